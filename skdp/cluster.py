@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._pipelines import is_inferred
 from ._random import sampling_generator, warn_after_charge
 from ._validation import as_integer
 from .algorithms.grid import as_theta
@@ -47,6 +46,7 @@ _FARTHEST = 1e150
 _MOST_BLOCKS = 2**16
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateEstimator):
     """Private k-means clustering.
 
@@ -165,42 +165,20 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     [-4, 0, 5]
     """
 
-    cluster_centers_: np.ndarray
+    cluster_centers_: np.ndarray = field(init=False)
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        epsilon=1.0,
-        domain=None,
-        algorithm="auto",
-        n_init=30,
-        init=None,
-        n_rounds=5,
-        theta=10,
-        n_blocks=None,
-        n_samples=None,
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-        verbose=0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.domain = domain
-        self.algorithm = algorithm
-        self.n_init = n_init
-        self.init = init
-        self.n_rounds = n_rounds
-        self.theta = theta
-        self.n_blocks = n_blocks
-        self.n_samples = n_samples
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
-        self.verbose = verbose
+    n_clusters: Any = field(default=8, kw_only=False)
+    domain: Any = None
+    algorithm: Any = "auto"
+    n_init: Any = 30
+    init: Any = None
+    n_rounds: Any = 5
+    theta: Any = 10
+    n_blocks: Any = None
+    n_samples: Any = None
+    max_rows_per_id: Any = None
+    privacy_id: Any = None
+    verbose: Any = 0
 
     # -- the release
 
@@ -249,7 +227,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         parts = algorithm_parts(
             self.algorithm, self._record_epsilon(), self.n_samples, self.n_blocks
         )
-        loss, source = self._spend(parts)
+        loss, source = self._spend(rows, parts)
 
         task = Task(
             points=_points(rows, domain, self._contributions(loss, source, rows, domain)),
@@ -279,8 +257,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         centers = np.clip(low + (found.centroids + 0.5) * unit, low, high)
         synopsis = None
         if found.edges is not None:
-            inferred = is_inferred(self.domain)
-            synopsis = _as_synopsis(found, names, low, high, loss, self.algorithm, inferred)
+            synopsis = _as_synopsis(found, names, low, high, loss, self.algorithm)
 
         self._remember_columns(X, rows)
         self.cluster_centers_ = centers
@@ -507,15 +484,14 @@ def _binned(low, high, edge):
     return Numeric(edges=[low, *(low + edge[1:-1] * ((high - low) / edge[-1])).tolist(), high])
 
 
-def _as_synopsis(found, names, low, high, loss, algorithm, inferred):
+def _as_synopsis(found, names, low, high, loss, algorithm):
     """The noisy grid or tree as a release that can be queried."""
     sides = [len(edge) - 1 for edge in found.edges]
     domain = Domain(
         {
             name: _binned(float(a), float(b), edge)
             for name, a, b, edge in zip(names, low, high, found.edges, strict=True)
-        },
-        inferred=inferred,
+        }
     )
     form = "grid" if found.leaves is None else "tree"
     mechanism = f"k-means {form}, algorithm={algorithm!r}"

@@ -41,6 +41,7 @@ from .tables import (
     as_frame,
     as_numbers,
     as_texts,
+    assumed,
     few_of_each,
     identities,
     object_array,
@@ -80,6 +81,7 @@ class _ColumnTransformerBase(OneToOneFeatureMixin, TransformerMixin, PrivateEsti
         return rows, domain, low, high
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateStandardScaler(_ColumnTransformerBase):
     """Standardize columns by means and standard deviations that are released with noise.
 
@@ -130,11 +132,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
     [[0.0], [1.0]]
     """
 
-    def __init__(self, *, epsilon=1.0, domain=None, ledger=None, random_state=None) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.ledger = ledger
-        self.random_state = random_state
+    domain: Any = None
 
     def fit(self, X, y=None) -> Self:
         """Charge, and release a mean and a standard deviation of each column.
@@ -157,7 +155,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
             If the ledger cannot pay; no value has been read.
         """
         rows, domain, low, high = self._start(X)
-        loss, source = self._spend(shares={"counts": 1, "sums": 6, "squares": 3})
+        loss, source = self._spend(rows, shares={"counts": 1, "sums": 6, "squares": 3})
 
         # Privacy. Each value becomes, by itself, an odd integer in (-_CODES, _CODES) around the
         # middle of its range. Released are three integers per column: how many values there are
@@ -221,6 +219,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
             return as_frame(X).numbers() * self.scale_ + self.mean_
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateQuantileClipper(_ColumnTransformerBase):
     """Clip columns to quantiles that are released with noise.
 
@@ -263,14 +262,8 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
     True
     """
 
-    def __init__(
-        self, *, epsilon=1.0, domain=None, quantiles=(0.01, 0.99), ledger=None, random_state=None
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.quantiles = quantiles
-        self.ledger = ledger
-        self.random_state = random_state
+    domain: Any = None
+    quantiles: Any = (0.01, 0.99)
 
     def _fractions(self):
         try:
@@ -308,7 +301,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         """
         fractions = self._fractions()
         rows, domain, low, high = self._start(X)
-        loss, source = self._spend(shares=_SHARES)
+        loss, source = self._spend(rows, shares=_SHARES)
 
         values = rows.numbers()
         ends = []
@@ -564,7 +557,7 @@ def private_quantiles(
         split_epsilon(exact, parts),
         seeded=source.seeded,
         max_rows_per_id=most,
-        assumes="" if people is None else TYPES_DECLARED,
+        assumes=assumed([column.kind]) if people is None else TYPES_DECLARED,
     )
     charge(ledger, "private_quantiles", loss)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -35,6 +36,7 @@ from .tables import (
     Column,
     as_column,
     as_frame,
+    assumed,
     few_of_each,
     identities,
     object_array,
@@ -54,6 +56,7 @@ _UNORDERED = ("canonical", "auto")
 _DENSE = 2**22
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DPTopKSelector(SelectorMixin, PrivateEstimator):
     """Select the k most informative features for a target, privately.
 
@@ -141,26 +144,11 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
     # largest of that cell's W_y n_y by 0 to max W, in every feature: R = max W. For numbers, one
     # more record moves one |sum of weights| by at most its own weight, up or down: R = 2 max W.
 
-    def __init__(
-        self,
-        k: Any = 10,
-        *,
-        epsilon: Any = 1.0,
-        domain: Any = None,
-        target: Any = None,
-        classes: Any = None,
-        method: Any = "auto",
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.k = k
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.method = method
-        self.ledger = ledger
-        self.random_state = random_state
+    k: Any = field(default=10, kw_only=False)
+    domain: Any = None
+    target: Any = None
+    classes: Any = None
+    method: Any = "auto"
 
     def fit(self, X: Any, y: Any = None) -> DPTopKSelector:
         """Charge epsilon, then select.
@@ -205,7 +193,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
             )
         check_method(self.method, k, len(features))
         shares = {"label": _LABEL_SHARE, "selection": 1 - as_fraction(_LABEL_SHARE, "share")}
-        loss, source = self._spend(shares=shares)
+        loss, source = self._spend(rows, shares=shares)
 
         codes = domain.encode(rows)
         codes = codes[(codes >= 0).all(axis=1)]
@@ -413,6 +401,13 @@ def most_frequent_items(
     everything = less_noise and method in ("one-shot", "auto")
     exact = as_epsilon(epsilon)
     parts = {"counts": 1} if everything else {"selection": 1 - share, "counts": share}
+    entries = _entries(baskets, "baskets")
+    people = None if persons is None else _entries(persons, "persons")
+    if people is not None and len(entries) != len(people):
+        raise ValueError(
+            "baskets and persons have different numbers of entries: give one person for each item."
+        )
+    kinds = [entries.kind] if isinstance(entries, Column) else []
     source = noise_source(random_state)
     # A basket is a record. In long form a person has several records, of which ``bound`` count.
     loss = PrivacyLoss(
@@ -420,14 +415,8 @@ def most_frequent_items(
         split_epsilon(exact, parts),
         seeded=source.seeded,
         max_rows_per_id=None if persons is None else bound,
-        assumes="" if persons is None else TYPES_DECLARED,
+        assumes=assumed(kinds) if persons is None else TYPES_DECLARED,
     )
-    entries = _entries(baskets, "baskets")
-    people = None if persons is None else _entries(persons, "persons")
-    if people is not None and len(entries) != len(people):
-        raise ValueError(
-            "baskets and persons have different numbers of entries: give one person for each item."
-        )
     charge(ledger, "most_frequent_items", loss)
 
     owners = None if people is None else identities(_column(people))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self
 
@@ -37,6 +37,7 @@ def _offers(method: str) -> Callable[[Any], bool]:
     return check
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     """Search a grid of candidates and release only the winner.
 
@@ -120,26 +121,14 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     2.5
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: dict[str, Any] | list[dict[str, Any]],
-        *,
-        epsilon: float | Fraction = 0.1,
-        metric: str = "accuracy",
-        domain: Any = None,
-        ledger: PrivacyLedger | None = None,
-        random_state: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.metric = metric
-        self.domain = domain
-        self.ledger = ledger
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any = field(kw_only=False)
+    param_grid: dict[str, Any] | list[dict[str, Any]] = field(kw_only=False)
+    epsilon: float | Fraction = 0.1
+    metric: str = "accuracy"
+    domain: Any = None
+    ledger: PrivacyLedger | None = None
+    random_state: int | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Charge for the whole search, fit every candidate, and choose.
@@ -175,7 +164,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         shared = self._shares_a_release()
         fits = prices[0][0] if shared else sum((each for each, _ in prices), Fraction(0))
         book = one_ledger([self.estimator, *variants], self.ledger)
-        as_frame(X)
+        assumes = as_frame(X).assumes
         labels, take = true_rows(X, y)
         for variant in variants:
             metric.check_model(variant)
@@ -183,7 +172,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         source = noise_source(self.random_state)
         parts = {"fits": fits, "choice": choice}
         seeded = source.seeded or any(seeded for _, seeded in prices)
-        loss = PrivacyLoss(fits + choice, parts, seeded=seeded)
+        loss = PrivacyLoss(fits + choice, parts, seeded=seeded, assumes=assumes)
         charge(book, type(self).__name__, loss)
         judge = Judge(X, y, take, labels, metric, source)
         # Privacy. The fits are releases and cost what they cost, in sequence; candidates that are

@@ -4,32 +4,39 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._random import caller_level, sampling_generator, warn_after_charge
+from .._random import caller_level, sampling_generator
 from .._validation import as_sample_size
 from ..algorithms.dpcube import MOST_CELLS
 from ..algorithms.grid import grid_boxes, measure_grid
-from ..algorithms.ranges import TUNING, find_range
 from ..base import AnswersStatistics, PrivateEstimator, match_rows, take_features
 from ..domain.query import Query, with_names
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..expected import ExpectsErrors, TrialTable, bar_of, errors_of_answers, generated_table
 from ..release import AnySpread, Boxes, BoxModel, Synopsis
 from ..release.sampling import fill_columns
-from ..tables import Coded, Layout, as_frame, complete_table, count_rows, fill_table
+from ..tables import Coded, Layout, as_frame, complete_table, fill_table
 
 # Rows whose probabilities are asked for together.
 _ROWS_AT_ONCE = 256
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
     """A release with a queryable synopsis; subclasses define how it is measured."""
 
-    synopsis_: Synopsis
+    domain: Any = None
+    target: str | None = None
+    max_rows_per_id: int | None = None
+    privacy_id: str | None = None
+    on_loss: str = "warn"
+
+    synopsis_: Synopsis = field(init=False)
     # Whether records that public rules forbid have no count and are never drawn.
     _honours_zeros = False
 
@@ -72,39 +79,21 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             lazy=True,
             privacy_id=self._privacy_id(),
             structure=self._honours_zeros,
-            ranges=True,
             of=self,
         )
-        found = dict.fromkeys(domain.open, (0.0, 1.0))
-        # Any range: parts, types and refusals depend on none.
-        declared, domain = domain, self._closed(domain, found)
         layout = Layout(X, rows, domain)
-
-        def divided(epsilon):
-            ranges = epsilon * TUNING.share
-            own = self._parts(epsilon - ranges if found else epsilon, domain)
-            return {"ranges": ranges, **own} if found else own
-
-        parts = self._with_skipped(divided)
+        parts = self._with_skipped(lambda epsilon: self._parts(epsilon, domain))
         together = self._together(domain)
         if together is None:
             self._warn_of_size(rows, domain)
         stop = self.on_loss == "stop"
-        loss, source = self._spend(parts, rows, domain=declared, stop=stop)
-        # Numbers are clipped: which records are skipped does not depend on ranges.
+        loss, source = self._spend(rows, parts, domain=domain, stop=stop)
         coded = Coded(rows, domain, self._contributions(loss, source, rows, domain))
-        skipped, rest = self._go_on(coded, declared, loss, source, stop)
-        if found:
-            found = self._found_ranges(rows, declared, loss, source)
-            domain = self._closed(declared, found)
-            layout = Layout(X, rows, domain)
-            coded = Coded(rows, domain, self._contributions(loss, source, rows, domain))
+        skipped, rest = self._go_on(coded, domain, loss, source, stop)
         synopsis = self._release(coded.counts(together), domain, rest.of_record, source)
         # The noise was drawn for the loss of one record; the whole loss is published.
         synopsis.privacy_loss = loss
         synopsis.skipped = skipped
-        if found:
-            synopsis.declared = declared.fingerprint
 
         self._remember_columns(X, rows)
         self._layout = layout
@@ -354,30 +343,6 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
     def _tried_bars(self, table, questions, level):
         release = self.fit(table.rows).synopsis_
         return {question: bar_of(release, question, level) for question in questions}
-
-    def _closed(self, domain, ranges):
-        """The domain with ranges, and the bins that the estimator can use."""
-        return domain.closed(ranges).resolved(self._most_bins) if ranges else domain
-
-    def _found_ranges(self, rows, domain, loss, source):
-        """Release where the numbers of open columns lie."""
-        # Privacy. One release after the other, each of the records that have a number in its
-        # column, at most as many of a person as the loss says: their equal parts add up to
-        # "ranges". The domain that is counted then follows from what was released.
-        each = loss.of_record.parts["ranges"] / len(domain.open)
-        ranges = {}
-        for name in domain.open:
-            alone = domain.select([name])
-            kept = self._contributions(loss, source, rows, alone)
-            edges = alone[name].edges
-            counts = count_rows(rows, alone, kept).dense()[: len(edges) - 1]
-            *ranges[name], certain = find_range(counts, edges, each, source)
-            if not certain:
-                warn_after_charge(
-                    f"No range of {name!r} stands out of the noise: {tuple(ranges[name])} is a "
-                    "guess. Release again with a larger epsilon, or declare a range."
-                )
-        return ranges
 
     def _trained_on(self):
         """Columns of the training set without the label."""

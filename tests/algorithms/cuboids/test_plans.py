@@ -11,7 +11,6 @@ from measured_cubes import ADULT, plan_noise
 
 from skdp.algorithms.cuboids import (
     best_sources,
-    blue_variances,
     equal_shares,
     lattice,
     plan_all,
@@ -40,22 +39,6 @@ def test_bmax_reaches_the_known_values(d, every, base, greedy):
     assert raw(cube, plan_bmax(cube)) <= greedy * (1 + 1e-9)
 
 
-def test_bmax_for_consistent_cuboids_is_never_worse():
-    for sizes in (ADULT[:5], ADULT[:6], ADULT[2:], (3, 2, 5, 4)):
-        cube = lattice(sizes)
-        for weights in (None, np.ones(len(cube))):
-            values = []
-            for plan in (
-                plan_bmax(cube, weights, consistent=True),
-                plan_bmax(cube, weights),
-                plan_all(cube),
-                plan_base(cube),
-            ):
-                variances = blue_variances(cube, plan_noise(cube, plan))
-                values.append(variances.max() if weights is None else variances.mean())
-            assert values[0] <= min(values) * (1 + 1e-9)
-
-
 @settings(max_examples=30)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple))
 def test_bmax_against_all_sets_of_sources(sizes):
@@ -71,14 +54,6 @@ def test_bmax_against_all_sets_of_sources(sizes):
         best = min(scores[mean])
         assert best * (1 - 1e-9) <= score <= 1.35 * best
         assert score <= min(raw(cube, p, mean or None) for p in (plan_all(cube), plan_base(cube)))
-
-
-def test_bmax_with_weights():
-    cube = lattice((10, 10))
-    worth = np.zeros(len(cube))
-    worth[cube.position[0b01]] = 1.0
-    # The others have no weight but are published: 4 * 1 for two sources, 10 for the base.
-    assert plan_bmax(cube, worth).masks == (0b01, 0b11)
 
 
 def test_pmost_against_all_sets_of_sources():
