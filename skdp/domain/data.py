@@ -38,7 +38,7 @@ def domain_to_text(
         Its structure.
     inferred : bool
     """
-    attributes = [{"name": name, **attribute._to_data()} for name, attribute in pairs]
+    attributes = [{"name": name, **attribute.to_data()} for name, attribute in pairs]
     data = {
         "format": _FORMAT,
         "version": _VERSION,
@@ -109,6 +109,8 @@ def attribute_from_data(data: Mapping[str, Any]) -> Any:
     kind = data["type"]
     for end in ("lower", "upper"):
         refuse_placeholder(said.get(end), end)
+    if said.pop("fine", False):
+        return attribute_from_data({"type": kind, **said}).fine
     if kind in ("numeric", "date", "datetime"):
         declared = {"numeric": Numeric, "date": Date, "datetime": Datetime}[kind]
         return declared(said.pop("lower", None), said.pop("upper", None), **said)

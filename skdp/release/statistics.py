@@ -829,7 +829,7 @@ class Ranked:
                 "its categories, or declare Categorical(..., ordered=True)."
             )
         self.release, self.domain, self.column, self.attribute = release, domain, column, attribute
-        groups = Groups([column], domain)
+        groups = Groups([column], domain, by_code=True)
         found = view_of(release, groups) if query is None else grouped(release, groups, query)[0]
         self.counts = np.asarray(found, dtype=np.float64)[: attribute.n_values]
         self.query = query

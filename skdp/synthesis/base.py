@@ -103,7 +103,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         # The noise was drawn for the loss of one record; the whole loss is published.
         synopsis.privacy_loss = loss
         synopsis.skipped = skipped
-        if found:
+        if domain is not declared:
             synopsis.declared = declared.fingerprint
 
         self._remember_columns(X, rows)
@@ -356,7 +356,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         return {question: bar_of(release, question, level) for question in questions}
 
     def _closed(self, domain, ranges):
-        """The domain with ranges, and the bins that the estimator can use."""
+        """The domain with ranges, and the codes that the estimator counts."""
         return domain.closed(ranges).resolved(self._most_bins) if ranges else domain
 
     def _found_ranges(self, rows, domain, loss, source):

@@ -315,8 +315,9 @@ def _axes(columns: Any, domain: Domain, max_order: int) -> tuple[int, ...]:
             f"The set {columns!r} of workload has {len(axes)} columns, and max_order={max_order} "
             "allows fewer. Raise max_order (at most 4), or name smaller sets."
         )
-    most = most_groups(domain.shape, max_order)
-    cells = math.prod(min(domain.shape[axis], most) for axis in axes)
+    sizes = _group_sizes(domain)
+    most = most_groups(sizes, max_order)
+    cells = math.prod(min(sizes[axis], most) for axis in axes)
     if cells > _MOST_CELLS:
         raise ValueError(
             f"The set {columns!r} of workload has a table of {cells:,} cells, more than "
@@ -324,6 +325,11 @@ def _axes(columns: Any, domain: Domain, max_order: int) -> tuple[int, ...]:
             "fewer bins or categories."
         )
     return axes
+
+
+def _group_sizes(domain: Domain) -> tuple[int, ...]:
+    """Number of the groups of each column that tables of several columns may tell apart."""
+    return tuple(each.declared.size for each in domain.attributes)
 
 
 def _weight(weight: Any, columns: Any) -> Fraction:
@@ -553,13 +559,17 @@ class MarginalSynthesizer(Synthesizer):
             )
         return parts
 
+    def _closed(self, domain, ranges):
+        return super()._closed(domain, ranges).fine
+
     def _told_in_groups(self, domain):
         """Names of columns with more codes than tables tell apart, but for fine bins of "auto"."""
-        most = most_groups(domain.shape, self._wanted(domain)[0])
+        sizes = _group_sizes(domain)
+        most = most_groups(sizes, self._wanted(domain)[0])
         return ", ".join(
             repr(domain.names[i])
-            for i in used_attributes(domain.shape)
-            if domain.shape[i] > most and not getattr(domain.attributes[i], "auto", False)
+            for i in used_attributes(sizes)
+            if sizes[i] > most and not getattr(domain.attributes[i], "auto", False)
         )
 
     def _together(self, domain):
@@ -574,6 +584,7 @@ class MarginalSynthesizer(Synthesizer):
         asked = Asked(
             [attribute.order() for attribute in domain.attributes],
             [attribute.n_alone for attribute in domain.attributes],
+            [attribute.labels_of for attribute in domain.attributes],
             label=None if self.target is None else domain.index(self.target),
             zeros=domain.structure.zeros,
             max_order=max_order,
@@ -598,7 +609,7 @@ class MarginalSynthesizer(Synthesizer):
                 f"max_order must be at most {_MOST_COLUMNS}, got {self.max_order!r}: {meaning} "
                 "Wider tables are hardly ever above the noise; wider queries are answered anyway."
             )
-        workload = used_sets(as_workload(self.workload, domain, order), domain.shape)
+        workload = used_sets(as_workload(self.workload, domain, order), _group_sizes(domain))
         means_of(self.workload, domain)
         if self.prior is not None and order == 1:
             raise ValueError(

@@ -194,6 +194,7 @@ ROWS_ONCE = 100_000
 def ladder_of(
     counts: FloatArray,
     order: IntArray | None,
+    told: IntArray,
     most_units: int = TUNING.groups,
     finest: float = math.inf,
 ) -> Ladder:
@@ -206,12 +207,18 @@ def ladder_of(
     order : ndarray of int64 or None
         Codes in an order in which neighbours are similar. None: there is none, and the largest
         categories are spread over the coarse groups.
+    told : ndarray of int64
+        Public group of each code, in the order of the codes: units hold whole ones.
     most_units : int, default=128
         A power of two.
     finest : float, optional
         Groups of a column that tables can afford. With no more codes there is a unit for each, and
         some units are empty; with more, none is.
     """
+    if int(told.max()) + 1 < len(counts):
+        own = np.bincount(told, weights=counts)
+        coarse = ladder_of(own, np.arange(len(own)), np.arange(len(own)), most_units, finest)
+        return coarse._replace(units=coarse.units[told])
     n_codes = len(counts)
     mass = np.maximum(counts, 0.0)
     sequence = np.argsort(-mass, kind="stable") if order is None else np.asarray(order)

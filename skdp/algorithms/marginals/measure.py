@@ -69,6 +69,9 @@ class Asked(NamedTuple):
     n_alone : sequence of int, optional
         For each attribute how many of its last codes say nothing of their neighbours: special
         values and the missing one; none by default.
+    groups : sequence of ndarray of int64, optional
+        For each attribute the public group of each code, ascending: tables of several columns tell
+        no more apart. By default the codes themselves.
     label : int, default=None
         The attribute to be predicted from the others: pairs with it are measured first, and sets
         without it count half.
@@ -90,6 +93,7 @@ class Asked(NamedTuple):
 
     orders: Sequence[IntArray | None]
     n_alone: Sequence[int] = ()
+    groups: Sequence[IntArray] = ()
     label: int | None = None
     zeros: Sequence[Zeros] = ()
     max_order: int = 3
@@ -135,7 +139,11 @@ def measured_views(
         for codes, size, n in zip(rules.codes, table.shape, asked.n_alone, strict=False)
     ]
     orders = rules.orders(asked.orders)
-    inside = asked._replace(orders=orders, n_alone=alone, means=means, prior=prior)
+    groups = [
+        np.unique(each[codes], return_inverse=True)[1]
+        for each, codes in zip(asked.groups, rules.codes, strict=False)
+    ]
+    inside = asked._replace(orders=orders, n_alone=alone, groups=groups, means=means, prior=prior)
     if asked.label is not None and rules.sizes[asked.label] < 2:
         inside = inside._replace(label=None)
     work = _Views(rules.compressed(table), parts, inside, rules, source)
@@ -168,7 +176,11 @@ class _Views:
         self.orders = asked.orders
         self.generator = sampling_generator(source)
         self.used = used_attributes(table.shape)
-        self.groups = most_groups(table.shape, asked.max_order)
+        # Public groups of codes that tables of several columns tell apart at most.
+        self.told = [*asked.groups] or [np.arange(size) for size in table.shape]
+        self.sizes = tuple(int(each.max()) + 1 for each in self.told)
+        self.groups = most_groups(self.sizes, asked.max_order)
+        self.several = [axis for axis in self.used if self.sizes[axis] > 1]
         self.budget = {"total": parts["total"]}
         self.blocks: dict[int, dict[int, FloatArray]] = {}
         self.columns: dict[int, ColumnEstimate] = {}
@@ -188,7 +200,7 @@ class _Views:
         # Released tables that no rows were compared with yet, and whether rows of the prior were
         # clearly nearer to the last ones.
         self.prior = asked.prior
-        self.told: list[tuple[Axes, tuple[int, ...], FloatArray, float]] = []
+        self.unseen: list[tuple[Axes, tuple[int, ...], FloatArray, float]] = []
         self.prior_leads = False
 
     @property
@@ -221,7 +233,7 @@ class _Views:
             self.known.average((), np.array(float(found.counts.sum())), variance)
         elif whole:
             asked.progress("all columns together")
-            axes = tuple(self.used)
+            axes = tuple(self.several)
             self.grids[axes] = tuple(self.known.ladders[axis].n_units for axis in axes)
             self._measure(self.grids, left)
             self.budget["sets"] = left
@@ -307,14 +319,14 @@ class _Views:
             column = ColumnEstimate(size, plan.sizes, variances, self.total_variance, alone[axis])
             column.fit(self.blocks[axis], self.total)
             self.columns[axis] = column
-        most = most_groups(self.table.shape, 2)
+        most = most_groups(self.sizes, 2)
         finest = math.inf
         if sets:
             signal = self.records * float(left * (1 - share))
-            n_sets = min(self._n_sets(signal), math.comb(len(self.used), 2))
+            n_sets = min(self._n_sets(signal), math.comb(len(self.several), 2))
             finest = math.sqrt(self._most_cells(signal / n_sets))
         ladders = {
-            axis: ladder_of(column.counts, self.orders[axis], most, finest)
+            axis: ladder_of(column.counts, self.orders[axis], self.told[axis], most, finest)
             for axis, column in self.columns.items()
         }
         self.known = Coefficients(ladders)
@@ -342,14 +354,14 @@ class _Views:
     def labelled(self) -> bool:
         """Whether tables with the label come first: a word is the workload, of several columns."""
         word = isinstance(self.asked.workload, str)
-        return word and self.asked.label is not None and len(self.used) > 2
+        return word and self.asked.label in self.several and len(self.several) > 2
 
     @property
     def pairs_with_label(self) -> list[Axes]:
         """Each other column and the label."""
         label = self.asked.label
         assert label is not None
-        return [(min(axis, label), max(axis, label)) for axis in self.used if axis != label]
+        return [(min(axis, label), max(axis, label)) for axis in self.several if axis != label]
 
     def measure_label(self, left: Fraction) -> Fraction:
         """Measure all pairs with the label, and a grid of the columns that tell most of it."""
@@ -377,7 +389,7 @@ class _Views:
 
         Pairs count as much as the sets that follow; of these there are fewer than without a label.
         """
-        n_pairs, last = len(self.used) - 1, left * TUNING.grid
+        n_pairs, last = len(self.several) - 1, left * TUNING.grid
         others = TUNING.others * self._n_sets(self.records * float(left))
         share = Fraction(round(1000 * n_pairs / (n_pairs + others)), 1000)
         return (left - last) * share / n_pairs, last
@@ -393,7 +405,7 @@ class _Views:
                 if size <= min(self.grids[min(axis, label), max(axis, label)][axis > label],
                                TUNING.few)
             ]
-            for axis in self.used
+            for axis in self.several
             if axis != label
         }  # fmt: skip
         at = dict.fromkeys(told, 0)
@@ -438,7 +450,7 @@ class _Views:
         self.budget |= {"choice": choice, "sets": left - choice}
         misfit = self._share_of_misfit(choice)
         choice -= misfit
-        first = min(n_sets, len(self.used) - 1)
+        first = min(n_sets, len(self.several) - 1)
         for number in (first, *_even(n_sets - first)):
             sets = candidates.best(
                 rival[1] if self.prior_leads else population,
@@ -494,14 +506,14 @@ class _Views:
             variance = discrete_laplace_variance(epsilon)
             self.known.add(axes, noisy, variance)
             if self.prior is not None:
-                self.told.append((axes, sizes, noisy.astype(np.float64), variance))
+                self.unseen.append((axes, sizes, noisy.astype(np.float64), variance))
 
     # ---------------------------------------------------------------- how it is divided
 
     def first_steps(self) -> tuple[Fraction, bool, bool]:
         """Budget of joint counts, whether all columns are one table, and whether there are sets."""
         views, asked = self.parts["views"], self.asked
-        sets = len(self.used) > 1 and asked.max_order > 1 and asked.workload != {}
+        sets = len(self.several) > 1 and asked.max_order > 1 and asked.workload != {}
         joint = joint_share(
             views, self.total, self.table.shape, max_order=asked.max_order, workload=asked.workload
         )
@@ -533,14 +545,14 @@ class _Views:
         The error of k tables of c cells grows with k c / signal, and what they tell beyond the
         first ones with less than k.
         """
-        sizes = [min(self.table.shape[axis], TUNING.few) for axis in self.used]
+        sizes = [min(self.sizes[axis], TUNING.few) for axis in self.several]
         cells = sorted(a * b for a, b in combinations(sizes, 2))
         typical = min(cells[len(cells) // 2], TUNING.typical)
         return max(round(math.sqrt(TUNING.sets * signal / typical)), 1)
 
     def _has_whole(self, left: Fraction) -> bool:
         """Whether all columns are measured as one table: few cells for the number of records."""
-        sizes = [self.table.shape[axis] for axis in self.used]
+        sizes = [self.sizes[axis] for axis in self.several]
         cells = math.prod(sizes)
         small = max(sizes) <= self.groups and len(sizes) <= _WHOLE_COLUMN_COUNTS
         word = isinstance(self.asked.workload, str)
@@ -568,7 +580,7 @@ class _Views:
     def _pairs_asked(self) -> list[Axes]:
         """Pairs of columns that sets may hold."""
         if isinstance(self.asked.workload, str):
-            return list(combinations(self.used, 2))
+            return list(combinations(self.several, 2))
         return sorted({two for axes in self.asked.workload for two in combinations(axes, 2)})
 
     def _candidates(
@@ -577,7 +589,7 @@ class _Views:
         return Candidates(
             self.table,
             attributes,
-            self.used,
+            self.several,
             self.asked.max_order,
             workload,
             self.asked.label,
@@ -667,11 +679,11 @@ class _Views:
 
     def _compare(self, without: Population, rival: Population) -> None:
         """Which rows are nearer to the tables that were released since the last comparison."""
-        if self.told and rival is not without:
+        if self.unseen and rival is not without:
             attributes = self._attributes()
             prior: list[FloatArray] = []
             none: list[FloatArray] = []
-            for axes, sizes, _, _ in self.told:
+            for axes, sizes, _, _ in self.unseen:
                 groups = tuple(
                     self._groups_of_rows(axis, size, attributes)
                     for axis, size in zip(axes, sizes, strict=True)
@@ -680,10 +692,10 @@ class _Views:
                     shares = population.margin(axes, groups)
                     tables.append(np.zeros(sizes))
                     tables[-1][tuple(slice(0, n) for n in shares.shape)] = self.records * shares
-            _, _, noisy, variances = zip(*self.told, strict=True)
+            _, _, noisy, variances = zip(*self.unseen, strict=True)
             nearer = nearer_to(prior, none, noisy, variances)
             self.prior_leads = self.prior_leads if nearer is None else nearer
-        self.told.clear()
+        self.unseen.clear()
 
     def _attributes(self) -> list[Attribute]:
         """Released columns as rows need them: probabilities of codes, and of units if many."""
@@ -701,13 +713,14 @@ class _Views:
             else:
                 mu = project_to_simplex(counts, self.records) / self.records
             order = np.argsort(-mu, kind="stable") if order is None else order
-            if size <= self.groups:
+            if size <= self.groups and size == self.sizes[axis]:
                 found.append(Attribute(mu, order, None, mu, order))
                 continue
-            ladder = self.known.ladders[axis]
-            _, units = np.unique(ladder.units, return_inverse=True)
-            mass = np.bincount(units, weights=mu).astype(np.float64, copy=False)
-            found.append(Attribute(mu, order, units, mass, np.arange(len(mass))))
+            groups = self.told[axis]
+            if self.sizes[axis] > self.groups:
+                _, groups = np.unique(self.known.ladders[axis].units, return_inverse=True)
+            mass = np.bincount(groups, weights=mu).astype(np.float64, copy=False)
+            found.append(Attribute(mu, order, groups, mass, np.arange(len(mass))))
         return found
 
     def _targets(
@@ -748,11 +761,9 @@ class _Views:
 
     def _groups_of_rows(self, axis: int, size: int, attributes: Sequence[Attribute]) -> IntArray:
         """Group of each code that rows tell apart."""
-        ladder = self.known.ladders[axis]
-        if attributes[axis].groups is None:
-            return ladder.groups(size)
-        # Rows tell apart the units that hold a code.
-        return np.unique(ladder.units) // (ladder.n_units // size)
+        groups = self.known.ladders[axis].groups(size)
+        own = attributes[axis].groups
+        return groups if own is None else groups[np.unique(own, return_index=True)[1]]
 
     def _with_parts(self) -> Grids:
         """Grids of the chosen sets, and of sets within wide ones, whose sums have less noise."""
@@ -803,11 +814,12 @@ class _Views:
     def _model(self) -> ViewsModel:
         """The released model."""
         attributes, population = self._population()
-        if self.told:
+        if self.unseen:
             self._rival(attributes, population)
         targets = self._targets(attributes, population)
-        whole = tuple(self.used) if self.joint is None and len(self.used) > 1 else None
-        listed = max(self.table.shape) <= self.groups and any(
+        whole = tuple(self.several) if self.joint is None and len(self.several) > 1 else None
+        alike = self.table.shape == self.sizes and max(self.sizes) <= self.groups
+        listed = alike and any(
             each.axes == whole and each.groups is None and each.table.size <= MOST_CELLS
             for each in targets
         )
