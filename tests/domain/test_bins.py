@@ -167,9 +167,10 @@ def test_what_is_measured_of_a_column_does_not_depend_on_bins():
         (Numeric(edges=[0, 7, 1000], integer=True), Numeric(0, 1000, "auto", integer=True)),
         (Date("2021-01-01", "2021-12-31", bins=12), Date("2021-01-01", "2021-12-31")),
     ):
-        assert one.fine.edges.tolist() == same.edges.tolist()
-        assert one.fine.fine is one.fine and one.fine.declared is one and one.declared is one
-        assert one.fine.labels_of.tolist() == one.groups.tolist()
+        fine = one.fine
+        assert fine.edges.tolist() == same.edges.tolist()
+        assert fine.fine is fine and fine.declared is one and one.declared is one
+        assert fine.labels_of.tolist() == one.groups.tolist()
     auto = Numeric(0, 1000)
     assert auto.fine is auto and auto.groups.tolist() == list(range(auto.size))
     flag = Categorical(["a", "b"], nullable=True)
