@@ -388,7 +388,7 @@ def marginals() -> list[Branch]:
     """Every way through the release of views.
 
     At epsilon 1000 the counts of all columns together are measured; of "crowded", all columns are
-    one table at 1 or 2 if sets of three columns are allowed, else there are coarse tables of pairs.
+    one table at 1 or 2 if sets of three columns are allowed, else pairs are measured.
     """
     some = ("two", "corners", "from the middle", "crowded", "a row of nan")
 
@@ -455,9 +455,9 @@ def marginals() -> list[Branch]:
             domain=RULED,
             workload={"means": {"y": "s"}, ("x", "s"): 1},
         ),
-        branch("coarse tables", lambda: crowded(SPACE), (1.3,), 4, max_order=2),
-        branch("coarse tables, rules", lambda: crowded(RULED), (3.0,), domain=RULED, max_order=2),
-        branch("sets of three", lambda: crowded(SPACE), (0.7,), 4),
+        branch("pairs", lambda: crowded(SPACE), (1.3,), 4, max_order=2),
+        branch("pairs, rules", lambda: crowded(RULED), (3.0,), domain=RULED, max_order=2),
+        branch("all columns, or pairs", lambda: crowded(SPACE), (0.7,), 4),
         branch("all columns as one table", lambda: crowded(SPACE), (2.0,), 4),
         branch("all columns as one table, rules", lambda: crowded(RULED), (3.0,), domain=RULED),
         branch("joint counts", lambda: few(pairs_of(SPACE)), (12.0,)),
@@ -1598,7 +1598,7 @@ PARTS = {
     "kernels.lines.ahp.ahp, discrete_laplace": "partition",
     "kernels.lines.dawa.dawa, buckets": "partition",
     "kernels.views.candidates.Candidates.misfit, discrete_laplace": "views",
-    "kernels.views.candidates._one_by_one, selection": "views",
+    "kernels.views.candidates.Candidates.best, selection": "views",
     "kernels.views.joint.measure_joint, sparse_counts": "views",
     "kernels.views.measure._Views.__init__, discrete_laplace": "total",
     "kernels.views.measure._Views._measure, discrete_laplace": "views",

@@ -256,7 +256,7 @@ WORST: dict[str, tuple[str, str] | None] = {
     "_noisy_best, top_k": ("most_frequent_items, auto", "all items"),
     "_noisy_best, top_k, together": ("most_frequent_items, canonical", "three items"),
     "_of_numbers, discrete_laplace": ("PrivateAdditiveRegressor, pairs", "nobody"),
-    "_one_by_one, selection": ("MarginalSynthesizer, workload of means", "corners"),
+    "Candidates.best, selection": ("MarginalSynthesizer, workload of means", "corners"),
     "_private_range, selection": ("DPKMeans, sample-aggregate", "alone in a corner"),
     "_published, discrete_laplace": ("PrivateDecisionTreeClassifier, id3", "tied"),
     "_published, discrete_laplace (2)": ("PrivateDecisionTreeClassifier, id3", "nobody"),
@@ -392,7 +392,7 @@ SHORT: dict[str, tuple[str, dict[str, float]]] = {
             "PrivateRegressor, default": 0.685,
         },
     ),
-    "_one_by_one, selection": (
+    "Candidates.best, selection": (
         "no record moves one set up and another down by the full weight",
         {"*": 0},
     ),
