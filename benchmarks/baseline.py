@@ -149,7 +149,8 @@ def _over_runs(found: Mapping[str, Sequence[Sequence[float]]]) -> Cells:
     """Means of measures of classifiers over runs."""
     return {
         key: {
-            name: figure(of) for name, of in zip(models.BARS, zip(*runs, strict=True), strict=True)
+            name: figure(of)
+            for name, of in zip(models.MEASURES, zip(*runs, strict=True), strict=True)
         }
         for key, runs in found.items()
     }

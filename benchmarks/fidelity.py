@@ -33,8 +33,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from benchmarks import _data
 from benchmarks._fidelity_releases import release
 from benchmarks._fidelity_tables import Table, load
-from benchmarks.scores import k_marginal
 from skdp import Categorical, PrivateClassifier
+from skdp.quality import k_marginal
 
 __all__ = ["LEARNERS", "TASKS", "Result", "main"]
 

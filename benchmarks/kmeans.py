@@ -1,12 +1,10 @@
-"""Private k-means: excess mean squared distance of each algorithm, and the published runs.
+"""Private k-means: excess mean squared distance of each algorithm.
 
 NICV is the mean squared distance of a row to its nearest centroid, on data scaled to [-1, 1]. The
 excess is the NICV minus that of scikit-learn's best of 50 starts: means over 20 fits, their
-standard errors, and CPU seconds of a fit. S1 is clustered as in the authors' published runs: EUGkM
-from each of their 30 starts.
+standard errors, and CPU seconds of a fit.
 
-Run as ``python -m benchmarks.kmeans --out kmeans.json``; ``--quick`` uses three fits and only three
-algorithms.
+Run as ``python -m benchmarks.kmeans --out kmeans.json``; ``--quick`` uses three fits.
 """
 
 from __future__ import annotations
@@ -37,15 +35,7 @@ SETTINGS = [
     ("gauss10d_k3", 0.5),
     ("checkin", 0.1),
 ]
-ALGORITHMS = (
-    "auto",
-    "hybrid",
-    "extended-grid",
-    "uniform-grid",
-    "lloyd",
-    "lloyd-improved",
-    "sample-aggregate",
-)
+ALGORITHMS = ("auto", "hybrid", "lloyd")
 
 
 def nicv(X: NDArray[np.float64], centers: NDArray[np.float64]) -> float:
@@ -86,50 +76,18 @@ def _summary(excess: list[float], seconds: list[float]) -> dict[str, float]:
     }
 
 
-def measure(
-    name: str, epsilon: float, algorithms: tuple[str, ...], runs: int
-) -> dict[str, dict[str, float]]:
+def measure(name: str, epsilon: float, runs: int) -> dict[str, dict[str, float]]:
     """Excess and CPU seconds of every algorithm on a data set, run in turn."""
     data = _data.kmeans_set(name)
     X, k = np.asarray(data["X"], dtype=np.float64), int(data["n_clusters"])
     best = best_nicv(X, k)
-    found: dict[str, tuple[list[float], list[float]]] = {a: ([], []) for a in algorithms}
+    found: dict[str, tuple[list[float], list[float]]] = {a: ([], []) for a in ALGORITHMS}
     for seed in range(runs):
-        for algorithm in algorithms:
+        for algorithm in ALGORITHMS:
             model, seconds = private_fit(X, k, epsilon, algorithm, seed)
             found[algorithm][0].append(nicv(X, model.cluster_centers_) - best)
             found[algorithm][1].append(seconds)
     return {algorithm: _summary(*figures) for algorithm, figures in found.items()}
-
-
-def published(runs: int, starts: int) -> dict[str, Any]:
-    """S1 at epsilon 1: EUGkM from the published starts, and the best of 30 starts."""
-    data = _data.kmeans_set("s1_privkmeans")
-    X = np.asarray(data["X"], dtype=np.float64)
-    theirs = data["evaluation"][:, 5]
-    ours = [
-        nicv(X, private_fit(X, 15, 1.0, "extended-grid", seed, init=start)[0].cluster_centers_)
-        for seed in range(runs)
-        for start in data["init_centroids"][:starts]
-    ]
-    best = {
-        algorithm: float(
-            np.mean(
-                [
-                    nicv(X, private_fit(X, 15, 1.0, algorithm, seed)[0].cluster_centers_)
-                    for seed in range(runs)
-                ]
-            )
-        )
-        for algorithm in ("extended-grid", "auto")
-    }
-    return {
-        "published": float(theirs.mean()),
-        "published_spread": float(theirs.std()),
-        "published_error": float(theirs.std() / len(theirs) ** 0.5),
-        "one_start": float(np.mean(ours)),
-        **best,
-    }
 
 
 def blobs(n: int, d: int, k: int, seed: int) -> NDArray[np.float64]:
@@ -146,29 +104,20 @@ def main() -> None:
     """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="JSON file to write")
-    parser.add_argument("--quick", action="store_true", help="few fits and algorithms")
+    parser.add_argument("--quick", action="store_true", help="three fits")
     arguments = parser.parse_args()
     runs = 3 if arguments.quick else 20
-    algorithms = ("auto", "hybrid", "extended-grid") if arguments.quick else ALGORITHMS
     results: list[dict[str, Any]] = []
     for name, epsilon in SETTINGS:
         print(f"{name}, epsilon {epsilon:g}")
-        for algorithm, row in measure(name, epsilon, algorithms, runs).items():
+        for algorithm, row in measure(name, epsilon, runs).items():
             print(
                 f"  {algorithm:16s} {row['excess']:9.5f} +- {row['error']:.5f}"
                 f"  worst {row['worst']:.4f}  {row['cpu']:.3f} s",
                 flush=True,
             )
             results.append({"set": name, "epsilon": epsilon, "algorithm": algorithm, **row})
-    s1 = published(runs, 5 if arguments.quick else 30)
-    print(
-        f"S1, epsilon 1, EUGkM from one start: NICV {s1['one_start']:.4f}; published "
-        f"{s1['published']:.4f} (spread {s1['published_spread']:.4f}, standard error "
-        f"{s1['published_error']:.4f})"
-    )
-    for algorithm in ("extended-grid", "auto"):
-        print(f"  best of 30 starts, {algorithm}: {s1[algorithm]:.5f}")
-    _data.write_json(arguments.out, "kmeans", {"excess": results, "s1": s1})
+    _data.write_json(arguments.out, "kmeans", results)
 
 
 if __name__ == "__main__":

@@ -8,16 +8,8 @@
 ``logistic``
     Misclassification of Adult (48,842 rows, "?" a category, fnlwgt dropped), the first folds of
     five, all columns as indicators of at most 32 groups. "lines" takes numbers as they are.
-``few bins``
-    The same on the rows without "?" (45,222), five random parts of 80% and 20%, with coarse public
-    bins of the numbers, `EDGES`: whether there is any capital gain or loss, and round ages, hours
-    and amounts. Beside the solver stand the bins of the other parts ("declared") and logistic
-    regression without privacy in either ("true", "true, declared").
 ``svm``
     The same as ``logistic`` for `PrivateLinearSVC`; ``naive bayes`` for `PrivateNaiveBayes`.
-``seconds``
-    CPU seconds of each solver for 50,000 generated rows of 15 columns.
-
 .. [1] Y.-X. Wang, "Revisiting differentially private linear regression", UAI 2018.
 
 Run as ``python -m benchmarks.linear --out linear.json``; ``--parts``, ``--epsilon`` and ``--runs``
@@ -29,18 +21,14 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import ShuffleSplit, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.model_selection import StratifiedKFold
 
 from benchmarks import _data, _fidelity_tables
 from benchmarks.peers._adassp import ada_ssp
@@ -56,15 +44,9 @@ from skdp import (
 )
 from skdp.exceptions import InsecureSeedWarning
 
-PARTS = ("regression", "logistic", "few bins", "svm", "naive bayes", "seconds")
+PARTS = ("regression", "logistic", "svm", "naive bayes")
 EPSILONS = (0.1, 0.5, 1.0, 4.0)
 SOLVERS = ("auto", "functional", "local-search", "genetic")
-EDGES = {
-    "age": [17, 22, 26, 30, 34, 38, 42, 46, 50, 55, 60, 65, 70, 90],
-    "capital-gain": [0, 1, 5_000, 7_000, 99_999],
-    "capital-loss": [0, 1, 1_800, 2_000, 4_356],
-    "hours-per-week": [1, 20, 30, 35, 40, 41, 45, 50, 55, 60, 99],
-}
 # Bins of numbers in ACSIncome.
 BINS = {"AGEP": 16, "WKHP": 10, "PINCP": 5}
 _ROWS = 50_000
@@ -146,47 +128,6 @@ def logistic(method: str, epsilon: float, seed: int) -> float:
     return classify(make, epsilon, seed)
 
 
-class Task(NamedTuple):
-    """Rows, labels as booleans, and the domain of both."""
-
-    X: pd.DataFrame
-    y: np.ndarray
-    domain: Domain
-
-
-def income() -> Task:
-    """Adult without "?": its rarer label against the other."""
-    table = _fidelity_tables.load("adult")
-    rows, target = table.rows[~(table.rows == "?").any(axis=1)], table.target
-    y = (rows[target] != rows[target].value_counts().index[0]).to_numpy()
-    domain = table.domain.select([column for column in table.domain.names if column != target])
-    return Task(rows.drop(columns=target).reset_index(drop=True), y, domain)
-
-
-def few_bins(method: str, epsilon: float, seed: int) -> float:
-    """Logistic regression on Adult without "?", in `EDGES` or the bins of the other parts."""
-    task = income()
-    if "declared" not in method:
-        few = {name: Numeric(edges=edges) for name, edges in EDGES.items()}
-        kinds = {name: few.get(name, kind) for name, kind in task.domain.items()}
-        task = task._replace(domain=Domain(kinds))
-    train, test = list(ShuffleSplit(5, test_size=0.2, random_state=0).split(task.X))[seed % 5]
-    if method.startswith("true"):
-        codes = FunctionTransformer(task.domain.encode)
-        encoder = OneHotEncoder(handle_unknown="ignore", min_frequency=10)
-        model = make_pipeline(codes, encoder, LogisticRegression(max_iter=500))
-    else:
-        model = PrivateLogisticRegression(
-            epsilon=epsilon,
-            domain=task.domain,
-            classes=[False, True],
-            one_hot="all",
-            random_state=seed,
-        )
-    model.fit(task.X.iloc[train], task.y[train])
-    return float(np.mean(model.predict(task.X.iloc[test]) != task.y[test]))
-
-
 def margins(method: str, epsilon: float, seed: int) -> float:
     """The linear support vector machine by a solver."""
 
@@ -196,33 +137,11 @@ def margins(method: str, epsilon: float, seed: int) -> float:
     return classify(make, epsilon, seed)
 
 
-def seconds(method: str, epsilon: float, seed: int) -> float:
-    """CPU seconds of one fit: 15 columns, 10 of them categories."""
-    rng = np.random.default_rng(seed)
-    cause = rng.uniform(size=_ROWS)
-    columns: dict[str, Any] = {f"x{i}": rng.beta(2, 2, _ROWS) for i in range(5)}
-    columns |= {f"c{i}": (10 * cause ** (1 + i / 5)).astype(int) for i in range(10)}
-    domain = Domain(
-        {
-            name: Categorical(list(range(10))) if name[0] == "c" else Numeric(0, 1)
-            for name in columns
-        }
-    )
-    label = rng.uniform(size=_ROWS) < cause
-    start = time.process_time()
-    PrivateLogisticRegression(
-        epsilon=epsilon, domain=domain, classes=[False, True], solver=method, random_state=seed
-    ).fit(pd.DataFrame(columns), label)
-    return time.process_time() - start
-
-
 TASKS: dict[str, tuple[Callable[[str, float, int], float], tuple[str, ...]]] = {
     "regression": (regress, (*SOLVERS, "AdaSSP, delta 1e-6", "true")),
     "logistic": (logistic, ("auto", "lines", *SOLVERS[1:])),
-    "few bins": (few_bins, ("auto", "declared", "true", "true, declared")),
     "svm": (margins, ("auto", *SOLVERS[2:])),
     "naive bayes": (lambda _, e, s: classify(PrivateNaiveBayes, e, s), ("naive bayes",)),
-    "seconds": (seconds, SOLVERS),
 }
 
 

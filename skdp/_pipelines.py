@@ -113,11 +113,6 @@ class Step:
         remedy = "random_state=None, the operating system's entropy."
         return self.judged(LEAKS, why, remedy, seeded=True)
 
-    def of_records(self) -> Step:
-        """The step, if its domain was inferred."""
-        why = "its domain was inferred from the records, exactly and for free."
-        return self.judged(LEAKS, why, "Declare the domain from public knowledge.")
-
 
 # The steps of an estimator, and what the next step is given.
 _Result = tuple[list[Step], Rows]
@@ -153,16 +148,6 @@ def ledgers(estimator: Any) -> dict[str, PrivacyLedger]:
 def price(estimator: Any) -> Fraction | None:
     """What one fit of ``estimator`` spends; None if it is not known beforehand."""
     return total_price(step.epsilon for step in walk(estimator))
-
-
-def is_inferred(value: Any) -> bool:
-    """Whether a declaration was read from records: a domain, an attribute or several of them."""
-    if isinstance(value, Domain | Attribute):
-        return value.inferred
-    several = list(value.values()) if isinstance(value, Mapping) else value
-    return isinstance(several, list | tuple) and any(
-        isinstance(one, Attribute) and one.inferred for one in several
-    )
 
 
 def released_by(estimator: Any, classes: Any = None) -> Rows:
@@ -348,15 +333,12 @@ def _of_private(estimator: PrivateEstimator, name: str, rows: Rows) -> Step:
     why = f"releases what it learns with noise, at epsilon {float(epsilon):g}."
     step = replace(step, why=why, epsilon=epsilon, estimator=estimator)
     params = estimator.get_params(deep=False)
-    if any(is_inferred(value) for value in (*params.values(), getattr(estimator, "domain_", None))):
-        # This includes a step that reads a release: what was inferred is exact.
-        return step.of_records()
     prior = params.get("prior")
     if not (prior is None or type(prior) is PublicTable):
         made = type(prior) is Synopsis and prior.privacy_loss is not None
-        if not made or prior.seeded or prior.domain.inferred:
+        if not made or prior.seeded:
             why = "starts from rows, or from a release without a guarantee, in prior=."
-            remedy = "A PublicTable, or a release without a seed, of a declared domain."
+            remedy = "A PublicTable, or a release without a seed."
             return step.judged(LEAKS, why, remedy)
     if rows.released:
         free = params.get("ledger") is None
@@ -434,8 +416,6 @@ def _of_meta(estimator: Any, name: str, rows: Rows) -> list[Step]:
     """A meta-estimator of skdp, which knows its own steps."""
     steps: list[Step] = estimator._privacy_steps(name, rows)
     own = estimator.get_params(deep=False)
-    if any(is_inferred(value) for value in own.values()):
-        steps.append(step_of(estimator, name, rows, LEAKS).of_records())
     grid = own.get("param_grid", {})
     grids = grid if type(grid) in (list, tuple) else [grid]
     lists = (list, tuple, range, np.ndarray)

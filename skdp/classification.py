@@ -173,7 +173,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         parts = self._parts(self._record_epsilon())
         if not self._projects:
             self._warn_of_size(rows, domain)
-        loss, source = self._spend(parts, rows)
+        loss, source = self._spend(rows, parts)
         noise = loss.of_record.parts
 
         table = count_rows(

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._pipelines import is_inferred
 from ._random import sampling_generator, warn_after_charge
 from ._validation import as_integer
 from .algorithms.grid import as_theta
@@ -249,7 +248,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         parts = algorithm_parts(
             self.algorithm, self._record_epsilon(), self.n_samples, self.n_blocks
         )
-        loss, source = self._spend(parts)
+        loss, source = self._spend(rows, parts)
 
         task = Task(
             points=_points(rows, domain, self._contributions(loss, source, rows, domain)),
@@ -279,8 +278,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         centers = np.clip(low + (found.centroids + 0.5) * unit, low, high)
         synopsis = None
         if found.edges is not None:
-            inferred = is_inferred(self.domain)
-            synopsis = _as_synopsis(found, names, low, high, loss, self.algorithm, inferred)
+            synopsis = _as_synopsis(found, names, low, high, loss, self.algorithm)
 
         self._remember_columns(X, rows)
         self.cluster_centers_ = centers
@@ -507,15 +505,14 @@ def _binned(low, high, edge):
     return Numeric(edges=[low, *(low + edge[1:-1] * ((high - low) / edge[-1])).tolist(), high])
 
 
-def _as_synopsis(found, names, low, high, loss, algorithm, inferred):
+def _as_synopsis(found, names, low, high, loss, algorithm):
     """The noisy grid or tree as a release that can be queried."""
     sides = [len(edge) - 1 for edge in found.edges]
     domain = Domain(
         {
             name: _binned(float(a), float(b), edge)
             for name, a, b, edge in zip(names, low, high, found.edges, strict=True)
-        },
-        inferred=inferred,
+        }
     )
     form = "grid" if found.leaves is None else "tree"
     mechanism = f"k-means {form}, algorithm={algorithm!r}"

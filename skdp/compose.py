@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ._foreign import reraise_interrupts
-from ._pipelines import Rows, Step, child, is_inferred, price, released_by, walk
+from ._pipelines import Rows, Step, child, price, released_by, walk
 from ._random import sampling_generator, warn_after_charge
 from ._validation import BoolArray, FloatArray, as_epsilon, as_sample_size, split_epsilon
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
@@ -386,9 +386,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         made = getattr(self, "estimator_" if self.estimator is None else "synthesizer_", None)
         # When a fitted model is stored, its seed is left out, but the fact that there was one is
         # kept. A domain that is declared after the fit does not undo what was released before.
-        flawed = made is not None and (
-            made.privacy_loss_.seeded or is_inferred(getattr(made, "domain_", None))
-        )
+        flawed = made is not None and made.privacy_loss_.seeded
         if self.estimator is None:
             return walk(made if flawed else reader, name, rows)
         given = released_by(reader, getattr(self, "classes", None))
@@ -418,7 +416,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 # both in a sum of logarithms, of which each was pulled to the overall shares. The first blend is
 # for up to 2,000 records times epsilon, the second up to 50,000, the third beyond. PrivPfC counts
 # correct predictions, which say little where one label has three quarters of the records: there the
-# additive model alone takes the place of the second (``benchmarks/models.py --default``).
+# additive model alone takes the place of the second (``python -m benchmarks.baseline``, models).
 _FEW, _MOST, _RARE = 2_000.0, 50_000.0, 0.75
 BLENDS = {
     "few": (Fraction(1, 5), 1.0, 0.1),
@@ -479,7 +477,7 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
                 "the noise of less might not fit into 64-bit integers."
             )
         parts = split_epsilon(self._record_epsilon(), {"rows": 1, "models": 49})
-        loss, source = self._spend(parts, rows)
+        loss, source = self._spend(rows, parts)
         # Privacy. Released: the number of records with each label (a record changes one by 1, part
         # "rows") and, by sequential composition, models whose epsilons sum to the part "models".
         # Which ones and with what follows from the released numbers; all of epsilon has been

@@ -144,7 +144,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         design = design_of(columns)
         check_components(design, self._record_epsilon())
         self._warn_of_size(rows, domain)
-        loss, source = self._spend(rows=rows, shares={"moments": 1})
+        loss, source = self._spend(rows, shares={"moments": 1})
 
         coded = weighted_rows(rows, domain, self._contributions(loss, source, rows, domain))
         groupings = [(each.groups, len(each.column.values)) for each in columns]

@@ -76,11 +76,6 @@ def generated_table(domain: Any, n: int, seed: int) -> tuple[Domain, TrialTable]
 def require_columns(domain: Any) -> Domain:
     """The domain with all its columns; DomainError if it does not name or number them."""
     if isinstance(domain, Domain):
-        if domain.open:
-            raise DomainError(
-                f"Column {domain.open[0]!r} has no range to generate numbers in: declare a guess, "
-                "or give like=, public rows."
-            )
         return domain
     if isinstance(domain, Mapping):
         return Domain(domain)

@@ -25,7 +25,7 @@ from .exceptions import DomainError
 from .expected import ExpectsErrors
 from .hierarchy import Blue, Tree
 from .release import Reach, Synopsis
-from .release.model import covariance_from, with_cut_bins
+from .release.model import Covariances, covariances_from, with_cut_bins
 from .release.result import plot_axis
 from .release.rounding import shuffled_line
 from .release.sampling import METHODS
@@ -167,7 +167,7 @@ def as_conditions(query: Any, name: str) -> Any:
 
 
 @dataclass
-class HistogramModel:
+class HistogramModel(Covariances):
     """Noisy counts of the nodes of a tree; weights are those of the codes of the one attribute.
 
     Parameters
@@ -291,9 +291,9 @@ class HistogramModel:
             found[place] = self.std(mean, varying) ** 2
         return found
 
-    def covariance(self, queries: Sequence[Query]) -> FloatArray:
+    def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariance of the errors of a few answers."""
-        return covariance_from(self.variance, queries)
+        return covariances_from(self.variance, blocks)
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """How far answers may be off, by the exact law of the noise."""
@@ -629,7 +629,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         kind, design = self._partition_of(attribute), self._design_of(attribute)
         epsilon = self._record_epsilon()
         parts = partition_parts(kind, epsilon) if kind else budget_parts(design, epsilon)
-        loss, source = self._spend(parts, rows)
+        loss, source = self._spend(rows, parts)
 
         counts = count_rows(rows, domain, self._contributions(loss, source, rows, domain)).dense()
         spent = loss.of_record

@@ -169,7 +169,7 @@ def assert_private(estimator: Any) -> None:
     Raises
     ------
     AssertionError
-        With the reasons: a step that leaks or is not known, a seed, an inferred domain.
+        With the reasons: a step that leaks or is not known, a seed.
 
     Examples
     --------

@@ -41,6 +41,7 @@ from .tables import (
     as_frame,
     as_numbers,
     as_texts,
+    assumed,
     few_of_each,
     identities,
     object_array,
@@ -157,7 +158,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
             If the ledger cannot pay; no value has been read.
         """
         rows, domain, low, high = self._start(X)
-        loss, source = self._spend(shares={"counts": 1, "sums": 6, "squares": 3})
+        loss, source = self._spend(rows, shares={"counts": 1, "sums": 6, "squares": 3})
 
         # Privacy. Each value becomes, by itself, an odd integer in (-_CODES, _CODES) around the
         # middle of its range. Released are three integers per column: how many values there are
@@ -308,7 +309,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         """
         fractions = self._fractions()
         rows, domain, low, high = self._start(X)
-        loss, source = self._spend(shares=_SHARES)
+        loss, source = self._spend(rows, shares=_SHARES)
 
         values = rows.numbers()
         ends = []
@@ -564,7 +565,7 @@ def private_quantiles(
         split_epsilon(exact, parts),
         seeded=source.seeded,
         max_rows_per_id=most,
-        assumes="" if people is None else TYPES_DECLARED,
+        assumes=assumed([column.kind]) if people is None else TYPES_DECLARED,
     )
     charge(ledger, "private_quantiles", loss)
 

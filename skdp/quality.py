@@ -26,7 +26,7 @@ from ._validation import IntArray, as_epsilon, split_epsilon
 from .accounting import PrivacyLedger, PrivacyLoss, charge
 from .base import match_rows
 from .domain import Categorical, Domain
-from .exceptions import DomainError, PrivacyLeakWarning
+from .exceptions import PrivacyLeakWarning
 from .mechanisms import discrete_laplace, discrete_laplace_quantile
 
 __all__ = ["QualityReport", "k_marginal", "quality_report", "total_variation"]
@@ -184,10 +184,6 @@ def quality_report(
     drawn = _valid_codes(match_rows(synthetic, None, found, None, structure=True)[0], found)
     if not len(drawn):
         raise ValueError("No synthetic row lies in the domain: there is nothing to compare.")
-    if epsilon is not None and found.inferred:
-        raise DomainError(
-            "The domain was inferred from the records: a private report needs one that is declared."
-        )
     measured = _Measured(drawn, found, epsilon, float(level), random_state)
     if measured.loss is not None:
         charge(ledger, "quality_report", measured.loss)

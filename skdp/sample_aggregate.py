@@ -167,7 +167,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         generators = shared_generators(held, copied(held, "The estimator or output"))
         self._rehearse_made_up(X, y, low.shape, template, generators)
         loss, source = self._spend(
-            aggregate_parts(self._record_epsilon(), self.aggregate, n_blocks is None)
+            rows, aggregate_parts(self._record_epsilon(), self.aggregate, n_blocks is None)
         )
 
         parts = loss.of_record.parts

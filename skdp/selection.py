@@ -35,6 +35,7 @@ from .tables import (
     Column,
     as_column,
     as_frame,
+    assumed,
     few_of_each,
     identities,
     object_array,
@@ -205,7 +206,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
             )
         check_method(self.method, k, len(features))
         shares = {"label": _LABEL_SHARE, "selection": 1 - as_fraction(_LABEL_SHARE, "share")}
-        loss, source = self._spend(shares=shares)
+        loss, source = self._spend(rows, shares=shares)
 
         codes = domain.encode(rows)
         codes = codes[(codes >= 0).all(axis=1)]
@@ -413,6 +414,13 @@ def most_frequent_items(
     everything = less_noise and method in ("one-shot", "auto")
     exact = as_epsilon(epsilon)
     parts = {"counts": 1} if everything else {"selection": 1 - share, "counts": share}
+    entries = _entries(baskets, "baskets")
+    people = None if persons is None else _entries(persons, "persons")
+    if people is not None and len(entries) != len(people):
+        raise ValueError(
+            "baskets and persons have different numbers of entries: give one person for each item."
+        )
+    kinds = [entries.kind] if isinstance(entries, Column) else []
     source = noise_source(random_state)
     # A basket is a record. In long form a person has several records, of which ``bound`` count.
     loss = PrivacyLoss(
@@ -420,14 +428,8 @@ def most_frequent_items(
         split_epsilon(exact, parts),
         seeded=source.seeded,
         max_rows_per_id=None if persons is None else bound,
-        assumes="" if persons is None else TYPES_DECLARED,
+        assumes=assumed(kinds) if persons is None else TYPES_DECLARED,
     )
-    entries = _entries(baskets, "baskets")
-    people = None if persons is None else _entries(persons, "persons")
-    if people is not None and len(entries) != len(people):
-        raise ValueError(
-            "baskets and persons have different numbers of entries: give one person for each item."
-        )
     charge(ledger, "most_frequent_items", loss)
 
     owners = None if people is None else identities(_column(people))

@@ -8,9 +8,7 @@ import pytest
 
 import skdp
 from skdp._models import feature_columns
-from skdp.algorithms.linear import (
-    Design,
-)
+from skdp.algorithms.linear import Design
 
 DOMAIN = skdp.Domain(
     {

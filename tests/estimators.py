@@ -17,7 +17,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 
 import skdp
-from skdp.algorithms.kmeans.algorithms import ALGORITHMS
 from skdp.datacube import CubePlan
 from skdp.domain import Categorical, Numeric
 from skdp.hierarchy import Tree
@@ -32,8 +31,6 @@ DOMAIN = skdp.Domain(
     }
 )
 
-# Enough codes that they are measured by trees.
-WIDE = skdp.Domain({"age": skdp.Numeric(17, 90, bins=64), "work": DOMAIN["work"]})
 # Parts of fitted estimators that were public before the fit.
 PUBLIC = (skdp.Domain, skdp.PrivacyLoss, CubePlan, Tree, Numeric, Categorical, Fraction)
 
@@ -62,8 +59,6 @@ class Case:
     array_params: dict[str, Any] = field(default_factory=dict)
     # Columns of the people that it reads; empty: all of them.
     columns: tuple[str, ...] = ()
-    # Named changes of the parameters that lead through another branch of the code.
-    branches: dict[str, dict[str, Any]] = field(default_factory=dict)
     # Checks of scikit-learn that are expected to fail, with the reason.
     expected_failures: dict[str, str] = field(default_factory=dict)
 
@@ -108,345 +103,104 @@ CLASSES_ARE_DECLARED = {
     "check_classifiers_regression_target": DECLARED + ", so a continuous y is unknown labels",
 }
 
-# Labels of scikit-learn's checks are -1 to 3.
-GRID_ARRAYS = {
-    "epsilon": 50,
-    "domain": skdp.Numeric(-10, 10, bins=4),
-    "target": None,
-    "classes": [-1, 0, 1, 2, 3],
-}
-
-# Targets of scikit-learn's checks lie within -500 to 500.
-NUMBER_ARRAYS = {
-    "epsilon": 50,
-    "domain": skdp.Numeric(-10, 10, bins=4),
-    "target": None,
-    "target_range": (-500, 500),
-}
 TARGET_IS_SKIPPED = {
     "check_supervised_y_no_nan": "a missing target skips its record: an error would depend on a "
     "private value",
 }
+BINS = skdp.Numeric(-10, 10, bins=4)
+# Labels of scikit-learn's checks are -1 to 3, and targets lie within -500 to 500.
+GRID_ARRAYS = {"epsilon": 50, "domain": BINS, "target": None, "classes": [-1, 0, 1, 2, 3]}
+NUMBER_ARRAYS = {"epsilon": 50, "domain": BINS, "target": None, "target_range": (-500, 500)}
+
+
+def synthesizer(kind: type, **arrays: Any) -> Case:
+    params = {"epsilon": 1.0, "domain": DOMAIN, "target": "income"}
+    return Case(kind, params, {"domain": BINS, "target": None, **arrays}, (), EMPTY_IS_LEGAL)
+
+
+def of_labels(kind: type, failures: dict[str, str] = CLASSES_ARE_DECLARED, **params: Any) -> Case:
+    params = {"epsilon": 1.0, "domain": DOMAIN, "target": "income", **params}
+    return Case(kind, params, GRID_ARRAYS, (), EMPTY_IS_LEGAL | failures)
+
+
+def of_numbers(kind: type) -> Case:
+    params = {"epsilon": 1.0, "domain": DOMAIN, "target": "age"}
+    return Case(kind, params, NUMBER_ARRAYS, (), EMPTY_IS_LEGAL | TARGET_IS_SKIPPED)
+
+
+def of_ages(kind: type, params: dict[str, Any], arrays: dict[str, Any], **failures: str) -> Case:
+    """An estimator of one column."""
+    return Case(kind, {"epsilon": 1.0, **params}, arrays, ("age",), EMPTY_IS_LEGAL | failures)
+
+
+AGES = {"domain": (17, 90)}
 CASES = [
-    Case(
-        skdp.HDPViewSynthesizer,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
-        branches={
-            "paper": {"calibration": "paper"},
-            "no target": {"target": None},
-        },
-        expected_failures=EMPTY_IS_LEGAL,
-    ),
-    Case(
-        skdp.PrivTreeSynthesizer,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
-        branches={
-            "paper": {"calibration": "paper"},
-            "no target": {"target": None},
-            "two attributes at a time": {"split_attributes": 2},
-        },
-        expected_failures=EMPTY_IS_LEGAL,
-    ),
-    Case(
-        skdp.KDTreeSynthesizer,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params={
-            "domain": skdp.Numeric(-10, 10, bins=4),
-            "target": None,
-            "strategy": "hierarchical",
-        },
-        branches={
-            "cells": {"strategy": "cell"},
-            "hierarchical": {"strategy": "hierarchical"},
-            "no correction": {"noise_correction": False},
-            "no target": {"target": None},
-        },
-        expected_failures=EMPTY_IS_LEGAL,
-    ),
-    Case(
-        skdp.GridSynthesizer,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None, "rule": "uniform"},
-        branches={
-            **{rule: {"rule": rule} for rule in ("identity", "uniform", "m-estimator")},
-            "sides": {"rule": 3},
-            "no target": {"target": None},
-        },
-        expected_failures=EMPTY_IS_LEGAL,
-    ),
-    Case(
-        skdp.MarginalSynthesizer,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
-        branches={
-            "no target": {"target": None},
-            "one column": {"target": None, "domain": DOMAIN.select(["age"])},
-            "two columns": {"target": None, "domain": DOMAIN.select(["age", "work"])},
-            "wide columns": {"target": None, "domain": WIDE},
-            "single columns": {"target": None, "max_order": 1},
-            "cells of pairs": {"target": None, "max_order": 2, "workload": "cells"},
-            "some sets": {
-                "target": None,
-                "workload": {("age", "income"): 1, ("sex", "work", "income"): 0.5},
-            },
-        },
-        expected_failures=EMPTY_IS_LEGAL,
-    ),
-    Case(
-        skdp.PrivBayesSynthesizer,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
-        branches={
-            "hierarchical": {"encoding": "hierarchical"},
-            "mutual information": {"score_function": "mutual_information"},
-            "F": {
-                "score_function": "F",
-                "domain": DOMAIN.select(["sex", "income"]).with_attribute(
-                    "age", skdp.Numeric(17, 90, bins=2)
-                ),
-            },
-            "negatives zero": {"negatives": "zero"},
-            "few candidates": {"max_candidates": 1},
-            "no target": {"target": None},
-            "one column": {"target": None, "domain": DOMAIN.select(["age"])},
-        },
-        expected_failures=EMPTY_IS_LEGAL,
-    ),
+    synthesizer(skdp.HDPViewSynthesizer),
+    synthesizer(skdp.PrivTreeSynthesizer),
+    synthesizer(skdp.KDTreeSynthesizer, strategy="hierarchical"),
+    synthesizer(skdp.GridSynthesizer, rule="uniform"),
+    synthesizer(skdp.MarginalSynthesizer),
+    synthesizer(skdp.PrivBayesSynthesizer),
     Case(
         skdp.RangeTreeHistogram,
         params={"epsilon": 1.0, "domain": skdp.Domain({"age": skdp.Numeric(17, 90, bins=8)})},
         columns=("age",),
-        branches={
-            "iterative": {"consistency": "iterative"},
-            "no consistency": {"consistency": None},
-            "not negative": {"non_negative": True},
-            "levels alike": {"budget": "uniform", "branching": 2},
-            "geometric": {"budget": "geometric", "branching": 2},
-            "cube root": {"budget": "cube-root", "branching": 2},
-            "all ranges": {"workload": "all"},
-            "quantiles": {"workload": "quantiles"},
-            "dawa": {"partition": "dawa"},
-            "ahp": {"partition": "ahp"},
-            "adaptive": {"partition": "adaptive"},
-            "partition by itself": {"partition": "auto"},
-        },
     ),
-    Case(
+    of_ages(
         skdp.DPKMeans,
-        params={"n_clusters": 3, "epsilon": 1.0, "domain": (17, 90), "n_init": 6},
-        array_params={"domain": (-10, 10)},
-        columns=("age",),
-        branches={
-            **{name: {"algorithm": name} for name in ALGORITHMS if name != "auto"},
-            "known size": {"n_samples": 300},
-            "given start": {"algorithm": "lloyd", "init": [[20], [50], [80]]},
-            "given start, improved": {"algorithm": "lloyd-improved", "init": [[20], [50], [80]]},
-            "choose k": {"n_clusters": (2, 3, 4)},
-        },
-        expected_failures={
-            **EMPTY_IS_LEGAL,
-            "check_clustering": "asks for labels_, one exact value for each row",
-        },
+        {"n_clusters": 3, "n_init": 6, **AGES},
+        {"domain": (-10, 10)},
+        check_clustering="asks for labels_, one exact value for each row",
     ),
-    Case(
-        skdp.PrivPfCTransformer,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income", "max_grids": 500},
-        array_params=GRID_ARRAYS,
-        branches={
-            "paper": {"selection": "paper"},
-            "one hot": {"encoding": "onehot"},
-        },
-        expected_failures=EMPTY_IS_LEGAL,
-    ),
-    Case(
-        skdp.PrivPfCClassifier,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income", "max_grids": 500},
-        array_params=GRID_ARRAYS,
-        branches={
-            "paper": {"selection": "paper"},
-        },
-        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
-    ),
-    Case(
-        skdp.PrivateAdditiveClassifier,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params=GRID_ARRAYS,
-        branches={
-            "several classes": {"target": "work"},
-            "few groups": {"max_groups": 2},
-            "pairs": {"interactions": 2},
-        },
-        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
-    ),
-    Case(
-        skdp.PrivateAdditiveRegressor,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "age"},
-        array_params=NUMBER_ARRAYS,
-        expected_failures=EMPTY_IS_LEGAL | TARGET_IS_SKIPPED,
-    ),
-    Case(
-        skdp.PrivateLinearRegression,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "age"},
-        array_params=NUMBER_ARRAYS,
-        branches={"functional": {"solver": "functional"}},
-        expected_failures=EMPTY_IS_LEGAL | TARGET_IS_SKIPPED,
-    ),
-    Case(
-        skdp.PrivateRidge,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "age"},
-        array_params=NUMBER_ARRAYS,
-        branches={"functional": {"solver": "functional", "alpha": 10}},
-        expected_failures=EMPTY_IS_LEGAL | TARGET_IS_SKIPPED,
-    ),
-    Case(
-        skdp.PrivateLogisticRegression,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params=GRID_ARRAYS,
-        branches={
-            "several classes": {"target": "work"},
-            "functional": {"solver": "functional", "one_hot": "all"},
-            "genetic": {"solver": "genetic", "crossover": False},
-        },
-        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
-    ),
-    Case(
-        skdp.PrivateLinearSVC,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params=GRID_ARRAYS,
-        branches={"local search": {"solver": "local-search"}},
-        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
-    ),
-    Case(
-        skdp.PrivateNaiveBayes,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params=GRID_ARRAYS,
-        branches={"several classes": {"target": "work"}},
-        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
-    ),
-    Case(
+    of_labels(skdp.PrivPfCTransformer, {}, max_grids=500),
+    of_labels(skdp.PrivPfCClassifier, max_grids=500),
+    of_labels(skdp.PrivateAdditiveClassifier),
+    of_numbers(skdp.PrivateAdditiveRegressor),
+    of_numbers(skdp.PrivateLinearRegression),
+    of_numbers(skdp.PrivateRidge),
+    of_labels(skdp.PrivateLogisticRegression),
+    of_labels(skdp.PrivateLinearSVC),
+    of_labels(skdp.PrivateNaiveBayes),
+    of_ages(
         skdp.PrivatePCA,
-        params={"epsilon": 1.0, "domain": skdp.Domain({"age": DOMAIN["age"]})},
-        array_params={"epsilon": 50, "domain": skdp.Numeric(-10, 10, bins=4)},
-        columns=("age",),
-        expected_failures=EMPTY_IS_LEGAL,
+        {"domain": skdp.Domain({"age": DOMAIN["age"]})},
+        {"epsilon": 50, "domain": BINS},
     ),
-    Case(
-        skdp.PrivateDecisionTreeClassifier,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params=GRID_ARRAYS,
-        branches={
-            "id3": {"algorithm": "id3"},
-            "c4.5": {"algorithm": "c4.5", "quality": "information"},
-            "several classes": {"target": "work", "quality": "gini"},
-        },
-        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
-    ),
-    Case(
-        skdp.PrivateRandomForestClassifier,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params=GRID_ARRAYS,
-        branches={"apart": {"rows": "apart", "n_trees": 3, "max_features": 0.5}},
-        expected_failures=EMPTY_IS_LEGAL | CLASSES_ARE_DECLARED,
-    ),
-    Case(
+    of_labels(skdp.PrivateDecisionTreeClassifier),
+    of_labels(skdp.PrivateRandomForestClassifier),
+    of_ages(
         skdp.SampleAggregate,
-        params={
+        {
             "estimator": StandardScaler(),
-            "epsilon": 1.0,
             "output_range": ([0], [100]),
             "n_blocks": 20,
             "output": "mean_",
         },
-        array_params={
+        {
             "estimator": LinearRegression(),
             "output_range": (-10, 10),
             "output": "intercept_",
             "n_blocks": 4,
         },
-        columns=("age",),
-        branches={
-            "counted": {"n_blocks": None},
-            "winsorised": {"aggregate": "winsorised"},
-            "median": {"aggregate": "median"},
-        },
-        expected_failures=EMPTY_IS_LEGAL,
     ),
-    Case(
-        skdp.DiffGenTransformer,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income", "n_specializations": 3},
-        array_params=GRID_ARRAYS,
-        branches={
-            "one hot": {"encoding": "onehot"},
-        },
-        expected_failures=EMPTY_IS_LEGAL,
-    ),
-    Case(
-        skdp.ProjectedHistogramTransformer,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income", "n_attributes": 2},
-        array_params=GRID_ARRAYS,
-        branches={
-            "one hot": {"encoding": "onehot"},
-        },
-        expected_failures=EMPTY_IS_LEGAL,
-    ),
+    of_labels(skdp.DiffGenTransformer, {}, n_specializations=3),
+    of_labels(skdp.ProjectedHistogramTransformer, {}, n_attributes=2),
     Case(
         skdp.DPTopKSelector,
         params={"k": 2, "epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params={
-            "k": 1,
-            "domain": skdp.Numeric(-10, 10, bins=4),
-            "target": None,
-            "classes": [0, 1, 2],
-        },
-        branches={
-            "numbers": {"target": "age"},
-        },
+        array_params={"k": 1, "domain": BINS, "target": None, "classes": [0, 1, 2]},
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
         skdp.DataCube,
         # The search for the default is long for the many arrays of the checks.
         params={"epsilon": 1.0, "domain": DOMAIN, "strategy": "bmax"},
-        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "max_order": 2},
-        branches={
-            **{name: {"strategy": name} for name in ("auto", "all", "base")},
-            "pmost": {"strategy": "pmost", "max_variance": 1e13},
-            "mean": {"objective": "mean"},
-            "l1": {"consistency": "l1", "strategy": "all"},
-            "linf": {"consistency": "linf", "strategy": "all"},
-            "no consistency": {"consistency": None, "strategy": "all"},
-            "sums": {"measure": "sum", "value": "age", "dimensions": ["sex", "work"]},
-            "means": {"measure": "mean", "value": "age", "dimensions": ["sex", "work"]},
-            "low order": {"max_order": 1},
-        },
+        array_params={"domain": BINS, "max_order": 2},
         expected_failures=EMPTY_IS_LEGAL,
     ),
-    Case(
-        skdp.PrivateStandardScaler,
-        params={"epsilon": 1.0, "domain": (17, 90)},
-        array_params={"domain": (-10, 10)},
-        columns=("age",),
-        expected_failures=EMPTY_IS_LEGAL,
-    ),
-    Case(
-        skdp.PrivateQuantileClipper,
-        params={"epsilon": 1.0, "domain": (17, 90)},
-        array_params={"domain": (-10, 10)},
-        columns=("age",),
-        expected_failures=EMPTY_IS_LEGAL,
-    ),
+    of_ages(skdp.PrivateStandardScaler, AGES, {"domain": (-10, 10)}),
+    of_ages(skdp.PrivateQuantileClipper, AGES, {"domain": (-10, 10)}),
 ]
-
-
-def ways() -> list[tuple[Case, dict[str, Any], str]]:
-    """Every estimator in each of its branches, and a name for it."""
-    return [
-        (case, changes, f"{case.name}, {branch}" if branch else case.name)
-        for case in CASES
-        for branch, changes in {"": {}, **case.branches}.items()
-    ]
 
 
 def released_arrays(estimator: Any) -> dict[str, np.ndarray]:

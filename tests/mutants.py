@@ -4,7 +4,7 @@
     python tests/mutants.py skdp/cluster.py     # those of some files
     python tests/mutants.py --list              # what there is, without running it
     python tests/mutants.py --near              # replays and nearest tests only
-    python tests/mutants.py --hand              # those of tests/hand_mutants.py instead
+    python tests/mutants.py --hand              # those of tests/hand_mutants.toml instead
 
 Four mutants for each call site outside `skdp.mechanisms`:
 
@@ -36,10 +36,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-
-from hand_mutants import WRITTEN, Written
 
 ROOT = Path(__file__).resolve().parent.parent
 MECHANISMS = {
@@ -81,90 +80,8 @@ NUMBERS = ("half range", "lower price")
 # Mutants that release the same: file, function, mechanism, kind, and why.
 EQUIVALENT: dict[tuple[str, str, str, str], str] = {}
 
-# Tests of a file, tried before the rest of the suite; with a folder where several have the name.
-NEAREST = {
-    "skdp/algorithms/additive/fitting.py": ["additive/test_fitting"],
-    "skdp/algorithms/additive/model.py": ["additive/test_model", "test_additive"],
-    "skdp/algorithms/additive/pairs.py": ["additive/test_pairs"],
-    "skdp/algorithms/binned_scores.py": ["test_binned_scores", "test_metrics"],
-    "skdp/algorithms/blocks.py": ["test_blocks", "test_sample_aggregate"],
-    "skdp/algorithms/dawa.py": ["test_lines", "test_histogram"],
-    "skdp/algorithms/diffgen.py": ["test_diffgen"],
-    "skdp/algorithms/dpcube.py": ["test_dpcube"],
-    "skdp/algorithms/grid.py": ["algorithms/test_grid", "synthesis/test_boxes"],
-    "skdp/algorithms/hdpview.py": ["test_hdpview"],
-    "skdp/algorithms/kmeans/dplloyd.py": ["test_dplloyd", "test_algorithms", "test_cluster"],
-    "skdp/algorithms/kmeans/genetic.py": ["test_genetic", "test_algorithms", "test_cluster"],
-    "skdp/algorithms/kmeans/lloyd.py": ["test_lloyd", "test_algorithms", "test_cluster"],
-    "skdp/algorithms/kmeans/projection.py": ["test_projection", "test_cluster"],
-    "skdp/algorithms/kmeans/sketch.py": ["test_sketch", "test_auto", "test_algorithms"],
-    "skdp/algorithms/kmeans/task.py": ["test_algorithms", "test_cluster"],
-    "skdp/algorithms/linear.py": ["test_linear", "test_linear_model"],
-    "skdp/algorithms/marginals/candidates.py": ["test_marginals"],
-    "skdp/algorithms/marginals/measure.py": ["test_views", "test_marginals"],
-    "skdp/algorithms/privbayes.py": ["algorithms/test_privbayes", "synthesis/test_privbayes"],
-    "skdp/algorithms/privpfc.py": ["test_privpfc"],
-    "skdp/algorithms/privtree.py": ["test_privtree"],
-    "skdp/algorithms/quantiles.py": ["test_quantiles"],
-    "skdp/algorithms/ranges.py": ["test_ranges"],
-    "skdp/algorithms/trees.py": ["test_trees"],
-    "skdp/base/estimator.py": ["test_skipped"],
-    "skdp/classification.py": ["test_classification", "test_privpfc"],
-    "skdp/compose.py": ["test_compose"],
-    "skdp/datacube/cube.py": ["test_cube"],
-    "skdp/hierarchy/measure.py": ["hierarchy/test_measure", "test_histogram"],
-    "skdp/model_selection/_cross_val.py": ["test_cross_val"],
-    "skdp/model_selection/_metrics.py": ["test_metrics", "test_scores"],
-    "skdp/model_selection/_scores.py": ["test_metrics", "test_scores"],
-    "skdp/model_selection/_search.py": ["test_search"],
-    "skdp/preprocessing.py": ["test_preprocessing"],
-    "skdp/quality.py": ["test_quality"],
-    "skdp/selection.py": ["tests/test_selection"],
-    "skdp/synthesis/boxes.py": ["synthesis/test_boxes"],
-}
-# Words in the names of the branches in tests/replays.py that reach the file.
-REPLAYS = {
-    "skdp/algorithms/additive/fitting.py": "PrivateAdditive",
-    "skdp/algorithms/additive/model.py": "PrivateAdditive",
-    "skdp/algorithms/additive/pairs.py": "PrivateAdditive",
-    "skdp/algorithms/binned_scores.py": (
-        "private_score, roc_auc or private_score, log_loss or private_score, r2"
-    ),
-    "skdp/algorithms/blocks.py": "SampleAggregate",
-    "skdp/algorithms/dawa.py": "RangeTree",
-    "skdp/algorithms/diffgen.py": "DiffGen or Projected",
-    "skdp/algorithms/dpcube.py": "KDTree",
-    "skdp/algorithms/grid.py": "GridSynthesizer",
-    "skdp/algorithms/hdpview.py": "HDPView",
-    "skdp/algorithms/kmeans/dplloyd.py": "DPKMeans",
-    "skdp/algorithms/kmeans/genetic.py": "DPKMeans",
-    "skdp/algorithms/kmeans/lloyd.py": "DPKMeans",
-    "skdp/algorithms/kmeans/projection.py": "DPKMeans, many",
-    "skdp/algorithms/kmeans/sketch.py": "DPKMeans",
-    "skdp/algorithms/kmeans/task.py": "DPKMeans",
-    "skdp/algorithms/linear.py": "functional or PrivateLinear",
-    "skdp/algorithms/marginals/candidates.py": "Marginal",
-    "skdp/algorithms/marginals/measure.py": "Marginal",
-    "skdp/algorithms/privbayes.py": "PrivBayes",
-    "skdp/algorithms/privpfc.py": "PrivPfC",
-    "skdp/algorithms/privtree.py": "PrivTree",
-    "skdp/algorithms/quantiles.py": "private_quantiles",
-    "skdp/algorithms/ranges.py": "unknown ranges",
-    "skdp/algorithms/trees.py": "PrivateDecisionTree",
-    "skdp/base/estimator.py": "GridSynthesizer",
-    "skdp/classification.py": "PrivPfC or Projected",
-    "skdp/compose.py": "PrivateClassifier",
-    "skdp/datacube/cube.py": "DataCube",
-    "skdp/hierarchy/measure.py": "RangeTree",
-    "skdp/model_selection/_cross_val.py": "private_cross_val_score",
-    "skdp/model_selection/_metrics.py": "private_score",
-    "skdp/model_selection/_scores.py": "private_confusion_matrix",
-    "skdp/model_selection/_search.py": "PrivateGridSearchCV",
-    "skdp/preprocessing.py": "PrivateStandardScaler or PrivateQuantileClipper",
-    "skdp/quality.py": "quality_report",
-    "skdp/selection.py": "DPTopKSelector or most_frequent_items",
-    "skdp/synthesis/boxes.py": "GridSynthesizer",
-}
+# Calls of mechanisms by function, each with the branch of `replays.py` that reaches it.
+STEPS = tomllib.loads((ROOT / "tests" / "worst.toml").read_text(encoding="utf-8"))["step"]
 
 HELPERS = """
 
@@ -211,6 +128,26 @@ class Mutant:
     @property
     def name(self) -> str:
         return f"{self.file}:{self.line} {self.function} {self.mechanism}, {self.kind}"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A mutant written by hand, as `hand_mutants.toml` explains."""
+
+    breaks: str
+    file: str
+    old: str
+    new: str
+    killer: str
+    private: bool = True
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}: {self.breaks}"
+
+
+_BY_HAND = tomllib.loads((ROOT / "tests" / "hand_mutants.toml").read_text(encoding="utf-8"))
+WRITTEN = [Written(**each) for each in _BY_HAND["mutant"]]
 
 
 class _Calls(ast.NodeVisitor):
@@ -408,6 +345,27 @@ def file_of(name: str) -> str:
     return found[0].relative_to(ROOT).as_posix()
 
 
+def nearest(file: str) -> list[str]:
+    """Tests of a file, or those of its folder: they mirror the tree."""
+    path = Path(file).relative_to("skdp")
+    own = ROOT / "tests" / path.parent / f"test_{path.stem.strip('_')}.py"
+    # A module without a file of its own.
+    found = [own] if own.is_file() else sorted((ROOT / "tests" / path.parent).glob("test_*.py"))
+    return [each.relative_to(ROOT).as_posix() for each in found if path.parent.name or own == each]
+
+
+def branches_of(mutant: Mutant) -> str:
+    """Branches that reach the call, as an environment variable names them to the replays."""
+    names = mutant.function.split(".")
+    functions = {".".join(names[:end]) for end in range(1, len(names) + 1)}
+    found = {
+        known["worst"][0]
+        for step, known in STEPS.items()
+        if "worst" in known and step.partition(", ")[0] in functions
+    }
+    return "=" + " or ".join(sorted(found))
+
+
 # The replays, of the branches that an environment variable names.
 CERTIFIED = f"{file_of('test_replay')}::test_every_branch_is_certified"
 
@@ -417,13 +375,13 @@ def killed_by(mutant: Mutant, folder: Path, near: bool = False) -> str | None:
     path = folder / mutant.file
     original = path.read_text(encoding="utf-8")
     path.write_text(mutated(original, mutant), encoding="utf-8")
-    nearest = [file_of(name) for name in NEAREST[mutant.file]]
+    tests = nearest(mutant.file)
     rings = {
         "replay": [CERTIFIED],
         "hostile pairs": [file_of("test_proofs")],
-        "nearest tests": nearest,
+        "nearest tests": tests or [file_of("test_proofs")],
         "common checks": [file_of("test_common")],
-        "the rest": ["-n", "2", "tests", *(f"--ignore={name}" for name in nearest)],
+        "the rest": ["-n", "2", "tests", *(f"--ignore={name}" for name in tests)],
     }
     if near:
         del rings["common checks"], rings["the rest"]
@@ -433,7 +391,7 @@ def killed_by(mutant: Mutant, folder: Path, near: bool = False) -> str | None:
                 ring
                 for ring, choice in rings.items()
                 if not run_tests(
-                    folder, *choice, branches=REPLAYS[mutant.file] if ring == "replay" else ""
+                    folder, *choice, branches=branches_of(mutant) if ring == "replay" else ""
                 )
             ),
             None,
@@ -491,7 +449,7 @@ def main() -> int:
     parser.add_argument("files", nargs="*", help="files of skdp; default: all")
     parser.add_argument("--list", action="store_true", help="name the mutants and stop")
     parser.add_argument("--near", action="store_true", help="replays and nearest tests only")
-    parser.add_argument("--hand", action="store_true", help="those of tests/hand_mutants.py")
+    parser.add_argument("--hand", action="store_true", help="those of tests/hand_mutants.toml")
     parser.add_argument("--part", default="1/1", help="such as 2/4: the second quarter")
     options = parser.parse_args()
     mutants = [m for m in all_mutants() if not options.files or m.file in options.files]
@@ -515,8 +473,8 @@ def main() -> int:
         shutil.copytree(ROOT, folder, ignore=ignore)
         if options.hand:
             return min(hand(folder, mutants), 1)
-        words = " or ".join(sorted({REPLAYS[mutant.file] for mutant in mutants}))
-        if not run_tests(folder, CERTIFIED, "-n", "2", branches=words):
+        every = " or ".join(sorted({branches_of(mutant)[1:] for mutant in mutants} - {""}))
+        if not run_tests(folder, CERTIFIED, "-n", "2", branches=f"={every}"):
             sys.exit("The replays fail without any mutant.")
         for number, mutant in enumerate(mutants, 1):
             begin = time.perf_counter()

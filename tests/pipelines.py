@@ -13,7 +13,6 @@ from skdp.preprocessing import as_numbers, as_texts
 
 ROWS = people(200)
 X, Y = ROWS.drop(columns="income"), ROWS["income"]
-INFERRED = skdp.Domain({name: DOMAIN[name] for name in DOMAIN.names}, inferred=True)
 PRIVATE_SCORE = make_private_scorer("accuracy", epsilon=0.1)
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skdp.algorithms.additive import (
-    UNIT,
-)
+from skdp.algorithms.additive import UNIT
 
 
 def some_scores(n_outputs, n=400, seed=0):

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
-from loops import over
-from sklearn.base import clone
 
 import skdp
 from skdp._models import group_values
@@ -22,21 +18,15 @@ def test_groups_of_columns():
     np.testing.assert_allclose(number.edges, np.linspace(0, 100, 9))
     free = group_values(skdp.Categorical(list("abc")), 2)
     assert free.chain is None and len(free.labels) == 3
-    ordered = group_values(skdp.Categorical(list(range(40)), ordered=True), 10)
-    assert len(ordered.labels) <= 10
-    order = [ordered.chain.index(group) for group in ordered.groups]
-    assert order == sorted(order)
     # Runs of categories are written by their names.
     grades = [f"grade {place}" for place in range(40)]
     ordered = group_values(skdp.Categorical(grades, ordered=True, nullable=True), 10)
     shown = [ordered.labels[group] for group in ordered.chain]
-    assert shown[0].startswith("grade 0 .. grade ")
+    assert len(shown) <= 10 and shown[0].startswith("grade 0 .. grade ")
     assert shown[-1].endswith(" .. grade 39")
     assert ordered.labels[ordered.groups[-1]] == "missing"
     pair = merged_labels(shown, np.array([0, 0, *[1] * (len(shown) - 2)]), 2)
-    assert pair[0].startswith("grade 0 to grade ")
-    assert pair[1].endswith(" to grade 39")
-    assert ".." not in "".join(pair)
+    assert pair[0].startswith("grade 0 to grade ") and pair[1].endswith(" to grade 39")
 
 
 # ---------------------------------------------------------------------------------- the estimators
@@ -65,12 +55,14 @@ def people(n=20_000, seed=0):
     return rows, score
 
 
-def fitted(epsilon=1.0, **params):
+def of_ill(**params):
+    given = {"domain": DOMAIN, "target": "ill", "random_state": 0, **params}
+    return skdp.PrivateAdditiveClassifier(**given)
+
+
+def fitted(**params):
     rows, _ = people()
-    model = skdp.PrivateAdditiveClassifier(
-        epsilon=epsilon, domain=DOMAIN, target="ill", random_state=0, **params
-    )
-    return model.fit(rows.drop(columns="ill"), rows["ill"])
+    return of_ill(**params).fit(rows.drop(columns="ill"), rows["ill"])
 
 
 def test_probabilities_are_calibrated_and_near_the_truth():
@@ -81,13 +73,6 @@ def test_probabilities_are_calibrated_and_near_the_truth():
     for low in np.arange(0, 1, 0.2):
         inside = (shown >= low) & (shown < low + 0.2)
         assert abs(shown[inside].mean() - truth[inside].mean()) < 0.04
-    # More epsilon is better.
-    errors = [
-        np.abs(fitted(e).predict_proba(rows.drop(columns="ill"))[:, 1] - truth).mean()
-        for e in (0.005, 0.1, 1.0, 10.0)
-    ]
-    assert errors == sorted(errors, reverse=True)
-    assert errors[-1] < 0.025
 
 
 def test_contributions_sum_to_the_score():
@@ -105,12 +90,8 @@ def test_standard_errors_are_those_of_the_noise():
     # 60 releases of the same records: the spread of scores against what is stated. The ratio of
     # root mean squares over 20 groups has a standard deviation of about 0.06.
     rows, _ = people(3_000)
-    shapes = [
-        skdp.PrivateAdditiveClassifier(epsilon=0.5, domain=DOMAIN, target="ill", random_state=seed)
-        .fit(rows)
-        .shape_functions_["age"]
-        for seed in range(60)
-    ]
+    models = [of_ill(epsilon=0.5, random_state=seed).fit(rows) for seed in range(60)]
+    shapes = [model.shape_functions_["age"] for model in models]
     spread = np.std([shape.scores for shape in shapes], axis=0, ddof=1)
     stated = np.sqrt(np.mean([np.square(shape.std_errors) for shape in shapes], axis=0))
     ratio = np.sqrt(np.mean(spread**2) / np.mean(stated**2))
@@ -137,23 +118,14 @@ def test_several_classes():
     X = rng.normal(size=(20_000, 3))
     scores = np.stack([X[:, 0], X[:, 1], -X[:, 0] - X[:, 1]], axis=1)
     y = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
-    best = (scores.argmax(axis=1) == y).mean()
-    for epsilon in (0.1, 1, 10):
-        model = skdp.PrivateAdditiveClassifier(
-            epsilon=epsilon,
-            domain=skdp.Numeric(-4, 4),
-            classes=[0, 1, 2],
-            interactions=[("x0", "x2")] if epsilon == 1 else 0,
-            random_state=0,
-        ).fit(X, y)
-        assert model.score(X, y) > best - 0.03
-        if epsilon == 1:
-            assert model.explain(X[:5]).shape == (5, 4, 3)
-    assert model.shape_functions_["x0"].scores.shape[1] == 3
-    assert model.explain(X[:5]).shape == (5, 3, 3)
-    assert list(model.shape_functions_["x0"].to_frame())[:3] == ["group", "score_0", "std_error_0"]
-    shares = model.predict_proba(X[:5])
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    given = {"domain": skdp.Numeric(-4, 4), "classes": [0, 1, 2], "random_state": 0}
+    for interactions in (0, [("x0", "x2")]):
+        model = skdp.PrivateAdditiveClassifier(interactions=interactions, **given).fit(X, y)
+        assert model.score(X, y) > (scores.argmax(axis=1) == y).mean() - 0.03
+        assert model.explain(X[:5]).shape == (5, 4 if interactions else 3, 3)
+    frame = model.shape_functions_["x0"].to_frame()
+    assert list(frame)[:3] == ["group", "score_0", "std_error_0"]
+    np.testing.assert_allclose(model.predict_proba(X[:5]).sum(axis=1), 1)
 
 
 def test_a_regressor_learns_sums_of_functions():
@@ -166,41 +138,15 @@ def test_a_regressor_learns_sums_of_functions():
     assert model.score(X, y) > 0.92
     assert model.feature_importances_.argmax() == 0
     assert model.predict(X).min() >= -5
-    with pytest.raises(DomainError, match="needs a Numeric"):
-        skdp.PrivateAdditiveRegressor(domain=DOMAIN, target="ill").fit(people(10)[0])
-    with pytest.raises(ValueError, match="pair"):
-        skdp.PrivateAdditiveRegressor(domain=skdp.Numeric(0, 1), target_range=3).fit(X, y)
-
-
-def test_hostile_tables():
-    one = skdp.Domain({"x": skdp.Numeric(0, 1, bins=2), "y": skdp.Categorical(["a"])})
-    rows = pd.DataFrame({"x": [0.5] * 50, "y": "a"})
-    model = skdp.PrivateAdditiveClassifier(epsilon=1, domain=one, target="y", random_state=0).fit(
-        rows
-    )
-    assert set(model.predict(rows)) == {"a"}
-    assert model.predict_proba(rows).shape == (50, 1)
-    # Separable data, and a label that is a copy of a column.
-    rng = np.random.default_rng(0)
-    X = rng.uniform(0, 1, (5_000, 2))
-    y = (X[:, 0] > 0.5).astype(int)
-    for epsilon in (0.001, 1, 1000):
-        model = skdp.PrivateAdditiveClassifier(
-            epsilon=epsilon, domain=skdp.Numeric(0, 1), classes=[0, 1], random_state=0
-        ).fit(X, y)
-        assert np.isfinite(model.predict_proba(X)).all()
-    assert model.score(X, y) > 0.98
-    wide = rng.integers(0, 2, (300, 200)).astype(float)
-    model = skdp.PrivateAdditiveClassifier(
-        epsilon=1, domain=skdp.Numeric(0, 1, bins=2), classes=[0, 1], random_state=0
-    ).fit(wide, wide[:, 0])
-    assert np.isfinite(model.predict_proba(wide)).all()
-    with pytest.raises(ValueError, match="max_groups"):
-        skdp.PrivateAdditiveClassifier(domain=DOMAIN, target="ill", max_groups=1).fit(people(10)[0])
-    with pytest.raises(DomainError, match="no column except the label"):
-        skdp.PrivateAdditiveClassifier(domain=DOMAIN.select(["ill"]), target="ill").fit(
-            people(10)[0][["ill"]]
-        )
+    few = people(10)[0]
+    for wrong, error, message in (
+        (skdp.PrivateAdditiveRegressor(domain=DOMAIN, target="ill"), DomainError, "a Numeric"),
+        (skdp.PrivateAdditiveRegressor(domain=DOMAIN, target_range=3), ValueError, "pair"),
+        (of_ill(max_groups=1), ValueError, "max_groups"),
+        (of_ill(domain=DOMAIN.select(["ill"])), DomainError, "no column except the label"),
+    ):
+        with pytest.raises(error, match=message):
+            wrong.fit(few[[*wrong.domain.names]])
 
 
 def test_pictures_name_dates_classes_and_categories():
@@ -262,8 +208,6 @@ def test_pairs_that_pay_are_found_and_fit():
     assert set(np.argsort(-model.feature_importances_)[:2]) == {0, 2}
     score = model.explain(X[:50]).sum(axis=1) + model.intercept_
     np.testing.assert_allclose(model.predict_proba(X[:50])[:, 1], 1 / (1 + np.exp(-score)))
-    clone = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(clone.predict_proba(X[:9]), model.predict_proba(X[:9]))
 
 
 def test_pairs_can_be_listed_and_counted():
@@ -281,62 +225,18 @@ def test_pairs_can_be_listed_and_counted():
         of_pairs(interactions=[("x0", "shoe")]).fit(X, y)
 
 
-def test_pairs_are_edited():
-    X, y = crossed()
-    model = of_pairs(interactions=[("x0", "x2")]).fit(X, y)
-    model.set_shape("x0 x x2", np.zeros((8, 8)))
-    assert model.shape_functions_["x0 x x2"].importance == 0
-
-
-def test_a_regressor_learns_a_product():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (20_000, 3))
-    y = X[:, 0] + 2 * X[:, 1] * X[:, 2]
-    params = {"domain": skdp.Numeric(-1, 1), "target_range": (-3, 3), "random_state": 0}
-    model = skdp.PrivateAdditiveRegressor(epsilon=1.0, **params).fit(X, y)
-    assert "x1 x x2" in model.shape_functions_
-    assert model.score(X, y) > 0.8
-    assert (
-        skdp.PrivateAdditiveRegressor(epsilon=1.0, interactions=0, **params).fit(X, y).score(X, y)
-        < 0.5
-    )
-
-
-@over("estimator", [skdp.PrivateAdditiveRegressor, skdp.PrivateLinearRegression])
-@over("high", [1, 10])
-def test_without_signal_a_regression_predicts_about_the_mean(estimator, high):
-    """Many columns of noise, a target near an end of its range, and 500 records times epsilon."""
-    rng = np.random.default_rng(0)
-    n = 5_000
-    X = rng.random((n, 8))
-    y = rng.normal(0.2, 0.05, n) + 0.05 * X[:, 0]
-    errors = []
-    for seed in range(4):
-        model = estimator(
-            epsilon=0.1, domain=skdp.Numeric(0, 1), target_range=(0, high), random_state=seed
-        )
-        errors.append(np.mean((model.fit(X, y).predict(X) - y) ** 2) / y.var())
-    # In units of the error of the mean; the range is 10 or 100 times the spread.
-    assert np.mean(errors) < (2 if high == 1 else 20)
-
-
-@over("epsilon, n_groups", [(0.5, 32), (100.0, 128)])
-def test_columns_have_more_groups_where_many_records_pay_for_them(epsilon, n_groups):
-    rng = np.random.default_rng(0)
-    X = rng.random((4_000, 2))
-    y = (0.5 + 0.4 * np.sign(np.sin(40 * X[:, 0])) > rng.random(4_000)).astype(int)
+def test_columns_have_more_groups_where_many_records_pay_for_them():
+    X = pd.DataFrame(np.random.default_rng(0).random((4_000, 2)), columns=["x", "z"])
     domain = skdp.Domain(
         {"x": skdp.Numeric(0, 1, bins=300), "z": skdp.Numeric(0, 1, bins=20, nullable=True)}
     )
-    model = skdp.PrivateAdditiveClassifier(
-        epsilon=epsilon, domain=domain, classes=[0, 1], random_state=0
-    )
-    frame = pd.DataFrame(X, columns=["x", "z"])
-    model.fit(frame, y)
-    shape = model.shape_functions_["x"]
-    assert len(shape.labels) == n_groups and len(shape.edges) == n_groups + 1
-    assert len(model.shape_functions_["z"].labels) == 21
-    few = clone(model).set_params(max_groups=8).fit(frame, y)
-    assert len(few.shape_functions_["x"].labels) == 8
-    if epsilon > 1:
-        assert model.score(frame, y) > 0.8 > few.score(frame, y) + 0.1
+    given = {"domain": domain, "classes": [False, True]}
+    for params, n_groups in (
+        ({"epsilon": 0.5}, 32),
+        ({"epsilon": 100.0}, 128),
+        ({"max_groups": 8}, 8),
+    ):
+        model = skdp.PrivateAdditiveClassifier(**given, **params).fit(X, X["x"] > 0.5)
+        shape = model.shape_functions_["x"]
+        assert len(shape.labels) == n_groups and len(shape.edges) == n_groups + 1
+        assert len(model.shape_functions_["z"].labels) == min(n_groups, 20) + 1

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-import re
-import warnings
 
-import numpy as np
-import pandas as pd
 import pytest
-
-from skdp import Categorical, Domain, Numeric
 
 baseline = pytest.importorskip("benchmarks.baseline")
 data = pytest.importorskip("benchmarks._data")
@@ -64,12 +58,6 @@ def test_figures_that_do_not_say_what_was_measured_are_not_written(tmp_path, nam
     with pytest.raises(ValueError, match=f"quick.*{name}"):
         baseline.write({"quick": section}, tmp_path / "other.json")
     assert not (tmp_path / "other.json").exists()
-
-
-def test_changes_that_were_not_committed_are_not_written(tmp_path):
-    section = {**STAMP, "commit": "0" * 40 + "+", "fits": 4, "cells": CELLS}
-    with pytest.raises(ValueError, match="commit"):
-        baseline.write({"quick": section}, tmp_path / "file.json")
 
 
 def test_what_was_written_is_read(tmp_path):
@@ -161,17 +149,6 @@ def quick(monkeypatch, tmp_path):
     return run
 
 
-def test_a_part_of_a_section_is_written_only_beside_the_rest(quick, capsys):
-    assert quick(CELLS, "--sections", "questions", "--tables", "table 3", "--write") == 1
-    assert "questions: not written" in capsys.readouterr().out and baseline.read() == {}
-    assert quick(CELLS, "--sections", "questions", "--write") == 0
-    again = with_one(rms=[9.0, 1.0])
-    line = ["--sections", "questions", "--tables", "table 3", "--write", "--again"]
-    assert quick(again, *line) == 0
-    found = baseline.read()["questions"]["cells"]
-    assert len(found) == 8 and found[ONE]["rms"] == [9, 1]
-
-
 def test_the_quick_part_fails_when_a_figure_changes_until_it_is_written(quick, capsys):
     assert quick(CELLS, "--quick") == 1
     assert "quick: missing in baseline.json" in capsys.readouterr().out
@@ -188,92 +165,3 @@ def test_the_quick_part_fails_when_a_figure_changes_until_it_is_written(quick, c
     assert f"commit {'0' * 8}, 2026-11-29, 2 fits" in said
     assert quick(better, "--quick", "--write") == 0
     assert quick(better, "--quick") == 0
-
-
-def test_a_loss_that_was_written_into_the_quick_part_still_fails(quick, capsys):
-    assert quick(CELLS, "--sections", "questions", "--write") == 0
-    worse = with_one(rms=[60.0, 1.0])
-    assert quick(worse, "--quick", "--write") == 0
-    assert quick(worse, "--quick") == 1
-    assert f"FAILED {ONE} | rms: 10, now 60" in capsys.readouterr().out
-
-
-def test_sections_are_measured_once_and_compared(quick, capsys):
-    assert quick(CELLS, "--sections", "questions", "--write") == 0
-    worse = with_one(rms=[60.0, 1.0])
-    # What was measured at a commit is kept.
-    assert quick(worse, "--sections", "questions") == 0
-    assert quick(worse, "--sections", "questions", "--again") == 1
-    assert re.search(r"FAILED table 3 \| 1 \| tails \| rms: 10, now 60", capsys.readouterr().out)
-    assert quick(worse, "--sections", "questions", "--tables", "table 1") == 0
-
-
-@pytest.fixture(scope="module")
-def task():
-    models = pytest.importorskip("benchmarks.models")
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"number": rng.uniform(-1, 3, 200), "text": rng.choice(["a", "b"], 200)})
-    X.loc[0, "number"] = np.nan
-    domain = Domain({"number": Numeric(-1, 3, nullable=True), "text": Categorical(["a", "b"])})
-    return models.Task(X, rng.random(200) < 0.4, domain)
-
-
-def test_other_libraries_get_public_bins_and_the_labels_of_training_rows_alone(task):
-    from benchmarks import models
-
-    train, test = np.arange(150), np.arange(150, 200)
-    given = models.for_peer(task, train, test)
-    assert given["shape"].tolist() == [16, 2, 2]
-    assert given["codes"].shape == (150, 3) and given["asked"].shape == (50, 2)
-    np.testing.assert_array_equal(given["codes"][:, 2], task.y[train])
-    both = np.vstack([given["codes"][:, :2], given["asked"]])
-    np.testing.assert_array_equal(both[1:, 0], (task.X["number"][1:] + 1) // 0.25)
-    assert both[0, 0] == 0
-    np.testing.assert_array_equal(both[:, 1], task.X["text"] == "b")
-
-
-def test_shares_of_other_libraries(monkeypatch, task):
-    from benchmarks import models
-
-    given = models.for_peer(task, np.arange(150), np.arange(150, 200))
-    shares = np.tile([0.25, 0.75], (50, 1))
-    rows = np.column_stack([np.tile([3, 0], (40, 1)), np.ones(40, dtype=int)])
-    answers = {
-        "DP-SGD": {"shares": shares},
-        "OpenDP": {"synthetic": rows},
-        "interpret": {"predictions": np.arange(50) % 2},
-    }
-    monkeypatch.setattr(models, "ask", lambda peer, job, data, timeout: answers[peer.name])
-    of = {name: models.peer_shares(name, given, 1.0) for name in models.FROZEN_PEERS}
-    np.testing.assert_array_equal(of["DP-SGD, delta 1e-6"], shares)
-    # All synthetic rows have one label.
-    np.testing.assert_array_equal(of["OpenDP, MST"], np.tile([0.0, 1.0], (50, 1)))
-    np.testing.assert_array_equal(of["DP-EBM, delta 1e-6"][:, 1], np.arange(50) % 2)
-    rows[::2, 2], rows[::2, 0] = 0, 9
-    found = models.peer_shares("OpenDP, MST", given, 1.0)
-    assert found.shape == (50, 2) and found.sum(axis=1) == pytest.approx(1)
-
-
-def test_a_peer_that_fails_has_no_figures(monkeypatch, task, capsys):
-    def fails(method, data, epsilon):
-        raise RuntimeError("no environment")
-
-    monkeypatch.setattr(baseline.models, "rare", lambda name: task)
-    monkeypatch.setattr(baseline.models, "peer_shares", fails)
-    assert baseline.peer_cells("x: y", 1) == {}
-    assert "OpenDP, MST, x: y, epsilon 4: no environment" in capsys.readouterr().out
-
-
-def test_figures_of_models_are_means_over_splits(task, monkeypatch):
-    monkeypatch.setattr(baseline.models, "rare", lambda name: task)
-    monkeypatch.setattr(baseline.models, "FIVE", ("naive Bayes",))
-    monkeypatch.setattr(baseline, "OF_MODELS", (1.0,))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = baseline.label_cells("x: y", 2)
-        alone = baseline.label_cells("x: y", 1)
-    assert list(found) == ["x: y | 1 | naive Bayes", "x: y | 1 | default"]
-    of = found["x: y | 1 | naive Bayes"]
-    assert set(of) == {"error", "area", "log loss"}
-    assert 0 < of["error"][0] < 1 and of["error"][1] >= 0
-    assert alone["x: y | 1 | naive Bayes"]["error"][1] == 0

@@ -15,7 +15,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from estimators import CASES, DOMAIN, people, released_arrays, ways
+from estimators import CASES, DOMAIN, people, released_arrays
 from fitted import (
     ROWS,
     SECRET_AGE,
@@ -30,6 +30,7 @@ from fitted import (
     shown,
 )
 from loops import narrowed, over
+from replays import CHARGED
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
@@ -53,11 +54,11 @@ PUBLIC_INTERNALS = {"_columns", "_layout", "_model"}
 MOST_EXPECTED_FAILURES = 8
 # It reads no row itself, only by the estimators that it wraps.
 BY_BLOCKS = {skdp.SampleAggregate}
-# Ways that simulate or search for their sources, before any value is read.
-LONG = {"DataCube, optimized", "DataCube, l1", "DataCube, linf"}
-# Ways to tables of pairs that are zero wherever noise left nothing of a single column. The noise
-# of their cells is looked at before, in test_marginals.
-ZEROED = {"MarginalSynthesizer", "MarginalSynthesizer, wide columns"}
+# Plans that take seconds, before any value is read.
+PLANNED = {"DataCube, optimized", "DataCube, optimized for the mean"}
+# Its tables of pairs are zero wherever noise left nothing of a single column. The noise of their
+# cells is looked at before, in test_marginals.
+ZEROED = {"MarginalSynthesizer"}
 
 
 def fitted_attributes(estimator):
@@ -257,17 +258,17 @@ def test_clones_share_the_ledger_and_each_fit_is_charged(case):
             fit(one)
 
 
-@over("case, changes", [(case, changes) for case, changes, label in ways() if label not in LONG])
-def test_over_budget_raises_before_a_value_is_read(case, changes, monkeypatch):
+@over("branch", [branch for branch in CHARGED if branch.name not in PLANNED])
+def test_over_budget_raises_before_a_value_is_read(branch, monkeypatch):
     def read(*args, **kwargs):
         raise AssertionError("a value was read")
 
     for reader in ("read", "codes", "numbers", "factorize", "objects", "values"):
         monkeypatch.setattr(Column, reader, read)
     ledger = skdp.PrivacyLedger(0.5)
-    estimator = case.make(**changes, epsilon=1, ledger=ledger)
+    estimator, data = branch.make(1.0).set_params(ledger=ledger), branch.usual
     with pytest.raises(skdp.BudgetExceededError) as caught:
-        case.fit(estimator, ROWS)
+        estimator.fit(*(data if isinstance(data, tuple) else (data,)))
     assert (caught.value.asked, caught.value.remaining) == (1, Fraction(1, 2))
     assert ledger.spent == 0
     assert fitted_attributes(estimator) == set()
@@ -423,25 +424,22 @@ def test_each_cell_of_an_empty_table_is_noised(case):
     # A noisy number is the same in six releases at epsilon 0.05 with a probability below
     # 0.025**5, or 1e-8. Numbers that are raised to zero, or combined with others, coincide more
     # often: more releases are made. The seeds are fixed: nothing fails by chance.
-    nothing = ROWS.iloc[:0]
-    for changes, label in [(c, label) for owner, c, label in ways() if owner is case]:
-        if label in LONG:
-            continue
-        ledger, made = skdp.PrivacyLedger(), []
+    ledger, made = skdp.PrivacyLedger(), []
 
-        def releases(changes=changes, ledger=ledger, made=made):
-            for seed in range(N_RELEASES):
-                params = {"epsilon": 0.05, "random_state": seed, "ledger": ledger, **changes}
-                made.append(case.fit(case.make(**params), nothing))
-                yield made[-1]
+    def releases():
+        for seed in range(N_RELEASES):
+            made.append(
+                fit(case.make(epsilon=0.05, random_state=seed, ledger=ledger), ROWS.iloc[:0])
+            )
+            yield made[-1]
 
-        if label in ZEROED:
-            list(itertools.islice(releases(), N_RELEASES // 2))
-        else:
-            assert_each_cell_varies(releases(), label)
-        assert 2 * len({fingerprint(release) for release in made}) > len(made), label
-        assert ledger.spent == len(made) * Fraction(1, 20), label
-        assert sum(made[0].privacy_loss_.parts.values()) == Fraction(1, 20), label
+    if case.name in ZEROED:
+        list(itertools.islice(releases(), N_RELEASES // 2))
+    else:
+        assert_each_cell_varies(releases(), case.name)
+    assert 2 * len({fingerprint(release) for release in made}) > len(made)
+    assert ledger.spent == len(made) * Fraction(1, 20)
+    assert sum(made[0].privacy_loss_.parts.values()) == Fraction(1, 20)
 
 
 def test_margins_and_boxes_of_the_tree_of_kmeans_are_noised():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from fractions import Fraction
 from importlib import import_module
 
@@ -20,9 +19,8 @@ from skdp import Categorical, Domain, Numeric, RangeTreeHistogram, Taxonomy, hie
 from skdp.hierarchy import Tree
 
 AGES = np.random.default_rng(0).integers(0, 40, 500).astype(float)
-REGIONS = Taxonomy.from_tree({"north": ["a", "b", "c"], "south": ["d", "e"], "west": ["f"]})
-TOWNS = Categorical(["f", "b", "d", "a", "e", "c"], taxonomy=REGIONS)
 GRADES = Categorical(["low", "middle", "high"], ordered=True)
+HALVES = Tree.from_intervals([(0, 40), (0, 20), (20, 40)])
 NESTED = [(0, 40), (0, 5), (5, 40), (5, 20), (20, 40), *[(i, i + 1) for i in range(5, 20)]]
 
 # Histograms of 40 bins, one for each way to make a tree and a budget.
@@ -120,15 +118,7 @@ def test_every_released_number_is_a_count_with_noise(shape, monkeypatch):
     tree = estimator.tree_
     expected = [truth(a, b) for a, b in zip(tree.lower, tree.upper, strict=True)]
     np.testing.assert_array_equal(estimator.noisy_counts_, np.where(measured, expected, 0))
-    # Parts are the budgets of the levels.
     assert sum(estimator.privacy_loss_.parts.values()) == Fraction(1, 3)
-    if list(estimator.privacy_loss_.parts) != ["tree"]:
-        for part in estimator.privacy_loss_.parts.values():
-            variance = skdp.mechanisms.discrete_laplace_variance(part)
-            assert np.isclose(estimator.blue_.noise_variances, variance).any()
-    else:
-        # Nodes of one level differ.
-        assert shape in ("cube-root", "early leaves", "early leaves, uniform")
     # Without noise all answers are exact.
     ends = [(0, 40), (5, 20), (6, 7), (5, 40), (20, 40)]
     if "tree" not in SHAPES[shape]:
@@ -138,7 +128,6 @@ def test_every_released_number_is_a_count_with_noise(shape, monkeypatch):
     found = [estimator.count(pair) for pair in ends]
     np.testing.assert_allclose(found, expected, atol=1e-5)
     np.testing.assert_allclose(estimator.count(np.array(ends)), expected, atol=1e-5)
-    np.testing.assert_allclose(estimator.count(ends), expected, atol=1e-5)
     assert estimator.count() == pytest.approx(len(AGES), abs=1e-5)
 
 
@@ -147,41 +136,26 @@ def test_every_released_number_is_a_count_with_noise(shape, monkeypatch):
 
 def test_every_form_of_a_query(monkeypatch):
     quieted(monkeypatch)
-    estimator = histogram().fit(pd.DataFrame({"age": AGES}))
-    (name,) = estimator.domain_.names
-    assert name == "age"
-    expected = truth(10, 20)
-    assert estimator.count({"age": (10, 20)}) == pytest.approx(expected)
-    assert estimator.count("10 <= age <= 20") == pytest.approx(expected)
-    assert estimator.count("age < 20 and age >= 10") == pytest.approx(expected)
-    assert estimator.count((10, 20), return_interval=True).value == pytest.approx(expected)
-    assert float(estimator.count((10, 20), return_interval=True)) == pytest.approx(expected)
-    # Half of a bin counts half of its records.
-    assert estimator.count((10, 10.5)) == pytest.approx(truth(10, 11) / 2)
-    assert estimator.count(np.array([[10, 10.5]]))[0] == pytest.approx(truth(10, 11) / 2)
-
-
-def test_ranges_are_clipped_to_the_domain(monkeypatch):
-    quieted(monkeypatch)
-    estimator = histogram().fit(AGES)
-    assert estimator.count((-5, 10)) == pytest.approx(truth(0, 10))
-    assert estimator.count((-math.inf, math.inf)) == pytest.approx(len(AGES))
-    assert estimator.count((50, 60)) == 0
-    wide = np.array([[-5, 10], [-np.inf, np.inf], [50, 60]])
-    np.testing.assert_allclose(estimator.count(wide), [truth(0, 10), len(AGES), 0], atol=1e-9)
-
-
-def test_integers_and_values_outside_the_range(monkeypatch):
-    quieted(monkeypatch)
-    domain = Numeric(0, 39, integer=True)
-    rows = np.concatenate([AGES, [-3, 100, 100]])
-    estimator = RangeTreeHistogram(domain=domain).fit(rows)
-    assert estimator.count((39, 39)) == pytest.approx(truth(39, 40) + 2)
-    assert estimator.count((0, 0)) == pytest.approx(truth(0, 1) + 1)
-    assert estimator.count((10, 19)) == pytest.approx(truth(10, 20))
-    assert estimator.count(np.array([[10, 19], [10, 19.5]])) == pytest.approx([truth(10, 20)] * 2)
-    assert estimator.count(7) == pytest.approx(truth(7, 8))
-    assert estimator.count({7, 9}) == pytest.approx(truth(7, 8) + truth(9, 10))
+    ages = pd.DataFrame({"age": np.concatenate([AGES, [-3, 100, 100]])})
+    estimator = histogram().fit(ages)
+    integers = RangeTreeHistogram(domain=Domain({"age": Numeric(0, 39, integer=True)})).fit(ages)
+    # Values outside the range count as its ends, and half of a bin holds half of its records.
+    for asked, query, expected in [
+        (estimator, {"age": (10, 20)}, truth(10, 20)),
+        (estimator, "age < 20 and age >= 10", truth(10, 20)),
+        (estimator, (10, 10.5), truth(10, 11) / 2),
+        (estimator, (-5, 10), truth(0, 10) + 1),
+        (estimator, (-math.inf, math.inf), len(ages)),
+        (estimator, (50, 60), 0),
+        (integers, (39, 39), truth(39, 40) + 2),
+        (integers, (10, 19.5), truth(10, 20)),
+        (integers, 7, truth(7, 8)),
+        (integers, {7, 9}, truth(7, 8) + truth(9, 10)),
+    ]:
+        assert asked.count(query) == pytest.approx(expected)
+        assert asked.count(query, return_interval=True).value == pytest.approx(expected)
+        if isinstance(query, tuple):
+            assert asked.count(np.array([query])) == pytest.approx([expected])
 
 
 def test_missing_values_have_a_cell_of_their_own(monkeypatch):
@@ -191,9 +165,7 @@ def test_missing_values_have_a_cell_of_their_own(monkeypatch):
     estimator = RangeTreeHistogram(domain=domain).fit(rows)
     assert estimator.count() == pytest.approx(len(AGES) + 30)
     assert estimator.count((0, 40)) == pytest.approx(len(AGES))
-    table = estimator.to_frame()
-    assert len(table) == 41 and table["count"].iloc[-1] == pytest.approx(30)
-    assert estimator.quantile(0.999) <= 40
+    assert estimator.to_frame()["count"].iloc[-1] == pytest.approx(30)
 
 
 # --- the estimates are least squares
@@ -233,7 +205,10 @@ def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, cons
     assert estimator.count((start, n)) == pytest.approx(query @ x, abs=1e-4)
     expected = math.sqrt(query @ covariance @ query)
     assert estimator.count((start, n), return_interval=True).std == pytest.approx(expected)
-    np.testing.assert_allclose(estimator.to_frame()["std_error"], np.sqrt(np.diag(covariance)))
+    table = estimator.to_frame()
+    assert list(table) == ["lower", "upper", "count", "std_error"]
+    np.testing.assert_allclose(table["count"], x, atol=1e-4)
+    np.testing.assert_allclose(table["std_error"], np.sqrt(np.diag(covariance)))
 
 
 def test_without_consistency_the_fewest_nodes_answer():
@@ -245,45 +220,9 @@ def test_without_consistency_the_fewest_nodes_answer():
         weights = hierarchy.cover_weights(tree, plain.blue_.measured, inside)
         assert plain.count((low, high)) == pytest.approx(weights @ plain.noisy_counts_)
         assert errors(plain, (low, high)) == pytest.approx(math.sqrt(weights.sum() * node_variance))
-    # Consistency is free accuracy: the same measurements, smaller errors.
-    blue = histogram(branching=4, budget="uniform", random_state=4).fit(AGES)
-    np.testing.assert_array_equal(plain.noisy_counts_, blue.noisy_counts_)
-    ranges = np.array([(a, b) for a in range(0, 40, 3) for b in range(a + 1, 41, 4)])
-    ratio = errors(blue, ranges) / errors(plain, ranges)
-    assert (ratio <= 1 + 1e-12).all() and ratio.mean() < 0.9
 
 
 # --- the error that is reported is the error that is made
-
-
-def test_reported_errors_and_intervals_hold_over_releases():
-    """700 releases, four ranges each; all bounds are 5 sigma or more.
-
-    Ratios of measured to reported variance have a relative sigma of at most sqrt(5 / 700) = .085
-    for one range; noise wrong by a factor of .8 or 1.25 moves them to .64 or 1.56 and fails.
-    """
-    ranges = [(0, 40), (11, 29), (7, 8), (30, 40)]
-    expected = np.array([truth(*ends) for ends in ranges])
-    found = np.array(
-        [
-            histogram(0.5, random_state=seed).fit(AGES).count(np.array(ranges)) - expected
-            for seed in range(700)
-        ]
-    )
-    # Widths and errors are public: those of one release are those of all.
-    answers = histogram(0.5).fit(AGES).count(ranges, return_interval=True, level=0.9)
-    std = np.array([answer.std for answer in answers])
-    half = np.array([answer.upper - answer.value for answer in answers])
-    covered, narrow = np.abs(found) <= half, np.abs(found) <= 0.8 * half
-    ratio = np.mean(np.square(found), axis=0) / std**2
-    assert (np.abs(ratio - 1) < 5 * math.sqrt(3.5 / 700)).all()
-    mean = np.exp(np.log(ratio).mean())
-    assert abs(mean - 1) < 0.2
-    assert not abs(mean * 0.64 - 1) < 0.2 and not abs(mean * 1.56 - 1) < 0.2
-    assert (np.abs(np.mean(found, axis=0)) < 5 * std / math.sqrt(700)).all()
-    sigma = math.sqrt(0.9 * 0.1 / 700)
-    assert (np.mean(covered, axis=0) > 0.9 - 5 * sigma).all()
-    assert np.mean(narrow) < 0.9 - 5 * sigma / 2
 
 
 def test_what_is_not_measured_is_not_known():
@@ -307,9 +246,8 @@ def test_non_negative_estimates():
     np.testing.assert_allclose(plain.node_counts_, iterative.node_counts_, atol=1e-4)
     assert plain.node_counts_.min() < 0 <= estimator.node_counts_.min()
     tree = estimator.tree_
-    sums = tree.child_sums(estimator.node_counts_)
-    inner = ~tree.is_leaf
-    np.testing.assert_allclose(sums[inner], estimator.node_counts_[inner], atol=1e-6)
+    sums = np.where(tree.is_leaf, estimator.node_counts_, tree.child_sums(estimator.node_counts_))
+    np.testing.assert_allclose(sums, estimator.node_counts_, atol=1e-6)
     answer = estimator.count((10, 20), return_interval=True)
     assert 0 <= answer.lower <= answer.value <= answer.upper
     assert "by simulation" in answer.guarantee
@@ -338,16 +276,6 @@ def test_the_error_of_a_projected_count_is_that_of_the_value(parameters):
     assert np.mean(held) > 0.8
 
 
-def test_errors_of_ranges_and_of_lists_agree():
-    for parameters in ({"non_negative": True}, {"partition": "dawa"}, {"partition": "ahp"}):
-        estimator = histogram(random_state=2, **parameters).fit(AGES)
-        ends = np.array([[0.0, 7.0], [5.0, 5.5], [3.0, 39.0]])
-        each = [errors(estimator, tuple(pair)) for pair in ends.tolist()]
-        np.testing.assert_allclose(errors(estimator, ends), each, rtol=1e-9)
-        each = [estimator.count(tuple(pair)) for pair in ends.tolist()]
-        np.testing.assert_allclose(estimator.count(ends), each, atol=1e-6)
-
-
 # --- quantiles, distribution function, table, sample
 
 
@@ -355,52 +283,15 @@ def test_quantiles_without_noise(monkeypatch):
     quieted(monkeypatch)
     estimator = histogram().fit(AGES + 0.5)
     shares = np.linspace(0, 1, 41)[1:-1]
-    values = estimator.quantile(shares)
-    below = [estimator.proportion((0, value)) for value in values]
+    below = [estimator.proportion((0, value)) for value in estimator.quantile(shares)]
     np.testing.assert_allclose(below, shares, atol=1e-9)
-    assert (np.diff(values) >= 0).all()
-    assert abs(estimator.quantile(0.5) - np.median(AGES + 0.5)) <= 1
-    assert np.shape(estimator.quantile(0.5)) == ()
-
-
-def test_quantiles_of_integers_and_categories(monkeypatch):
-    quieted(monkeypatch)
     numbers = RangeTreeHistogram(domain=Numeric(0, 39, integer=True)).fit(AGES)
     for q in (0.1, 0.25, 0.5, 0.9):
-        value = numbers.quantile(q)
-        assert value == int(value)
-        assert (AGES <= value).mean() >= q - 1e-9 > (AGES < value).mean() - 0.05
-        assert (AGES < value).mean() <= q + 1e-9
-    grades = ["low"] * 10 + ["middle"] * 60 + ["high"] * 30
-    ordered = RangeTreeHistogram(domain=Domain({"grade": GRADES})).fit(
-        pd.DataFrame({"grade": grades})
-    )
-    assert ordered.quantile(0.5) == "middle"
-    assert list(ordered.quantile([0.05, 0.99])) == ["low", "high"]
+        assert numbers.quantile(q) == np.quantile(AGES, q, method="inverted_cdf")
+    grades = pd.DataFrame({"grade": ["low"] * 10 + ["middle"] * 60 + ["high"] * 30})
+    ordered = RangeTreeHistogram(domain=Domain({"grade": GRADES})).fit(grades)
+    assert list(ordered.quantile([0.05, 0.5, 0.99])) == ["low", "middle", "high"]
     assert ordered.count(("low", "middle")) == pytest.approx(70)
-
-
-def test_noise_cannot_break_the_distribution_function():
-    estimator = histogram(0.1, random_state=3).fit(AGES[:50])
-    assert estimator.to_frame()["count"].min() < 0
-    assert (np.diff(estimator.quantile(np.linspace(0, 1, 200)[1:-1])) >= 0).all()
-    empty = histogram(random_state=1, non_negative=True).fit(AGES[:0])
-    assert np.isnan(empty.quantile(0.5)) or 0 <= empty.quantile(0.5) <= 40
-
-
-def test_unordered_categories_use_their_taxonomy(monkeypatch):
-    quieted(monkeypatch)
-    rows = pd.DataFrame({"town": list("aaabbdddddef")})
-    estimator = RangeTreeHistogram(domain=Domain({"town": TOWNS})).fit(rows)
-    for town in "abcdef":
-        assert estimator.count({"town": town}) == pytest.approx((rows["town"] == town).sum())
-    assert estimator.count({"a", "b", "c"}) == pytest.approx(5)
-    table = estimator.to_frame()
-    assert table["town"].tolist() == list(TOWNS.categories)
-    assert dict(zip(table["town"], table["count"].round(), strict=True))["d"] == 5
-    assert estimator.tree_.n_levels == 3
-    with pytest.raises(ValueError, match="no order"):
-        estimator.quantile(0.5)
 
 
 @over("declared", [True, False])
@@ -408,47 +299,25 @@ def test_nodes_hold_the_leaves_of_the_taxonomy(declared, monkeypatch):
     quieted(monkeypatch)
     uneven = Taxonomy.from_tree({"x": {"y": ["b", "e"], "z": ["f"]}, "c": None, "w": ["d", "a"]})
     town = Categorical(list("fbdaec"), taxonomy=uneven if declared else None)
-    rows = list("aaabbdddddefff")
-    estimator = RangeTreeHistogram(
-        domain=Domain({"town": town}), tree=None if declared else uneven, budget="uniform"
-    ).fit(pd.DataFrame({"town": rows}))
+    rows, given = list("aaabbdddddefff"), None if declared else uneven
+    estimator = RangeTreeHistogram(domain=town, tree=given, budget="uniform").fit(rows)
     tree = estimator.tree_
-    below = {
-        "Any": "abcdef",
-        "x": "bef",
-        "y": "be",
-        "z": "f",
-        "w": "ad",
-        **{c: c for c in "abcdef"},
-    }
+    below = {"Any": "abcdef", "x": "bef", "y": "be", "z": "f", "w": "ad"}
     for i, (low, high) in enumerate(zip(tree.lower, tree.upper, strict=True)):
         held = sorted(town.categories[code] for code in estimator.codes_[low:high])
         label = uneven.labels[tree.order[i]]
-        assert "".join(held) == below[label]
-        assert estimator.node_counts_[i] == pytest.approx(sum(row in held for row in rows))
+        assert "".join(held) == below.get(label, label)
+        expected = pytest.approx(sum(row in held for row in rows))
+        assert estimator.node_counts_[i] == expected and estimator.count({*held}) == expected
+    with pytest.raises(ValueError, match="no order"):
+        estimator.quantile(0.5)
     for wrong in (Taxonomy.from_tree({"x": ["b"], "y": ["c"]}), "town"):
         with pytest.raises((skdp.DomainError, ValueError, TypeError)):
             RangeTreeHistogram(domain=town, tree=wrong).plan()
 
 
-def test_table():
-    estimator = histogram(random_state=0).fit(AGES)
-    table = estimator.to_frame()
-    assert list(table) == ["lower", "upper", "count", "std_error"]
-    np.testing.assert_allclose(table["lower"], np.arange(40))
-    np.testing.assert_allclose(table["upper"], np.arange(1, 41))
-    each = np.stack([np.arange(40), np.arange(1, 41)], axis=1)
-    np.testing.assert_allclose(table["count"], estimator.count(each))
-    np.testing.assert_allclose(table["std_error"], errors(estimator, each))
-    column = RangeTreeHistogram(domain=Domain({"count": GRADES})).fit(
-        pd.DataFrame({"count": ["low"]})
-    )
-    assert list(column.to_frame()) == ["count", "count_", "std_error"]
-
-
 def test_sample_follows_the_counts(monkeypatch):
     quieted(monkeypatch)
-    polars = pytest.importorskip("polars")
     rows = pd.DataFrame({"age": np.repeat([3.0, 27.0], [100, 300])})
     estimator = histogram().fit(rows)
     drawn = estimator.sample(random_state=0)
@@ -457,12 +326,7 @@ def test_sample_follows_the_counts(monkeypatch):
     assert set(bins) == {3, 27}
     # 5 sigma of a binomial.
     assert abs((bins == 3).mean() - 0.25) < 5 * math.sqrt(0.1875 / 400)
-    assert drawn.equals(estimator.sample(random_state=0))
-    assert len(estimator.sample(7)) == 7 and len(estimator.sample(0)) == 0
-    frame = histogram().fit(polars.DataFrame({"age": [3.0] * 9})).sample(4)
-    assert isinstance(frame, polars.DataFrame) and frame.shape == (4, 1)
-    empty = histogram().fit(AGES[:0])
-    assert len(empty.sample()) == 0 and len(empty.sample(5)) == 5
+    assert len(estimator.sample(7)) == 7 and len(histogram().fit(AGES[:0]).sample()) == 0
 
 
 # --- the plan
@@ -490,17 +354,6 @@ def test_the_plan_is_the_error_of_the_release(shape):
     np.testing.assert_allclose(plan["plain_std_error"], bin_error * np.sqrt(plan["length"]))
 
 
-def test_the_parts_are_the_budgets_of_the_levels():
-    # Where leaves end early, what they spare is added to them: the level has several budgets.
-    release = histogram(0.5, branching=3, budget="uniform").fit(AGES)
-    assert release.privacy_loss_.parts == {
-        f"level {level} ({size} node{'s' * (size > 1)})": Fraction(1, 10)
-        for level, size in enumerate([1, 3, 9, 27, 26])
-    }
-    default = histogram(domain=(0, 4096), bins=4096).fit(AGES)
-    assert [*default.privacy_loss_.parts][0].startswith("level 1 (")
-
-
 # --- what may be passed
 
 
@@ -523,6 +376,11 @@ def test_the_parts_are_the_budgets_of_the_levels():
         ({"tree": [(0, 40), (0, 20), (10, 40)]}, ValueError, "overlap"),
         ({"tree": [(0, 39)]}, ValueError, "39 bins"),
         ({"tree": []}, ValueError, "intervals"),
+        ({"domain": Domain({"a": GRADES, "b": GRADES}), "bins": None}, skdp.DomainError, "2"),
+        ({"domain": (0, 1), "bins": 1}, skdp.DomainError, "more than one value"),
+        # A share for each node.
+        ({"tree": HALVES, "budget": [0.5, 0.6, 0.5]}, ValueError, "more than 1"),
+        ({"tree": HALVES, "budget": [0, 1, 0]}, ValueError, "so it is not measured"),
     ],
 )
 def test_bad_parameters_cost_nothing(changes, error, message):
@@ -534,38 +392,8 @@ def test_bad_parameters_cost_nothing(changes, error, message):
     assert ledger.spent == 0 and not hasattr(estimator, "tree_")
 
 
-def test_two_columns_are_refused():
-    ledger = skdp.PrivacyLedger()
-    for declared in (Domain({"a": Numeric(0, 1), "b": Numeric(0, 1)}), Numeric(0, 1)):
-        with pytest.raises(skdp.DomainError, match="one attribute|declares"):
-            RangeTreeHistogram(domain=declared, ledger=ledger).fit(np.zeros((3, 2)))
-    assert ledger.spent == 0
-
-
-def test_a_share_for_each_node_may_not_overspend():
-    ledger = skdp.PrivacyLedger()
-    tree = Tree.from_intervals([(0, 40), (0, 20), (20, 40)])
-    fine = histogram(ledger=ledger, tree=tree, budget=[0.5, 0.5, 0.25]).fit(AGES)
-    assert fine.blue_.noise_variances[2] > 3 * fine.blue_.noise_variances[1]
-    spent = ledger.spent
-    with pytest.raises(ValueError, match="more than 1"):
-        histogram(ledger=ledger, tree=tree, budget=[0.5, 0.6, 0.5]).fit(AGES)
-    with pytest.raises(ValueError, match="so it is not measured"):
-        histogram(ledger=ledger, tree=tree, budget=[0, 1, 0]).fit(AGES)
-    assert ledger.spent == spent
-
-
-def hand_built(parent, lower, upper):
-    """A tree as one can be made without the checks: by setting what a frozen class keeps."""
-    tree = Tree.from_intervals([(0, 40), (0, 20), (20, 40)])
-    for name, values in (("parent", parent), ("lower", lower), ("upper", upper)):
-        object.__setattr__(tree, name, np.array(values))
-    object.__setattr__(tree, "order", np.arange(len(parent)))
-    return tree
-
-
 @over(
-    "arrays",
+    "parent, lower, upper",
     [
         # One record is counted by both children, each of which gets all of epsilon.
         ([-1, 0, 0], [0, 0, 0], [40, 40, 40]),
@@ -573,36 +401,14 @@ def hand_built(parent, lower, upper):
         ([-1, 0, 0, 1, 1, 2], [0, 0, 20, 0, 10, 0], [40, 20, 40, 10, 20, 40]),
     ],
 )
-def test_no_tree_counts_a_record_twice_in_a_level(arrays):
-    ledger = skdp.PrivacyLedger(1)
-    estimator = histogram(ledger=ledger, tree=hand_built(*arrays), budget="uniform")
-    with pytest.raises(ValueError, match="tile"):
-        estimator.fit(AGES)
-    assert ledger.spent == 0
-
-
-def test_what_is_derived_of_a_tree_is_derived_anew():
-    # `exact_shares` looks at the paths that end in the leaves.
+def test_no_tree_counts_a_record_twice_in_a_level(parent, lower, upper):
+    # Made without the checks, by setting what a frozen class keeps.
     tree = Tree.from_intervals([(0, 40), (0, 20), (20, 40)])
-    tree.leaves[:] = 0
-    with pytest.raises(ValueError, match="more than 1"):
-        histogram(tree=tree, budget=np.array([0.5, 1.0, 1.0])).plan()
-    honest = histogram(tree=tree, budget="uniform").fit(AGES)
-    assert honest.tree_.leaves.tolist() == [1, 2]
-
-
-def test_one_node_and_a_chain_of_many_levels(monkeypatch):
-    quieted(monkeypatch)
-    with pytest.raises(skdp.DomainError, match="more than one value"):
-        RangeTreeHistogram(domain=(0, 1), bins=1).fit([0.5, 0.2])
-    root = histogram(tree=[(0, 40)]).fit(AGES)
-    assert root.count((0, 10)) == pytest.approx(len(AGES) / 4)
-    n = 2000
-    pairs = [(i, n) for i in range(n)] + [(i, i + 1) for i in range(n - 1)]
-    estimator = RangeTreeHistogram(domain=(0, n), bins=n, tree=pairs, budget="uniform")
-    estimator.fit(np.arange(n))
-    assert estimator.count((500, 700)) == pytest.approx(200)
-    assert errors(estimator, (500, 700)) > 0
+    changed = {"parent": parent, "lower": lower, "upper": upper, "order": range(len(parent))}
+    for name, values in changed.items():
+        object.__setattr__(tree, name, np.array(values))
+    with pytest.raises(ValueError, match="tile"):
+        histogram(tree=tree, budget="uniform").fit(AGES)
 
 
 def test_bad_questions():
@@ -627,76 +433,40 @@ def test_bad_questions():
     ]:
         with pytest.raises((ValueError, KeyError, TypeError), match=message):
             ask()
-    for call in ("count", "to_frame", "sample", "plot", "mean"):
-        with pytest.raises(NotFittedError):
-            getattr(histogram(), call)()
     with pytest.raises(NotFittedError):
-        histogram().quantile(0.5)
+        histogram().count()
 
 
 # --- pictures
 
 
-@over(
-    "changes",
-    [
-        {},
-        {"non_negative": True},
-        {"partition": "dawa"},
-        {"consistency": None},
-        {"bins": 3000},
-        {"bins": 3000, "branching": 10, "budget": "uniform", "consistency": None},
-        {"bins": None, "domain": Numeric(0, 40, 40, nullable=True)},
-    ],
-)
+@over("changes", [{}, {"non_negative": True}, {"partition": "dawa"}, {"bins": 3000}])
 def test_pictures(changes):
     plt = pytest.importorskip("matplotlib.pyplot")
     estimator = histogram(random_state=0, **changes).fit(AGES)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ax = estimator.plot()
+    ax = estimator.plot(level=0.9)
     assert ax.get_xlabel() == estimator.domain_.names[0]
     # Neighbouring bars are one outline, and the band over many of them another.
     heights, _, _ = ax.patches[0].get_data()
     for band in ax.patches[1:]:
         high, _, low = band.get_data()
         assert (high >= heights).all() and (low <= heights).all()
-    # Without consistency larger nodes answer for a bar of many bins.
-    if estimator.consistency is not None:
-        assert sum(heights) == pytest.approx(estimator.to_frame()["count"].sum(), rel=0.1)
+    assert sum(heights) == pytest.approx(estimator.to_frame()["count"].sum(), rel=0.1)
+    if not changes:
+        (lines,) = ax.collections
+        for i, segment in enumerate(lines.get_segments()):
+            answer = estimator.count((i, i + 1), return_interval=True, level=0.9)
+            ends = [answer.lower, answer.upper]
+            np.testing.assert_allclose(segment[:, 1].clip(0), ends, atol=1e-6)
     plt.close("all")
-
-
-def test_the_band_is_the_interval():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    estimator = histogram(random_state=0, budget="uniform", branching=40).fit(AGES)
-    ax = estimator.plot(level=0.9)
-    (lines,) = ax.collections
-    for i, segment in enumerate(lines.get_segments()):
-        answer = estimator.count((i, i + 1), return_interval=True, level=0.9)
-        np.testing.assert_allclose(segment[:, 1].clip(0), [answer.lower, answer.upper], atol=1e-6)
-    plt.close("all")
-
-
-@pytest.mark.slow
-def test_a_million_bins():
-    n = 1_000_000
-    rows = np.random.default_rng(0).integers(0, n, n)
-    estimator = RangeTreeHistogram(domain=(0, n), bins=n, random_state=0).fit(rows)
-    answer = estimator.count((1000, 700_000), return_interval=True)
-    assert abs(answer.value - truth(1000, 700_000, rows)) < 6 * answer.std
 
 
 # --- statistics with intervals --------------------------------------------------------------------
 
 
-def integers(**params):
-    return RangeTreeHistogram(domain=Domain({"age": Numeric(0, 39, integer=True)}), **params)
-
-
 def test_statistics_without_noise(monkeypatch):
     quieted(monkeypatch)
-    told = integers().fit(AGES)
+    told = RangeTreeHistogram(domain=Domain({"age": Numeric(0, 39, integer=True)})).fit(AGES)
     young = AGES[AGES <= 20]
     assert told.sum() == pytest.approx(AGES.sum())
     np.testing.assert_allclose(told.mean([(0, 20), None]), [young.mean(), AGES.mean()])
@@ -706,34 +476,6 @@ def test_statistics_without_noise(monkeypatch):
     described = told.describe(numbers=True).loc["age"]
     assert described["mean"] == pytest.approx(AGES.mean())
     assert described["mean_margin"] > 0
-
-
-@over("name", ["default", "non-negative", "early leaves", "levels"])
-def test_intervals_of_statistics_hold_their_values(name):
-    told = integers(**SHAPES[name]).fit(AGES)
-    for found in (
-        told.sum((0, 20), return_interval=True),
-        told.mean(return_interval=True, level=0.8),
-        told.std(return_interval=True),
-        told.proportion((0, 20), return_interval=True),
-        *told.quantile([0.1, 0.5], return_interval=True),
-        told.mean(return_interval=True, interval="population", population_size=1_000),
-    ):
-        assert found.lower <= found.value <= found.upper
-        assert found.guarantee
-    assert told.quantile(0.5, return_interval=True).value == told.quantile(0.5)
-    whole = told.sum(return_interval=True)
-    assert whole.value == pytest.approx(told.sum())
-
-
-def test_the_interval_of_a_count_is_that_of_its_weights():
-    told = integers().fit(AGES)
-    count = told.count((5, 30), return_interval=True, level=0.9)
-    share = told.proportion((5, 30), return_interval=True, level=0.9)
-    alone = told._asked()[0].count("5 <= age <= 30", return_interval=True, level=0.9)
-    assert (alone.value, alone.std) == pytest.approx((count.value, count.std))
-    assert (alone.lower, alone.upper) == pytest.approx((count.lower, count.upper))
-    assert share.value == pytest.approx(count.value / told.count())
 
 
 @over("partition", [None, "adaptive"])

@@ -20,7 +20,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loops import over
 from pipelines import (
-    INFERRED,
     PRIVATE_SCORE,
     Changed,
     X,
@@ -363,7 +362,7 @@ def swapped_model():
     return one.fit(NUMBERS, Y).set_params(estimator=SVC())
 
 
-refitted = model(DummyClassifier(), domain=INFERRED).fit(X, Y)
+refitted = model(DummyClassifier(), random_state=0).fit(X, Y)
 refitted.set_params(synthesizer__domain=DOMAIN)
 
 
@@ -577,7 +576,7 @@ NOT_PRIVATE = {
             "a class": SVC,
             "a class of one's own": Own,
             "a module": types.ModuleType("people"),
-            "a domain": INFERRED,
+            "a domain": DOMAIN,
             "a release": released.synopsis_,
         }.items()
     },
@@ -592,28 +591,15 @@ NOT_PRIVATE = {
     ),
     # frozen
     "frozen, never fitted": FrozenEstimator(model()),
-    "frozen, of an inferred domain": FrozenEstimator(refitted),
+    "frozen, of a seed": FrozenEstimator(refitted),
     "frozen, another model set since": FrozenEstimator(swapped_model()),
     "frozen, a pipeline": FrozenEstimator(make_pipeline(FunctionTransformer(), fitted)),
-    # seeds, inferred domains, candidates
+    # seeds, candidates
     "seeded": model(random_state=0),
     "seeded by NumPy": release(random_state=np.int64(4)),
     "a source that repeats": release(random_state=Repeats()),
     "a seeded choice": PrivateGridSearchCV(model(), {"estimator__C": [1]}, random_state=3),
-    "inferred": release(domain=INFERRED),
-    "inferred, as a dict": release(domain=dict(INFERRED.items())),
-    "inferred, a list": skdp.MarginalSynthesizer(
-        epsilon=1, domain=[INFERRED["age"], DOMAIN["age"]]
-    ),
-    "inferred labels": skdp.PrivateClassifier(
-        LogisticRegression(),
-        skdp.HDPViewSynthesizer(epsilon=1, domain=DOMAIN.select(["age", "sex", "work"])),
-        classes=INFERRED["income"],
-    ),
-    "inferred when it was fitted": refitted,
-    "inferred, behind a release": model(
-        skdp.PrivPfCClassifier(epsilon=1, domain=INFERRED, target="income")
-    ),
+    "seeded when it was fitted": refitted,
     "candidates that change": PrivateGridSearchCV(model(), {"estimator__C": Steps([1, 2])}),
     "a candidate leaks": PrivateGridSearchCV(
         Pipeline([("m", model())]), {"m": [model(), front(StandardScaler())]}

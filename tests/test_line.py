@@ -9,7 +9,7 @@ from exact_laws import fit, law_of_permute_and_flip
 
 from skdp._random import NoiseSource, noise_source
 from skdp._validation import as_epsilon, dyadic_floor
-from skdp.mechanisms import permute_and_flip, select_on_line, selection
+from skdp.mechanisms import select_on_line, selection
 
 # Pieces of several lengths, the best of them short, long, and split in two.
 LINES = [
@@ -45,14 +45,6 @@ def test_a_wrong_scale_is_rejected():
     assert fit(seen, law(starts, scores, size, epsilon, score_range)) > 1e-6
     for scale in (0.8, 1.25):
         assert fit(seen, law(starts, scores, size, epsilon * scale, score_range)) < 1e-6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("line", LINES)
-def test_more_bits_and_digits_give_the_same_law(line, monkeypatch):
-    # Margins so wide that nothing is decided by floating-point numbers.
-    monkeypatch.setattr(selection, "_MARGIN", 50.0)
-    assert fit(frequencies(line, 3000, seed=4), law(*line)) > 1e-6
 
 
 class Words(NoiseSource):
@@ -113,22 +105,6 @@ def test_loses_less_than_a_draw_for_every_integer_would_cost():
     source = Words()
     select_on_line([0, 10], [0, -1000], 10**15, 1.0, 1, random_state=source)
     assert source.taken <= 6
-
-
-def test_agrees_with_permute_and_flip_in_distribution():
-    scores = [0, 2, 1, 2, 0]
-    size = 4000
-    one, other = (
-        np.bincount([mechanism(source) for _ in range(size)], minlength=5)
-        for source, mechanism in (
-            (noise_source(7), lambda s: permute_and_flip(scores, 1.0, 1, random_state=s)),
-            (
-                noise_source(8),
-                lambda s: select_on_line(range(5), scores, 5, 1.0, 1, random_state=s),
-            ),
-        )
-    )
-    assert (np.abs(one - other) < 6 * np.sqrt(one + other)).all()
 
 
 @pytest.mark.parametrize(

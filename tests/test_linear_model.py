@@ -28,18 +28,15 @@ NAMES = ("PrivateLogisticRegression", "PrivateLinearSVC", "PrivateNaiveBayes")
 SOLVERS = ("auto", "functional", "local-search", "genetic")
 
 
-@pytest.mark.parametrize(
-    "solver",
-    ["auto", "functional", "local-search", pytest.param("genetic", marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize("solver", ["auto", "functional", "local-search"])
 def test_solvers_learn(solver):
     rows, pay, ill = people()
-    searches = solver in ("local-search", "genetic")
+    searches = solver == "local-search"
     epsilon = 20.0 if searches else 2.0
     number = skdp.PrivateLinearRegression(
         epsilon=epsilon, domain=DOMAIN, target_range=(0, 80), solver=solver, random_state=0
     ).fit(rows, pay)
-    assert number.score(rows, pay) > (0.5 if solver == "genetic" else 0.8)
+    assert number.score(rows, pay) > 0.8
     assert np.isnan(number.coef_std_).all() == searches
     model = skdp.PrivateLogisticRegression(
         epsilon=epsilon, domain=DOMAIN, classes=["no", "yes"], solver=solver, random_state=0
@@ -63,22 +60,10 @@ def test_coefficients_are_in_units_of_the_columns():
 
 def test_ridge_shrinks_more_the_larger_alpha():
     rows, pay, _ = people(5_000)
+    given = {"epsilon": 20.0, "domain": DOMAIN, "target_range": (0, 80), "random_state": 0}
     for solver in ("auto", "functional"):
-        sizes = [
-            np.abs(
-                skdp.PrivateRidge(
-                    epsilon=20.0,
-                    domain=DOMAIN,
-                    target_range=(0, 80),
-                    alpha=alpha,
-                    solver=solver,
-                    random_state=0,
-                )
-                .fit(rows, pay)
-                .coef_[0]
-            )
-            for alpha in (0, 1_000, 100_000)
-        ]
+        models = [skdp.PrivateRidge(alpha=a, solver=solver, **given) for a in (0, 1_000, 100_000)]
+        sizes = [np.abs(model.fit(rows, pay).coef_[0]) for model in models]
         assert sizes == sorted(sizes, reverse=True) and sizes[2] < 0.1 * sizes[0]
 
 
@@ -158,26 +143,6 @@ def test_noise_that_does_not_fit_is_refused_before_the_charge(name, params):
     refused(shared, ValueError, "64-bit", rows, y)
 
 
-@pytest.mark.filterwarnings("ignore:.*released a total")
-@over("name, params", MODELS)
-def test_odd_tables_are_fitted(name, params):
-    rng = np.random.default_rng(0)
-    constant, single = np.zeros((200, 2)), rng.uniform(size=(200, 1))
-    for epsilon in (0.001, 1000.0):
-        model = model_of(name, epsilon, **params)
-        # One class only; constant columns; one column that separates the classes.
-        for X, y in ((constant, np.zeros(200)), (single, (single[:, 0] > 0.5).astype(int))):
-            predicted = model.fit(X, y).predict(X)
-            if name in MODELS_OF_NUMBERS:
-                assert np.isfinite(predicted).all()
-            else:
-                assert np.isin(predicted, [0, 1, 2]).all()
-                nobody = pd.DataFrame(X[:0])
-                assert model.predict(nobody).shape == (0,)
-                if hasattr(model, "predict_proba"):
-                    assert model.predict_proba(nobody).shape == (0, 3)
-
-
 @over("solver", ["auto", "functional", "local-search", "genetic"])
 def test_a_column_of_one_value_says_nothing_and_hides_nobody(solver):
     """Its half width of 0 must not turn codes into integers without a bound."""
@@ -198,18 +163,7 @@ def test_a_column_of_one_value_says_nothing_and_hides_nobody(solver):
 
 @over(
     "name",
-    [
-        "PrivateLogisticRegression",
-        "PrivateLinearSVC",
-        "PrivateNaiveBayes",
-        "PrivateDecisionTreeClassifier",
-        "PrivateRandomForestClassifier",
-        "PrivateAdditiveClassifier",
-        "PrivPfCClassifier",
-        "PrivPfCTransformer",
-        "DiffGenTransformer",
-        "ProjectedHistogramTransformer",
-    ],
+    ["PrivateLinearSVC", "PrivateNaiveBayes", "PrivateRandomForestClassifier", "PrivPfCClassifier"],
 )
 def test_weights_and_warm_starts_are_refused_with_the_remedy(name):
     model = getattr(skdp, name)
@@ -219,11 +173,8 @@ def test_weights_and_warm_starts_are_refused_with_the_remedy(name):
         model(domain=DOMAIN, warm_start=True)
     with pytest.raises(TypeError, match="threshold of predict_proba"):
         model(domain=DOMAIN).set_params(class_weight="balanced")
-    ledger = skdp.PrivacyLedger()
-    fitted = model(domain=skdp.Numeric(0, 1), classes=[0, 1], ledger=ledger)
-    X, y = np.zeros((4, 2)), [0, 1, 0, 1]
+    fitted = model(domain=skdp.Numeric(0, 1), classes=[0, 1])
     with pytest.raises(TypeError, match="sample_weight"):
-        fitted.fit(X, y, sample_weight=np.ones(4))
+        fitted.fit(np.zeros((2, 2)), [0, 1], sample_weight=np.ones(2))
     with pytest.raises(TypeError, match="takes X and y"):
-        fitted.fit(X, y, shoe=1)
-    assert ledger.spent == 0
+        fitted.fit(np.zeros((2, 2)), [0, 1], shoe=1)

@@ -12,8 +12,6 @@ from sklearn.compose import make_column_transformer
 
 import skdp
 from skdp import preprocessing
-from skdp._random import noise_source
-from skdp.mechanisms import discrete_laplace_variance
 
 N = 4_000
 RNG = np.random.default_rng(0)
@@ -52,39 +50,6 @@ def test_every_draw_is_paid_for(monkeypatch):
     assert abs(more[1][0] - fewer[1][0]).max() == 2**20 - 1
 
 
-def test_the_noise_of_a_mean_is_as_announced():
-    rows = np.full((N, 1), 60.0)
-    source = noise_source(0)
-    means = [
-        skdp.PrivateStandardScaler(epsilon=1, domain=(0, 100), random_state=source)
-        .fit(rows)
-        .mean_[0]
-        for _ in range(800)
-    ]
-    # 60 % of epsilon on a sum of half-widths 50; counting adds 20 % of the mean's offset.
-    expected = (
-        50
-        / N
-        * np.sqrt(
-            discrete_laplace_variance(0.6, 2**20) / 2**40 + 0.04 * discrete_laplace_variance(0.1)
-        )
-    )
-    # 800 draws: the spread is known to 4.5 %; a scale off by 20 % is 4 errors away.
-    assert abs(np.std(means) / expected - 1) < 0.16
-    assert abs(np.mean(means) - 60) < 5 * expected / np.sqrt(800)
-
-
-@over("rows", [X[:0], X[:1], X * np.nan, X * 0 + 7, X * 1e300])
-@over("epsilon", [1e-3, 100])
-def test_odd_data_give_usable_scales(rows, epsilon):
-    scaler = skdp.PrivateStandardScaler(epsilon=epsilon, domain=(0, 100)).fit(rows)
-    assert (scaler.scale_ > 0).all() and np.isfinite(scaler.mean_).all()
-    assert ((scaler.mean_ >= 0) & (scaler.mean_ <= 100)).all()
-    clipper = skdp.PrivateQuantileClipper(epsilon=epsilon, domain=(0, 100)).fit(rows)
-    assert (clipper.lower_ < clipper.upper_).all()
-    assert (clipper.lower_ >= 0).all() and (clipper.upper_ <= 100).all()
-
-
 def test_clipper_finds_quantiles():
     clipper = skdp.PrivateQuantileClipper(
         epsilon=4, domain=(-1000, 1000), quantiles=(0.05, 0.95)
@@ -119,23 +84,14 @@ def test_nothing_warns_of_records_where_a_range_cannot_be_divided_again():
 
 def test_in_a_column_transformer():
     pytest.importorskip("polars")
-    ledger = skdp.PrivacyLedger(2)
     transformer = make_column_transformer(
-        (skdp.PrivateStandardScaler(epsilon=1, domain=(0, 100), ledger=ledger), ["a"]),
-        (skdp.PrivateQuantileClipper(epsilon=1, domain=(0, 100), ledger=ledger), ["b"]),
+        (skdp.PrivateStandardScaler(epsilon=1, domain=(0, 100)), ["a"]),
+        (skdp.PrivateQuantileClipper(epsilon=1, domain=(0, 100)), ["b"]),
         verbose_feature_names_out=False,
     )
     for library in ("pandas", "polars"):
         made = transformer.set_output(transform=library).fit(X).transform(X)
         assert type(made).__module__.startswith(library) and list(made.columns) == ["a", "b"]
-        if library == "pandas":
-            with pytest.raises(skdp.BudgetExceededError):
-                transformer.fit(X)
-            ledger = skdp.PrivacyLedger(2)
-            transformer.set_params(
-                privatestandardscaler__ledger=ledger, privatequantileclipper__ledger=ledger
-            )
-    assert ledger.spent == 2
 
 
 def test_bad_parameters_cost_nothing():
@@ -147,13 +103,3 @@ def test_bad_parameters_cost_nothing():
         with pytest.raises(skdp.DomainError, match="domain"):
             skdp.PrivateStandardScaler(domain=bounds, ledger=ledger).fit(X)
     assert ledger.spent == 0
-
-
-@pytest.mark.filterwarnings("error")
-def test_huge_values_are_silent():
-    rows = np.array([[0.5], [0.25], [0.75]] * 200)
-    with pytest.warns(skdp.InsecureSeedWarning):
-        scaler = skdp.PrivateStandardScaler(epsilon=5.0, domain=(0, 1), random_state=0).fit(rows)
-    huge = np.array([[1.7e308], [-1.7e308], [np.inf], [np.nan]])
-    assert np.isinf(scaler.transform(huge)[:3]).all()
-    scaler.inverse_transform(huge)

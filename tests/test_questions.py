@@ -1,7 +1,5 @@
 """The benchmark of questions: which are asked, their true answers, and how bars are judged."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,9 +9,7 @@ from benchmarks import questions
 from benchmarks._fidelity_tables import Table
 from benchmarks.questions import (
     KINDS,
-    Columns,
     Question,
-    asked,
     judged,
     over_questions,
 )
@@ -55,28 +51,6 @@ def every(table):
     return {kind: questions.questions(table, kind, 1_000) for kind in KINDS}
 
 
-def cuts(some):
-    return [(name, value) for each in some for name, sign, value in each.conditions if sign != "=="]
-
-
-def test_questions_are_about_dependent_pairs_at_the_thresholds_of_their_kind(table, every):
-    assert Columns(table).pairs == [("one", "two")]
-    assert all(every.values())
-    edges = set(np.arange(0, 201, 12.5).tolist())
-    assert {value for _, value in cuts(every["tails"] + every["triples"])} <= edges
-    inside = cuts(every["declared"] + every["round-tails"])
-    assert inside and not {value for _, value in inside} & edges
-    # Every integer of the third column is the edge of a bin.
-    assert {name for name, _ in inside} == {"one", "two"}
-    assert {name for name, _ in cuts(every["thresholds"])} == {"plain"}
-    signs = {tuple(sign for _, sign, _ in each.conditions) for each in every["tails"]}
-    assert signs == {(">=", ">="), ("<", "<"), (">=", "<"), ("<", ">=")}
-    assert {each.conditions[2] for each in every["triples"]} == {
-        *(("group", "==", value) for value in "ab"),
-        *(("place", "==", value) for value in "pqr"),
-    }
-
-
 @over("kind", ["cells", "mixed", "threes", "rare", "equals", "declared"])
 def test_true_counts_are_those_of_pandas(table, every, kind):
     some = every[kind][:20]
@@ -99,25 +73,6 @@ def test_true_answers_are_those_of_the_rows(table):
     # Of the records that have both.
     assert correlation.truth(rows) == pytest.approx(rows.one.corr(rows.two))
     assert (str(correlation), correlation.unit(rows)) == ("correlation one two", 1.0)
-
-
-def test_answers_of_a_release_come_with_their_bars(table, every):
-    some = [kind[0] for kind in every.values()]
-    [found] = questions.measured(table, 1e5, {"means": every["means"]}, [0])
-    assert found["n"] == len(every["means"]) and found["fit_s"] > 0 and found["ask_ms"] > 0
-
-    class Release:
-        def count(self, query, *, return_interval):
-            assert return_interval and isinstance(query, str)
-            return SimpleNamespace(value=2.0, lower=1.0, upper=4.0)
-
-        mean = quantile = correlation = lambda self, column, *_, return_interval: SimpleNamespace(
-            value=np.nan, lower=1.0, upper=4.0
-        )
-
-    answers = asked(Release(), some)
-    expected = [2.5 if each.column else 2.0 for each in some]
-    np.testing.assert_array_equal(answers, [[value, 1.0, 4.0] for value in expected])
 
 
 def test_bars_are_judged_question_by_question():

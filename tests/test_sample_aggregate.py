@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import threading
@@ -12,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from joblib import Parallel, delayed
 from loops import over
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
@@ -65,26 +63,17 @@ def test_any_estimator_and_any_output():
     ).fit(X, y > 0)  # fmt: skip
     assert isinstance(model.value_, float)
     assert model.value_ > 0.8
-    grid = skdp.SampleAggregate(
-        StandardScaler(),
-        epsilon=8.0,
-        output_range=(np.full((2,), -1), np.full((2,), 1)),
-        output="mean_",
-        random_state=0,
-    ).fit(X)
-    assert grid.value_.shape == (2,)
-    assert np.abs(grid.value_).max() < 0.3
 
 
 class Odd(BaseEstimator):
     """Raises, answers something else, or a value that is not a number."""
 
-    def __init__(self, way="raises"):
+    def __init__(self, way=MemoryError):
         self.way = way
 
     def fit(self, X, y=None):
-        if self.way == "raises":
-            raise MemoryError(f"the largest is {np.max(X)}")
+        if isinstance(self.way, type):
+            raise self.way(f"the largest is {np.max(X)}")
         warnings.warn(f"the largest is {np.max(X)}", stacklevel=1)
         # In small blocks only: made-up rows do not show it.
         shaped = np.zeros(3) if len(X) < 30 else np.zeros(())
@@ -92,8 +81,8 @@ class Odd(BaseEstimator):
         return self
 
 
-@over("way, expected", [("raises", 1), ("shape", 1), ("nan", 1), ("text", 1), ("inf", 1)])
-def test_a_block_that_fails_is_the_middle_and_nothing_is_told(way, expected, capsys):
+@over("way", [MemoryError, SystemExit, GeneratorExit, "shape", "nan", "text", "inf"])
+def test_a_block_that_fails_is_the_middle_and_nothing_is_told(way, capsys):
     model = skdp.SampleAggregate(
         Odd(way), epsilon=1000.0, output_range=(-2, 4), n_blocks=5, output="end_", random_state=0
     )
@@ -101,20 +90,8 @@ def test_a_block_that_fails_is_the_middle_and_nothing_is_told(way, expected, cap
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", InsecureSeedWarning)
         model.fit(np.ones((30, 1)))
-    assert model.value_ == pytest.approx(expected, abs=0.1)
+    assert model.value_ == pytest.approx(1, abs=0.1)
     assert capsys.readouterr() == ("", "")
-
-
-def test_an_empty_table_and_one_class():
-    model = skdp.SampleAggregate(
-        LogisticRegression(),
-        epsilon=1000.0,
-        output_range=([[-1]], [[3]]),
-        n_blocks=4,
-        random_state=0,
-    )
-    assert model.fit(np.zeros((0, 1)), np.zeros(0)).value_[0, 0] == pytest.approx(1, abs=0.1)
-    assert model.fit(np.ones((9, 1)), np.zeros(9)).value_[0, 0] == pytest.approx(1, abs=0.1)
 
 
 def test_rehearsals_show_errors_and_cost_nothing():
@@ -188,60 +165,26 @@ class Types(BaseEstimator):
 ODD = ["x", 1 + 2j, None, [1, 2], 2**70, np.array([1, 2]), {"a": 1}, b"x"]
 
 
+def objects(labels):
+    array = np.empty(len(labels), dtype=object)
+    for place, label in enumerate(labels):
+        array[place] = label
+    return array
+
+
 @over("odd", ODD)
-@over("container", [list, "objects", "series", "inferred"])
-def test_an_odd_value_changes_its_own_block_alone(monkeypatch, odd, container):
+@over("built", [list, objects, pd.Series])
+def test_an_odd_value_changes_its_own_block_alone(monkeypatch, odd, built):
     model = skdp.SampleAggregate(
         Types(), epsilon=1.0, output_range=([0, 0], [1, 1]), n_blocks=10, output="kinds_"
     )
 
-    def built(labels):
-        if container == "objects":
-            array = np.empty(len(labels), dtype=object)
-            for place, label in enumerate(labels):
-                array[place] = label
-            return array
-        if container == "inferred":
-            return pd.Series(labels)
-        return pd.Series(labels, dtype=object) if container == "series" else container(labels)
-
     X, y = [[0.5, 1.0]] * 60, [0, 1] * 30
-    plain = changed(monkeypatch, model, (X, built(y)), (X, built([*y[:-1], 0])))
-    assert plain == 0
     assert changed(monkeypatch, model, (X, built(y)), (X, built([*y[:-1], odd]))) <= 1
     assert changed(monkeypatch, model, (X, built(y)), (X[:-1], built(y[:-1]))) <= 1
     # In a row.
     rows = [*X[:-1], [odd, 1.0]]
     assert changed(monkeypatch, model, (X, built(y)), (rows, built(y))) <= 1
-
-
-@over("odd", [None, 2.5, 1 + 2j])
-def test_an_odd_value_makes_objects_of_no_other_block(monkeypatch, odd):
-    model = skdp.SampleAggregate(
-        Types(), epsilon=1.0, output_range=([0, 0], [1, 1]), n_blocks=10, output="kinds_"
-    )
-    truth = [True, False] * 30
-    for built in (
-        lambda truth: (pd.DataFrame({"yes": truth}), pd.Series(truth)),
-        lambda truth: (
-            np.zeros((60, 1)),
-            np.array([int(each) for each in truth[:-1]] + truth[-1:]),
-        ),
-    ):
-        assert changed(monkeypatch, model, built(truth), built([*truth[:-1], odd])) <= 1
-
-
-@over("odd", ["x", True, None, 10**30, 1j])
-def test_a_classifier_fails_on_the_block_of_an_odd_label_alone(monkeypatch, odd):
-    X, y = line(400)
-    labels = (y > 0).astype(int).tolist()
-    model = skdp.SampleAggregate(
-        LogisticRegression(), epsilon=1.0, output_range=([[-9, -9]], [[9, 9]]), n_blocks=5
-    )
-    for built in (pd.Series, lambda given: np.array(given, dtype=object)):
-        data, neighbour = (X, built(labels)), (X, built([*labels[:-1], odd]))
-        assert changed(monkeypatch, model, data, neighbour) <= 1
-        assert (blocks_of(monkeypatch, model, *data) != STEPS // 2).any(axis=1).all()
 
 
 class Coins(BaseEstimator):
@@ -258,11 +201,6 @@ class Coins(BaseEstimator):
             parts = KFold(2, shuffle=True).split(np.zeros(100))
             self.coin_ = float(next(parts)[0][:20].sum() / 2_000)
             np.random.random(len(X))  # noqa: NPY002
-            return self
-        elif self.way == "threads":
-            np.random.random(len(X))  # noqa: NPY002
-            parts = Parallel(n_jobs=2)(delayed(os.getpid)() for _ in range(2))
-            self.coin_ = float(set(parts) == {os.getpid()})
             return self
         else:
             draws = [self.held.estimator.random]
@@ -292,17 +230,6 @@ def jittered(fitted, bits=BITS):
     return np.random.Generator(bits).random(int(fitted.n_samples_seen_) + 1)[-1]
 
 
-class Jitter:
-    """An output that remembers how many records it has seen."""
-
-    def __init__(self):
-        self.seen = 0
-
-    def __call__(self, fitted):
-        before, self.seen = self.seen, self.seen + fitted.n_samples_seen_
-        return before / 1_000
-
-
 @over(
     "estimator, output",
     [
@@ -310,7 +237,6 @@ class Jitter:
         (Coins("splitter"), "coin_"),
         # Clones hold the same frozen object.
         (Coins("held", FrozenEstimator(np.random.RandomState(0))), "coin_"),  # noqa: NPY002
-        (StandardScaler(), Jitter()),
         (OnClass(), "coin_"),
         (StandardScaler(), jittered),
         (
@@ -342,13 +268,6 @@ def test_blocks_draw_independently(monkeypatch):
     found = blocks_of(monkeypatch, model, np.ones((100, 1)))
     assert len(np.unique(found)) == 50
     assert 0.3 < found.mean() / STEPS < 0.7
-
-
-def test_workers_of_blocks_are_threads(monkeypatch):
-    model = skdp.SampleAggregate(
-        Coins("threads"), epsilon=1.0, output_range=(0, 1), n_blocks=2, output="coin_"
-    )
-    assert (blocks_of(monkeypatch, model, np.ones((9, 1))) == STEPS).all()
 
 
 def test_settings_of_a_block_are_not_those_of_the_next(monkeypatch):
@@ -384,44 +303,23 @@ def test_a_block_may_not_change_a_row_of_another(monkeypatch):
     assert rows[0] == [1.0]
 
 
-@over("error", [BaseException, SystemExit, GeneratorExit])
-def test_errors_of_all_kinds_are_withheld(error):
-    class Raises(BaseEstimator):
-        def fit(self, X, y=None):
-            raise error(f"the largest is {np.max(X)}")
-
-    model = skdp.SampleAggregate(
-        Raises(), epsilon=1000.0, output_range=(-2, 4), n_blocks=5, output="end_", random_state=0
-    )
-    assert model.fit(np.ones((30, 1))).value_ == pytest.approx(1, abs=0.1)
-
-
-def test_who_ends_the_process_is_heard(monkeypatch):
+def test_who_ends_the_process_is_heard():
     class Interrupted(BaseEstimator):
-        def __init__(self, signal):
-            self.signal = signal
-
         def fit(self, X, y=None):
             np.random.random()  # noqa: NPY002
-            signal.raise_signal(self.signal)
+            signal.raise_signal(signal.SIGINT)
             return self
-
-    def leave(number, frame):
-        raise SystemExit(number)
 
     # What starts the tests may ignore Ctrl-C.
     interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
-    handler = signal.signal(signal.SIGTERM, leave)
     before = np.random.get_state()[1:3]  # noqa: NPY002
+    model = skdp.SampleAggregate(
+        Interrupted(), epsilon=1.0, output_range=(0, 1), n_blocks=5, output="end_"
+    )
     try:
-        for number, error in [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]:
-            model = skdp.SampleAggregate(
-                Interrupted(number), epsilon=1.0, output_range=(0, 1), n_blocks=5, output="end_"
-            )
-            with pytest.raises(error):
-                model.fit(np.ones((30, 1)))
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(np.ones((30, 1)))
     finally:
-        signal.signal(signal.SIGTERM, handler)
         signal.signal(signal.SIGINT, interrupt)
     after = np.random.get_state()[1:3]  # noqa: NPY002
     np.testing.assert_array_equal(after[0], before[0])

@@ -1,9 +1,9 @@
 """The wizard in Chromium: ``python tests/wizard_in_browser.py build/wizard-check``.
 
 From a messy file to a page as a person would, by clicking and typing alone, with a screenshot of
-each step at the widths of a desk and a phone, light and dark. No page may be wider than the screen,
-request anything from elsewhere, or break a rule of axe (the npm package ``axe-core``, if npm can
-get it). Needs ``playwright`` and an installed Chromium; without it, it says so and does nothing.
+each step at the widths of a desk and a phone. No page may be wider than the screen,
+or request anything from elsewhere. Needs ``playwright`` and an installed Chromium; without it, it
+says so and does nothing.
 """
 
 from __future__ import annotations
@@ -35,30 +35,19 @@ ROWS = [
 class Visit:
     """A page, and everything that is wrong with what it showed."""
 
-    def __init__(self, page, shots, axe):
-        self.page, self.shots, self.axe = page, shots, axe
+    def __init__(self, page, shots):
+        self.page, self.shots = page, shots
         self.problems = []
 
     def show(self, name):
         """Screenshots of a step, and what is wrong with it."""
         for width in (DESK, PHONE):
-            for scheme in ("light", "dark"):
-                self.page.set_viewport_size({"width": width, "height": 1000})
-                self.page.emulate_media(color_scheme=scheme)
-                self.page.screenshot(
-                    path=self.shots / f"{name}-{width}-{scheme}.png", full_page=True
-                )
-                if self.axe:
-                    self.page.evaluate(self.axe)
-                    where = f"{name} at {width}, {scheme}"
-                    for each in self.page.evaluate("axe.run()")["violations"]:
-                        html = each["nodes"][0]["html"]
-                        self.problems.append(f"{where}: {each['id']}: {html[:120]}")
+            self.page.set_viewport_size({"width": width, "height": 1000})
+            self.page.screenshot(path=self.shots / f"{name}-{width}.png", full_page=True)
             wide = self.page.evaluate("document.documentElement.scrollWidth")
             if wide > width:
                 self.problems.append(f"{name}: {wide} pixels wide on a screen of {width}")
         self.page.set_viewport_size({"width": DESK, "height": 1000})
-        self.page.emulate_media(color_scheme="light")
 
     def click(self, name, leads_to):
         """Click a button, and wait for the page that it leads to."""
@@ -77,9 +66,9 @@ class Visit:
             column.get_by_label(label.replace("_", " ")).fill(text)
 
 
-def visit(page, address, folder, shots, axe):
+def visit(page, address, folder, shots):
     """From the file to the page; one sentence for every problem."""
-    seen = Visit(page, shots, axe)
+    seen = Visit(page, shots)
     page.on("pageerror", lambda error: seen.problems.append(f"{page.url}: {error}"))
     page.on("dialog", lambda asked: seen.problems.append(f"{page.url}: {asked.message}"))
     page.on(
@@ -149,18 +138,6 @@ def visit(page, address, folder, shots, axe):
     return seen.problems + [f"no file {end}" for end in wanted - ends]
 
 
-def axe_of(folder):
-    """The text of axe, from npm; empty where it cannot be had."""
-    path = folder / "node_modules" / "axe-core" / "axe.min.js"
-    npm = shutil.which("npm")
-    if npm and not path.exists():
-        subprocess.run([npm, "install", "--silent", "--prefix", folder, "axe-core@4"], check=False)
-    if not path.exists():
-        print("axe-core cannot be had from npm: its rules are not checked.")
-        return ""
-    return path.read_text(encoding="utf-8")
-
-
 def main(folder):
     """Run the wizard, print every problem, and return the exit code."""
     executable = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -182,7 +159,7 @@ def main(folder):
         address = server.stdout.readline().split()[-1]
         with sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-            problems = visit(browser.new_page(), address, out, shots, axe_of(folder))
+            problems = visit(browser.new_page(), address, out, shots)
             browser.close()
     finally:
         server.terminate()

@@ -18,7 +18,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks import _data, privbayes, scores
+from benchmarks import _data
+from skdp import Categorical, Domain, Numeric
 from skdp._random import noise_source
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
@@ -34,6 +35,8 @@ _MOST_CELLS = 20_000
 _PAIRS, _TRIPLES = 20, 10
 # Numbers of more values than this are compared in bins.
 _BINS = 16
+_NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+_SURVEY = "AGEP DEYE DVET EDU HOUSING_TYPE MSP OWN_RENT PINCP_DECILE RAC1P SEX".split()
 
 
 class Problem(NamedTuple):
@@ -54,14 +57,29 @@ def problems(epsilon: float, quick: bool) -> Iterator[Problem]:
 
 def nist() -> tuple[Any, tuple[int, ...]]:
     """Ten columns; ages in bins."""
-    rows, domain = privbayes.nist()
-    return privbayes.compared(domain.encode(rows), domain)
+    path = _data.data_path("nist", "national2019.csv.gz")
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)[_SURVEY]
+    attributes: dict[str, Any] = {
+        name: Categorical(sorted(rows[name].unique(), key=lambda text: (len(text), text)))
+        for name in _SURVEY
+    }
+    rows["AGEP"] = rows["AGEP"].astype(int)
+    return _binned(rows, Domain(attributes | {"AGEP": Numeric(0, 99, integer=True)}))
 
 
 def adult() -> tuple[Any, tuple[int, ...]]:
     """All 15 columns; numbers in bins."""
-    rows, domain = privbayes.adult()
-    return privbayes.compared(domain.encode(rows), domain)
+    table = _data.hdpview_table("adult")
+    domain = Domain(
+        {
+            name: Numeric(0, size - 1, integer=True)
+            if name in _NUMBERS
+            else Categorical(list(range(size)))
+            for name, size in zip(table.columns, table.shape, strict=True)
+        }
+    )
+    codes = np.repeat(table.codes, table.counts, axis=0)
+    return _binned(pd.DataFrame(codes, columns=list(table.columns)), domain)
 
 
 def wide() -> tuple[Any, tuple[int, ...]]:
@@ -69,10 +87,27 @@ def wide() -> tuple[Any, tuple[int, ...]]:
     rows = pd.read_csv(
         _data.data_path("nist", "national2019.csv.gz"), dtype=str, keep_default_na=False
     )
-    many = [name for name in rows if rows[name].nunique() > 30]
-    rows[many] = rows[many].apply(pd.to_numeric, errors="coerce")
-    codes, _, shape = scores.joint_codes(rows, rows, _BINS)
-    return codes, shape
+    codes, shape = [], []
+    for name in rows:
+        code, values = pd.factorize(rows[name])
+        size = len(values)
+        if size > 30:
+            x = pd.to_numeric(rows[name], errors="coerce")
+            place = np.floor((x - x.min()) / (x.max() - x.min()) * _BINS).clip(0, _BINS - 1)
+            code, size = place.fillna(_BINS).to_numpy(dtype=np.int64), _BINS + 1
+        codes.append(code)
+        shape.append(size)
+    return np.column_stack(codes), tuple(shape)
+
+
+def _binned(rows: pd.DataFrame, domain: Domain) -> tuple[Any, tuple[int, ...]]:
+    """Codes, those of numbers of many values in bins, and how many there are."""
+    codes, sizes = np.array(domain.encode(rows)), list(domain.shape)
+    for axis, attribute in enumerate(domain.attributes):
+        if isinstance(attribute, Numeric) and sizes[axis] > _BINS:
+            codes[:, axis] = codes[:, axis] * _BINS // sizes[axis]
+            sizes[axis] = _BINS
+    return codes, tuple(sizes)
 
 
 TABLES: dict[str, Callable[[], tuple[Any, tuple[int, ...]]]] = {

@@ -3,13 +3,11 @@
 Each module holds the figures of one paper in ``FIGURES``, a dict from a name to a function
 ``(out_dir, quick) -> finding``. The function writes ``NAME.png`` and ``NAME.csv``, which has one
 row for each number in the figure. The `Finding` has the claim of the paper, the result of this
-run, and the rules by which the two are compared. Run one module as
-``python -m benchmarks.reproduce.gblue --out DIR``, all as ``python -m benchmarks.reproduce``.
+run, and the rules by which the two are compared. ``python -m benchmarks.reproduce`` draws them.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +24,8 @@ __all__ = [
     "Figure",
     "Finding",
     "compare",
+    "named",
     "panels",
-    "run",
     "save",
 ]
 
@@ -142,22 +140,12 @@ def panels(
     return figure, axes
 
 
+def named(work: str, *drawings: Figure) -> dict[str, Figure]:
+    """Figures of a work by name: that of the work and that of the function."""
+    return {f"{work}_{draw.__name__}": draw for draw in drawings}
+
+
 def save(out: Path, name: str, figure: Any, table: pd.DataFrame) -> None:
     """Write NAME.png and NAME.csv."""
     figure.savefig(out / f"{name}.png")
     table.to_csv(out / f"{name}.csv", index=False)
-
-
-def run(figures: Mapping[str, Figure]) -> None:
-    """Command line of a module: draw its figures and print the findings."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write")
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    parser.add_argument("names", nargs="*", help="figures to draw; all by default")
-    arguments = parser.parse_args()
-    unknown = set(arguments.names) - set(figures)
-    if unknown:
-        parser.error(f"no figure {', '.join(sorted(unknown))}; there are {', '.join(figures)}")
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    for name in arguments.names or figures:
-        print(f"{name}: {figures[name](arguments.out, arguments.quick)}")

@@ -3,14 +3,11 @@
 Randomised response (section 2.2), sparse vector with a history of answers (section 5.1), and the
 enhanced exponential mechanism (section 2.6.4), each beside what it is an alternative to. They are
 comparisons for these figures, not for releases: randomised response draws its coins from NumPy.
-
-Run as ``python -m benchmarks.reproduce.background --out DIR``.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -25,7 +22,7 @@ from sklearn.metrics import accuracy_score
 
 from benchmarks import _data
 from benchmarks import privpfc as tables
-from benchmarks.reproduce import MARKERS, PALETTE, Finding, compare, panels, run, save
+from benchmarks.reproduce import MARKERS, PALETTE, Finding, compare, panels, save
 from skdp import PrivateLogisticRegression
 from skdp._random import NoiseSource, noise_source
 from skdp.algorithms import linear
@@ -125,12 +122,6 @@ class History:
         return float(told)
 
 
-def _source(seed: int) -> NoiseSource:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return noise_source(seed)
-
-
 def _drawn(out: Path, name: str, table: pd.DataFrame, x: str, y: str, title: str) -> pd.DataFrame:
     """Draw a line for each method, and return the means: one row for each method."""
     means = table.pivot_table(index="method", columns=x, values=y, sort=False)
@@ -161,7 +152,7 @@ def local(out: Path, quick: bool) -> Finding:
         for seed in range(20 if quick else 400):
             rng = np.random.default_rng(seed)
             # A change of a code moves two counts of the curator's histogram.
-            noisy = discrete_laplace(truth, Fraction(epsilon) / 2, random_state=_source(seed))
+            noisy = discrete_laplace(truth, Fraction(epsilon) / 2, random_state=noise_source(seed))
             for method, found in (
                 ("randomised response", randomised_counts(codes, k, epsilon, rng)),
                 ("a trusted curator", noisy),
@@ -207,7 +198,7 @@ def history(out: Path, quick: bool) -> Finding:
     rows = []
     for n in (10, 100, 1000, 10_000):
         for seed in range(3 if quick else 20):
-            source = _source(seed)
+            source = noise_source(seed)
             queries = _ranges(len(counts), n, np.random.default_rng([seed, n]))
             truth = np.array([counts[query].sum() for query in queries])
             teller = History(counts, len(ages), Fraction(1), threshold, cutoff, source)
@@ -266,8 +257,7 @@ def enhanced(out: Path, quick: bool) -> Finding:
         for fold, (fitted, tested) in enumerate(tables.folds(problem)[: 1 if quick else 3]):
             for method, select in ways.items():
                 choose = partial(_with_losses, epsilon) if method == "EM" else select
-                with warnings.catch_warnings(), patch.object(linear, "noisy_max", choose):
-                    warnings.simplefilter("ignore")
+                with patch.object(linear, "noisy_max", choose):
                     model = PrivateLogisticRegression(
                         epsilon=epsilon,
                         solver="local-search",
@@ -308,6 +298,3 @@ FIGURES = {
     "background_history": history,
     "background_enhanced_exponential": enhanced,
 }
-
-if __name__ == "__main__":
-    run(FIGURES)

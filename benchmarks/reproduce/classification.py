@@ -13,7 +13,6 @@ run again, so a copy of the published one redraws the figures.
 from __future__ import annotations
 
 import json
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -48,7 +47,6 @@ from skdp import (
     PrivPfCTransformer,
     ProjectedHistogramTransformer,
 )
-from skdp.exceptions import InsecureSeedWarning
 
 __all__ = [
     "EPSILONS",
@@ -234,9 +232,7 @@ def measure(
                 if repetition < len(cell):
                     continue
                 problem = problem or experiment.tables[name]()
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", InsecureSeedWarning)
-                    cell.append(_cell(problem, epsilon, repetition, experiment.kinds))
+                cell.append(_cell(problem, epsilon, repetition, experiment.kinds))
                 path.write_text(json.dumps(kept))
     rows = [
         (name, kind, at, method, repetition, error)

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks import _data
-from benchmarks.reproduce import Finding, panels, run, save
+from benchmarks.reproduce import Finding, panels, save
 from skdp import Categorical, Domain
 from skdp.algorithms import cuboids
 from skdp.algorithms.cuboids import Lattice, Plan
@@ -372,6 +372,3 @@ FIGURES = {
     "cubes_time": seconds,
     "cubes_time_parts": seconds_of_parts,
 }
-
-if __name__ == "__main__":
-    run(FIGURES)

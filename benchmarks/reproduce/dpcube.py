@@ -10,7 +10,6 @@ relative terms: shapes can be compared, levels cannot.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -21,9 +20,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks import _data
-from benchmarks.reproduce import Finding, panels, run, save
+from benchmarks.reproduce import Finding, named, panels, save
 from skdp import Categorical, Domain, KDTreeSynthesizer, Numeric
-from skdp.exceptions import InsecureSeedWarning
 from skdp.inspection import usefulness
 
 __all__ = ["FIGURES"]
@@ -64,9 +62,7 @@ def true_table() -> NDArray[np.float64]:
 def release(epsilon: float, seed: int, domain: Domain = PLANE, **parameters: Any) -> Any:
     """A fitted KDTreeSynthesizer, seeded so that the figure can be drawn again."""
     estimator = KDTreeSynthesizer(epsilon=epsilon, domain=domain, random_state=seed, **parameters)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureSeedWarning)
-        return estimator.fit(people()[list(domain.names)])
+    return estimator.fit(people()[list(domain.names)])
 
 
 def rectangles(n: int, seed: int = 0) -> NDArray[np.int64]:
@@ -412,16 +408,6 @@ def figures_15_and_16(out_dir: Path, quick: bool) -> Finding:
     )
 
 
-FIGURES = {
-    "dpcube_figures_3_to_5": figures_3_to_5,
-    "dpcube_figure_6": figure_6,
-    "dpcube_figure_7": figure_7,
-    "dpcube_figure_8": figure_8,
-    "dpcube_figures_9_and_10": figures_9_and_10,
-    "dpcube_figures_11_and_12": figures_11_and_12,
-    "dpcube_figures_13_and_14": figures_13_and_14,
-    "dpcube_figures_15_and_16": figures_15_and_16,
-}
-
-if __name__ == "__main__":
-    run(FIGURES)
+_LINES = (figures_3_to_5, figure_6, figure_7, figure_8)
+_PLANES = (figures_9_and_10, figures_11_and_12, figures_13_and_14, figures_15_and_16)
+FIGURES = named("dpcube", *_LINES, *_PLANES)

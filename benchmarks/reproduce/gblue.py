@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import statistics
 import time
-import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -22,9 +21,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.reproduce import Finding, panels, run, save
+from benchmarks.reproduce import Finding, panels, save
 from skdp import RangeTreeHistogram, hierarchy
-from skdp.exceptions import InsecureSeedWarning
 from skdp.hierarchy import Blue, Tree
 
 __all__ = ["FIGURES", "figure_4", "figure_5"]
@@ -88,11 +86,8 @@ def release(
     bins = np.zeros(method.tree.n_bins, dtype=np.int64)
     bins[: len(counts)] = counts
     share = np.full(method.tree.n_nodes, 10**6 // method.tree.n_levels)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureSeedWarning)
-        return hierarchy.measure(
-            method.tree, bins, share, Fraction(str(epsilon)), random_state=seed
-        ).values
+    budget = Fraction(str(epsilon))
+    return hierarchy.measure(method.tree, bins, share, budget, random_state=seed).values
 
 
 def figure_4(out_dir: Path, quick: bool) -> Finding:
@@ -181,14 +176,9 @@ def figure_5(out_dir: Path, quick: bool) -> Finding:
             errors.append(x[method.tree.leaves[:N_DAYS]] - counts)
         blue = Blue(method.tree, method.variances)
         rows += _errors(name, errors, starts, blue)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureSeedWarning)
-        ours = [
-            RangeTreeHistogram(
-                epsilon=epsilon, domain=(0, N_DAYS), bins=N_DAYS, random_state=seed
-            ).fit(np.repeat(np.arange(N_DAYS), counts))
-            for seed in range(runs)
-        ]
+    days = np.repeat(np.arange(N_DAYS), counts)
+    public = {"epsilon": epsilon, "domain": (0, N_DAYS), "bins": N_DAYS}
+    ours = [RangeTreeHistogram(**public, random_state=seed).fit(days) for seed in range(runs)]
     errors = [each.to_frame()["count"].to_numpy() - counts for each in ours]
     rows += _errors("RangeTreeHistogram", errors, starts, ours[0].blue_)
     table = pd.DataFrame(rows, columns=["method", "length", "mse", "closed_form"])
@@ -250,6 +240,3 @@ def _errors(
 
 
 FIGURES = {"gblue_figure_4": figure_4, "gblue_figure_5": figure_5}
-
-if __name__ == "__main__":
-    run(FIGURES)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache, partial
@@ -26,12 +25,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks import _data
-from benchmarks.reproduce import TIE, Finding, compare, hdmm, panels, run, save
+from benchmarks.reproduce import TIE, Finding, compare, hdmm, named, panels, save
 from skdp import Domain, MarginalSynthesizer, Numeric, PrivBayesSynthesizer
 from skdp.algorithms.dawa import DAWA_SHARES, bucket_costs
 from skdp.algorithms.hdpview import hdpview, hdpview_parameters, hdpview_parts, published
 from skdp.algorithms.privtree import privtree, privtree_parts
-from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import choose_buckets, discrete_laplace
 from skdp.release import Boxes, BoxModel, Query
 from skdp.tables import CountTable
@@ -111,10 +109,7 @@ def view_of(table: CountTable, epsilon: Fraction, seed: int, **hyperparameters: 
     """HDPView release as published, by default with the hyperparameters of its experiments."""
     rule = published(**hyperparameters)
     parts = hdpview_parts(epsilon, table.shape, calibration=rule)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureSeedWarning)
-        view = hdpview(table, parts, calibration=rule, random_state=seed)
-    return BoxModel(Boxes(view.lower, view.upper), view.counts, table.shape)
+    return _boxes(hdpview(table, parts, calibration=rule, random_state=seed), table)
 
 
 def tree_of(
@@ -123,9 +118,10 @@ def tree_of(
     """PrivTree release with the published noise."""
     settings: dict[str, Any] = {"n_split": n_split, "calibration": "paper"}
     parts = privtree_parts(epsilon, table.shape, **settings)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureSeedWarning)
-        view = privtree(table, parts, random_state=seed, **settings)
+    return _boxes(privtree(table, parts, random_state=seed, **settings), table)
+
+
+def _boxes(view: Any, table: CountTable) -> BoxModel:
     return BoxModel(Boxes(view.lower, view.upper), view.counts, table.shape)
 
 
@@ -169,18 +165,12 @@ def dawa_of(table: CountTable, epsilon: Fraction, seed: int) -> Dense:
     order = hilbert(shape[0]) if square else np.arange(math.prod(shape))
     counts = table.dense().ravel()[order]
     parts = {name: share * epsilon for name, share in DAWA_SHARES.items()}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureSeedWarning)
-        edges = choose_buckets(
-            bucket_costs(counts, aligned=True),
-            len(counts),
-            parts["partition"],
-            2,
-            penalty=math.ceil(1 / parts["counts"]),
-            random_state=seed,
-        )
-        sums = np.add.reduceat(counts, edges[:-1])
-        noisy = discrete_laplace(sums, parts["counts"], random_state=seed + 1)
+    costs, penalty = bucket_costs(counts, aligned=True), math.ceil(1 / parts["counts"])
+    edges = choose_buckets(
+        costs, len(counts), parts["partition"], 2, penalty=penalty, random_state=seed
+    )
+    sums = np.add.reduceat(counts, edges[:-1])
+    noisy = discrete_laplace(sums, parts["counts"], random_state=seed + 1)
     widths = np.diff(edges)
     cells = np.empty(len(counts))
     cells[order] = np.repeat(noisy / widths, widths)
@@ -199,11 +189,7 @@ def fitted(
         }
     )
     rows = pd.DataFrame(np.repeat(table.codes, table.counts, axis=0), columns=names)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return (
-            synthesizer(epsilon=epsilon, domain=domain, random_state=seed).fit(rows).synopsis_.model
-        )
+    return synthesizer(epsilon=epsilon, domain=domain, random_state=seed).fit(rows).synopsis_.model
 
 
 def bayes_of(table: CountTable, epsilon: Fraction, seed: int) -> Any:
@@ -875,21 +861,11 @@ def figure_14(out_dir: Path, quick: bool) -> Finding:
 
 
 FIGURES = {
-    "hdpview_table_2": table_2,
-    "hdpview_table_3": table_3,
-    "hdpview_table_4": table_4,
-    "hdpview_figure_3": figure_3,
-    "hdpview_figure_4": figure_4,
-    "hdpview_figure_5": figure_5,
-    "hdpview_figure_6": figure_6,
-    "hdpview_figure_7": figure_7,
-    "hdpview_figure_8": figure_8,
+    **named("hdpview", table_2, table_3, table_4, figure_3, figure_4, figure_5, figure_6),
+    **named("hdpview", figure_7, figure_8),
     **{
         f"hdpview_figure_{figure}": partial(sweep, figure=figure, **settings)
         for figure, settings in _SWEEPS.items()
     },
-    "hdpview_figure_14": figure_14,
+    **named("hdpview", figure_14),
 }
-
-if __name__ == "__main__":
-    run(FIGURES)

@@ -9,7 +9,6 @@ out. There are fewer repetitions than its 100 to 3,000.
 
 from __future__ import annotations
 
-import warnings
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,38 +20,30 @@ from sklearn.cluster import KMeans
 
 from benchmarks import _data
 from benchmarks.kmeans import best_nicv, blobs, nicv, private_fit
-from benchmarks.reproduce import MARKERS, TIE, UNTESTED, Finding, panels, run, save
+from benchmarks.reproduce import MARKERS, TIE, UNTESTED, Finding, named, panels, save
 from skdp._random import noise_source, sampling_generator
 from skdp.algorithms.kmeans.genetic import block_centroids, genetic, sample_aggregate
 from skdp.algorithms.kmeans.grid import grid
 from skdp.algorithms.kmeans.lloyd import ray_turi
 from skdp.algorithms.kmeans.task import Task
-from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import discrete_laplace
 
 __all__ = ["FIGURES"]
 
 _CODES = 2**20
-_NAMES = {
-    "lloyd": "DPLloyd",
-    "lloyd-improved": "DPLloyd-Impr",
-    "extended-grid": "EUGkM",
-    "uniform-grid": "UGkM",
-    "m-estimator": "MkM",
-    "genetic": "PGkM",
-    "sample-aggregate": "GkM",
-    "hybrid": "Hybrid",
-    "auto": "auto (ours)",
+# The dissertation's name, colour and marker of each algorithm.
+_STYLES = {
+    "lloyd": ("DPLloyd", "#d6a84f", "o"),
+    "lloyd-improved": ("DPLloyd-Impr", "#b5694a", "s"),
+    "extended-grid": ("EUGkM", "#35b779", "^"),
+    "uniform-grid": ("UGkM", "#b5de2b", "v"),
+    "m-estimator": ("MkM", "#8f8f8f", "D"),
+    "genetic": ("PGkM", "#a05195", "*"),
+    "sample-aggregate": ("GkM", "#c9c9c9", "x"),
+    "hybrid": ("Hybrid", "#31688e", "P"),
+    "auto": ("auto (ours)", "#1b1b1b", "."),
 }
-_COLOURS = dict(
-    zip(
-        _NAMES,
-        ("#d6a84f", "#b5694a", "#35b779", "#b5de2b", "#8f8f8f", "#a05195", "#c9c9c9", "#31688e")
-        + ("#1b1b1b",),
-        strict=True,
-    )
-)
-_MARKERS = dict(zip(_NAMES, MARKERS + "P.", strict=True))
+_NAMES = {algorithm: name for algorithm, (name, _, _) in _STYLES.items()}
 
 
 def _sets(quick: bool) -> dict[str, tuple[NDArray[np.float64], int]]:
@@ -74,9 +65,7 @@ def _task(
     X: NDArray[np.float64], k: int, parts: dict[str, Any], seed: int, **settings: Any
 ) -> Task:
     """The kernels' view of rows in [-1, 1]; its number of records counts as public."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureSeedWarning)
-        source = noise_source(seed)
+    source = noise_source(seed)
     points = np.clip((X + 1) / 2 * _CODES, 0, _CODES - 1).astype(np.int32)
     budget = {name: Fraction(str(epsilon)) for name, epsilon in parts.items()}
     generator = sampling_generator(source)
@@ -127,15 +116,10 @@ def _curves(
                     {"data": data, "method": _NAMES[algorithm], "epsilon": epsilon}
                     | {"nicv": means[-1], "best": best}
                 )
-            ax.plot(
-                epsilons, means, marker=_MARKERS[algorithm], markersize=4,
-                color=_COLOURS[algorithm], label=_NAMES[algorithm],
-            )  # fmt: skip
+            label, colour, marker = _STYLES[algorithm]
+            ax.plot(epsilons, means, marker=marker, markersize=4, color=colour, label=label)
         ax.axhline(best, color="0.5", linestyle="--", linewidth=0.8)
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        ax.set_title(data, loc="left")
-        ax.set_xlabel("epsilon")
+        ax.set(xscale="log", yscale="log", title=data, xlabel="epsilon")
     axes[0].set_ylabel("NICV (dashed: without privacy)")
     axes[-1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
     return _save(out, name, figure, rows)
@@ -155,12 +139,6 @@ def figure_4_1(out: Path, quick: bool) -> Finding:
     algorithms = tuple(a for a in _NAMES if a not in ("lloyd", "hybrid"))
     table = _curves(out, "kmeans_figure_4_1", algorithms, quick, _epsilons(quick))
     ratio = {m: _mean_log(table, m) for m in table["method"].unique()}
-    return methods(ratio)
-
-
-def methods(ratio: dict[str, float]) -> Finding:
-    """The finding of figure 4.1, from the mean ratio of each method to the best NICV."""
-    ratio = dict(ratio)
     ours = ratio.pop("auto (ours)")
     others = max(error for method, error in ratio.items() if method != "GkM")
     return Finding(
@@ -208,8 +186,7 @@ def _heat(ax: Any, table: NDArray[np.float64], ks: list[int], ds: list[int], tit
     image = ax.imshow(table, origin="lower", cmap="viridis_r", norm=LogNorm(1e-4, 1), aspect="auto")
     ax.set_xticks(range(len(ds)), labels=ds)
     ax.set_yticks(range(len(ks)), labels=ks)
-    ax.set_title(title, loc="left")
-    ax.set_xlabel("dimensions")
+    ax.set(title=title, xlabel="dimensions")
     return image
 
 
@@ -347,9 +324,7 @@ def figure_4_6(out: Path, quick: bool) -> Finding:
             ax.plot(exponents, values, marker=marker, markersize=4, label=kind)
         at = exponents.index(0.6)
         smaller_is_better.append(min(series["GkM"][:at]) < series["GkM"][at])
-        ax.set_yscale("log")
-        ax.set_title(data, loc="left")
-        ax.set_xlabel("exponent of the block size")
+        ax.set(yscale="log", title=data, xlabel="exponent of the block size")
     axes[0].set_ylabel("NICV")
     axes[-1].legend(frameon=False, fontsize=7)
     _save(out, "kmeans_figure_4_6", figure, rows)
@@ -382,9 +357,7 @@ def figure_4_7(out: Path, quick: bool) -> Finding:
         starts = generator.uniform(-1, 1, size=(4 if quick else 15, k, X.shape[1]))
         curves: dict[str, list[float]] = {"Lloyd": [], "genetic": []}
         for n in rounds:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # it says that it has not converged
-                fits = [KMeans(k, init=s, n_init=1, max_iter=n).fit(sample) for s in starts]
+            fits = [KMeans(k, init=s, n_init=1, max_iter=n).fit(sample) for s in starts]
             curves["Lloyd"].append(float(np.mean([fit.inertia_ / len(sample) for fit in fits])))
             # The budget is so large that the best are always selected.
             task = _task(sample, k, {"rounds": 10**7}, seed=3)
@@ -398,10 +371,7 @@ def figure_4_7(out: Path, quick: bool) -> Finding:
             ]
         at = rounds.index(3)
         faster.append(curves["Lloyd"][at] < curves["genetic"][at])
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        ax.set_title(data, loc="left")
-        ax.set_xlabel("iterations")
+        ax.set(xscale="log", yscale="log", title=data, xlabel="iterations")
     axes[0].set_ylabel("NICV")
     axes[-1].legend(frameon=False, fontsize=7)
     _save(out, "kmeans_figure_4_7", figure, rows)
@@ -425,13 +395,10 @@ def figure_4_8(out: Path, quick: bool) -> Finding:
             best = min(private_fit(X, k, 0.1, algorithm, s)[1] for s in range(3))
             seconds.append(max(best, 1e-4))
             rows.append({"data": data, "method": _NAMES[algorithm], "cpu_seconds": best})
-        ax.bar(
-            np.arange(len(sets)) + 0.27 * i, seconds, 0.25,
-            color=_COLOURS[algorithm], label=_NAMES[algorithm],
-        )  # fmt: skip
+        name, colour, _ = _STYLES[algorithm]
+        ax.bar(np.arange(len(sets)) + 0.27 * i, seconds, 0.25, color=colour, label=name)
     ax.set_xticks(np.arange(len(sets)) + 0.27, labels=list(sets))
-    ax.set_yscale("log")
-    ax.set_ylabel("CPU seconds")
+    ax.set(yscale="log", ylabel="CPU seconds")
     ax.legend(frameon=False, fontsize=7)
     table = _save(out, "kmeans_figure_4_8", figure, rows)
     mean = table.groupby("method")["cpu_seconds"].mean()
@@ -485,11 +452,7 @@ def _validity_table(
     for place, (k, part) in enumerate(shown):
         marker = MARKERS[place % len(MARKERS)]
         ax.plot(part["epsilon"], part["likelihood"], marker=marker, label=f"k = {k}")
-    ax.set_xscale("log")
-    ax.set_ylim(0, 1.05)
-    ax.set_xlabel("epsilon")
-    ax.set_ylabel("likelihood")
-    ax.set_title(data, loc="left")
+    ax.set(xscale="log", ylim=(0, 1.05), xlabel="epsilon", ylabel="likelihood", title=data)
     ax.legend(frameon=False, fontsize=7)
     _save(out, name, figure, rows)
     tried = ", ".join(f"{k} {validity[k]:.2f}" for k in sorted(validity))
@@ -517,14 +480,9 @@ def table_4_3(out: Path, quick: bool) -> Finding:
 def table_4_4(out: Path, quick: bool) -> Finding:
     """Choice of k in the plane: the check-ins, in place of TIGER and Image."""
     found = _validity_table(out, "kmeans_table_4_4", "Check-ins", range(2, 7), 5, quick, "Gowalla")
-    return not_the_same(found.found)
-
-
-def not_the_same(found: str) -> Finding:
-    """The finding of table 4.4, whose two data sets are not available."""
     return Finding(
         "on the synopses of TIGER and Image the index mostly chooses the right number of clusters.",
-        f"on check-ins: {found}",
+        f"on check-ins: {found.found}",
         {},
         "TIGER and Image are not available; what is drawn are check-ins, which stand for Gowalla "
         "of table 4.3, where the index chooses 5",
@@ -536,19 +494,5 @@ def table_4_5(out: Path, quick: bool) -> Finding:
     return _validity_table(out, "kmeans_table_4_5", "Adult-num", range(2, 7), 2, quick, "Lifesci")
 
 
-FIGURES = {
-    "kmeans_figure_4_1": figure_4_1,
-    "kmeans_figure_4_2": figure_4_2,
-    "kmeans_figure_4_3": figure_4_3,
-    "kmeans_figure_4_4": figure_4_4,
-    "kmeans_figure_4_5": figure_4_5,
-    "kmeans_figure_4_6": figure_4_6,
-    "kmeans_figure_4_7": figure_4_7,
-    "kmeans_figure_4_8": figure_4_8,
-    "kmeans_table_4_3": table_4_3,
-    "kmeans_table_4_4": table_4_4,
-    "kmeans_table_4_5": table_4_5,
-}
-
-if __name__ == "__main__":
-    run(FIGURES)
+_CURVES = (figure_4_1, figure_4_2, figure_4_3, figure_4_4, figure_4_5, figure_4_6)
+FIGURES = named("kmeans", *_CURVES, figure_4_7, figure_4_8, table_4_3, table_4_4, table_4_5)

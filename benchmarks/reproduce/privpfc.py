@@ -5,14 +5,11 @@ The comparisons with all competitors, figures 3.4 to 3.7, are in
 library, DiffGen, projected histograms and PrivBayes, with decision trees on Adult; the
 dissertation's tables US and BR are not available. Numbers are means over folds and seeds; the
 finding of a figure says which of its claims hold.
-
-Run as ``python -m benchmarks.reproduce.privpfc --out figures``, with the names of figures or all.
 """
 
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -31,8 +28,8 @@ from benchmarks.reproduce import (
     Finding,
     classification,
     compare,
+    named,
     panels,
-    run,
     save,
 )
 from benchmarks.reproduce.classification import EPSILONS, RELEASES, draw, train
@@ -40,7 +37,6 @@ from skdp import PrivPfCTransformer
 from skdp.algorithms import diffgen, privbayes, privpfc
 from skdp.algorithms import privpfc as kernel
 from skdp.algorithms.privpfc import Quality, grid_scores, paper_grids
-from skdp.exceptions import InsecureSeedWarning
 from skdp.tables import CountTable
 
 __all__ = ["FIGURES"]
@@ -64,9 +60,7 @@ def _error(
         **given,
     )
     begin = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureSeedWarning)
-        model = train(problem, release, "tree", fold).fit(X.iloc[fitted], y[fitted])
+    model = train(problem, release, "tree", fold).fit(X.iloc[fitted], y[fitted])
     seconds = time.process_time() - begin
     return 1 - accuracy_score(y[tested], model.predict(X.iloc[tested])), seconds
 
@@ -79,7 +73,7 @@ def _lines_of(means: pd.DataFrame) -> str:
     )
 
 
-def _figure_3_2(out_dir: Path, quick: bool) -> Finding:
+def figure_3_2(out_dir: Path, quick: bool) -> Finding:
     rows = []
     for epsilon in np.geomspace(1e-3, 100, 30 if quick else 120):
         quality = Quality.of_the_paper(Fraction(float(epsilon)))
@@ -99,7 +93,7 @@ def _figure_3_2(out_dir: Path, quick: bool) -> Finding:
     )
 
 
-def _figure_3_3(out_dir: Path, quick: bool) -> Finding:
+def figure_3_3(out_dir: Path, quick: bool) -> Finding:
     """Quality of the two largest counts against the exact one of all classes."""
     problem = tables.adult(multiclass=True)
     codes = problem.domain.encode(problem.rows)
@@ -175,7 +169,7 @@ def _variants(
     return frame.groupby(["method", x])["misclassification"].mean().unstack()
 
 
-def _figure_3_8(out_dir: Path, quick: bool) -> Finding:
+def figure_3_8(out_dir: Path, quick: bool) -> Finding:
     problem = tables.adult()
     pools = (100, 1000) if quick else (100, 1000, 10_000, 200_000)
     cells = [
@@ -208,7 +202,7 @@ def _figure_3_8(out_dir: Path, quick: bool) -> Finding:
     )
 
 
-def _figure_3_9(out_dir: Path, quick: bool) -> Finding:
+def figure_3_9(out_dir: Path, quick: bool) -> Finding:
     problem = tables.adult()
     splits = {"3/37/60": (3, 37, 60), "3/10/87": (3, 10, 87)}
     forms = {"as published": RELEASES["PrivPfC, as published"], "ours": PrivPfCTransformer}
@@ -237,7 +231,7 @@ def _figure_3_9(out_dir: Path, quick: bool) -> Finding:
     )
 
 
-def _figure_3_10(out_dir: Path, quick: bool) -> Finding:
+def figure_3_10(out_dir: Path, quick: bool) -> Finding:
     """What the noise of the selection costs: a selection without noise is not private."""
     problem = tables.adult()
     cells = []
@@ -283,7 +277,7 @@ def _noise_free_choice(
             setattr(module, way, function)
 
 
-def _figure_3_11(out_dir: Path, quick: bool) -> Finding:
+def figure_3_11(out_dir: Path, quick: bool) -> Finding:
     """Adult with more and more predictors, the most informative on the label first."""
     problem = tables.adult()
     codes = problem.domain.encode(problem.rows)
@@ -326,7 +320,7 @@ def _figure_3_11(out_dir: Path, quick: bool) -> Finding:
     )
 
 
-def _figure_3_12(out_dir: Path, quick: bool) -> Finding:
+def figure_3_12(out_dir: Path, quick: bool) -> Finding:
     problem = tables.adult()
     rows = []
     for name, method in RELEASES.items():
@@ -367,17 +361,9 @@ def _figure_3_12(out_dir: Path, quick: bool) -> Finding:
     )
 
 
+_OTHERS = (figure_3_8, figure_3_9, figure_3_10, figure_3_11, figure_3_12)
 FIGURES: dict[str, Figure] = {
-    "privpfc_figure_3_2": _figure_3_2,
-    "privpfc_figure_3_3": _figure_3_3,
+    **named("privpfc", figure_3_2, figure_3_3),
     **classification.FIGURES,
-    "privpfc_figure_3_8": _figure_3_8,
-    "privpfc_figure_3_9": _figure_3_9,
-    "privpfc_figure_3_10": _figure_3_10,
-    "privpfc_figure_3_11": _figure_3_11,
-    "privpfc_figure_3_12": _figure_3_12,
+    **named("privpfc", *_OTHERS),
 }
-
-
-if __name__ == "__main__":
-    run(FIGURES)

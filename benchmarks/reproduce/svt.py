@@ -7,8 +7,8 @@ retail in place of BMS-POS, the head of Kosarak scaled to its length, and the di
 frequencies. AOL is not available, so the tables and figures of AOL and Zipf show only Zipf. The
 tables have the dissertation's numbers beside ours. "ours" is this library.
 
-Every entry of `FIGURES` writes a PNG and a tidy CSV and returns a finding. Run as
-``python -m benchmarks.reproduce.svt --out figures``; ``--quick`` uses 20 runs and 3 values of c.
+Every entry of `FIGURES` writes a PNG and a tidy CSV and returns a finding;
+``--quick`` uses 20 runs and 3 values of c.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from benchmarks.reproduce import MARKERS, PALETTE, TIE, Finding, run
+from benchmarks.reproduce import MARKERS, PALETTE, TIE, Finding
 from benchmarks.reproduce import Figure as Entry
 from benchmarks.select import SETTINGS, SIZES, frequencies, measure
 
@@ -374,7 +374,3 @@ FIGURES: dict[str, Entry] = {
         )
     },
 }
-
-
-if __name__ == "__main__":
-    run(FIGURES)

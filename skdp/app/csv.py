@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import codecs
 import csv
+import errno
 import gzip
 import lzma
 import re
@@ -77,8 +78,13 @@ class Form:
             return
         try:
             plain = f'a{self.sep}"\n'.encode(self.encoding) == f'a{self.sep}"\n'.encode()
+            # Some codecs, such as "idna", cannot replace what they do not read.
+            b"\xff".decode(self.encoding, errors="replace")
         except (LookupError, UnicodeError):
-            raise ValueError(f"--encoding {self.encoding!r} is not known.") from None
+            raise ValueError(
+                f"--encoding {self.encoding!r} is not known, or no encoding of files: give one "
+                "such as utf-8, latin-1 or cp1252."
+            ) from None
         if not plain:
             raise ValueError(
                 f"--encoding {self.encoding!r} has no lines that can be read one by one: save the "
@@ -440,13 +446,10 @@ def _opened(path: str, options: Any) -> Iterator[_TableSource]:
         raise ValueError(f"{path} is a workbook: save the sheet of the records as CSV.")
     form = form_of(options)
     with open(path, "rb") as plain, _unpacked(plain, path) as file:
-        lines = lines_of(file, multiline=form.multiline)
-        try:
-            for _ in range(form.skip_lines):
-                next(lines, b"")
-            first = next(lines, b"")
-        except (EOFError, zlib.error, lzma.LZMAError, OSError, zipfile.BadZipFile):
-            raise ValueError(f"{path} is no compressed file, or it is damaged.") from None
+        lines = _undamaged(lines_of(file, multiline=form.multiline), path)
+        for _ in range(form.skip_lines):
+            next(lines, b"")
+        first = next(lines, b"")
         _refuse_sep_line(first, path)
         header = _names_of(first, path, form)
         other = next((sign for sign in ";\t|" if sign in header[0]), None)
@@ -471,6 +474,17 @@ def form_of(options: Any) -> Form:
     found |= {"missing": tuple(getattr(options, "missing", None) or ())}
     found |= {name: getattr(options, name, None) or 0 for name in ("multiline", "skip_lines")}
     return Form(**found)
+
+
+def _undamaged(lines: Iterator[Line], path: str) -> Iterator[Line]:
+    """The lines, with one error for all that compressed files raise, also at their end."""
+    try:
+        yield from lines
+    except (EOFError, zlib.error, lzma.LZMAError, OSError, zipfile.BadZipFile) as error:
+        if getattr(error, "errno", None) is not None:
+            raise
+        what = "It is no compressed file, or it is cut off or damaged: copy it again"
+        raise OSError(errno.EIO, what, path) from None
 
 
 def _unpacked(file: IO[bytes], path: str) -> Any:

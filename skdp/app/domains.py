@@ -130,8 +130,6 @@ def domain_text(domain: Domain) -> str:
     parts = [text_table(rows)]
     if domain.structure:
         parts += ["", "rules:", *(f"  {shortened(repr(rule))}" for rule in domain.structure)]
-    if domain.inferred:
-        parts += ["", "INFERRED from data: nothing that is released over this domain is private."]
     return "\n".join(parts)
 
 

@@ -77,8 +77,7 @@ def verify(options: Namespace) -> int:
     told("epsilon", "unknown" if loss is None else f"{float(loss.epsilon):g}", loss is not None)
     seeded = loss is not None and loss.seeded
     told("seeded", "YES, NO GUARANTEE" if seeded else "no", not seeded)
-    text = f", found for the declared {synopsis.declared}" if synopsis.declared else ""
-    told("domain", synopsis.domain.fingerprint + text, not synopsis.domain.inferred)
+    told("domain", synopsis.domain.fingerprint)
     if loss is not None and loss.assumes:
         told("assumes", f"that {loss.assumes}")
     told("records", str(lost or "not known how many were skipped"), lost is not None)
@@ -112,7 +111,7 @@ def _charges_of(
         {name: part for name, part in loss.parts.items() if name != SKIPPED},
     ]
     whole, first, rest = map(parts_text, steps)
-    same = those & (charges["domain"] == (synopsis.declared or synopsis.domain.fingerprint))
+    same = those & (charges["domain"] == synopsis.domain.fingerprint)
     same &= (charges["seeded"] == loss.seeded) & charges["parts"].isin([whole, first, rest])
     charges = charges.set_axis(range(1, len(charges) + 1))
     found, begun = [], {}

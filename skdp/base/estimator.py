@@ -252,8 +252,8 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
 
     def _spend(
         self,
+        rows: Frame | LazyRows,
         parts: Mapping[str, Fraction] | None = None,
-        rows: Frame | LazyRows | None = None,
         *,
         shares: Mapping[str, Any] | None = None,
         domain: Domain | None = None,
@@ -279,7 +279,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             {name: part * (most or 1) for name, part in parts.items()},
             seeded=source.seeded,
             max_rows_per_id=most,
-            assumes="" if rows is None else rows.assumes,
+            assumes=rows.assumes,
         )
         self._charge(self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)
         untold = not (_TOLD or source.seeded or isinstance(source, Tape))

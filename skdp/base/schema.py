@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._random import caller_level
 from .._validation import FloatArray, IntArray, free_name
-from ..domain import Attribute, Categorical, Domain, Identifier, Numeric
+from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..exceptions import DomainError
 from ..release.result import of_a_column, of_records
 from ..tables import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
@@ -74,7 +74,7 @@ def range_of(given: Any, name: str = "") -> tuple[Any, Any]:
     """Both ends of a public range of real numbers, declared as a pair or as a `Numeric`."""
     of = f" of {name!r}" if name else ""
     if isinstance(given, Numeric):
-        if given.open or not given.summable or given.special:
+        if not given.summable or given.special:
             raise DomainError(
                 f"The domain{of} must be a range of numbers, got {given!r}. Declare it with "
                 "lower and upper and without special values, and make these values missing in the "
@@ -155,7 +155,6 @@ def match_rows(
     lazy: bool = False,
     privacy_id: str | None = None,
     structure: bool = False,
-    ranges: bool = False,
     of: Any = None,
 ) -> tuple[Any, Domain]:
     """Match the columns of the rows, and the labels if there is a target, with the domain.
@@ -173,8 +172,6 @@ def match_rows(
     structure : bool, default=False
         Whether the estimator honours structural zeros: combinations of values that rules of the
         domain forbid. If it does not, a domain with such rules is refused.
-    ranges : bool, default=False
-        Whether the estimator pays for finding ranges that are not declared.
     of : estimator, default=None
         The estimator, for that error and for the bins that it can use where they are "auto".
 
@@ -194,7 +191,6 @@ def match_rows(
         _check_id(rows, domain, privacy_id)
     domain = full_domain(domain, without_id(rows, privacy_id))
     domain = domain.resolved(getattr(of, "_most_bins", None))
-    _refuse_open(domain, ranges, of)
     if not structure:
         _refuse_zeros(domain, of)
     _check_target(domain, target)
@@ -205,30 +201,10 @@ def match_rows(
         rows = rows.with_column(target, y)
         domain = _numbered(domain, target, rows.column(target))
     domain.check_schema(without_id(rows, privacy_id))
-    if privacy_id is not None:
-        rows = rows.select(rows.names)
-        rows.privacy_id = privacy_id
+    rows = rows.select(rows.names)
+    rows.privacy_id = privacy_id
+    rows.dated = any(isinstance(each, Date | Datetime) for each in domain.attributes)
     return rows, domain
-
-
-def _refuse_open(domain: Domain, ranges: bool, of: Any) -> None:
-    """Refuse columns whose range nobody finds, and rules that depend on it."""
-    if not domain.open:
-        return
-    name = domain.open[0]
-    if not ranges:
-        raise DomainError(
-            f"Column {name!r} has no range, and {'this' if of is None else type(of).__name__} does "
-            "not pay for finding one. Declare what is publicly known, Numeric(lower, upper), or "
-            "take the range from domain_ of a synthesizer that found it. Nothing was spent."
-        )
-    known = [each for each in domain.columns if each not in domain.open]
-    for rule in domain.structure.rules:
-        if rule not in domain.structure.kept_by(known):
-            raise DomainError(
-                f"{rule!r} names a column whose range is not known, as {list(domain.open)} are. "
-                "Declare the range, or leave out the rule. Nothing was spent."
-            )
 
 
 def _check_target(domain: Domain, target: str | None) -> None:

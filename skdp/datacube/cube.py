@@ -449,7 +449,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         plan = self._plan(domain)
         if plan._measure != "count":
             check_value(plan, domain[self.value])
-        loss, source = self._spend(plan._parts(), rows)
+        loss, source = self._spend(rows, plan._parts())
         contributions = self._contributions(loss, source, rows, domain)
         exact = self._exact_tables(plan, rows, domain, contributions)
         # Privacy. A record adds to one cell of each source: 1 to a count, an integer of at most

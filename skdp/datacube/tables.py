@@ -22,7 +22,7 @@ from ..domain import Categorical, Date, Datetime, Domain, Numeric
 from ..domain.query import parse, parse_all, with_names
 from ..exceptions import DomainError
 from ..mechanisms.laplace import BoundedGrid
-from ..release.model import Reach, added, covariance_from, with_cut_bins
+from ..release.model import Covariances, Reach, added, covariances_from, with_cut_bins
 from ..release.statistics import Confidence, linear
 from ..tables import code_rows, weighted_tables
 from .plan import check_names, titles
@@ -218,7 +218,7 @@ def plain_sums(model, plan, query, names=None, **how):
     if confidence is None:
         return found.tolist()[0] if single else found
     bounds = -np.inf if plan._grid.lower < 0 else 0.0, np.inf if plan._grid.upper > 0 else 0.0
-    results = linear(model, asked, found, np.zeros(len(asked)), confidence, bounds).results()
+    results = linear(model, asked, found, confidence, bounds=bounds).results()
     return results[0] if single else results
 
 
@@ -242,7 +242,7 @@ def plain_sums(model, plan, query, names=None, **how):
 _MAX_TERMS = 2**20
 
 
-class CubeModel:
+class CubeModel(Covariances):
     """Answers and their errors, from the plan and the released tables of a cube.
 
     Parameters
@@ -309,9 +309,9 @@ class CubeModel:
             ]
         )
 
-    def covariance(self, queries) -> np.ndarray:
-        """Covariance of the noise in a few answers."""
-        return covariance_from(self.variance, queries)
+    def covariances(self, blocks) -> np.ndarray:
+        """Covariances of the noise in the answers of each block."""
+        return covariances_from(self.variance, blocks)
 
     def reach(self, queries, level) -> Reach:
         """How far answers may be off, by the law of the noise."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -48,23 +47,13 @@ class Attribute:
         Number of codes, the missing cell included.
     nullable : bool
         Whether the last code is the missing cell.
-    inferred : bool
-        Whether it was read from data, as ``Domain(..., inferred=True)`` says. Domains built from it
-        are inferred too. Equality ignores it.
     """
 
     nullable: bool
-    inferred: bool = False
     # Whether sums of values mean anything.
     summable: bool = True
     # The attribute of which this one is the `fine`.
     _coarse: Any = None
-
-    def _marked(self) -> Any:
-        """The same attribute, inferred."""
-        twin = copy.copy(self)
-        twin._set(inferred=True)
-        return twin
 
     @property
     def n_alone(self) -> int:
@@ -323,9 +312,6 @@ class Identifier:
 
     format: str | None = None
 
-    # What a domain asks of every declaration.
-    inferred: ClassVar[bool] = False
-
     def __post_init__(self) -> None:
         format = self.format
         if format is not None:
@@ -363,10 +349,6 @@ class Identifier:
             return pd.Series(range(1, n + 1), dtype="int64")
         texts = [self.format.format(number) for number in range(1, n + 1)]
         return pd.Series(texts, dtype=pd.Series(["text"]).dtype)
-
-    def _marked(self) -> Identifier:
-        """The same: it holds nothing that could have been read from data."""
-        return self
 
     def _to_data(self) -> dict[str, Any]:
         return {"type": "identifier", "format": self.format}

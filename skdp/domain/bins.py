@@ -2,7 +2,7 @@
 
 Within a bin all its numbers are taken to be equally likely: draws, means and the shares of partly
 covered bins follow this one law. `Spread` holds real numbers, `Points` those of a `Grid` (integers,
-cents, ...); the bins themselves are `EvenBins`, by a formula, or `UnevenBins`, by their edges.
+cents); the bins themselves are `EvenBins`, by a formula, or `UnevenBins`, by their edges.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from .values import MAX_BINS, MAX_INTEGER, as_float, as_int, digits
 
 @dataclass(frozen=True)
 class EvenBins:
-    """Bins of equal width: the code of x is ``floor((x - lower) * bins / (upper - lower))``."""
+    """Bins of equal width, or of about equally many integers each."""
 
     lower: float
     upper: float
@@ -39,28 +39,35 @@ class EvenBins:
         return self.integer and self.bins == self.upper - self.lower + 1
 
     def encode(self, x: FloatArray) -> CodeArray:
-        """Bin of each number of the range; ``x`` is overwritten."""
+        """Bin of each number of the range."""
         # What NumPy says of an underflow would tell of a value.
         with np.errstate(all="ignore"):
-            x -= self.lower
+            place = x - self.lower
             if not self.one_each:
-                x *= float(self.bins)
-                x /= self.upper - self.lower
-        codes = x.astype(np.int32)
+                place *= float(self.bins)
+                place /= self.upper - self.lower
+        codes = place.astype(np.int32)
         np.minimum(codes, self.bins - 1, out=codes)
+        if not self.integer:
+            # The formula rounds: the edges decide.
+            codes -= x < self.edges_at(codes)
+            codes += (x >= self.edges_at(codes + 1)) & (codes < self.bins - 1)
         return codes
 
-    def edges_at(self, positions: IntArray) -> NDArray[Any]:
+    def edges_at(self, positions: IntArray | CodeArray) -> NDArray[Any]:
         """Left ends of bins; at ``bins`` the end of the last (after ``upper`` for integers)."""
         if self.integer:
             # Smallest integer in each bin: the formula solved for x, in exact arithmetic.
+            positions = positions.astype(np.int64)
             if self.one_each:
                 return int(self.lower) + positions
             span = int(self.upper - self.lower)
             first = int(self.lower) - (-positions * span) // self.bins
             # The last bin is closed: it ends after `upper`.
             return np.where(positions == self.bins, int(self.upper) + 1, first)
-        edges = self.lower + positions * ((self.upper - self.lower) / self.bins)
+        edges = positions * (self.upper - self.lower)
+        edges /= self.bins
+        edges += self.lower
         return np.where(positions == self.bins, self.upper, edges)
 
 
@@ -210,20 +217,18 @@ def scale_edges(scale: str, lower: float, upper: float, bins: int, integer: bool
     return np.minimum(whole, int(end) - bins + steps)
 
 
-# --- grids: the numbers that a column can hold, where these are multiples of a step
+# --- grids: the numbers that a column can hold, where these are integers or decimals
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The numbers ``(k * numerator + offset) / denominator`` for whole k from first to last.
+    """The numbers ``k / denominator`` for whole k from first to last, its places.
 
     The quotient of integers below 2**53 is the float nearest to the decimal number.
     """
 
     first: int
     last: int
-    numerator: int = 1
-    offset: int = 0
     denominator: int = 1
 
     def __len__(self) -> int:
@@ -231,19 +236,16 @@ class Grid:
 
     def value(self, k: Any) -> FloatArray:
         """Number at each place; places between two numbers are allowed."""
-        return (np.asarray(k) * self.numerator + self.offset) / self.denominator
+        return np.asarray(k) / self.denominator
 
     def at_least(self, x: Any) -> IntArray:
         """Place of the smallest number that is at least x; ``last + 1`` where there is none."""
-        wanted = np.asarray(x, dtype=np.float64)
-        place = (wanted * self.denominator - self.offset) / self.numerator
-        near = np.clip(np.nan_to_num(np.ceil(place)), self.first, self.last + 1)
-        k = near.astype(np.int64)
-        # Rounding is off by one place at most; twice, to be safe.
-        for _ in range(2):
-            k = np.where((k > self.first) & (self.value(k - 1) >= wanted), k - 1, k)
-            k = np.where((k <= self.last) & (self.value(k) < wanted), k + 1, k)
-        return k
+        wanted = np.clip(x, self.value(self.first), self.value(self.last + 1))
+        k = np.ceil(wanted * self.denominator).astype(np.int64)
+        # The product is off by one place at most.
+        k = np.where(self.value(k - 1) >= wanted, k - 1, k)
+        k = np.where(self.value(k) < wanted, k + 1, k)
+        return np.clip(k, self.first, self.last + 1)
 
     def at_most(self, x: Any) -> IntArray:
         """Place of the largest number that is at most x; ``first - 1`` where there is none."""
@@ -253,56 +255,97 @@ class Grid:
 
     def step(self) -> float:
         """Distance of two neighbours."""
-        return self.numerator / self.denominator
+        return 1 / self.denominator
 
 
 def declared_grid(
-    lower: float, upper: float, *, integer: bool, step: Any, decimals: Any
-) -> tuple[Grid | None, float | int | None, int | None]:
-    """The grid of a declaration, with ``step`` and ``decimals`` as plain numbers."""
-    if step is None and decimals is None:
-        return (Grid(int(lower), int(upper)) if integer else None), None, None
-    if step is not None and decimals is not None:
-        raise DomainError("step and decimals say the same: give one of them.")
-    plain, places, origin = None, None, Fraction(0)
-    if decimals is not None:
-        if integer:
-            raise DomainError(
-                f"integer=True has no decimals, got decimals={decimals!r}: leave one of them out."
-            )
-        places = as_int(decimals, "decimals")
-        if not -15 <= places <= 15:
-            raise DomainError(f"decimals must be in -15..15, got {decimals!r}.")
-        width = Fraction(10) ** -places
-    else:
-        plain = as_int(step, "step") if integer else as_float(step, "step")
-        if plain <= 0:
-            raise DomainError(f"step must be positive, got {step!r}.")
-        # As written: 0.1 is a tenth.
-        width, origin = Fraction(repr(plain)), Fraction(repr(lower))
-    below = math.ceil((Fraction(repr(lower)) - origin) / width)
-    above = math.floor((Fraction(repr(upper)) - origin) / width)
-    ends = f"{digits(lower)} to {digits(upper)} in steps of {digits(float(width))}"
-    if above < below:
+    lower: float, upper: float, *, integer: bool, decimals: Any
+) -> tuple[Grid | None, int | None]:
+    """The grid of a declaration, with ``decimals`` as a plain number."""
+    if decimals is None:
+        return (Grid(int(lower), int(upper)) if integer else None), None
+    if integer:
         raise DomainError(
-            f"No number lies on the grid from {ends}: use a smaller step, or more decimals."
+            f"integer=True has no decimals, got decimals={decimals!r}: leave one of them out."
         )
-    denominator = math.lcm(width.denominator, origin.denominator)
-    grid = Grid(below, above, int(width * denominator), int(origin * denominator), denominator)
-    reach = [abs(k * grid.numerator + grid.offset) for k in (below - 1, above + 1)]
-    if max(*reach, denominator, above - below) >= MAX_INTEGER:
+    places = as_int(decimals, "decimals")
+    if not 0 <= places <= 15:
+        raise DomainError(f"decimals must be in 0..15, got {decimals!r}.")
+    # As written: 0.1 is a tenth.
+    first, last = (Fraction(repr(end)) * 10**places for end in (lower, upper))
+    grid = Grid(math.ceil(first), math.floor(last), 10**places)
+    if grid.last < grid.first:
         raise DomainError(
-            f"The values from {ends} are more than float64 can tell apart: use a larger step, or "
-            "fewer decimals."
+            f"No number lies from {digits(lower)} to {digits(upper)} with {places} decimals: give "
+            "more decimals."
         )
-    return grid, plain, places
+    if max(abs(first), abs(last), grid.last - grid.first) >= MAX_INTEGER - 1:
+        raise DomainError(
+            f"The values from {digits(lower)} to {digits(upper)} with {places} decimals are more "
+            "than float64 can tell apart: give fewer decimals."
+        )
+    return grid, places
 
 
 # --- contents: the numbers of each bin, without those that have a cell of their own
 
+# Closed bounds on drawn numbers.
+Bound = FloatArray | None
+
+
+class Below(NamedTuple):
+    """What lies below cuts: the bin of each, how much of this bin, and the sum of its numbers."""
+
+    codes: IntArray
+    amount: NDArray[Any]
+    total: FloatArray
+
+
+class _Contents:
+    """What `Spread` and `Points` share.
+
+    Attributes
+    ----------
+    bins : EvenBins or UnevenBins
+    """
+
+    bins: EvenBins | UnevenBins
+
+    def below(self, cuts: NDArray[Any]) -> Below:
+        """What lies below numbers, or places of the grid."""
+        raise NotImplementedError
+
+    @property
+    def whole(self) -> tuple[NDArray[Any], FloatArray]:
+        """How much each bin holds, and the sum of its numbers."""
+        raise NotImplementedError
+
+    def between(self, starts: FloatArray, stops: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Share of each bin that lies in any of some disjoint runs, and that times the mean there.
+
+        Parameters
+        ----------
+        starts, stops : ndarray of shape (n,)
+            Numbers, or places of the grid.
+        """
+        n, size, found = self.bins.bins, self.whole, []
+        ends = self.below(starts), self.below(stops)
+        for which in (1, 2):
+            parts, passed = np.zeros(n), np.zeros(n)
+            for sign, end in zip((-1, 1), ends, strict=True):
+                parts += sign * np.bincount(end.codes, end[which], n)
+                passed -= sign * np.bincount(end.codes, minlength=n)
+            found.append(parts + np.cumsum(passed) * size[which - 1])
+        return found[0] / size[0], found[1] / size[0]
+
+    def means(self) -> FloatArray:
+        """Mean of the numbers of each bin."""
+        amount, total = self.whole
+        return total / amount
+
 
 @dataclass(frozen=True)
-class Spread:
+class Spread(_Contents):
     """Real numbers in bins, without those of ``special``.
 
     Attributes
@@ -319,11 +362,7 @@ class Spread:
     special: FloatArray
 
     def draw(
-        self,
-        codes: IntArray,
-        rng: np.random.Generator,
-        low: FloatArray | None = None,
-        high: FloatArray | None = None,
+        self, codes: IntArray, rng: np.random.Generator, low: Bound = None, high: Bound = None
     ) -> FloatArray:
         """A number of each bin, within closed bounds where the bin meets them."""
         share = rng.random(len(codes))
@@ -340,47 +379,25 @@ class Spread:
 
     def span(self, codes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest number of each bin."""
-        used, where = np.unique(codes, return_inverse=True)
-        low, high = self._ends(used), np.nextafter(self._ends(used + 1), -np.inf)
-        high[used + 1 == self.bins.bins] = self.upper
+        low = self.bins.edges_at(codes).astype(np.float64)
+        high = np.nextafter(self.bins.edges_at(codes + 1), -np.inf)
+        high[codes + 1 == self.bins.bins] = self.upper
         for _ in range(len(self.special)):
             low = np.where(np.isin(low, self.special), np.nextafter(low, np.inf), low)
             high = np.where(np.isin(high, self.special), np.nextafter(high, -np.inf), high)
-        where = where.reshape(-1)
-        return low[where], high[where]
+        return low, high
 
-    def _ends(self, positions: IntArray) -> FloatArray:
-        """Smallest float with each code; the formula of even bins rounds, so edges are near it."""
-        edges = self.bins.edges_at(positions).astype(np.float64)
-        if not isinstance(self.bins, EvenBins):
-            return edges
-        margin = (self.upper - self.lower) / self.bins.bins / 4
-        low = _as_order(np.maximum(edges - margin, self.lower))
-        high = _as_order(np.minimum(edges + margin, self.upper))
-        # Invariant: the code of `high` is at least the position, that of `low` is below it.
-        for _ in range(64):
-            # The mean, rounded down, of integers whose sum may not fit.
-            middle = (low & high) + ((low ^ high) >> 1)
-            above = self.bins.encode(_from_order(middle)) >= positions
-            high, low = np.where(above, middle, high), np.where(above, low, middle)
-        found = _from_order(high)
-        found[positions == 0] = self.lower
-        return found
-
-    def means(self) -> FloatArray:
-        """Mean of the numbers of each bin."""
+    @property
+    def whole(self) -> tuple[FloatArray, FloatArray]:  # noqa: D102
         edges = self.bins.edges_at(np.arange(self.bins.bins + 1)).astype(np.float64)
-        return edges[:-1] + np.diff(edges) / 2
+        return np.ones(self.bins.bins), edges[:-1] + np.diff(edges) / 2
 
-    def covered(self, low: float, high: float) -> tuple[FloatArray, FloatArray]:
-        """Share of each bin that lies in [low, high], and that share times the mean there."""
-        edges = self.bins.edges_at(np.arange(self.bins.bins + 1)).astype(np.float64)
-        left = np.arange(self.bins.bins, dtype=np.float64)
-        start, stop = self.positions(np.clip([low, high], self.lower, self.upper)).tolist()
-        if high < self.lower or low > self.upper:  # outside: covers nothing
-            start, stop = 0.0, 0.0
-        begin, end = (np.clip(place - left, 0.0, 1.0) for place in (start, max(stop, start)))
-        return end - begin, (end - begin) * (edges[:-1] + (begin + end) / 2 * np.diff(edges))
+    def below(self, cuts: NDArray[Any]) -> Below:  # noqa: D102
+        place = self.positions(np.clip(cuts, self.lower, self.upper))
+        codes = np.minimum(place.astype(np.int64), self.bins.bins - 1)
+        left, right = (self.bins.edges_at(codes + side) for side in (0, 1))
+        share = place - codes
+        return Below(codes, share, share * (left + share / 2 * (right - left)))
 
     def positions(self, values: ArrayLike, *, closed: bool = True) -> FloatArray:
         """Numbers of the range in units of bins: bin and share of it that lies below.
@@ -388,7 +405,7 @@ class Spread:
         ``closed`` is for `Points`, where a number itself may count as below.
         """
         x = np.asarray(values, dtype=np.float64)
-        code = self.bins.encode(x.reshape(-1).copy()).reshape(x.shape).astype(np.int64)
+        code = self.bins.encode(x.reshape(-1)).reshape(x.shape).astype(np.int64)
         left, right = (self.bins.edges_at(code + side) for side in (0, 1))
         return snapped(code + (x - left) / (right - left))
 
@@ -399,40 +416,29 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Points:
+class Points(_Contents):
     """The numbers of a grid in bins, without those of ``special``.
 
     Attributes
     ----------
     bins : EvenBins or UnevenBins
     grid : Grid
-    integer : bool
-        Whether the grid is that of the integers, and the bins are bins of integers.
     special : ndarray of int64
         Places of the grid with a cell of their own, ascending.
     """
 
     bins: EvenBins | UnevenBins
     grid: Grid
-    integer: bool
     special: IntArray
 
     def first(self, positions: IntArray) -> IntArray:
         """Place of the smallest point of each bin; at ``bins`` after the last point."""
         edges = self.bins.edges_at(positions)
-        if self.integer:
+        if self.grid.denominator == 1 and edges.dtype == np.int64:
             return edges
-        grid = self.grid
-        k = grid.at_least(edges)
-        last_edge = grid.value(grid.last)
-        for _ in range(2):  # the formula of even bins rounds: a point may lie beside its edge
-            below = grid.value(np.maximum(k - 1, grid.first))
-            k = np.where((k > grid.first) & (self.bins.encode(below) >= positions), k - 1, k)
-            here = np.minimum(grid.value(k), last_edge)
-            k = np.where((k <= grid.last) & (self.bins.encode(here) < positions), k + 1, k)
-        k = np.where(positions == 0, grid.first, k)
-        return np.where(positions == self.bins.bins, grid.last + 1, k)
+        return np.where(positions == self.bins.bins, self.grid.last + 1, self.grid.at_least(edges))
 
+    @functools.cached_property
     def _firsts(self) -> IntArray:
         return self.first(np.arange(self.bins.bins + 1))
 
@@ -449,18 +455,10 @@ class Points:
         return stop - first - special
 
     def draw(
-        self,
-        codes: IntArray,
-        rng: np.random.Generator,
-        low: FloatArray | None = None,
-        high: FloatArray | None = None,
+        self, codes: IntArray, rng: np.random.Generator, low: Bound = None, high: Bound = None
     ) -> FloatArray:
         """A point of each bin, within closed bounds where the bin meets them."""
-        if self.integer or self.bins.bins > len(codes):
-            first, stop = self.first(codes), self.first(codes + 1)
-        else:
-            firsts = self._firsts()
-            first, stop = firsts[codes], firsts[codes + 1]
+        first, stop = self.first(codes), self.first(codes + 1)
         if low is not None or high is not None:
             # Places within the bounds; the nearest of the bin where it has none there.
             least, most = self._inner(first, stop)
@@ -488,14 +486,30 @@ class Points:
             k = np.where((first <= special) & (special <= k), k + 1, k)
         return k
 
+    @property
+    def whole(self) -> tuple[IntArray, FloatArray]:  # noqa: D102
+        firsts = self._firsts
+        return self._number(firsts[:-1], firsts[1:]), self._total(firsts[:-1], firsts[1:])
+
+    def below(self, cuts: NDArray[Any]) -> Below:  # noqa: D102
+        k = np.clip(cuts, self.grid.first, self.grid.last + 1).astype(np.int64)
+        codes = np.searchsorted(self._firsts, k, side="right") - 1
+        codes = np.clip(codes, 0, self.bins.bins - 1)
+        first = self._firsts[codes]
+        return Below(codes, self._number(first, k), self._total(first, k))
+
+    def _total(self, first: IntArray, stop: IntArray) -> FloatArray:
+        """Sum of the points from first to before stop."""
+        sums = np.concatenate([[0], np.cumsum(self.special)])
+        before = sums[np.searchsorted(self.special, [stop, first])]
+        total = (stop - first) * (first + (stop - 1 - first) / 2.0)
+        return (total - (before[0] - before[1])) / self.grid.denominator
+
     def positions(self, values: ArrayLike, *, closed: bool = True) -> FloatArray:
         """Numbers in units of bins: bin and share of its points below (or at, if ``closed``)."""
         x = np.asarray(values, dtype=np.float64)
-        k = self.grid.at_most(x) + 1 if closed else self.grid.at_least(x)
-        firsts = self._firsts()
-        code = np.clip(np.searchsorted(firsts, k, side="right") - 1, 0, self.bins.bins - 1)
-        below, whole = (self._number(firsts[code], end) for end in (k, firsts[code + 1]))
-        return code + below / whole
+        codes, amount, _ = self.below(self.grid.at_most(x) + 1 if closed else self.grid.at_least(x))
+        return codes + amount / self.whole[0][codes]
 
     def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
         """Points of bins up to which the shares of the bin lie."""
@@ -508,56 +522,6 @@ class Points:
         """Smallest and largest number of each bin."""
         low, high = self._inner(self.first(codes), self.first(codes + 1))
         return self.grid.value(low), self.grid.value(high)
-
-    def means(self) -> FloatArray:
-        """Mean of the points of each bin."""
-        if not len(self.special):
-            firsts = self._firsts().astype(np.float64)
-            return self.grid.value(firsts[:-1] + (np.diff(firsts) - 1) / 2)
-        share, total = self.covered(self.grid.first, self.grid.last)
-        return total / share
-
-    def covered(
-        self, low: int, high: int, only: Iterable[int] | None = None, never: Iterable[int] = ()
-    ) -> tuple[FloatArray, FloatArray]:
-        """Share of each bin that is covered, and that share times the mean there.
-
-        Parameters
-        ----------
-        low, high : int
-            Covered are the places from low to high,
-        only : iterable of int, default=None
-            among these,
-        never : iterable of int
-            without these.
-        """
-        firsts, own = self._firsts(), self.special.tolist()
-        first, stop = firsts[:-1], firsts[1:]
-        if only is None:
-            begin = np.maximum(first, low)
-            number = np.maximum(np.minimum(stop, high + 1), begin) - begin
-            total = number * (begin + (number - 1) / 2.0)
-            listed, sign = {*never, *own}, -1
-        else:
-            number, total = np.zeros(len(first), dtype=np.int64), np.zeros(len(first))
-            listed, sign = {*only} - {*never} - {*own}, 1
-        places = np.array([k for k in sorted(listed) if low <= k <= high], dtype=np.int64)
-        bins = np.searchsorted(firsts, places, side="right") - 1
-        number = number + sign * np.bincount(bins, minlength=len(first))
-        total = total + sign * np.bincount(bins, places, len(first))
-        size, grid = self._number(first, stop), self.grid
-        moment = total * grid.numerator + number * grid.offset
-        return number / size, moment / (grid.denominator * size)
-
-
-def _as_order(x: FloatArray) -> IntArray:
-    """Integers in the order of floats."""
-    bits = (x + 0.0).view(np.int64)
-    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
-
-
-def _from_order(k: IntArray) -> FloatArray:
-    return np.where(k < 0, np.int64(-(2**63)) - k, k).view(np.float64)
 
 
 # --- the public lattice of ``bins="auto"``: fine bins of a column, finer near zero
@@ -659,17 +623,5 @@ def _edges(lower: float, upper: float, pieces: list[tuple[int, int, int]]) -> Fl
     while inner and upper - inner[-1][0] < inner[-1][1] / 2:
         del inner[-1]
     edges = np.array([lower, *(number for number, _ in inner), upper])
-    edges.setflags(write=False)
-    return edges
-
-
-@functools.cache
-def exponent_edges() -> FloatArray:
-    """0 and 1, 2 and 5 times all powers of ten from 1e-100 to 1e100, of both signs.
-
-    Cells of numbers of about the same size, for a column whose range is not known.
-    """
-    ends = [float(f"{digit}e{power}") for power in range(-100, 100) for digit in (1, 2, 5)]
-    edges = np.array([*(-end for end in [1e100, *ends[::-1]]), 0.0, *ends, 1e100])
     edges.setflags(write=False)
     return edges

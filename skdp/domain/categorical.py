@@ -67,8 +67,6 @@ class Categorical(Attribute):
     ----------
     size : int
         Number of codes, the missing cell included.
-    inferred : bool
-        Whether it was read from data, as ``Domain(..., inferred=True)`` says.
 
     Raises
     ------

@@ -390,7 +390,7 @@ def _of_text(column: _Values, note: _Notes) -> None:
 
 def _of_numbers(x: FloatArray, attribute: Any, note: _Notes) -> None:
     data = note.data
-    if not data.get("integer") and data.get("step") is None and data.get("decimals") is None:
+    if not data.get("integer") and data.get("decimals") is None:
         places = next((d for d in range(4) if (np.round(x, d) == x).all()), None)
         if places == 0:
             note("all values are whole numbers: integer", integer=True)
@@ -433,6 +433,8 @@ def _of_numbers(x: FloatArray, attribute: Any, note: _Notes) -> None:
 
 def _of_dates(column: _Values, attribute: Any, note: _Notes) -> None:
     form, _, n, other = column.form
+    if column.column.kind == "zoned" and note.data.get("tz") is None:
+        note("times with a zone are read in UTC: convert local times first, or declare tz='UTC'")
     alike = f" ({other} reads them too: which is it?)" if other else ""
     own = (note.data.get("unit", "day"), note.data.get("format"))
     if not isinstance(attribute, Date | Datetime) and form is not None:

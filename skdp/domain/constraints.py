@@ -25,13 +25,7 @@ from .categorical import Categorical
 from .dates import Date, Datetime
 from .numeric import Numeric
 from .query import parts_of
-from .regions import (
-    GridRegion,
-    RegionUnion,
-    attribute_of,
-    region_of_range,
-    region_of_values,
-)
+from .regions import attribute_of, region_of_range, region_of_values
 from .values import plain_category, plain_text, some
 
 # Cells of one table: 16 MB of booleans.
@@ -683,7 +677,7 @@ class Structure(tuple[Rule, ...]):
                 weights = self.lifted(column, region.weights())[codes[self.base_of(column)]]
                 inside &= weights > 0
                 if (inside & (weights < 1)).any():
-                    inside &= (weights >= 1 - _ROUNDING) | _holds(region, numbers[column])
+                    inside &= (weights >= 1 - _ROUNDING) | region.holds(numbers[column])
             broken |= inside
         return broken
 
@@ -727,7 +721,7 @@ class Structure(tuple[Rule, ...]):
             if below and len({*kinds, *(_line(self._declared[name]) for name in below)}) > 1:
                 raise DomainError(
                     f"Rules of at_most put {column!r} between {below[0]!r} and {above[0]!r}, but "
-                    "their values are not on one grid (integers, multiples of one step, or all "
+                    "their values are not on one grid (integers, equal decimals, or all "
                     "numbers). Declare the columns of a chain alike, or leave out a rule."
                 )
 
@@ -770,7 +764,7 @@ def _line(attribute: Numeric | Categorical) -> tuple[Any, ...] | None:
         words = any(isinstance(value, str | bool) for value in attribute.categories)
         return None if words else ("number", None, None, attribute.categories)
     grid = getattr(attribute.contents, "grid", None)
-    steps = grid and (grid.numerator, grid.offset % grid.numerator, grid.denominator)
+    steps = grid and grid.denominator
     special = [x for x in attribute.special if grid and grid.at_most(x) != grid.at_least(x)]
     if isinstance(attribute, Date | Datetime):
         return type(attribute).__name__, attribute.unit, attribute.tz, steps, *special
@@ -887,15 +881,3 @@ def _repaired(
             better = wrong & ~structure.breaks_values(codes, moved)
             numbers[name] = np.where(better, end, numbers[name])
     return numbers
-
-
-def _holds(region: Any, x: FloatArray) -> BoolArray:
-    """Whether numbers of the cells that a region cuts are in it."""
-    if isinstance(region, RegionUnion):
-        return np.logical_or.reduce([_holds(part, x) for part in region.parts])
-    if not isinstance(region, GridRegion):
-        return np.asarray((region.low <= x) & (x <= region.high))
-    contents: Any = region.attribute.contents
-    places = contents.grid.at_least(np.nan_to_num(x))
-    found = (region.low <= places) & (places <= region.high) & ~np.isin(places, [*region.never])
-    return np.asarray(found if region.only is None else found & np.isin(places, [*region.only]))

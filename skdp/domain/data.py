@@ -18,33 +18,18 @@ from .categorical import Categorical
 from .dates import Date, Datetime
 from .numeric import AUTO, MOST_SINGLE, Numeric
 from .taxonomy import Taxonomy
-from .values import as_flag, refuse_placeholder
+from .values import refuse_placeholder
 
 _FORMAT = "skdp.domain"
 
 _VERSION = 1
 
 
-def domain_to_text(
-    pairs: list[tuple[str, Any]], rules: list[dict[str, Any]], inferred: bool
-) -> str:
-    """JSON text of a domain.
-
-    Parameters
-    ----------
-    pairs : list of (str, attribute)
-        All columns in order.
-    rules : list of dict
-        Its structure.
-    inferred : bool
-    """
+def domain_to_text(pairs: list[tuple[str, Any]], rules: list[dict[str, Any]]) -> str:
+    """JSON text of a domain: its columns in order, and its rules."""
     attributes = [{"name": name, **attribute.to_data()} for name, attribute in pairs]
-    data = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "inferred": inferred,
-        "attributes": attributes,
-    }
+    # A domain that was read from records is none.
+    data = {"format": _FORMAT, "version": _VERSION, "inferred": False, "attributes": attributes}
     if rules:
         data["structure"] = rules
     return json.dumps(data, allow_nan=False)
@@ -52,8 +37,8 @@ def domain_to_text(
 
 def parts_from_text(
     source: str | os.PathLike[str],
-) -> tuple[list[tuple[str, Any]], list[Any], bool]:
-    """Columns, rules and mark of a domain in JSON.
+) -> tuple[list[tuple[str, Any]], list[Any]]:
+    """Columns and rules of a domain in JSON.
 
     Parameters
     ----------
@@ -85,6 +70,11 @@ def parts_from_text(
             f"This domain has version {data.get('version')!r}, but only version {_VERSION} can be "
             "read. Use the skdp that wrote it, or a newer one."
         )
+    if data.get("inferred", False) is not False:
+        raise DomainError(
+            "This domain says that it was inferred from records: nothing that is released over it "
+            "would be private. Declare it from public knowledge."
+        )
     try:
         pairs, wrong = [], []
         for item in data["attributes"]:
@@ -94,8 +84,7 @@ def parts_from_text(
                 wrong.append(f"Column {item['name']!r}: {error}")
         if wrong:
             raise DomainError("\n".join(wrong))
-        inferred = as_flag(data.get("inferred", False), "inferred")
-        return pairs, list(data.get("structure", ())), inferred
+        return pairs, list(data.get("structure", ()))
     except DomainError as error:
         raise DomainError(f"This JSON declares no valid domain. {error}") from error
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -193,7 +182,7 @@ def short(item: Mapping[str, Any]) -> dict[str, Any]:
     """An attribute without entries that follow from the rest: so one change is made once."""
     # A flag that is not set is left out; `other` may be the category False.
     kept = {k: v for k, v in item.items() if v is not None and (v is not False or k == "other")}
-    even = not kept.keys() & {"edges", "scale", "step", "decimals"}
+    even = not kept.keys() & {"edges", "scale", "decimals"}
     ends = [kept[key] for key in ("lower", "upper") if isinstance(kept.get(key), int | float)]
     if kept["type"] == "numeric" and "integer" in kept and even and len(ends) == 2:
         if kept.get("bins") == ends[1] - ends[0] + 1:
@@ -218,8 +207,7 @@ def _dumped(value: Any) -> str:
 def editable(domain_json: str) -> str:
     """A domain in JSON with a line for each column and rule, shortened."""
     data = json.loads(domain_json)
-    marked = {"inferred": True} if data["inferred"] else {}
-    return lined([short(item) for item in data["attributes"]], data.get("structure", []), **marked)
+    return lined([short(item) for item in data["attributes"]], data.get("structure", []))
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:

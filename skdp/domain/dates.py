@@ -219,19 +219,8 @@ class _Temporal(Numeric):
         twin._join_empty(self.edges[1:-1])
         return twin
 
-    def _refusal(self, column: Column) -> str | None:
-        # No reader of files finds another zone than UTC.
-        if column.kind == "zoned" and self.tz is None and "UTC" not in column.dtype:
-            remedy = (
-                "declare Datetime(..., unit='day', tz='UTC'), or convert it to local dates first"
-                if self._kind == "date"
-                else "declare it with tz='UTC', or convert it to local times first, with pandas: "
-                ".dt.tz_convert('Europe/Berlin').dt.tz_localize(None)"
-            )
-            return (
-                f"is declared {self._name} without a time zone but holds times with one; {remedy}"
-            )
-        return super()._refusal(column)
+    # Privacy. No zone is refused: DuckDB gives text with zones the zone of the session, so that one
+    # record decides whether a column has one.
 
     def _numbers(self, column: Column) -> FloatArray:
         return column.instants(self._clock)
@@ -311,8 +300,9 @@ class Date(_Temporal):
     Columns may be of any type of dates or times without a time zone, of pandas, Polars, PyArrow and
     NumPy, or text, numbers such as 20210301, or Python objects, each value by itself. Text that is
     neither an ISO date nor in the declared ``format``, such as ``"2021-02-30"`` or, without one,
-    ``"01/03/2021"``, counts as missing. Text with a time zone stands for the date where it was
-    written. Columns with a type of times with a time zone are refused: declare a `Datetime`.
+    ``"01/03/2021"``, counts as missing. A time with a zone, in text or in a type of times, stands
+    for its date in UTC: convert local times first, with pandas:
+    ``.dt.tz_convert("Europe/Berlin").dt.tz_localize(None)``.
 
     Examples
     --------
@@ -386,10 +376,8 @@ class Datetime(_Temporal):
 
     Notes
     -----
-    Columns are those that `Date` takes; the type of a column must have a time zone if and only if
-    ``tz`` is given. In columns of text or Python objects, where the type does not tell, a value
-    without a time zone is in UTC; where that is not declared, a value with one stands for the clock
-    where it was written.
+    Columns are those that `Date` takes. A time with a zone is read in UTC, and one without is taken
+    as it is, whatever ``tz`` says: one record may decide which of the two a reader makes of text.
 
     Examples
     --------

@@ -24,7 +24,6 @@ from .data import domain_to_text, parts_from_text, short_form
 from .numeric import Numeric
 from .reading import Rows, read
 from .values import (
-    as_flag,
     plain_text,
     refuse_placeholder,
     some,
@@ -38,7 +37,6 @@ class Columns:
 
     names: tuple[str, ...]
     attributes: tuple[Numeric | Categorical, ...]
-    inferred: bool
     structure: Structure
     _positions: dict[str, int]
     _declared: dict[str, Numeric | Categorical | Identifier]
@@ -200,7 +198,7 @@ class Columns:
         raise AttributeError("A Domain cannot be changed; declare a new one.")
 
     def _key(self) -> tuple[Any, ...]:
-        return (tuple(self._declared.items()), self.structure, self.inferred)
+        return (tuple(self._declared.items()), self.structure)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Columns) and self._key() == other._key()
@@ -216,7 +214,7 @@ class Columns:
         if len(self.structure) > len(rules):
             rules.append(f"... ({len(self.structure) - len(rules)} more)")
         tail = f", structure=[{', '.join(rules)}]" if rules else ""
-        return f"Domain({{{', '.join(shown)}}}{tail}{', inferred=True' * self.inferred})"
+        return f"Domain({{{', '.join(shown)}}}{tail})"
 
 
 def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
@@ -276,9 +274,6 @@ class Domain(Columns):
         What is publicly known about how columns depend on each other: rules made by `derived`,
         `at_most` and `forbid`. Synthetic rows satisfy all of them. A record that breaks one is
         skipped, like one with a value that the domain cannot represent.
-    inferred : bool, default=False
-        Whether the domain was read from data: then nothing released over it is private. It marks
-        every attribute; one inferred attribute makes the whole domain inferred.
 
     Attributes
     ----------
@@ -339,7 +334,6 @@ class Domain(Columns):
         | Iterable[tuple[str, Numeric | Categorical | Identifier]],
         *,
         structure: Iterable[Any] = (),
-        inferred: bool = False,
     ) -> None:
         rules = Structure.read(structure)
         if isinstance(attributes, Domain):
@@ -354,17 +348,15 @@ class Domain(Columns):
             )
         else:
             pairs = list(attributes)
-        self._init(pairs, as_flag(inferred, "inferred"), rules)
+        self._init(pairs, rules)
         if self.size == 1:
             raise DomainError(
                 "The domain has a single cell: there is nothing to release except the number of "
                 "records. Declare more than one value."
             )
 
-    def _init(self, pairs: Sequence[Any], inferred: bool, rules: Sequence[Any] = ()) -> None:
+    def _init(self, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> None:
         declared = checked_columns(pairs)
-        if inferred:
-            declared = {name: attribute._marked() for name, attribute in declared.items()}
         structure = Structure(rules, declared)
         measured = {name: declared[name] for name in structure.measured}
         if not measured:
@@ -375,8 +367,6 @@ class Domain(Columns):
         fields = {
             "names": tuple(measured),
             "attributes": tuple(measured.values()),
-            # The mark is stored on the attributes, so every domain built from them keeps it.
-            "inferred": any(attribute.inferred for attribute in declared.values()),
             "structure": structure,
             "_positions": {name: position for position, name in enumerate(measured)},
             "_declared": declared,
@@ -396,15 +386,13 @@ class Domain(Columns):
     def __setstate__(self, state: dict[str, Any]) -> None:
         pairs = list(zip(state["names"], state["attributes"], strict=True))
         rules = structure_from_data(state.get("rules", []))
-        self._init(pairs, False, rules)
+        self._init(pairs, rules)
 
     @classmethod
-    def _trusted(
-        cls, pairs: Sequence[Any], inferred: bool = False, rules: Sequence[Any] = ()
-    ) -> Domain:
+    def _trusted(cls, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> Domain:
         """A part of a domain, which may have a single cell."""
         domain = cls.__new__(cls)
-        domain._init(pairs, inferred, rules)
+        domain._init(pairs, rules)
         return domain
 
     @classmethod
@@ -457,7 +445,7 @@ class Domain(Columns):
         comes from is measured.
         """
         rules = self.structure.kept_by(names)
-        return self._trusted([(name, self.declared(name)) for name in names], False, rules)
+        return self._trusted([(name, self.declared(name)) for name in names], rules)
 
     def resolved(self, most: int | None) -> Domain:
         """The domain with at most ``most`` bins in each column whose bins are "auto".
@@ -494,20 +482,7 @@ class Domain(Columns):
         pairs = {name: getattr(each, "fine", each) for name, each in self._declared.items()}
         if all(pairs[name] is each for name, each in self._declared.items()):
             return self
-        return Domain._trusted(list(pairs.items()), self.inferred, self.structure.rules)
-
-    @property
-    def open(self) -> tuple[str, ...]:
-        """Columns of numbers whose range is not known."""
-        return tuple(name for name, each in self.items() if getattr(each, "open", False))
-
-    def closed(self, ranges: Mapping[str, tuple[float, float]]) -> Domain:
-        """The domain with ranges of its open columns."""
-        pairs = dict(self._declared.items())
-        for name, ends in ranges.items():
-            if isinstance(each := pairs[name], Numeric):
-                pairs[name] = each.closed(*ends)
-        return Domain(pairs, structure=self.structure.rules)
+        return Domain._trusted(list(pairs.items()), self.structure.rules)
 
     def with_attribute(self, name: str, attribute: Numeric | Categorical) -> Domain:
         """The domain with one more column at the end.
@@ -723,7 +698,7 @@ class Domain(Columns):
     def to_json(self) -> str:
         """The domain as JSON text, which :meth:`from_json` reads."""
         pairs = list(self._declared.items())
-        return domain_to_text(pairs, self.structure.to_data(), self.inferred)
+        return domain_to_text(pairs, self.structure.to_data())
 
     @property
     def fingerprint(self) -> str:
@@ -734,7 +709,7 @@ class Domain(Columns):
     def from_json(cls, source: str | os.PathLike[str]) -> Domain:
         """Read what :meth:`to_json` wrote, or a person.
 
-        ``inferred``, and entries of attributes that are parameters with a default, may be left out.
+        Entries of attributes that are parameters with a default may be left out.
 
         Parameters
         ----------
@@ -748,9 +723,9 @@ class Domain(Columns):
         OSError
             If the file cannot be read.
         """
-        pairs, rules, inferred = parts_from_text(source)
+        pairs, rules = parts_from_text(source)
         try:
-            return cls._trusted(pairs, inferred, structure_from_data(rules))
+            return cls._trusted(pairs, structure_from_data(rules))
         except DomainError as error:
             raise DomainError(f"This JSON declares no valid domain. {error}") from error
 

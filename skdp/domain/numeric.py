@@ -7,7 +7,6 @@ import math
 import numbers
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -30,7 +29,6 @@ from .bins import (
     check_scale,
     declared_edges,
     declared_grid,
-    exponent_edges,
     frozen,
     lattice_edges,
     scale_edges,
@@ -50,9 +48,7 @@ MOST_SINGLE = 256
 AUTO = "auto"
 
 # Parameters that do not say where bins lie.
-_KEPT = ("integer", "nullable", "scale", "special", "step", "decimals")
-# A range that was found does not reach beyond this many steps of whole numbers or decimals.
-_MOST_STEPS = 10**14
+_KEPT = ("integer", "nullable", "scale", "special", "decimals")
 # The largest whole number that is a float.
 _LARGEST = int(sys.float_info.max)
 # Rows that are encoded at once, so that they stay in the cache.
@@ -76,18 +72,15 @@ class Numeric(Attribute):
     ----------
     lower, upper : float, optional
         Publicly known range, both ends included. ``lower < upper``, except that an integer
-        attribute may have a single value. With ``edges`` they are left out. Leave out both where
-        nobody knows the range: a synthesizer spends a tenth of its epsilon, "ranges", to find the
-        ranges of all such columns, and ``domain_`` says them; other estimators refuse the column.
-        Its bins are then "auto".
+        attribute may have a single value. With ``edges`` they are left out.
     bins : int or "auto", optional
         Number of bins. "auto" gives at most 1,024, which follow from the range alone: narrow near 0
         and growing to a fiftieth of a value, with edges at multiples of 1, 2 and 5 times powers of
         ten; equally wide on a ``scale``. They are for columns by themselves: releases that count
         cells of several columns, and models with a parameter for each bin, use `resolved` instead,
         with 32 bins (the user guide says which). Default: "auto"; one bin per integer if
-        ``integer`` (32 with a ``scale``). With ``integer``, ``step`` or ``decimals`` there are at
-        most as many bins as possible values.
+        ``integer`` (32 with a ``scale``). With ``integer`` or ``decimals`` there are at most as
+        many bins as possible values.
     integer : bool, default=False
         Values are integers: fractions go to the nearest first, halves up, and each bin holds the
         integers that the formula maps to it, about equally many, at least one. ``lower``,
@@ -108,12 +101,9 @@ class Numeric(Attribute):
         Values that many records share, such as 0 or the code 999 for "not asked", inside or outside
         of the range. Each has a cell of its own. They are numbers: ranges contain them, and sums
         and means use their value. They are compared as float64, before anything is clipped.
-    step : float, optional
-        Sampled values are ``lower``, ``lower + step`` and so on; of ``special`` values, these.
-        Records are not rounded. A query for a single value is answered by its share of the bin.
     decimals : int, optional
-        Sampled values have at most this many decimal digits: 2 for cents, -3 for thousands. Not
-        together with ``step``.
+        Sampled values have at most this many decimal digits: 2 for cents. Records are not rounded.
+        A query for a single value is answered by its share of the bin.
 
     Attributes
     ----------
@@ -123,10 +113,6 @@ class Numeric(Attribute):
         Number of bins, also with "auto".
     auto : bool
         Whether the bins are those of "auto".
-    open : bool
-        Whether the range is not known: until it is found, bins are numbers of about equal size.
-    inferred : bool
-        Whether it was read from data, as ``Domain(..., inferred=True)`` says.
 
     Raises
     ------
@@ -153,15 +139,11 @@ class Numeric(Attribute):
     integer: bool
     scale: str
     special: tuple[float, ...]
-    step: float | None
     decimals: int | None
     # Edges that no formula gives.
     _edges: NDArray[Any] | None = None
     _by_edges: bool = False
     auto: bool = False
-    open: bool = False
-    # Whether an open column holds whole numbers.
-    _whole: bool = False
 
     def __init__(
         self,
@@ -174,29 +156,10 @@ class Numeric(Attribute):
         edges: Any = None,
         scale: str = "linear",
         special: Any = (),
-        step: float | None = None,
         decimals: int | None = None,
     ) -> None:
         integer = as_flag(integer, "integer")
         self._set(integer=integer, nullable=as_flag(nullable, "nullable"))
-        if lower is None and upper is None and edges is None:
-            given = scale != "linear" or step is not None
-            if given or not (bins is None or is_word(bins, AUTO)):
-                raise DomainError(
-                    "A Numeric without lower and upper takes neither bins, scale nor step: they "
-                    "depend on the range, which a release has to find. Declare the range that is "
-                    "publicly known, or leave them out."
-                )
-            places = declared_grid(0, 0, integer=integer, step=None, decimals=decimals)[2]
-            if places is not None and not -8 <= places <= 8:
-                raise DomainError(
-                    f"decimals must be in -8..8 without lower and upper, got {decimals!r}."
-                )
-            cuts = exponent_edges()
-            self._set(lower=-1e100, upper=1e100, bins=len(cuts) - 1, _edges=cuts, scale=scale)
-            self._set(integer=False, step=None, decimals=places, open=True, _whole=integer)
-            self._set(special=declared_special(special, integer))
-            return
         if edges is not None:
             if scale != "linear":
                 raise DomainError(
@@ -208,10 +171,8 @@ class Numeric(Attribute):
         else:
             low, high = declared_range(lower, upper, integer)
             check_scale(scale, low, high)
-        grid, plain_step, places = declared_grid(
-            low, high, integer=integer, step=step, decimals=decimals
-        )
-        self._set(lower=low, upper=high, scale=str(scale), step=plain_step, decimals=places)
+        grid, places = declared_grid(low, high, integer=integer, decimals=decimals)
+        self._set(lower=low, upper=high, scale=str(scale), decimals=places)
         if edges is None:
             self._cut(bins, grid)
         self._set(special=declared_special(special, integer))
@@ -231,9 +192,8 @@ class Numeric(Attribute):
             raise DomainError(f"bins must be in 1..{MAX_BINS}, got {bins!r}.")
         if self.integer:
             assert grid is not None
-            if n is None and (self.step is not None or scale != "linear"):
-                few = scale != "linear" or len(grid) > MAX_BINS
-                n = min(FEW_BINS, len(grid)) if few else len(grid)
+            if n is None and scale != "linear":
+                n = min(FEW_BINS, len(grid))
             n = check_integers(int(low), int(high), n, even=scale == "linear")
         assert n is not None
         self._set(bins=n)
@@ -256,33 +216,31 @@ class Numeric(Attribute):
         if grid is not None and len(grid) <= MOST_BINS:
             inner = grid.value(np.arange(grid.first + 1, grid.last + 1))
         else:
-            least = Fraction(0) if grid is None else Fraction(grid.numerator, grid.denominator)
+            least = Fraction(0) if grid is None else Fraction(1, grid.denominator)
             inner = lattice_edges(float(low), float(high), least)[1:-1]
         return np.array([low, *inner, end], dtype=np.int64 if self.integer else np.float64)
 
     def _check_contents(self) -> None:
         """Refuse bins that no value can fall into, but join those of "auto" with others."""
-        held = self.contents
-        stepped = self.step is not None or self.decimals is not None
+        held, stepped = self.contents, self.decimals is not None
         if not isinstance(held, Points) or not (stepped or len(held.special)):
             return
         if self.auto:
             self._join_empty()
-            held = replace(held, bins=self._bins)
         if self.bins > len(held.grid):
             raise DomainError(
                 f"bins={self.bins} exceeds the number of possible values from "
                 f"{digits(self.lower)} to {digits(self.upper)} ({len(held.grid)})."
             )
-        empty = held.empty(None if stepped else held.special)
-        if len(empty) and stepped and isinstance(held.bins, EvenBins) and not self.integer:
+        among = None if stepped else held.special
+        empty = self._empty(among)
+        if len(empty) and stepped and self._edges is None:
             # The formula of even bins rounds: values of the grid that are edges may fall into the
             # bin before. The nearest floats to the edges do not.
             low, width = Fraction(repr(self.lower)), Fraction(repr(self.upper))
             width = (width - low) / self.bins
-            cuts = np.array([float(low + width * place) for place in range(self.bins + 1)])
-            self._set(_edges=frozen(cuts))
-            empty = replace(held, bins=self._bins).empty(None)
+            self._recut(np.array([float(low + width * place) for place in range(self.bins + 1)]))
+            empty = self._empty(among)
         if len(empty):
             texts = [self.span_label(int(code), int(code) + 1) for code in empty[:8]]
             raise DomainError(
@@ -291,26 +249,32 @@ class Numeric(Attribute):
                 "it). With one code for each integer every value has a cell without being special."
             )
 
+    def _empty(self, among: IntArray | None = None) -> IntArray:
+        """Bins that no value falls into, of all or of those of some places of the grid."""
+        held = self.contents
+        return held.empty(among) if isinstance(held, Points) else np.arange(0)
+
     def _join_empty(self, kept: Any = ()) -> None:
         """Join bins that no value can fall into to a neighbour; edges that are kept stay."""
-        while isinstance(held := self.contents, Points) and self.bins > 1:
-            empty = held.empty(None)
-            if not len(empty):
-                return
+        while self.bins > 1 and len(empty := self._empty()):
             # To the bin before, or after the first.
-            cuts = np.delete(self.edges, empty + ((empty == 0) | np.isin(self.edges[empty], kept)))
-            self._set(_edges=frozen(cuts), bins=len(cuts) - 1)
+            later = (empty == 0) | np.isin(self.edges[empty], kept)
+            self._recut(np.delete(self.edges, empty + later))
+
+    def _recut(self, cuts: NDArray[Any], **more: Any) -> None:
+        """Set edges that no formula gives."""
+        self._set(_edges=frozen(cuts), bins=len(cuts) - 1, **more)
 
     @property
     def fine(self) -> Numeric:  # noqa: D102
-        if self.auto or self.open or self.one_each or self._coarse is not None:
+        if self.auto or self.one_each or self._coarse is not None:
             return self
         kept = {name: getattr(self, name) for name in _KEPT}
         plain = Numeric(self.lower, self.upper, AUTO, **kept)
         auto, own = plain.edges, self.edges[1:-1]
         if np.isin(own, auto).all():
             plain._set(_coarse=self)
-            return plain._marked() if self.inferred else plain
+            return plain
         # Of the automatic edges, those that are not near a declared one; `groups` needs all these.
         inner, widths = auto[1:-1], np.diff(auto)
         place = np.searchsorted(own, inner)
@@ -318,8 +282,7 @@ class Numeric(Attribute):
         far = np.minimum(inner - below, above - inner) >= np.minimum(widths[:-1], widths[1:]) / 2
         cuts = np.concatenate([auto[:1], np.union1d(inner[far], own), auto[-1:]])
         twin = copy.copy(self)
-        twin._set(_edges=frozen(cuts), bins=len(cuts) - 1, _by_edges=True, scale="linear")
-        twin._set(_coarse=self)
+        twin._recut(cuts, _by_edges=True, scale="linear", _coarse=self)
         twin._join_empty(own)
         return twin
 
@@ -364,20 +327,16 @@ class Numeric(Attribute):
 
     @property
     def contents(self) -> Spread | Points:
-        """What the bins hold: `Points` of a grid (of integers, cents, ...), or all numbers."""
-        grid, _, _ = declared_grid(
-            self.lower,
-            self.upper,
-            integer=self.integer,
-            step=self.step,
-            decimals=None if self.open else self.decimals,
+        """What the bins hold: `Points` of a grid (of integers, cents), or all numbers."""
+        grid, _ = declared_grid(
+            self.lower, self.upper, integer=self.integer, decimals=self.decimals
         )
         special = np.array(sorted(self.special), dtype=np.float64)
         if grid is None:
             return Spread(self._bins, self.lower, self.upper, special)
         places = grid.at_least(special)
         inside = (self.lower <= special) & (special <= self.upper) & (grid.value(places) == special)
-        return Points(self._bins, grid, self.integer and self.step is None, places[inside])
+        return Points(self._bins, grid, places[inside])
 
     def labels(self) -> list[str]:  # noqa: D102
         if self.one_each:
@@ -481,32 +440,7 @@ class Numeric(Attribute):
         held = self.contents
         points = len(held.grid) if isinstance(held, Points) else most
         kept = {name: getattr(self, name) for name in _KEPT}
-        plain = Numeric(self.lower, self.upper, min(most, points), **kept)
-        return plain._marked() if self.inferred else plain
-
-    def closed(self, lower: float, upper: float) -> Numeric:
-        """The same column with a range, if it has none; never an error, whatever the range is.
-
-        Parameters
-        ----------
-        lower, upper : float
-            Widened to whole numbers or decimals, and until the special values leave some.
-        """
-        if not self.open:
-            return self
-        kept: dict[str, Any] = {"nullable": self.nullable, "special": self.special}
-        if self._whole or self.decimals is not None:
-            unit = Fraction(10) ** -(self.decimals or 0)
-            last = int(_MOST_STEPS / max(Fraction(1), unit))
-            low = min(max(math.floor(Fraction(lower) / unit), -last), last // 2)
-            # Wide enough for bins that floats tell apart, and not of special values alone.
-            room = (FEW_BINS if self._whole else MOST_BINS) * (len(self.special) + 1)
-            least = low + max(room, abs(low) // 10**6)
-            high = max(min(math.ceil(Fraction(upper) / unit), last), least)
-            lower, upper = float(low * unit), float(high * unit)
-            if self._whole:
-                return Numeric(low, high, AUTO, integer=True, **kept)
-        return Numeric(lower, upper, decimals=self.decimals, **kept)
+        return Numeric(self.lower, self.upper, min(most, points), **kept)
 
     @property
     def centers(self) -> FloatArray:
@@ -705,22 +639,21 @@ class Numeric(Attribute):
     @property
     def _said_bins(self) -> int | str:
         """The bins as they were declared."""
-        return AUTO if self.auto or self.open else self.bins
+        return AUTO if self.auto else self.bins
 
     def _to_data(self) -> dict[str, Any]:
         more = {
             "edges": [*self.edges[:-1].tolist(), self.upper] if self._by_edges else None,
             "scale": None if self.scale == "linear" else self.scale,
             "special": list(self.special) or None,
-            "step": self.step,
             "decimals": self.decimals,
         }
         return {
             "type": "numeric",
-            "lower": None if self.open else self.lower,
-            "upper": None if self.open else self.upper,
+            "lower": self.lower,
+            "upper": self.upper,
             "bins": self._said_bins,
-            "integer": self.integer or self._whole,
+            "integer": self.integer,
             "nullable": self.nullable,
             **{name: value for name, value in more.items() if value is not None},
         }
@@ -731,8 +664,6 @@ class Numeric(Attribute):
         if self._by_edges:
             edges = [digits(edge) for edge in [*self.edges[:-1].tolist(), self.upper]]
             parts = [f"edges=[{', '.join(edges)}]"]
-        elif self.open:
-            parts = ["integer=True"] * self._whole
         else:
             parts = [digits(self.lower), digits(self.upper)]
             if self.auto or not self.one_each:
@@ -740,8 +671,7 @@ class Numeric(Attribute):
         parts += [f"{name}=True" for name in ("integer", "nullable") if getattr(self, name)]
         parts += [f"scale={self.scale!r}"] * (self.scale != "linear")
         parts += [f"special=[{', '.join(self._special_labels())}]"] * bool(self.special)
-        for name in ("step", "decimals"):
-            parts += [f"{name}={value}" for value in [getattr(self, name)] if value is not None]
+        parts += [] if self.decimals is None else [f"decimals={self.decimals}"]
         return f"Numeric({', '.join(parts)})"
 
 
@@ -751,8 +681,7 @@ def declared_range(lower: Any, upper: Any, integer: bool) -> tuple[float, float]
         if value is None:
             raise DomainError(
                 f"{name} must be a number, got None: Numeric needs lower and upper, or edges. "
-                "Declare the range that is publicly known; values beyond it are clipped. If nobody "
-                "knows it, leave out both: a synthesizer can find it, for a part of epsilon."
+                "Declare the range that is publicly known; values beyond it are clipped."
             )
     low, high = as_float(lower, "lower"), as_float(upper, "upper")
     if low > high or (low == high and not integer):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -13,19 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import BoolArray, FloatArray
-from .bins import Points, Spread
-from .categorical import Categorical
-from .numeric import Numeric
+from .._validation import FloatArray
 from .regions import (
     POINT,
-    GridRegion,
-    RealRegion,
     Region,
-    RegionUnion,
     Schema,
-    _Categories,
     attribute_of,
+    everything,
     region_of_comparison,
     region_of_range,
     region_of_values,
@@ -37,31 +30,13 @@ from .regions import (
 # A release answers a conjunction of one condition per column. Any other condition on rows is the
 # union of disjoint conjunctions, so that its answer is the sum of theirs: never negative where
 # theirs are not, and together with the answer to its negation the number of all records.
-#
-# The conditions on one column divide its values into classes that no condition separates. A part is
-# a set of classes for each of some columns; parts are intersected, and taken from each other.
-
 
 # Largest number of columns that are joined, and of conjunctions also on the way to them.
 _MAX_COLUMNS = 200
 _MAX_PARTS = 1000
 
-
-@dataclass(frozen=True, eq=False)
-class Atom:
-    """A condition on one column.
-
-    Attributes
-    ----------
-    column : str
-    attribute : Numeric or Categorical
-    region : Region
-        The values that satisfy it.
-    """
-
-    column: str
-    attribute: Any
-    region: Region
+# A conjunction: the region of each column that it constrains.
+Part = dict[str, Region]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +47,7 @@ class _Joined:
     members: tuple[Any, ...]
 
 
-Node = Atom | _Joined
+Node = Region | _Joined
 
 
 def both(members: Sequence[Node]) -> Node:
@@ -90,7 +65,7 @@ def negated(member: Node) -> Node:
     return _Joined("not", (member,))
 
 
-def conjunctions(node: Node) -> list[dict[str, Region]]:
+def conjunctions(node: Node) -> list[Part]:
     """Disjoint conjunctions whose union are the rows that satisfy a condition; at least one.
 
     Raises
@@ -98,269 +73,107 @@ def conjunctions(node: Node) -> list[dict[str, Region]]:
     ValueError
         If there would be too many.
     """
-    atoms = _atoms(node)
-    if atoms is not None:
-        found: dict[str, Region] = {}
-        for atom in atoms:
-            known = found.get(atom.column)
-            # Regions of one attribute are of one kind, which the type checker cannot see.
-            found[atom.column] = atom.region if known is None else known.intersect(atom.region)  # type: ignore[arg-type]
-        return [found]
-    return _Decomposition(node).parts()
+    found = list(_regions(node))
+    whole = {each.column: everything(each.column, each.attribute) for each in found}
+    if not _is_plain_and(node):
+        if len(whole) > _MAX_COLUMNS:
+            raise _too_much()
+        # What nothing satisfies is one, too: no value of the first column.
+        column, region = next(iter(whole.items()))
+        return _parts_of(node, whole) or [{column: region.without(region)}]
+    part: Part = {}
+    for region in found:
+        part[region.column] = part.get(region.column, region).intersect(region)
+    return [part]
 
 
-def _atoms(node: Node) -> list[Atom] | None:
-    """The conditions of a conjunction; None for what is none."""
-    if isinstance(node, Atom):
-        return [node]
-    if node.how != "and":
-        return None
-    found = []
+def _regions(node: Node) -> Iterator[Region]:
+    if isinstance(node, Region):
+        yield node
+        return
     for member in node.members:
-        inner = _atoms(member)
-        if inner is None:
-            return None
-        found += inner
-    return found
+        yield from _regions(member)
 
 
-# A conjunction in terms of classes: for some columns, by number, the classes of values as bits.
-_Part = dict[int, int]
+def _is_plain_and(node: Node) -> bool:
+    return isinstance(node, Region) or (node.how == "and" and all(map(_is_plain_and, node.members)))
 
 
-class _Decomposition:
-    """One condition as disjoint conjunctions."""
-
-    def __init__(self, node: Node) -> None:
-        atoms: dict[str, list[Atom]] = {}
-        self._collect(node, atoms)
-        self.columns = list(atoms)
-        if len(self.columns) > _MAX_COLUMNS:
-            raise self._too_much()
-        self.classes = [
-            Classes(name, each[0].attribute, [atom.region for atom in each])
-            for name, each in atoms.items()
-        ]
-        self.bits = {
-            id(atom): (column, bits)
-            for column, name in enumerate(self.columns)
-            for atom, bits in zip(atoms[name], self.classes[column].members, strict=True)
-        }
-        self.node = node
-
-    def _collect(self, node: Node, atoms: dict[str, list[Atom]]) -> None:
-        if isinstance(node, Atom):
-            atoms.setdefault(node.column, []).append(node)
-            return
-        for member in node.members:
-            self._collect(member, atoms)
-
-    def parts(self) -> list[dict[str, Region]]:
-        """The conjunctions; what nothing satisfies is one too: no value of the first column."""
-        return [
-            {
-                self.columns[column]: self.classes[column].union(bits)
-                for column, bits in sorted(part.items())
-            }
-            for part in self._of(self.node) or [{0: 0}]
-        ]
-
-    def _of(self, node: Node) -> list[_Part]:
-        """Disjoint parts that satisfy a condition."""
-        if isinstance(node, Atom):
-            column, bits = self.bits[id(node)]
-            return self._within({}, column, bits)
-        members = [self._of(member) for member in node.members]
-        if node.how == "not":
-            return self._merged(self._less([{}], members[0]))
-        found = members[0]
-        for more in members[1:]:
-            if node.how == "or":
-                found = found + self._less(more, found)
-            else:
-                found = [part for one in found for two in more for part in self._both(one, two)]
-            if len(found) > _MAX_PARTS:
-                raise self._too_much()
-        return self._merged(found)
-
-    def _merged(self, parts: list[_Part]) -> list[_Part]:
-        """The same with parts as one that differ in one column only."""
-        for column in sorted({column for part in parts for column in part}):
-            alike: dict[tuple[tuple[int, int], ...], int] = {}
-            for part in parts:
-                rest = tuple(sorted(item for item in part.items() if item[0] != column))
-                alike[rest] = alike.get(rest, 0) | part.get(column, self.classes[column].all)
-            parts = [
-                each
-                for rest, bits in alike.items()
-                for each in self._within(dict(rest), column, bits)
-            ]
-        return parts
-
-    def _within(self, part: _Part, column: int, bits: int) -> list[_Part]:
-        """The part of a part with some classes of a column, if there is any."""
-        kept = part.get(column, self.classes[column].all) & bits
-        if not kept:
-            return []
-        return [{**part, column: kept} if kept != self.classes[column].all else part]
-
-    def _both(self, one: _Part, two: _Part) -> list[_Part]:
-        found = [one]
-        for column, bits in two.items():
-            found = [part for each in found for part in self._within(each, column, bits)]
-        return found
-
-    def _less(self, parts: list[_Part], others: list[_Part]) -> list[_Part]:
-        """What of some parts lies in none of others."""
-        for other in others:
-            parts = [piece for part in parts for piece in self._without(part, other)]
-            if len(parts) > _MAX_PARTS:
-                raise self._too_much()
-        return parts
-
-    def _without(self, part: _Part, other: _Part) -> list[_Part]:
-        if not self._both(part, other):
-            return [part]
-        found = []
-        for column, bits in other.items():
-            found += self._within(part, column, self.classes[column].all & ~bits)
-            [part] = self._within(part, column, bits)
-        return found
-
-    def _too_much(self) -> ValueError:
-        return ValueError(
-            f"The query is too complicated: with 'or' or 'not' it may take at most {_MAX_COLUMNS} "
-            f"columns and {_MAX_PARTS:,} disjoint conjunctions. Ask for parts of it, and add the "
-            "answers up."
-        )
-
-
-class Classes:
-    """The coarsest division of a column such that each region is a union of classes.
-
-    Parameters
-    ----------
-    column : str
-    attribute : Numeric or Categorical
-    regions : sequence of Region
-        Conditions on the column.
-
-    Attributes
-    ----------
-    number : int
-        Number of classes.
-    all : int
-        All classes, as bits.
-    members : list of int
-        The classes of each region, as bits.
-    """
-
-    def __init__(
-        self, column: str, attribute: Numeric | Categorical, regions: Sequence[Any]
-    ) -> None:
-        self.column, self.attribute = column, attribute
-        self._ends: list[tuple[Any, Any]] = []
-        if isinstance(attribute, Categorical):
-            held = np.stack([region.mask for region in regions])
+def _parts_of(node: Node, whole: Part) -> list[Part]:
+    """Disjoint parts that satisfy a condition; ``whole`` has all values of each column."""
+    if isinstance(node, Region):
+        return list(_narrowed({}, node, whole))
+    members = [_parts_of(member, whole) for member in node.members]
+    if node.how == "not":
+        return _merged(_less([{}], members[0], whole), whole)
+    found = members[0]
+    for more in members[1:]:
+        if node.how == "or":
+            found = found + _less(more, found, whole)
         else:
-            held = self._held_numbers(attribute, regions)
-        patterns, classes = np.unique(held, axis=1, return_inverse=True)
-        self._class = classes.reshape(-1)
-        self.number = patterns.shape[1]
-        self.all = (1 << self.number) - 1
-        self.members = [sum(1 << int(k) for k in np.flatnonzero(row)) for row in patterns]
-
-    def _held_numbers(self, attribute: Numeric, regions: Sequence[Any]) -> BoolArray:
-        """Which regions hold each piece of the number line, special value, and the missing cell."""
-        self._ends = _pieces(attribute, regions)
-        low, high = (np.array([piece[end] for piece in self._ends]) for end in (0, 1))
-        rows = []
-        for region in regions:
-            inside = (region.low <= low) & (high <= region.high)
-            if isinstance(region, GridRegion):
-                if region.only is not None:
-                    inside &= np.isin(low, _on_grid(attribute, region.only))
-                inside &= ~np.isin(low, _on_grid(attribute, region.never))
-            special = [place in region.special for place in range(len(attribute.special))]
-            missing = [region.missing] * attribute.nullable
-            rows.append(np.concatenate([inside, special, missing]).astype(bool))
-        return np.stack(rows)
-
-    def union(self, bits: int) -> Region:
-        """The values of some classes."""
-        chosen = np.array([bool(bits >> int(k) & 1) for k in self._class])
-        attribute = self.attribute
-        if isinstance(attribute, Categorical):
-            return _Categories(self.column, attribute, chosen)
-        n = len(self._ends)
-        places = np.flatnonzero(chosen[n : n + len(attribute.special)]).tolist()
-        missing = bool(attribute.nullable and chosen[-1])
-        return _joined(attribute, self._runs(chosen[:n]), frozenset(places), missing)
-
-    def _runs(self, chosen: BoolArray) -> list[tuple[Any, Any]]:
-        """Adjacent pieces as one."""
-        runs: list[tuple[Any, Any]] = []
-        last = -2
-        for piece in np.flatnonzero(chosen).tolist():
-            low, high = self._ends[piece]
-            runs[-1:] = [(runs[-1][0], high)] if piece == last + 1 else [*runs[-1:], (low, high)]
-            last = piece
-        return runs
+            found = [part for one in found for two in more for part in _common(one, two, whole)]
+        if len(found) > _MAX_PARTS:
+            raise _too_much()
+    return _merged(found, whole)
 
 
-def _on_grid(attribute: Numeric, places: frozenset[int]) -> list[int]:
-    """Places that lie on the grid of an attribute, ascending."""
-    held = attribute.contents
-    assert isinstance(held, Points)
-    return sorted(k for k in places if held.grid.first <= k <= held.grid.last)
+def _narrowed(part: Part, region: Region, whole: Part) -> Iterator[Part]:
+    """The part of a part with some values of a column, if there is any."""
+    column = region.column
+    kept = part.get(column, whole[column]).intersect(region)
+    if kept:
+        yield {**part, column: kept} if kept != whole[column] else part
 
 
-def _pieces(attribute: Numeric, regions: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Pieces of the number line between the ends of regions: intervals, or places of a grid."""
-    held = attribute.contents
-    if isinstance(held, Spread):
-        ends = {end for region in regions for end in (region.low, region.high)}
-        cuts = [-math.inf, *sorted(end for end in ends if math.isfinite(end)), math.inf]
-        return list(zip(cuts[:-1], cuts[1:], strict=True))
-    first, stop = int(held.grid.first), int(held.grid.last) + 1
-    starts = {first}
-    for region in regions:
-        starts |= {int(region.low), int(region.high) + 1}
-        for places in (region.only or (), region.never):
-            starts |= {start for k in places for start in (int(k), int(k) + 1)}
-    cuts = [*sorted(start for start in starts if first <= start < stop), stop]
-    return [(low, high - 1) for low, high in zip(cuts[:-1], cuts[1:], strict=True)]
+def _common(one: Part, two: Part, whole: Part) -> Iterator[Part]:
+    found = [one]
+    for region in two.values():
+        found = [each for part in found for each in _narrowed(part, region, whole)]
+    yield from found
 
 
-def _joined(
-    attribute: Numeric, runs: list[tuple[Any, Any]], special: frozenset[int], missing: bool
-) -> Region:
-    """Runs of the number line, special values and the missing cell as one region."""
-    held = attribute.contents
-    parts: list[RealRegion | GridRegion] = []
-    none = frozenset[int]()
-    if isinstance(held, Spread):
-        # What is no number belongs to the first part.
-        for low, high in runs or [(math.inf, -math.inf)]:
-            own = (none, False) if parts else (special, missing)
-            parts.append(RealRegion(attribute, low, high, own[1], own[0]))
-        return parts[0] if len(parts) == 1 else RegionUnion(attribute, tuple(parts))
-    grid = held.grid
-    single = frozenset(low for low, high in runs if low == high)
-    wide = [run for run in runs if run[0] < run[1]]
-    if single or not wide:
-        parts.append(GridRegion(attribute, grid.first, grid.last, missing, special, single))
-    for low, high in wide:
-        own = (none, False) if parts else (special, missing)
-        parts.append(GridRegion(attribute, low, high, own[1], own[0]))
-    return parts[0] if len(parts) == 1 else RegionUnion(attribute, tuple(parts))
+def _less(parts: list[Part], others: list[Part], whole: Part) -> list[Part]:
+    """What of some parts lies in none of others."""
+    for other in others:
+        parts = [piece for part in parts for piece in _without(part, other, whole)]
+        if len(parts) > _MAX_PARTS:
+            raise _too_much()
+    return parts
+
+
+def _without(part: Part, other: Part, whole: Part) -> Iterator[Part]:
+    if not list(_common(part, other, whole)):
+        yield part
+        return
+    for column, region in other.items():
+        yield from _narrowed(part, whole[column].without(region), whole)
+        [part] = _narrowed(part, region, whole)
+
+
+def _merged(parts: list[Part], whole: Part) -> list[Part]:
+    """The same with parts as one that differ in one column only."""
+    for column in sorted({column for part in parts for column in part}):
+        alike: dict[frozenset[tuple[str, Region]], Region] = {}
+        for part in parts:
+            rest = frozenset(item for item in part.items() if item[0] != column)
+            own = part.get(column, whole[column])
+            alike[rest] = alike.get(rest, own).joined(own)
+        parts = [each for rest, own in alike.items() for each in _narrowed(dict(rest), own, whole)]
+    return parts
+
+
+def _too_much() -> ValueError:
+    return ValueError(
+        f"The query is too complicated: with 'or' or 'not' it may take at most {_MAX_COLUMNS} "
+        f"columns and {_MAX_PARTS:,} disjoint conjunctions. Ask for parts of it, and add the "
+        "answers up."
+    )
 
 
 # ------------------------------------------------------------------------------------------------
 # Queries written as text, as for ``DataFrame.query``; nothing in them is ever executed.
 #
-# The text becomes a tree of `Node`: conditions on single columns, joined by and, or, not. Module
-# `alternatives` makes disjoint conjunctions of it.
+# The text becomes a tree of `Node`: conditions on single columns, joined by and, or, not.
 
 
 _TOKEN = re.compile(
@@ -657,7 +470,7 @@ class _QueryText:
         high = self._value()
         attribute = attribute_of(column.name, self.domain)
         with self._reading_at(position):
-            found = Atom(column.name, attribute, region_of_range(column.name, attribute, low, high))
+            found = region_of_range(column.name, attribute, low, high)
         self._count(position)
         return negated(found) if negative else found
 
@@ -669,12 +482,11 @@ class _QueryText:
             raise self._error("the end of a range is a value", position)
         return value
 
-    def _atom(self, column: _Column, operator: str, value: Any, position: int) -> Atom:
+    def _atom(self, column: _Column, operator: str, value: Any, position: int) -> Region:
         self._count(position)
         attribute = attribute_of(column.name, self.domain)
         with self._reading_at(position):
-            region = region_of_comparison(column.name, attribute, operator, value)
-        return Atom(column.name, attribute, region)
+            return region_of_comparison(column.name, attribute, operator, value)
 
     def _count(self, position: int) -> None:
         self.conditions += 1
@@ -969,7 +781,7 @@ def parse(query: Any, domain: Any) -> Query:
           categories from a to b. A range never contains the missing cell.
         - a list, set or array: any of these values (``None`` in it is the missing cell).
         - a scalar: this value; in a `Categorical` with a taxonomy the name of a group stands for
-          all categories in it. A special value of a `Numeric` is its cell; with ``step`` or
+          all categories in it. A special value of a `Numeric` is its cell; with
           ``decimals`` a single number is its share of the bin. On a continuous `Numeric` it has
           next to no share of its bin: the answer is about 0, and its interval reaches to all that
           the bin may hold.

@@ -1,16 +1,24 @@
-"""Regions: the part of one attribute that a condition covers, as a weight for each code."""
+"""Regions: the part of one attribute that a condition covers, as a weight for each code.
+
+The numbers of a region lie between cuts. A cut is a number, and whether it lies before (0) or after
+(1) the number itself; on a grid all cuts are places, before them. So regions are joined, cut and
+turned round by comparing cuts, for integers and real numbers alike.
+"""
 
 from __future__ import annotations
 
 import difflib
+import functools
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from .bins import Grid, Points, Spread
+from .._validation import BoolArray, FloatArray
+from .attributes import Attribute
+from .bins import Grid, Points
 from .categorical import Categorical
 from .numeric import Numeric
 from .values import digits
@@ -18,161 +26,130 @@ from .values import digits
 # Share of a bin that a single number of a continuous column has: next to nothing, but asked for.
 POINT = 1e-12
 
+Cut: TypeAlias = tuple[float, int]
+
 
 @dataclass(frozen=True)
-class _Numbers:
-    """Numbers of an attribute, and which of its other cells.
+class Region:
+    """Some values of an attribute.
 
     Attributes
     ----------
-    attribute : Numeric
-    low, high : float
-        On a grid, the places of the smallest and the largest number.
-    missing : bool
-        Whether the missing cell is part of it.
-    special : frozenset of int
-        Positions of the special values that are part of it.
+    column : str
+    attribute : Numeric or Categorical
+    runs : tuple of (cut, cut)
+        The numbers that it covers in bins: disjoint and ascending.
+    cells : frozenset of int
+        The other codes: categories, special values, missing.
     """
 
-    attribute: Numeric
-    low: float
-    high: float
-    missing: bool
-    special: frozenset[int] = frozenset()
+    column: str = field(compare=False)
+    attribute: Attribute = field(compare=False)
+    runs: tuple[tuple[Cut, Cut], ...]
+    cells: frozenset[int]
 
-    def without_missing(self) -> Any:
-        return replace(self, missing=False)
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.cells)
 
-    def _covered(self) -> tuple[np.ndarray, np.ndarray]:
-        raise NotImplementedError
-
-    def weights(self) -> np.ndarray:
-        held = [float(place in self.special) for place in range(len(self.attribute.special))]
-        return self._joined(self._covered()[0], held)
-
-    def moment(self) -> np.ndarray:
-        values = enumerate(self.attribute.special)
-        held = [float(value) if place in self.special else 0.0 for place, value in values]
-        return self._joined(self._covered()[1], held, values_only=True)
-
-    def _joined(
-        self, bins: np.ndarray, special: list[float], *, values_only: bool = False
-    ) -> np.ndarray:
-        missing = [float(self.missing and not values_only)] * self.attribute.nullable
-        return np.concatenate([bins, special, missing])
-
-
-class RealRegion(_Numbers):
-    """An interval [low, high] of a continuous attribute."""
-
-    def intersect(self, other: RealRegion) -> RealRegion:
+    def intersect(self, other: Region) -> Region:
         """What both regions cover."""
-        return RealRegion(
-            self.attribute,
-            max(self.low, other.low),
-            min(self.high, other.high),
-            self.missing and other.missing,
-            self.special & other.special,
-        )
+        runs = _common(self.runs, other.runs) if self.runs and other.runs else ()
+        return replace(self, runs=tuple(runs), cells=self.cells & other.cells)
 
-    def _covered(self) -> tuple[np.ndarray, np.ndarray]:
-        held = self.attribute.contents
-        assert isinstance(held, Spread)
-        share, moment = held.covered(self.low, self.high)
-        if self.low == self.high and self.attribute.lower <= self.low <= self.attribute.upper:
-            bin_of = min(int(held.positions(np.array([self.low]))[0]), self.attribute.bins - 1)
-            share[bin_of], moment[bin_of] = POINT, POINT * self.low
-        return share, moment
+    def without(self, other: Region) -> Region:
+        """What this region covers and the other does not."""
+        cuts = [_LEAST, *(cut for run in other.runs for cut in run), _MOST]
+        between = [pair for pair in zip(cuts[::2], cuts[1::2], strict=True) if pair[0] < pair[1]]
+        found = tuple(_common(self.runs, between))
+        return replace(self, runs=found, cells=self.cells - other.cells)
 
+    def joined(self, other: Region) -> Region:
+        """What any of the two regions covers."""
+        runs: list[tuple[Cut, Cut]] = []
+        for start, stop in sorted([*self.runs, *other.runs]):
+            if runs and start <= runs[-1][1]:
+                start, stop = runs[-1][0], max(stop, runs.pop()[1])
+            runs.append((start, stop))
+        return replace(self, runs=tuple(runs), cells=self.cells | other.cells)
 
-@dataclass(frozen=True)
-class GridRegion(_Numbers):
-    """Numbers of a grid from low to high, among ``only`` (if given), except ``never``.
+    def without_missing(self) -> Region:
+        """What it covers of the values that are there."""
+        return replace(self, cells=self.cells - {self.attribute.n_values})
 
-    All are places of the grid: of integers, the integers themselves.
-    """
+    def weights(self) -> FloatArray:
+        """Share of each code that it covers."""
+        found = np.zeros(self.attribute.size)
+        found[[*self.cells]] = 1.0
+        if isinstance(self.attribute, Numeric):
+            found[: self.attribute.bins] = self._covered[0]
+        return found
 
-    low: int
-    high: int
-    only: frozenset[int] | None = None
-    never: frozenset[int] = frozenset()
-
-    def intersect(self, other: GridRegion) -> GridRegion:
-        """What both regions cover."""
-        only = self.only if other.only is None else other.only
-        if self.only is not None and other.only is not None:
-            only = self.only & other.only
-        return GridRegion(
-            self.attribute,
-            max(self.low, other.low),
-            min(self.high, other.high),
-            self.missing and other.missing,
-            self.special & other.special,
-            only,
-            self.never | other.never,
-        )
-
-    def _covered(self) -> tuple[np.ndarray, np.ndarray]:
-        held = self.attribute.contents
-        assert isinstance(held, Points)
-        return held.covered(self.low, self.high, self.only, self.never)
-
-
-@dataclass(frozen=True)
-class RegionUnion:
-    """Numbers of any of several disjoint regions of an attribute."""
-
-    attribute: Numeric
-    parts: tuple[RealRegion | GridRegion, ...]
-
-    def intersect(self, other: Any) -> RegionUnion:
-        """What this covers of a region that is no union."""
-        return RegionUnion(self.attribute, tuple(part.intersect(other) for part in self.parts))
-
-    def without_missing(self) -> RegionUnion:  # noqa: D102
-        return RegionUnion(self.attribute, tuple(part.without_missing() for part in self.parts))
-
-    def weights(self) -> np.ndarray:  # noqa: D102
-        return np.sum([part.weights() for part in self.parts], axis=0)
-
-    def moment(self) -> np.ndarray:  # noqa: D102
-        return np.sum([part.moment() for part in self.parts], axis=0)
-
-
-@dataclass(frozen=True)
-class _Categories:
-    """A set of codes of a categorical attribute, the missing cell among them."""
-
-    column: str
-    attribute: Categorical
-    mask: np.ndarray
-
-    def intersect(self, other: _Categories) -> _Categories:
-        return _Categories(self.column, self.attribute, self.mask & other.mask)
-
-    def without_missing(self) -> _Categories:
-        if not self.attribute.nullable:
-            return self
-        mask = self.mask.copy()
-        mask[-1] = False
-        return _Categories(self.column, self.attribute, mask)
-
-    def weights(self) -> np.ndarray:
-        return self.mask.astype(np.float64)
-
-    def moment(self) -> np.ndarray:
-        numeric = [value for value in self.attribute.categories if not isinstance(value, str)]
-        if len(numeric) < self.attribute.n_values:
+    def moment(self) -> FloatArray:
+        """The same times the mean of the values that it covers; 0 for what is missing."""
+        if isinstance(self.attribute, Numeric):
+            special = np.concatenate([np.zeros(self.attribute.bins), self.attribute.special, [0.0]])
+            found = self.weights() * special[: self.attribute.size]
+            found[: self.attribute.bins] = self._covered[1]
+            return found
+        assert isinstance(self.attribute, Categorical)
+        if any(isinstance(value, str) for value in self.attribute.categories):
             raise ValueError(
                 f"Column {self.column!r} has categories that are not numbers, so it has no sum or "
                 "mean. Count its categories instead."
             )
-        values = np.zeros(len(self.mask))
-        values[: len(numeric)] = numeric
-        return self.mask * values
+        values = np.array([*self.attribute.categories, 0.0], dtype=np.float64)
+        return self.weights() * values[: self.attribute.size]
+
+    @functools.cached_property
+    def _covered(self) -> tuple[FloatArray, FloatArray]:
+        held = self._held
+        share, moment = held.between(*self.ends)
+        if not isinstance(held, Points):
+            points = [start[0] for start, stop in self.runs if start[0] == stop[0]]
+            inside = [x for x in points if held.lower <= x <= held.upper]
+            where = held.bins.encode(np.array(inside, dtype=np.float64))
+            share[where] = np.maximum(share[where], POINT)
+            moment[where] = np.where(share[where] > POINT, moment[where], POINT * np.array(inside))
+        return share, moment
+
+    @property
+    def _held(self) -> Any:
+        assert isinstance(self.attribute, Numeric)
+        return self.attribute.contents
+
+    @property
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Where runs begin and end, places on a grid; what no attribute reaches is left out."""
+        ends = np.array([[start[0], stop[0]] for start, stop in self.runs], dtype=np.float64)
+        starts, stops = ends.reshape(-1, 2).T
+        return starts, stops
+
+    def holds(self, numbers: FloatArray) -> BoolArray:
+        """Whether it covers numbers of the bins."""
+        held, found = self._held, np.zeros(len(numbers), dtype=bool)
+        if isinstance(held, Points):
+            numbers = held.grid.at_least(np.nan_to_num(numbers)).astype(np.float64)
+        for (start, after), (stop, last) in self.runs:
+            below = numbers <= stop if last else numbers < stop
+            found |= below & (numbers > start if after else numbers >= start)
+        return found
 
 
-Region = RealRegion | GridRegion | RegionUnion | _Categories
+_LEAST, _MOST = (-math.inf, 0), (math.inf, 1)
+
+
+def _common(one: Iterable[tuple[Cut, Cut]], two: Iterable[tuple[Cut, Cut]]) -> Iterator[Any]:
+    """What runs of both have in common."""
+    rest, others = iter(one), iter(two)
+    first, second = next(rest, None), next(others, None)
+    while first is not None and second is not None:
+        start, stop = max(first[0], second[0]), min(first[1], second[1])
+        if start < stop:
+            yield start, stop
+        if first[1] < second[1]:
+            first = next(rest, None)
+        else:
+            second = next(others, None)
 
 
 class Schema(Protocol):
@@ -181,7 +158,7 @@ class Schema(Protocol):
     def why_not(self, column: str) -> str | None:
         """Why a declared column cannot be asked for; None if it is not declared."""
 
-    def find(self, column: str) -> Numeric | Categorical | None:
+    def find(self, column: str) -> Any:
         """The attribute of a column that can be asked for."""
 
     @property
@@ -189,7 +166,7 @@ class Schema(Protocol):
         """Columns that can be asked for."""
 
 
-def attribute_of(column: Any, schema: Schema) -> Numeric | Categorical:
+def attribute_of(column: Any, schema: Schema) -> Any:
     """Attribute of a column, with a hint where it is misspelt."""
     attribute = schema.find(column) if isinstance(column, str) else None
     if attribute is not None:
@@ -204,45 +181,14 @@ def attribute_of(column: Any, schema: Schema) -> Numeric | Categorical:
     raise ValueError(f"The domain has no column {column!r}.{hint} It has {shown}.")
 
 
-def everything(column: str, attribute: Numeric | Categorical) -> Region:
+def everything(column: str, attribute: Any) -> Region:
     """The region of no condition."""
     if isinstance(attribute, Categorical):
-        return _Categories(column, attribute, np.ones(attribute.size, dtype=bool))
-    return _all_but(attribute, frozenset(), frozenset(), missing=True)
-
-
-def _all_but(
-    attribute: Numeric, never: frozenset[int], special: frozenset[int], *, missing: bool
-) -> Region:
-    """All numbers but some places of the grid and some special values."""
-    kept = frozenset(range(len(attribute.special))) - special
-    held = attribute.contents
-    if isinstance(held, Spread):
-        return RealRegion(attribute, -math.inf, math.inf, missing, kept)
-    return GridRegion(attribute, held.grid.first, held.grid.last, missing, kept, None, never)
-
-
-def _none_but(
-    attribute: Numeric, only: frozenset[int], special: frozenset[int], *, missing: bool
-) -> Region:
-    """No numbers but some places of the grid and some special values."""
-    held = attribute.contents
-    if isinstance(held, Spread):
-        return RealRegion(attribute, math.inf, -math.inf, missing, special)
-    return GridRegion(attribute, held.grid.first, held.grid.last, missing, special, only)
-
-
-def _missing(column: str, attribute: Numeric | Categorical) -> Region:
-    if not attribute.nullable:
-        raise ValueError(
-            f"Column {column!r} has no missing cell to ask for: it is declared without "
-            "nullable=True."
-        )
-    if isinstance(attribute, Categorical):
-        mask = np.zeros(attribute.size, dtype=bool)
-        mask[-1] = True
-        return _Categories(column, attribute, mask)
-    return _none_but(attribute, frozenset(), frozenset(), missing=True)
+        return Region(column, attribute, (), frozenset(range(attribute.size)))
+    runs = ((_LEAST, _MOST),)
+    if isinstance(held := attribute.contents, Points):
+        runs = (((held.grid.first, 0), (held.grid.last + 1, 0)),)
+    return Region(column, attribute, runs, frozenset(range(attribute.bins, attribute.size)))
 
 
 def _code(column: str, attribute: Categorical, value: Any) -> int:
@@ -269,9 +215,7 @@ def _codes(column: str, attribute: Categorical, value: Any) -> list[int]:
     return [_code(column, attribute, value)]
 
 
-def region_of_range(
-    column: str, attribute: Numeric | Categorical, low: Any, high: Any, strict: str = ""
-) -> Region:
+def region_of_range(column: str, attribute: Any, low: Any, high: Any, strict: str = "") -> Region:
     """Values from low to high; None is an open end, ``strict`` names the ends left out."""
     if isinstance(attribute, Categorical):
         if not attribute.ordered:
@@ -279,49 +223,41 @@ def region_of_range(
                 f"Column {column!r} is an unordered Categorical, so it has no range. Ask for a "
                 "list of categories, or declare it with ordered=True."
             )
-        start = 0 if _open_end(low) else _code(column, attribute, low) + ("<" in strict)
-        stop = attribute.n_values if _open_end(high) else _code(column, attribute, high) + 1
-        if start - ("<" in strict) >= stop:
+        start, stop = 0, attribute.n_values - 1
+        if not (low is None or low == -math.inf):
+            start = _code(column, attribute, low)
+        if not (high is None or high == math.inf):
+            stop = _code(column, attribute, high)
+        if start > stop:
             raise _reversed(column, low, high)
-        stop -= ">" in strict
-        mask = np.zeros(attribute.size, dtype=bool)
-        mask[start:stop] = True
-        return _Categories(column, attribute, mask)
+        codes = range(start + ("<" in strict), stop + 1 - (">" in strict))
+        return Region(column, attribute, (), frozenset(codes))
     left = -math.inf if low is None else attribute.number(low, column)
     right = math.inf if high is None else attribute.number(high, column)
     if left > right:
         raise _reversed(column, low, high)
-    special = frozenset(
-        place
+    cells = frozenset(
+        attribute.bins + place
         for place, value in enumerate(attribute.special)
         if (left < value if "<" in strict else left <= value)
         and (value < right if ">" in strict else value <= right)
     )
-    held = attribute.contents
-    if isinstance(held, Spread):
-        return RealRegion(attribute, float(left), float(right), False, special)
-    first, last = _places(held.grid, left, right, strict)
-    return GridRegion(attribute, first, last, False, special)
+    after, last = int("<" in strict), int(">" not in strict)
+    begin: Cut = float(left), after
+    end: Cut = float(right), last
+    if isinstance(held := attribute.contents, Points):
+        begin, end = (_place(held.grid, left, after), 0), (_place(held.grid, right, last), 0)
+    return Region(column, attribute, ((begin, end),) if begin < end else (), cells)
 
 
-def _places(grid: Grid, left: float, right: float, strict: str) -> tuple[int, int]:
-    """Places of the smallest and the largest number of a grid in a range; reversed if none."""
-    lower, upper = (float(end) for end in grid.value(np.array([grid.first, grid.last])))
-    # Bounded to the grid before becoming places: the ends may be infinite.
-    if left > upper or right < lower:
-        return grid.last + 1, grid.last
-    first, last = grid.first, grid.last
-    if left >= lower:
-        first = int(grid.at_least(left))
-        first += "<" in strict and float(grid.value(first)) == left
-    if right <= upper:
-        last = int(grid.at_most(right))
-        last -= ">" in strict and float(grid.value(last)) == right
-    return first, last
-
-
-def _open_end(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isinf(value))
+def _place(grid: Grid, x: float, after: int) -> int:
+    """Place of the smallest number of a grid that is at least x, or above it."""
+    # The ends may be infinite, and integers beyond all floats.
+    if x < grid.value(grid.first):
+        return grid.first
+    if x > grid.value(grid.last):
+        return grid.last + 1
+    return int(grid.at_most(x)) + 1 if after else int(grid.at_least(x))
 
 
 def _reversed(column: str, low: Any, high: Any) -> ValueError:
@@ -331,80 +267,66 @@ def _reversed(column: str, low: Any, high: Any) -> ValueError:
     )
 
 
-def region_of_values(
-    column: str, attribute: Numeric | Categorical, values: Iterable[Any], negate: bool = False
-) -> Region:
-    """Any of the values, or all but these."""
-    listed = list(values)
-    present = [value for value in listed if value is not None]
-    missing = len(present) < len(listed)
-    if missing:
-        _missing(column, attribute)  # refuses where there is no missing cell
-    if isinstance(attribute, Categorical):
-        mask = np.zeros(attribute.size, dtype=bool)
-        mask[[code for value in present for code in _codes(column, attribute, value)]] = True
-        if missing:
-            mask[-1] = True
-        return _Categories(column, attribute, ~mask if negate else mask)
-    own = {value: place for place, value in enumerate(attribute.special)}
-    asked = [attribute.number(value, column) for value in present]
-    special = frozenset(own[value] for value in asked if value in own)
-    others = [value for value in asked if value not in own]
+def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Region:
+    """Any of the values; None is the missing cell."""
+    cells: set[int] = set()
+    runs: set[tuple[Cut, Cut]] = set()
+    special = {value: code for code, value in enumerate(getattr(attribute, "special", ()))}
+    for value in values:
+        if value is None:
+            if not attribute.nullable:
+                raise ValueError(
+                    f"Column {column!r} has no missing cell to ask for: it is declared without "
+                    "nullable=True."
+                )
+            cells.add(attribute.n_values)
+        elif isinstance(attribute, Categorical):
+            cells.update(_codes(column, attribute, value))
+        elif (number := attribute.number(value, column)) in special:
+            cells.add(attribute.bins + special[number])
+        else:
+            runs.add(_run_of(column, attribute, number))
+    region = Region(column, attribute, tuple(sorted(runs)), frozenset(cells))
+    return region.intersect(everything(column, attribute))
+
+
+def _run_of(column: str, attribute: Numeric, number: float) -> tuple[Cut, Cut]:
+    """The run of a single number."""
     held = attribute.contents
-    if isinstance(held, Spread):
-        # What is not one of some numbers is nearly everything.
-        if negate:
-            return _all_but(attribute, frozenset(), special, missing=not missing)
-        if not others:
-            return _none_but(attribute, frozenset(), special, missing=missing)
-        ends = [float(value) for value in dict.fromkeys(others)]
-        none = frozenset[int]()
-        found = [RealRegion(attribute, ends[0], ends[0], missing, special)]
-        found += [RealRegion(attribute, end, end, False, none) for end in ends[1:]]
-        return found[0] if len(found) == 1 else RegionUnion(attribute, tuple(found))
-    chosen = frozenset(_place(column, attribute, held.grid, value) for value in others)
-    if negate:
-        return _all_but(attribute, chosen, special, missing=not missing)
-    return _none_but(attribute, chosen, special, missing=missing)
-
-
-def _place(column: str, attribute: Numeric, grid: Grid, value: float) -> int:
-    """Place of a single number; one beyond the grid where it lies outside of the range."""
-    if attribute.integer and attribute.step is None:
-        if math.isinf(value) or value != math.floor(value):
-            raise ValueError(
-                f"Column {column!r} holds integers, so no record has the value {value!r}. "
-                "Ask for an integer or a range."
-            )
-        return int(value)
-    if not attribute.lower <= value <= attribute.upper:
-        return grid.last + 1
-    place = int(grid.at_least(value))
-    if float(grid.value(place)) != value:
+    if not isinstance(held, Points):
+        return (float(number), 0), (float(number), 1)
+    place = _place(held.grid, number, 0)
+    inside = held.grid.first <= place <= held.grid.last
+    if attribute.integer and isinstance(number, float) and not number.is_integer():
         raise ValueError(
-            f"Column {column!r} has values in steps of {digits(grid.step())}, and {value!r} is "
-            "none of them. Ask for one of them or a range."
+            f"Column {column!r} holds integers, so no record has the value {number!r}. "
+            "Ask for an integer or a range."
         )
-    return place
+    if inside and attribute.lower <= number and float(held.grid.value(place)) != number:
+        raise ValueError(
+            f"Column {column!r} has values in steps of {digits(held.grid.step())}, and {number!r} "
+            "is none of them. Ask for one of them or a range."
+        )
+    if number < attribute.lower or number > attribute.upper:
+        place = held.grid.last + 1
+    return (place, 0), (place + 1, 0)
 
 
-def region_of_comparison(
-    column: str, attribute: Numeric | Categorical, operator: str, value: Any
-) -> Region:
+def region_of_comparison(column: str, attribute: Any, operator: str, value: Any) -> Region:
     """The region of ``column operator value``."""
-    if operator in ("in", "not in"):
-        if not isinstance(value, list):
-            raise ValueError(
-                f"'{operator}' on column {column!r} needs a list, as in "
-                f"{column} {operator} [{value!r}]."
-            )
-        return region_of_values(column, attribute, value, negate=operator == "not in")
+    if operator in ("in", "not in") and not isinstance(value, list):
+        raise ValueError(
+            f"'{operator}' on column {column!r} needs a list, as in "
+            f"{column} {operator} [{value!r}]."
+        )
+    # As in pandas, == [..] means in.
+    if operator in ("in", "=="):
+        return region_of_values(column, attribute, value if isinstance(value, list) else [value])
+    if operator in ("not in", "!="):
+        listed = value if isinstance(value, list) else [value]
+        return everything(column, attribute).without(region_of_values(column, attribute, listed))
     if isinstance(value, list):
-        if operator in ("==", "!="):  # as in pandas: == [..] means in
-            return region_of_values(column, attribute, value, negate=operator == "!=")
         raise ValueError(f"Column {column!r} cannot be compared by '{operator}' with a list.")
-    if operator in ("==", "!="):
-        return region_of_values(column, attribute, [value], negate=operator == "!=")
     if value is None:
         raise ValueError(
             f"Missing values of column {column!r} have no order: compare None with == or !=."

@@ -142,7 +142,7 @@ _HEADERS = {
     "nullable": "missing nullable",
     **{
         key: key
-        for key in ("special decimals step unit bins edges scale ordered other tz format").split()
+        for key in ("special decimals unit bins edges scale ordered other tz format").split()
     },
 }
 HEADERS = {word: header for header, words in _HEADERS.items() for word in words.split()}
@@ -206,7 +206,6 @@ def _yes_no(text: str) -> bool | None:
 _CELLS: dict[str, tuple[Callable[[str], Any], str]] = {
     "bins": (lambda text: AUTO if text.casefold() == AUTO else _whole(text), "a whole number"),
     "decimals": (_whole, "a whole number"),
-    "step": (number, "a number"),
     "edges": (_numbers, "numbers such as 0; 10; 100"),
     "special": (_numbers, "numbers such as 0; 10; 100"),
     "ordered": (_yes_no, "yes or no"),

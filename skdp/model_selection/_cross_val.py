@@ -315,7 +315,7 @@ def private_cross_val_score(
     k = folds.get_n_splits()
     per_fit, seeded_fits = price_of_fit(estimator)
     book = one_ledger([estimator], ledger)
-    as_frame(X)
+    assumes = as_frame(X).assumes
     labels, take = true_rows(X, y)
     rehearse(estimator, X, labels)
     copied(estimator, "The estimator")
@@ -326,7 +326,7 @@ def private_cross_val_score(
     # changes nothing. Total: (k - 1) * epsilon of a fit + epsilon of the score.
     parts = {"fits": (k - 1) * per_fit, "score": exact}
     seeded = source.seeded or seeded_fits or folds.random_state is not None
-    loss = PrivacyLoss(sum(parts.values(), Fraction(0)), parts, seeded=seeded)
+    loss = PrivacyLoss(sum(parts.values(), Fraction(0)), parts, seeded=seeded, assumes=assumes)
     charge(book, "private_cross_val_score", loss)
     # That pays for all k fits.
     with prepaid_clones([estimator], book, k * per_fit) as (paid,):

@@ -175,7 +175,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         shared = self._shares_a_release()
         fits = prices[0][0] if shared else sum((each for each, _ in prices), Fraction(0))
         book = one_ledger([self.estimator, *variants], self.ledger)
-        as_frame(X)
+        assumes = as_frame(X).assumes
         labels, take = true_rows(X, y)
         for variant in variants:
             metric.check_model(variant)
@@ -183,7 +183,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         source = noise_source(self.random_state)
         parts = {"fits": fits, "choice": choice}
         seeded = source.seeded or any(seeded for _, seeded in prices)
-        loss = PrivacyLoss(fits + choice, parts, seeded=seeded)
+        loss = PrivacyLoss(fits + choice, parts, seeded=seeded, assumes=assumes)
         charge(book, type(self).__name__, loss)
         judge = Judge(X, y, take, labels, metric, source)
         # Privacy. The fits are releases and cost what they cost, in sequence; candidates that are

@@ -23,7 +23,16 @@ from .intervals import (
     intervals_from_arrays,
     range_extreme,
 )
-from .model import Reach, Weights, added, by_attributes, roots, warn_of_zero, with_cut_bins
+from .model import (
+    Covariances,
+    Reach,
+    Weights,
+    added,
+    by_attributes,
+    semidefinite,
+    warn_of_zero,
+    with_cut_bins,
+)
 from .result import range_label
 from .rounding import codes_under, count_records, draw_in_ranges, places
 from .tree_density import inverse
@@ -40,7 +49,7 @@ _SEEN = 2000
 _WHOLE = 1e-12
 
 
-class BoxModel:
+class BoxModel(Covariances):
     """Noisy counts over boxes, records spread evenly inside each box.
 
     Parameters
@@ -175,36 +184,43 @@ class BoxModel:
 
     def variance(self, queries: Sequence[Query]) -> FloatArray:
         """Variance of each answer: of the noise, and of the uneven spread inside cut boxes."""
-        noise, found = self.noise_variances(), np.empty(len(queries))
-        step = max(1, _CHUNK // len(self.boxes))
-        scatter = self.intervals.scatter(self.counts) ** 2
-        for first in range(0, len(queries), step):
-            part = slice(first, first + step)
-            mean = self._means(queries[part])
-            found[part] = noise @ mean**2
-            if scatter.any():
-                few = zip(queries[part], mean.T, strict=True)
-                squares = np.stack([self._square(each, own) for each, own in few], axis=1)
-                found[part] += scatter @ np.maximum(squares - mean**2, 0.0)
+        found: FloatArray = self.covariances([[query] for query in queries])[:, 0, 0]
         return found
 
-    def covariance(self, queries: Sequence[Query]) -> FloatArray:
-        """Covariance of the errors of a few answers, as `variance`."""
-        mean = self._means(queries)
-        found: FloatArray = (mean.T * self.noise_variances()) @ mean
+    def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
+        """Covariance of the errors of the answers of each block, as `variance`."""
+        k = len(blocks[0])
+        noise, found = self.noise_variances(), np.empty((len(blocks), k, k))
         scatter = self.intervals.scatter(self.counts) ** 2
-        if not scatter.any():
-            return found
-        for one, two in itertools.combinations_with_replacement(range(len(queries)), 2):
-            if one == two:
-                second = self._square(queries[one], mean[:, one])
-            else:
-                second = self._product(queries[one], queries[two])
-            more = float(scatter @ (second - mean[:, one] * mean[:, two]))
-            found[one, two] += more
-            found[two, one] = found[one, two]
-        root = roots(found)
-        return root @ root.T
+        step = max(1, _CHUNK // (len(self.boxes) * k))
+        for first in range(0, len(blocks), step):
+            part = blocks[first : first + step]
+            mean = self._means([query for block in part for query in block])
+            mean = mean.reshape(len(noise), len(part), k).transpose(1, 2, 0)
+            found[first : first + step] = (mean * noise) @ mean.swapaxes(1, 2)
+            if scatter.any():
+                found[first : first + step] += self._scattered(part, mean, scatter)
+        return semidefinite(found) if scatter.any() else found
+
+    def _scattered(
+        self, blocks: Sequence[Sequence[Query]], mean: FloatArray, scatter: FloatArray
+    ) -> FloatArray:
+        """Covariances of what the records of a box have, where they all lie in one cell of it."""
+        n, k, _ = mean.shape
+        first, second = np.triu_indices(k)
+        pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+        products = [_product(block[i], block[j]) for block in blocks for i, j in pairs]
+        both = self._means(products).T.reshape(n, len(first), -1)
+        for place in np.flatnonzero(first == second).tolist():
+            for number, block in enumerate(blocks):
+                own = mean[number, first[place]]
+                # Of shares of cells any part may be met.
+                if _are_shares(block[first[place]].products) and own.max() <= 1.0 + _WHOLE:
+                    both[number, place] = own
+        more = (both - mean[:, first] * mean[:, second]) @ scatter
+        found = np.zeros((n, k, k))
+        found[:, first, second] = found[:, second, first] = more
+        return found
 
     def _means(self, queries: Sequence[Query]) -> FloatArray:
         """Mean weight of the cells of each box, (n_boxes, n_queries)."""
@@ -216,19 +232,6 @@ class BoxModel:
             return found
 
         return added(queries, of).T
-
-    def _square(self, query: Query, mean: FloatArray) -> FloatArray:
-        """Mean of squared weights in each box; of shares of cells, any part of these may be met."""
-        shares = _are_shares(query.products) and float(mean.max()) <= 1.0 + _WHOLE
-        return mean if shares else self._product(query, query)
-
-    def _product(self, one: Query, two: Query) -> FloatArray:
-        """Mean of the product of the weights of two queries in each box."""
-        products = []
-        for first, second in itertools.product(one.products, two.products):
-            both = {**first, **second}
-            products.append({axis: _shared(axis, first, second) for axis in both})
-        return self._means([Query(tuple(products))])[:, 0]
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """How far counts may be off: the noise, and uneven boxes as far as `intervals` covers them.
@@ -474,11 +477,14 @@ def _are_shares(parts: Sequence[Weights]) -> bool:
     return all(_is_share(vector) for weights in parts for vector in weights.values())
 
 
-def _shared(axis: int, first: Weights, second: Weights) -> FloatArray:
-    """Product of the weights of an attribute in two products of weights."""
-    if axis not in first or axis not in second:
-        return second[axis] if axis in second else first[axis]
-    return first[axis] * second[axis]
+def _product(one: Query, two: Query) -> Query:
+    """The query whose weights are the products of those of two."""
+    found = []
+    for first, second in itertools.product(one.products, two.products):
+        both = {**first, **second}
+        both |= {axis: first[axis] * second[axis] for axis in first.keys() & second.keys()}
+        found.append(both)
+    return Query(tuple(found))
 
 
 def _is_share(vector: np.ndarray) -> bool:

@@ -14,9 +14,8 @@ from ..domain import Domain, Numeric
 from ..domain.bins import Points
 from ..domain.query import Weights, parts_of, weights_of
 from ..domain.reading import read
-from ..domain.regions import GridRegion, RealRegion, Region, RegionUnion
+from ..domain.regions import POINT, Region
 from ..domain.values import some
-from .rounding import draw_in_ranges
 
 # ------------------------------------------------------------------------------------------------
 # Conditions on drawn rows: weights of codes, and the numbers that are allowed inside a bin.
@@ -24,8 +23,6 @@ from .rounding import draw_in_ranges
 
 # Smallest and largest number allowed, for each row.
 Bounds = tuple[FloatArray, FloatArray]
-# How often numbers of a grid are drawn again that are excluded.
-_ROUNDS = 50
 
 
 class Conjunction:
@@ -52,7 +49,7 @@ class Conjunction:
         self.numbers = {
             name: (domain.index(name), region)
             for name, region in regions.items()
-            if name in domain.names and isinstance(region, RealRegion | GridRegion | RegionUnion)
+            if name in domain.names and isinstance(region.attribute, Numeric)
         }
 
     def share(self, codes: CodeArray) -> FloatArray:
@@ -145,95 +142,34 @@ def within_bounds(numbers: FloatArray, bounds: Bounds) -> BoolArray:
     return ~((numbers < low) | (numbers > high))
 
 
-def _bounds_of(
-    region: RealRegion | GridRegion | RegionUnion, codes: IntArray, generator: np.random.Generator
-) -> Bounds:
-    """Bounds on the numbers of one column."""
-    attribute = region.attribute
-    if isinstance(region, RegionUnion):
-        return _bounds_of_union(region, codes, generator)
-    inside = codes < attribute.bins
-    if isinstance(region, GridRegion) and (region.only is not None or region.never):
-        value = np.full(len(codes), np.nan)
-        value[inside] = _allowed_numbers(region, codes[inside], generator)
-        return value, value
-    ends = np.array([region.low, region.high], dtype=np.float64)
-    if isinstance(region, GridRegion):
-        held = attribute.contents
-        assert isinstance(held, Points)
-        ends = held.grid.value(np.array([region.low, region.high]))
-    elif np.nextafter(ends[0], np.inf) <= np.nextafter(ends[1], -np.inf):
-        # Floats strictly between the ends satisfy ``<`` and ``<=`` alike.
-        ends = np.nextafter(ends, [np.inf, -np.inf])
-    return np.where(inside, ends[0], np.nan), np.where(inside, ends[1], np.nan)
+def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) -> Bounds:
+    """Bounds on the numbers of one column; NaN where a code is no bin.
 
-
-def _bounds_of_union(
-    region: RegionUnion, codes: IntArray, generator: np.random.Generator
-) -> Bounds:
-    """Bounds of one part of a union for each row, in proportion to its share of the bin."""
-    shares = np.stack([part.weights()[codes] for part in region.parts], axis=1)
-    chosen = _chosen(shares, generator)
-    low, high = (np.full(len(codes), np.nan) for _ in range(2))
-    for number, part in enumerate(region.parts):
-        rows = np.flatnonzero(chosen == number)
-        low[rows], high[rows] = _bounds_of(part, codes[rows], generator)
-    return low, high
-
-
-def _allowed_numbers(
-    region: GridRegion, codes: IntArray, generator: np.random.Generator
-) -> FloatArray:
-    """One of the covered numbers of each bin, in proportion to their shares of it."""
-    attribute, held = region.attribute, region.attribute.contents
-    assert isinstance(held, Points)
-    if region.only is None:
-        low, high = held.grid.value(np.array([region.low, region.high]))
-        never = held.grid.value(np.array(sorted(region.never)))
-        drawn = attribute.draw(codes, generator, low, high)
-        for _ in range(_ROUNDS):
-            again = np.flatnonzero(np.isin(drawn, never))
-            if not len(again):
-                return drawn
-            drawn[again] = attribute.draw(codes[again], generator, low, high)
-        # Nearly all numbers of a bin are excluded: list those that are left.
-        return _listed_numbers(region, held, codes, drawn, generator)
-    return _from_list(held, sorted(region.only - region.never), region, codes, generator)
-
-
-def _listed_numbers(
-    region: GridRegion,
-    held: Points,
-    codes: IntArray,
-    drawn: FloatArray,
-    generator: np.random.Generator,
-) -> FloatArray:
-    excluded = held.grid.value(np.array(sorted(region.never)))
-    for code in np.unique(codes[np.isin(drawn, excluded)]).tolist():
-        rows = np.flatnonzero((codes == code) & np.isin(drawn, excluded))
-        first, stop = held.first(np.array([code, code + 1])).tolist()
-        gone = region.never | set(held.special.tolist())
-        places = [k for k in range(first, stop) if k not in gone]
-        drawn[rows] = _from_list(held, places, region, codes[rows], generator)
-    return drawn
-
-
-def _from_list(
-    held: Points,
-    places: list[int],
-    region: GridRegion,
-    codes: IntArray,
-    generator: np.random.Generator,
-) -> FloatArray:
-    """Numbers drawn among some places of the grid; each bin holds one of them."""
-    listed = np.array(
-        [k for k in places if region.low <= k <= region.high] or [held.grid.first], dtype=np.int64
-    )
-    first = np.minimum(np.searchsorted(listed, held.first(codes)), len(listed) - 1)
-    stop = np.searchsorted(listed, held.first(codes + 1))
-    u = generator.random(len(codes))
-    drawn = draw_in_ranges(np.ones(len(listed)), first, np.maximum(stop, first + 1), u)
-    return held.grid.value(listed[drawn])
+    Where a condition covers several runs of numbers of a bin, each row has one of them, in
+    proportion to what it covers of the bin.
+    """
+    attribute: Any = region.attribute
+    held, (starts, stops) = attribute.contents, region.ends
+    low, high = np.full((2, len(codes)), np.nan)
+    for code in np.unique(codes[codes < attribute.bins]).tolist():
+        rows = np.flatnonzero(codes == code)
+        edges = held.first if isinstance(held, Points) else held.bins.edges_at
+        left, right = edges(np.array([code, code + 1])).tolist()
+        last = np.inf if code == attribute.bins - 1 else right
+        met = np.flatnonzero((starts <= last) & (stops >= left))
+        if not len(met):
+            continue
+        size = [held.between(starts[k : k + 1], stops[k : k + 1])[0][code] for k in met.tolist()]
+        shares = np.maximum(size, POINT * (starts[met] == stops[met]))
+        several = np.tile(shares, (len(rows), 1))
+        chosen = met[_chosen(several, generator)] if len(met) > 1 else met[0]
+        low[rows], high[rows] = starts[chosen], stops[chosen]
+    if isinstance(held, Points):
+        return held.grid.value(low), held.grid.value(high - 1)
+    # Floats strictly between the ends satisfy ``<`` and ``<=`` alike.
+    inner = np.nextafter(low, np.inf), np.nextafter(high, -np.inf)
+    wide = inner[0] <= inner[1]
+    return np.where(wide, inner[0], low), np.where(wide, inner[1], high)
 
 
 # --- known: columns that a user gives, their codes, and what they say about measured columns
@@ -298,7 +234,7 @@ class Known:
         # Without the structure, derived columns have codes too, and rows that break it.
         found = np.zeros((frame.n_rows, 0), dtype=np.int32)
         if told:
-            plain = Domain._trusted([(name, domain[name]) for name in told], False)
+            plain = Domain._trusted([(name, domain[name]) for name in told])
             found = plain.encode_columns(plain.check_schema(frame.select(told)))
         codes = np.full((frame.n_rows, len(domain)), -1, dtype=np.int32, order="F")
         derived = {}

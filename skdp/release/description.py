@@ -13,7 +13,7 @@ from ..domain.query import Query
 from .grouping import Groups, view_of
 from .model import Release
 from .result import QueryResult, rounded_to
-from .statistics import Confidence, Ranked, mean_of, selected, spread
+from .statistics import Confidence, Statistics
 
 _QUANTILES = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
 _STATISTICS = ["count", "unique", "top", "freq", "mean", "std", *_QUANTILES, "lower", "upper"]
@@ -148,12 +148,12 @@ def _of_numbers(counted: ColumnCounts, has_margins: bool) -> dict[str, Any]:
     result: dict[str, Any] = {"lower": shown(attribute.lower), "upper": shown(attribute.upper)}
     if counted.known.sum() <= 0:
         return result
-    confidence = Confidence(counted.level) if has_margins else None
-    ranked = Ranked(release, domain, name, None)
-    found = {row: ranked.found(share, confidence) for row, share in _QUANTILES.items()}
-    [found["mean"]] = mean_of(release, domain, name, [None], confidence)
+    asked = Statistics(release, domain, Confidence(counted.level) if has_margins else None)
+    quantiles = asked.quantiles(name, list(_QUANTILES.values()), None)
+    found = dict(zip(_QUANTILES, quantiles, strict=True))
+    [found["mean"]] = asked.moments("mean", [name], [None])
     if attribute.summable:
-        found["std"] = spread("std", release, selected(None, domain, [name]), confidence)
+        [found["std"]] = asked.moments("std", [name], [None])
     for row, each in found.items():
         if isinstance(each, QueryResult):
             # How far the further end of the interval is.

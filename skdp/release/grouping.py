@@ -194,7 +194,7 @@ class Groups:
     ) -> dict[str, Region]:
         result = dict(part)
         for name, region in zip(self.bands, chosen, strict=True):
-            result[name] = result[name].intersect(region) if name in result else region  # type: ignore[arg-type]
+            result[name] = result[name].intersect(region) if name in result else region
         return result
 
     def within(self, base: Weights) -> Iterator[Weights]:

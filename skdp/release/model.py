@@ -15,13 +15,16 @@ from ..domain import Domain
 from ..domain.query import Query, Weights
 
 __all__ = [
+    "Covariances",
     "Reach",
     "Release",
     "Weights",
     "added",
     "by_attributes",
     "covariance_from",
+    "covariances_from",
     "roots",
+    "semidefinite",
     "warn_of_zero",
     "with_cut_bins",
 ]
@@ -40,7 +43,7 @@ class Release(Protocol):
     """What was released over a domain: answers with their errors, and rows.
 
     ``answer`` is linear in each vector of weights; weights outside [0, 1] give weighted sums. All
-    errors come from ``variance`` and ``covariance``, intervals of counts and sums from ``reach``.
+    errors come from ``variance`` and ``covariances``, intervals of counts and sums from ``reach``.
     These three raise ValueError, with the reason, where nothing is known of the errors.
     """
 
@@ -69,6 +72,9 @@ class Release(Protocol):
 
     def covariance(self, queries: Sequence[Query]) -> FloatArray:
         """Covariance of the errors of a few answers, positive semidefinite."""
+
+    def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
+        """`covariance` of many blocks of equally many queries, (n_blocks, k, k)."""
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """How far answers may be off, by their own law where it is known."""
@@ -114,6 +120,19 @@ class Release(Protocol):
         cls, shape: tuple[int, ...], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> Release:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
+
+
+class Covariances:
+    """What a kind of release inherits that defines either `covariance` or `covariances`."""
+
+    def covariance(self, queries: Sequence[Query]) -> FloatArray:
+        """Covariance of the errors of a few answers, positive semidefinite."""
+        found: FloatArray = self.covariances([queries])[0]
+        return found
+
+    def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
+        """`covariance` of many blocks of equally many queries, (n_blocks, k, k)."""
+        return np.stack([self.covariance(queries) for queries in blocks])
 
 
 def warn_of_zero(how: str) -> None:
@@ -174,21 +193,35 @@ def roots(covariance: FloatArray) -> FloatArray:
     return found
 
 
+def covariances_from(
+    variance: Callable[[Sequence[Query]], FloatArray], blocks: Sequence[Sequence[Query]]
+) -> FloatArray:
+    """Covariances of answers from the variances of answers and of sums of two of them."""
+    n, k = len(blocks), len(blocks[0])
+    first, second = np.tril_indices(k, -1)
+    pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+    alone = [query for block in blocks for query in block]
+    sums = [block[i].plus(block[j]) for block in blocks for i, j in pairs]
+    found = variance([*alone, *sums])
+    own, both = found[: n * k].reshape(n, k), found[n * k :].reshape(n, len(pairs))
+    covariances = own[:, :, None] * np.eye(k)
+    covariances[:, first, second] = (both - own[:, first] - own[:, second]) / 2.0
+    covariances[:, second, first] = covariances[:, first, second]
+    return semidefinite(covariances)
+
+
+def semidefinite(covariances: FloatArray) -> FloatArray:
+    """The same where they are positive semidefinite, else the nearest by `roots`."""
+    root = roots(covariances)
+    return root @ root.swapaxes(-1, -2)
+
+
 def covariance_from(
     variance: Callable[[Sequence[Query]], FloatArray], queries: Sequence[Query]
 ) -> FloatArray:
-    """The covariance of answers from the variances of answers and of sums of two of them."""
-    n = len(queries)
-    first, second = np.tril_indices(n, -1)
-    pairs = zip(first.tolist(), second.tolist(), strict=True)
-    sums = [queries[i].plus(queries[j]) for i, j in pairs]
-    found = variance([*queries, *sums])
-    own = found[:n]
-    covariance: FloatArray = np.diag(own)
-    covariance[first, second] = (found[n:] - own[first] - own[second]) / 2.0
-    covariance[second, first] = covariance[first, second]
-    root = roots(covariance)
-    return root @ root.T
+    """One of `covariances_from`."""
+    found: FloatArray = covariances_from(variance, [queries])[0]
+    return found
 
 
 def with_cut_bins(

@@ -21,7 +21,7 @@ from .._random import sampling_generator
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain import Domain
 from ..domain.query import Query
-from .model import Reach, Weights, added, by_attributes, warn_of_zero
+from .model import Covariances, Reach, Weights, added, by_attributes, warn_of_zero
 from .rounding import (
     deal,
     patterns,
@@ -31,7 +31,7 @@ from .rounding import (
     share_of,
     sort_within,
 )
-from .tree_density import SOFT, inverse_rows
+from .tree_density import inverse_rows
 
 __all__ = [
     "Conditional",
@@ -315,7 +315,7 @@ _MAX_LISTED = 5_000_000
 _ROUNDING = 1e-6
 
 
-class NetworkModel:
+class NetworkModel(Covariances):
     """A released Bayesian network as a model of the records; see `Model`.
 
     Parameters
@@ -616,6 +616,9 @@ def _as_rows(table: FloatArray) -> FloatArray:
 # codes, in proportion to the probability of these.
 
 _TRIALS = 64
+# Where a condition has probability zero, every table is mixed with this share of equally likely
+# codes.
+SOFT = 1e-6
 # Rows times trials that are drawn at once.
 _BATCH = 1 << 18
 

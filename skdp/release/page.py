@@ -33,7 +33,7 @@ from .pictures import plot_correlation_parts
 from .ranks import position_of
 from .result import range_label
 from .skipped import SkippedRecords
-from .statistics import Confidence, selected, spans_of, summable_columns
+from .statistics import Case, Confidence, Statistics, spans_of
 
 # --- documents
 
@@ -265,7 +265,7 @@ def _column(counted: ColumnCounts, statistics: Any, packed: _Packed) -> dict[str
     plain = not isinstance(attribute, Date | Datetime) or _in_days(attribute)
     if plain:
         try:
-            [each] = selected(None, domain, [name])
+            [each] = Case.of(None, domain, [name])
         except ValueError:
             return column
         [of] = each.numbers
@@ -303,7 +303,7 @@ def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, An
         contents = {
             "firsts": packed.add(f"firsts{place}", firsts),
             "special": held.special.tolist(),
-            "grid": [grid.numerator, grid.offset, grid.denominator],
+            "grid": [1, 0, grid.denominator],
         }
         found["step"] = grid.step()
     found["low"], found["high"] = (packed.add(f"low{place}", low), packed.add(f"high{place}", high))
@@ -392,7 +392,7 @@ def _caption(counted: ColumnCounts, statistics: Any) -> str:
 
 
 def _correlations(synopsis: Any, level: float) -> dict[str, Any] | None:
-    columns = summable_columns(synopsis.domain)
+    columns = Statistics(synopsis.model, synopsis.domain, None).summable
     if len(columns) < 2:
         return None
     found = plot_correlation_parts(synopsis, columns[:_MAX_CORRELATED], level)
@@ -444,19 +444,8 @@ def _header(synopsis: Any, title: str) -> list[str]:
 
 
 def _released(synopsis: Any) -> list[str]:
-    warning = []
-    if synopsis.domain.inferred:
-        warning = [
-            element(
-                "p",
-                "The ranges and categories of the columns were read from the data. That is not "
-                "private: the guarantee below does not hold.",
-                class_="warn",
-            )
-        ]
     return [
         element("h2", "What was released"),
-        *warning,
         element("p", f"It holds {html.escape(synopsis.model.about)}."),
         *_skipped(synopsis.skipped),
     ]

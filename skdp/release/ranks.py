@@ -78,7 +78,7 @@ def position_of(attribute: Numeric, values: np.ndarray, *, closed: bool) -> np.n
     """Values as positions in bins, clipped; ``closed`` counts an integer itself as passed."""
     if np.isnan(values).any():
         raise ValueError("NaN cannot be an end of a range; use an infinity for an open end.")
-    if attribute.special or attribute.uneven or attribute.step or attribute.decimals is not None:
+    if attribute.special or attribute.uneven or attribute.decimals is not None:
         inside = np.clip(values, attribute.lower, attribute.upper)
         inside = np.where(values > attribute.upper, np.inf, inside)
         held = attribute.contents

@@ -1,4 +1,4 @@
-"""Statistics of a release with intervals, from `Release.answer` and `Release.covariance` alone.
+"""Statistics of a release with intervals, from `Release.answer` and `Release.covariances` alone.
 
 A mean, a share, a correlation is a function of a few linear answers. Its interval is that of the
 function over simulated releases: the answers plus normal errors of their covariance. No case is
@@ -29,7 +29,7 @@ from .._validation import BoolArray, FloatArray, IntArray, as_level, as_number, 
 from ..domain import Categorical, Domain, Numeric
 from ..domain.bins import Points
 from ..domain.query import Query, Weights, parse_all, parts_of, weights_of
-from ..domain.regions import Region, RegionUnion, attribute_of, everything
+from ..domain.regions import Region, attribute_of, everything
 from ..domain.values import some
 from ..hierarchy import without_negatives
 from .grouping import Groups, view_of
@@ -99,6 +99,7 @@ class Confidence:
         level: Any = 0.95,
         interval: Any = "noise",
         population_size: Any = None,
+        rules: bool = False,
     ) -> Confidence | None:
         """What a user asks for; None where no interval is asked for.
 
@@ -110,15 +111,13 @@ class Confidence:
         """
         level = as_level(level)
         check_choice(interval, "interval", ("noise", "population"))
-        if not return_interval:
-            if interval != "noise" or population_size is not None:
-                raise ValueError(
-                    "interval and population_size say what intervals cover: they need "
-                    "return_interval=True."
-                )
-            return None
+        if not return_interval and (interval != "noise" or population_size is not None):
+            raise ValueError(
+                "interval and population_size say what intervals cover: they need "
+                "return_interval=True."
+            )
         if population_size is None:
-            return cls(level, interval == "population")
+            return cls(level, interval == "population", rules=rules) if return_interval else None
         if interval != "population":
             raise ValueError(
                 "population_size says how large the population is that the records are a sample "
@@ -127,7 +126,7 @@ class Confidence:
         size = as_number(population_size, "population_size")
         if not size > 0:
             raise ValueError(f"population_size must be positive, got {population_size!r}.")
-        return cls(level, True, size)
+        return cls(level, True, size, rules)
 
     @property
     def quantile(self) -> float:
@@ -152,137 +151,62 @@ class Confidence:
 
 
 class Estimates(NamedTuple):
-    """Estimates with their errors: an array of each, and what the intervals cover."""
+    """Estimates with their errors: an array of each, and what each interval covers."""
 
     value: FloatArray
     std: FloatArray
     sampling_std: FloatArray
     lower: FloatArray
     upper: FloatArray
-    guarantee: str
+    guarantee: Sequence[str]
+
+    @classmethod
+    def plain(cls, value: FloatArray) -> Estimates:
+        """Without intervals."""
+        none = np.full(len(value), np.nan)
+        return cls(value, none, none, none, none, [""] * len(value))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Estimates]) -> Estimates:
+        """One after the other."""
+        *arrays, texts = zip(*parts, strict=True)
+        return cls._make([*map(np.concatenate, arrays), list(itertools.chain(*texts))])
 
     def at(self, places: IntArray) -> Estimates:
-        """Some of the estimates, in another order."""
-        *arrays, guarantee = self
-        return Estimates._make([*(array[places] for array in arrays), guarantee])
+        """In another order."""
+        *arrays, texts = self
+        return Estimates._make([*(each[places] for each in arrays), [texts[i] for i in places]])
 
-    def columns(self, shown: Callable[[FloatArray], Any] | None = None) -> dict[str, Any]:
-        """Columns of a table; ``shown`` makes what users see of numbers."""
-        ends = {"lower": self.lower, "upper": self.upper}
-        std = np.hypot(self.std, self.sampling_std)
-        if shown is None:
-            return {"std_error": std, **ends}
-        return {
-            "std_error": shown(std) - shown(np.zeros(1))[0],
-            **{name: shown(each) for name, each in ends.items()},
-        }
+    def shown(self, as_value: Callable[[FloatArray], Any]) -> list[Any]:
+        """Values, both standard deviations, and ends as users see them, such as dates."""
+        zero = as_value(np.zeros(1))[0]
+        value, std, sampling, lower, upper = map(as_value, self[:5])
+        return [value, std - zero, sampling - zero, lower, upper]
 
-    def results(self, shown: Callable[[FloatArray], Any] | None = None) -> list[QueryResult]:
-        """One result for each estimate; ``shown`` makes what users see of numbers."""
-        arrays: list[Any] = [each.tolist() for each in self[:5]]
-        if shown is not None:
-            zero = shown(np.zeros(1))[0]
-            arrays = [shown(each) for each in self[:5]]
-            arrays[1:3] = [[each - zero for each in arrays[place]] for place in (1, 2)]
+    def results(self, as_value: Callable[[FloatArray], Any] | None = None) -> list[QueryResult]:
+        """One result for each estimate."""
+        shown = [each.tolist() for each in self[:5]] if as_value is None else self.shown(as_value)
         return [
-            QueryResult(value, std, lower, upper, self.guarantee, sampling)
-            for value, std, sampling, lower, upper in zip(*arrays, strict=True)
+            QueryResult(value, std, lower, upper, text, sampling)
+            for value, std, sampling, lower, upper, text in zip(*shown, self.guarantee, strict=True)
         ]
+
+    @property
+    def said(self) -> str:
+        """What is said of them together: of any."""
+        return max(sorted(set(self.guarantee)), key=len)
+
+    def columns(self, as_value: Callable[[FloatArray], Any]) -> dict[str, Any]:
+        """Columns of a table."""
+        both = self._replace(std=np.hypot(self.std, self.sampling_std))
+        _, std, _, lower, upper = both.shown(as_value)
+        return {"std_error": std, "lower": lower, "upper": upper}
 
 
 IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
 _BINS = " Numbers may lie anywhere in their bins."
 _EVEN = " Inside bins, numbers are taken as spread evenly and independently of other columns."
-_CONSTANT = " A column whose numbers may all be equal has no correlation: it may be anything."
 _NOTHING = " It may be any value that was declared: there are too few records for this noise."
-
-
-def _said(release: Release, confidence: Confidence, cut: bool) -> str:
-    return (
-        f"The interval is made to contain the true answer with a probability of "
-        f"{100 * confidence.level:g}%, by simulation from a covariance that covers "
-        f"{release.covers}.{IN_PROPORTION * cut}{confidence.text}"
-    )
-
-
-# --- linear statistics and functions of them
-
-
-def linear(
-    release: Release,
-    queries: Sequence[Query],
-    value: FloatArray,
-    sampling: FloatArray,
-    confidence: Confidence,
-    bounds: tuple[Any, Any] = (0.0, math.inf),
-    more: Any = 0.0,
-) -> Estimates:
-    """Counts and sums with their intervals.
-
-    Parameters
-    ----------
-    release : Release
-    queries : sequence of Query
-    value : ndarray of float64
-    sampling : ndarray of float64
-        Variance over samples with replacement.
-    confidence : Confidence
-    bounds : tuple of float or ndarray
-        Smallest and largest possible value.
-    more : float or ndarray, default=0.0
-        Standard deviation of what else is not known.
-    """
-    found = release.reach(queries, confidence.level)
-    left = np.sqrt(np.maximum(sampling, 0.0) * confidence.left(release.total))
-    beside = confidence.quantile * np.hypot(left, more)
-    below, above = np.hypot(found.below, beside), np.hypot(found.above, beside)
-    lower, upper = np.clip(value - below, *bounds), np.clip(value + above, *bounds)
-    # Where all of it is beyond what is possible: the end of the law of what is possible.
-    tail = -math.log1p(-confidence.level) / confidence.quantile**2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        over, under = bounds[0] - value, value - bounds[1]
-        upper = np.where(over >= above, bounds[0] + np.nan_to_num(tail * above**2 / over), upper)
-        lower = np.where(under >= below, bounds[1] - np.nan_to_num(tail * below**2 / under), lower)
-    return Estimates(
-        value, np.hypot(found.std, more), left, lower, upper, found.guarantee + confidence.text
-    )
-
-
-def simulated(
-    values: FloatArray,
-    covariance: FloatArray,
-    sampling: FloatArray | None,
-    function: Callable[[FloatArray], FloatArray],
-    confidence: Confidence,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Standard deviations of noise and sampling, and ends of intervals, of functions of answers.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n, k)
-        Answers.
-    covariance : ndarray of float64, shape (n, k, k)
-    sampling : ndarray of float64, shape (n, k, k), or None
-        Covariance over samples.
-    function : callable
-        From answers, (k, n, n_draws), to statistics that are possible, (n, n_draws).
-    confidence : Confidence
-    """
-    draws = normal_draws(values.shape[1])
-    # At other levels the 95% interval of errors that are as much larger or smaller.
-    factor = confidence.quantile / float(ndtri(0.975))
-
-    def ends(each: FloatArray) -> tuple[FloatArray, FloatArray]:
-        drawn = values[:, :, None] + factor * (roots(each) @ draws)
-        return _ends(function(np.moveaxis(drawn, 1, 0)))
-
-    low, high = ends(covariance)
-    std = (high - low) / (2.0 * confidence.quantile)
-    if sampling is None:
-        return std, np.zeros(len(std)), low, high
-    low, high = ends(covariance + sampling)
-    both = (high - low) / (2.0 * confidence.quantile)
-    return std, np.sqrt(np.maximum(both**2 - std**2, 0.0)), low, high
 
 
 # --- the numbers of columns among the records of a conjunction, as weights of codes
@@ -327,7 +251,7 @@ class Numbers(NamedTuple):
         structure = domain.structure
         mean, variance, reach = (structure.lifted(column, each) for each in (mean, variance, reach))
         axis = domain.index(structure.base_of(column))
-        return cls(axis, mean, variance, reach, reach_of(column, domain))
+        return cls(axis, mean, variance, reach, span_of(column, domain))
 
     def power(self, exponent: int, centre: float, scale: float) -> FloatArray:
         """Mean of a power of (number - centre) / scale for each code."""
@@ -337,12 +261,21 @@ class Numbers(NamedTuple):
         return m**3 + 3 * m * v if exponent == 3 else m**4 + 6 * m**2 * v + 1.8 * v**2
 
 
-def reach_of(column: str, domain: Domain) -> tuple[float, float]:
+def spans_of(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest number of each code; of categories their places."""
+    if isinstance(attribute, Categorical):
+        places = np.arange(attribute.n_values, dtype=np.float64)
+        return places, places
+    low, high = attribute.contents.span(np.arange(attribute.bins))
+    special = np.array(attribute.special, dtype=np.float64)
+    return np.append(low, special).astype(np.float64), np.append(high, special).astype(np.float64)
+
+
+def span_of(column: str, domain: Domain) -> tuple[float, float]:
     """Smallest and largest value that a mean of a column can have."""
     attribute = attribute_of(column, domain)
     if isinstance(attribute, Numeric):
-        ends = attribute.contents.span(np.arange(attribute.bins))
-        low, high = (np.append(each, attribute.special).astype(np.float64) for each in ends)
+        low, high = spans_of(attribute)
         return float(low.min()), float(high.max())
     region = everything(column, attribute).without_missing()
     seen = region.moment()[region.weights() > 0]
@@ -374,199 +307,538 @@ class Selected(NamedTuple):
         low, high = (mean - reach)[held].min(), (mean + reach)[held].max()
         return max(float(low), least), min(float(high), most)
 
-
-Case = Sequence[Selected]  # disjoint conjunctions
-
-
-def selected(query: Any, domain: Domain, columns: Sequence[str]) -> list[Selected]:
-    """Disjoint conjunctions of the records of a query with numbers in some columns."""
-    return [Selected.of(regions, domain, columns) for regions in parts_of(query, domain)]
-
-
-def ends_of(case: Case, place: int = 0) -> tuple[float, float]:
-    """Smallest and largest number of a column among the records of a case."""
-    each = [one.ends(place) for one in case]
-    return min(low for low, _ in each), max(high for _, high in each)
-
-
-def moment(
-    case: Case,
-    exponents: Sequence[int],
-    centres: Sequence[float] = (0.0, 0.0),
-    scales: Sequence[float] = (1.0, 1.0),
-) -> Query:
-    """The query whose answer is the sum over records of a product of powers of their numbers."""
-
-    def weights(each: Selected) -> Weights:
-        product = dict(each.weights)
-        for of, exponent, centre, scale in zip(
-            each.numbers, exponents, centres, scales, strict=False
-        ):
+    def times(self, exponents: Sequence[int], centres: Any, scales: Any) -> Weights:
+        """Weights times powers of the numbers."""
+        product = dict(self.weights)
+        powers = zip(self.numbers, exponents, centres, scales, strict=False)
+        for of, exponent, centre, scale in powers:
             if exponent:
                 product[of.axis] = product[of.axis] * of.power(exponent, centre, scale)
         return product
 
-    return Query(tuple(map(weights, case)))
+
+class Case(tuple[Selected, ...]):
+    """Records of disjoint conjunctions."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, query: Any, domain: Domain, columns: Sequence[str]) -> Case:
+        """The records of a query with numbers in some columns."""
+        return cls(Selected.of(regions, domain, columns) for regions in parts_of(query, domain))
+
+    @property
+    def present(self) -> Query:
+        """Their number."""
+        return Query(tuple(each.weights for each in self))
+
+    @property
+    def anywhere(self) -> Query:
+        """By how much a sum of the first column is off if all numbers lie at ends of bins."""
+        products = []
+        for each in self:
+            [of] = each.numbers[:1]
+            products.append({**each.weights, of.axis: each.weights[of.axis] * of.reach})
+        return Query(tuple(products))
+
+    def moment(
+        self, exponents: Sequence[int], centres: Any = (0.0, 0.0), scales: Any = (1.0, 1.0)
+    ) -> Query:
+        """The query for the sum over records of a product of powers of their numbers."""
+        return Query(tuple(each.times(exponents, centres, scales) for each in self))
+
+    def ends(self, place: int = 0) -> tuple[float, float]:
+        """Smallest and largest number of a column among the records."""
+        lows, highs = zip(*(each.ends(place) for each in self), strict=True)
+        return min(lows), max(highs)
 
 
-def _bins_of(case: Case) -> Query:
-    """The query whose answer is by how much a sum is off if all numbers lie at ends of bins."""
-    return Query(
-        tuple(
-            {**each.weights, of.axis: each.weights[of.axis] * of.reach}
-            for each in case
-            for of in each.numbers[:1]
-        )
-    )
+# --- linear statistics and functions of them
 
 
-def _bins_std(release: Release, cases: Sequence[Case]) -> FloatArray:
-    """Standard deviation of sums of numbers that lie anywhere in their bins, alike in all bins.
-
-    Half of how far they may be off: by itself it makes 95% intervals as wide as that.
-    """
-    if not any(of.reach.any() for each in cases[0] for of in each.numbers) if cases else True:
-        return np.zeros(len(cases))
-    return np.maximum(release.answer([_bins_of(case) for case in cases]), 0.0) / 2.0
-
-
-# --- statistics
-
-
-def counts(
-    release: Release, queries: Sequence[Query], confidence: Confidence, value: FloatArray
-) -> Estimates:
-    """Intervals of numbers of records.
-
-    Over samples of as many records, a count of a share p of them has the variance n p (1 - p). A
-    single number of a continuous column has next to no share of its bin: all that this holds may
-    be there.
-    """
-    share = np.clip(value / max(release.total, 1.0), 0.0, 1.0)
-    found = linear(release, queries, value, value * (1.0 - share), confidence)
-    at_points = [place for place, query in enumerate(queries) if query.at_points]
-    if not at_points:
-        return found
-    whole = [queries[place].with_whole_bins for place in at_points]
-    upper = found.upper.copy()
-    upper[at_points] = linear(
-        release, whole, release.answer(whole), np.zeros(len(whole)), confidence
-    ).upper
-    return found._replace(upper=upper)
-
-
-def sums(
-    release: Release, cases: Sequence[Case], confidence: Confidence, value: FloatArray
-) -> Estimates:
-    """Intervals of sums of a column over the records of each case."""
-    total = max(release.total, 1.0)
-    sampling = np.zeros(len(cases))
-    if confidence.population:
-        sampling = release.answer([moment(case, [2]) for case in cases]) - value**2 / total
-    more = _bins_std(release, cases)
-    low, high = np.array([ends_of(case) for case in cases]).reshape(-1, 2).T
-    bounds = np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
-    asked = [moment(case, [1]) for case in cases]
-    found = linear(release, asked, value, sampling, confidence, bounds, more)
-    cut = any(query.cuts for query in _present(cases))
-    text = found.guarantee + _BINS * bool(more.any()) + IN_PROPORTION * cut
-    return found._replace(guarantee=text)
-
-
-def _present(cases: Sequence[Case]) -> list[Query]:
-    return [moment(case, []) for case in cases]
-
-
-def means(
+def linear(
     release: Release,
-    cases: Sequence[Case],
+    queries: Sequence[Query],
+    value: FloatArray,
     confidence: Confidence,
-    total: FloatArray,
-    count: FloatArray,
+    sampling: Any = 0.0,
+    bounds: tuple[Any, Any] = (0.0, math.inf),
+    more: Any = 0.0,
 ) -> Estimates:
-    """Means of a column over the records of each case, from sums and numbers of records."""
-    value = quotients(total, count, cases[0][0].numbers[0].span)
-    low, high = np.array([ends_of(case) for case in cases]).T
-    centre = np.where(np.isnan(value), (low + high) / 2, np.clip(value, low, high))
-    scale = np.where(high > low, high - low, 1.0)
-    places = list(zip(cases, centre.tolist(), scale.tolist(), strict=True))
-    present = _present(cases)
-    centred = [moment(case, [1], [middle], [width]) for case, middle, width in places]
-    off = (total - centre * count) / scale
-    values = np.stack([count, off], axis=1)
-    covariance = np.stack([release.covariance(each) for each in zip(present, centred, strict=True)])
-    bins = _bins_std(release, cases) / scale
-    covariance[:, 1, 1] += bins**2
-    sampling = None
-    if confidence.population:
-        squares = [moment(case, [2], [middle], [width]) for case, middle, width in places]
-        second = [[count, off], [off, release.answer(squares)]]
-        sampling = _sampling(release, confidence, values, second)
+    """Counts and sums with their intervals.
 
-    def mean(drawn: FloatArray) -> FloatArray:
-        found = centre[:, None] + scale[:, None] * _ratio(drawn[1], drawn[0])
-        return _possible(found, drawn[0] > 0, low[:, None], high[:, None])
-
-    found = simulated(values, covariance, sampling, mean, confidence)
-    text = _said(release, confidence, any(query.cuts for query in present))
-    text += _BINS * bool(bins.any()) + _nothing(found, low, high)
-    return Estimates(value, *found, text)
-
-
-def _nothing(found: Sequence[FloatArray], low: Any, high: Any) -> str:
-    """What is said where an interval is all that is possible."""
-    return _NOTHING * bool(((found[2] <= low) & (found[3] >= high) & (low < high)).any())
-
-
-def quotients(total: FloatArray, count: FloatArray, span: tuple[float, float]) -> FloatArray:
-    """Means, clipped to the range of the column; nan where the count is not positive."""
+    Parameters
+    ----------
+    release : Release
+    queries : sequence of Query
+    value : ndarray of float64
+    confidence : Confidence
+    sampling : float or ndarray of float64, default=0.0
+        Variance over samples with replacement.
+    bounds : tuple of float or ndarray
+        Smallest and largest possible value.
+    more : float or ndarray, default=0.0
+        Standard deviation of what else is not known.
+    """
+    found = release.reach(queries, confidence.level)
+    left = np.sqrt(np.maximum(sampling, 0.0) * confidence.left(release.total)) + np.zeros(
+        len(value)
+    )
+    beside = confidence.quantile * np.hypot(left, more)
+    below, above = np.hypot(found.below, beside), np.hypot(found.above, beside)
+    lower, upper = np.clip(value - below, *bounds), np.clip(value + above, *bounds)
+    # Where all of it is beyond what is possible: the end of the law of what is possible.
+    tail = -math.log1p(-confidence.level) / confidence.quantile**2
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.clip(np.where(count > 0, total / count, np.nan), *span)
+        over, under = bounds[0] - value, value - bounds[1]
+        upper = np.where(over >= above, bounds[0] + np.nan_to_num(tail * above**2 / over), upper)
+        lower = np.where(under >= below, bounds[1] - np.nan_to_num(tail * below**2 / under), lower)
+    text = found.guarantee + confidence.text
+    return Estimates(value, np.hypot(found.std, more), left, lower, upper, [text] * len(value))
 
 
-def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    """A quotient, of some number where there are no records."""
-    return top / np.maximum(bottom, 1e-9)
+def simulated(
+    values: FloatArray,
+    covariance: FloatArray,
+    sampling: FloatArray | None,
+    function: Callable[[FloatArray], FloatArray],
+    confidence: Confidence,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Standard deviations of noise and sampling, and ends of intervals, of functions of answers.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n, k)
+        Answers.
+    covariance : ndarray of float64, shape (n, k, k)
+    sampling : ndarray of float64, shape (n, k, k), or None
+        Covariance over samples.
+    function : callable
+        From answers, (k, n, n_draws), to statistics that are possible, (n, n_draws).
+    confidence : Confidence
+    """
+    draws = normal_draws(values.shape[1])
+    # At other levels the 95% interval of errors that are as much larger or smaller.
+    factor = confidence.quantile / float(ndtri(0.975))
+
+    def ends(each: FloatArray) -> tuple[FloatArray, FloatArray]:
+        drawn = values[:, :, None] + factor * (roots(each) @ draws)
+        return _ends(function(np.moveaxis(drawn, 1, 0)))
+
+    low, high = ends(covariance)
+    std = (high - low) / (2.0 * confidence.quantile)
+    if sampling is None:
+        return std, np.zeros(len(std)), low, high
+    low, high = ends(covariance + sampling)
+    both = (high - low) / (2.0 * confidence.quantile)
+    return std, np.sqrt(np.maximum(both**2 - std**2, 0.0)), low, high
 
 
-def _possible(found: FloatArray, known: BoolArray, low: Any, high: Any) -> FloatArray:
-    """Statistics within their bounds; where nothing is known, each of the bounds in turn."""
-    either = np.where(np.arange(found.shape[1]) % 2 == 0, low, high)
-    return np.where(known, np.clip(found, low, high), either)
+Powers = tuple[int, ...]  # of the numbers of each column
+
+# Sums over records that a statistic is a function of.
+_TERMS: dict[str, list[Powers]] = {
+    "mean": [(0,), (1,)],
+    "std": [(0,), (1,), (2,)],
+    "covariance": [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)],
+}
+_TERMS["correlation"] = _TERMS["covariance"]
 
 
-def _sampling(
-    release: Release, confidence: Confidence, values: FloatArray, products: Any
-) -> FloatArray:
-    """Covariance of sums over samples, from the sums of the products of two terms of a record."""
-    second = np.moveaxis(np.array(products, dtype=np.float64), -1, 0)
-    outer = values[:, :, None] * values[:, None, :] / max(release.total, 1.0)
-    return (second - outer) * confidence.left(release.total)
+def _spread(statistic: str, drawn: FloatArray, n_columns: int) -> tuple[FloatArray, BoolArray]:
+    """A statistic of numbers in units of their range from their sums, and where there is one."""
+    known = drawn[0] > 0
+    sums = drawn / np.maximum(drawn[0], 1e-9)
+    means = sums[1 : 1 + n_columns]
+    if statistic == "mean":
+        return means[0], known
+    squares = np.maximum(sums[1 + n_columns : 1 + 2 * n_columns] - means**2, 0.0)
+    if statistic == "std":
+        return np.sqrt(squares[0]), known
+    found = sums[-1] - means[0] * means[1]
+    if statistic == "covariance":
+        return found, known
+    both = np.sqrt(squares[0] * squares[1])
+    return np.divide(found, both, out=np.full_like(found, np.nan), where=both > 0), known
 
 
-def proportion(
-    release: Release, domain: Domain, query: Any, among: Any, confidence: Confidence | None
-) -> QueryResult | float:
-    """Share of a query among the records of another; only the share without a confidence."""
-    whole = parts_of(among, domain)
-    both = [_both(one, two) for one in whole for two in parts_of(query, domain)]
-    asked = [Query(tuple(weights_of(part, domain) for part in parts)) for parts in (whole, both)]
-    count, top = release.answer(asked)
-    share = float(np.clip(top / count, 0.0, 1.0)) if count > 0 else math.nan
-    if confidence is None:
-        return share
-    values = np.array([[count, top]])
-    sampling = None
-    if confidence.population:
-        sampling = _sampling(release, confidence, values, [[[count], [top]], [[top], [top]]])
+def _without_impossible(found: FloatArray, known: BoolArray) -> BoolArray:
+    """Put possible correlations in the place of others, where enough draws of a row have one."""
+    possible = known & (np.abs(found) <= 1.0 + _WHOLE)
+    enough = possible.sum(axis=1) >= _FEWEST
+    for row in np.flatnonzero(enough).tolist():
+        other = known[row] & ~possible[row]
+        found[row, other] = np.resize(found[row, possible[row]], other.sum())
+    return known & enough[:, None]
 
-    def of(drawn: FloatArray) -> FloatArray:
-        return _possible(_ratio(drawn[1], drawn[0]), drawn[0] > 0, 0.0, 1.0)
 
-    found = simulated(values, release.covariance(asked)[None], sampling, of, confidence)
-    text = _said(release, confidence, any(query.cuts for query in asked))
-    text += _nothing(found, np.zeros(1), np.ones(1))
-    return Estimates(np.array([share]), *found, text).results()[0]
+class Statistics:
+    """Statistics of a release, with intervals where a confidence is given.
+
+    Parameters
+    ----------
+    release : Release
+    domain : Domain
+    confidence : Confidence or None
+    """
+
+    def __init__(self, release: Release, domain: Domain, confidence: Confidence | None) -> None:
+        self.release, self.domain, self.confidence = release, domain, confidence
+
+    def counts(self, queries: Sequence[Any]) -> Any:
+        """Numbers of records."""
+        asked = parse_all(queries, self.domain)
+        value = self.release.answer(asked) if asked else np.zeros(0)
+        if self.confidence is None or not asked:
+            return value
+        # The law of the noise in one answer is found exactly, that of many together quickly.
+        step = 1 if len(asked) <= _MANY else _AT_ONCE
+        parts = (slice(start, start + step) for start in range(0, len(asked), step))
+        found = [self._counts(asked[part], value[part]) for part in parts]
+        return Estimates.joined(found).results()
+
+    def _counts(self, asked: Sequence[Query], value: FloatArray) -> Estimates:
+        """Intervals of numbers of records.
+
+        Over samples of as many records, a count of a share p of them has the variance n p (1 - p).
+        A single number of a continuous column has next to no share of its bin: all that this holds
+        may be there.
+        """
+        release, confidence = self.release, self._confidence
+        share = np.clip(value / max(release.total, 1.0), 0.0, 1.0)
+        found = linear(release, asked, value, confidence, value * (1.0 - share))
+        at_points = [place for place, query in enumerate(asked) if query.at_points]
+        if at_points:
+            whole = [asked[place].with_whole_bins for place in at_points]
+            more = linear(release, whole, release.answer(whole), confidence)
+            found.upper[at_points] = more.upper
+        return found
+
+    @property
+    def _confidence(self) -> Confidence:
+        assert self.confidence is not None
+        return self.confidence
+
+    def _sums(self, cases: Sequence[Case], n_columns: int) -> FloatArray:
+        """Number of records and sums of each column, (n_cases, 1 + n_columns)."""
+        units = [
+            [int(place == column) for place in range(n_columns)] for column in range(n_columns)
+        ]
+        asked = [query for case in cases for query in (case.present, *map(case.moment, units))]
+        found = self.release.answer(asked) if asked else np.zeros(0)
+        return found.reshape(-1, 1 + n_columns) + 0.0  # without minus zero
+
+    def _off(self, cases: Sequence[Case]) -> FloatArray:
+        """Standard deviation of sums of numbers that lie anywhere in their bins, alike in all bins.
+
+        Half of how far they may be off: by itself it makes 95% intervals as wide as that.
+        """
+        if not any(each.numbers[0].reach.any() for each in cases[0]):
+            return np.zeros(len(cases))
+        return np.maximum(self.release.answer([case.anywhere for case in cases]), 0.0) / 2.0
+
+    def sums(self, column: str, queries: Sequence[Any]) -> Any:
+        """Sums of a column."""
+        cases = [Case.of(query, self.domain, [column]) for query in queries]
+        value = self._sums(cases, 1)[:, 1]
+        if self.confidence is None or not cases:
+            return value
+        step = 1 if len(cases) <= _MANY else _AT_ONCE
+        parts = (slice(start, start + step) for start in range(0, len(cases), step))
+        found = [self._sums_with_ends(cases[part], value[part]) for part in parts]
+        return Estimates.joined(found).results()
+
+    def _sums_with_ends(self, cases: Sequence[Case], value: FloatArray) -> Estimates:
+        release, confidence = self.release, self._confidence
+        sampling = np.zeros(len(cases))
+        if confidence.population:
+            squares = release.answer([case.moment([2]) for case in cases])
+            sampling = squares - value**2 / max(release.total, 1.0)
+        more = self._off(cases)
+        low, high = np.array([case.ends() for case in cases]).T
+        bounds = np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
+        asked = [case.moment([1]) for case in cases]
+        found = linear(release, asked, value, confidence, sampling, bounds, more)
+        text = found.guarantee[0] + _BINS * bool(more.any())
+        text += IN_PROPORTION * any(case.present.cuts for case in cases)
+        return found._replace(guarantee=[text] * len(cases))
+
+    def moments(self, statistic: str, columns: Sequence[str], queries: Sequence[Any]) -> Any:
+        """Means, standard deviations, covariances or correlations of the records of each query.
+
+        Raises
+        ------
+        ValueError
+            If the columns are not different, or one holds dates, which have a mean only.
+        """
+        domain = self.domain
+        if len(set(columns)) < len(columns):
+            raise ValueError(f"The columns must be different, got {columns[0]!r} twice.")
+        for column in columns:
+            if statistic != "mean" and column in domain and not domain[column].summable:
+                raise ValueError(
+                    f"Column {column!r} holds dates. Ask for its mean, its quantiles, or counts of "
+                    "ranges."
+                )
+        cases = [Case.of(query, domain, columns) for query in queries]
+        found = self._moments(statistic, cases, self._sums(cases, len(columns)))
+        as_value = None if domain[columns[0]].summable else domain[columns[0]].shown
+        if self.confidence is None or not cases:
+            return found.value if as_value is None else as_value(found.value)
+        return found.results(as_value)
+
+    def _moments(self, statistic: str, cases: Sequence[Case], sums: FloatArray) -> Estimates:
+        """Statistics from numbers of records and sums; intervals where there is a confidence."""
+        release, terms, n_columns = self.release, _TERMS[statistic], sums.shape[1] - 1
+        count, totals = sums[:, 0], sums[:, 1:]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = np.where(count[:, None] > 0, totals / count[:, None], np.nan)
+        # Means are clipped to the range of the column, as far as a condition may cut it.
+        clipped = np.clip(means[:, 0], *self._span(cases))
+        if not cases or (statistic == "mean" and self.confidence is None):
+            return Estimates.plain(clipped)
+        ends = np.array([[case.ends(place) for place in range(n_columns)] for case in cases])
+        low, high = ends[:, :, 0], ends[:, :, 1]
+        scale = np.where(high > low, high - low, 1.0)
+        centre = np.where(np.isnan(means), (low + high) / 2, np.clip(means, low, high))
+        places = list(zip(cases, centre.tolist(), scale.tolist(), strict=True))
+
+        def centred(powers: Sequence[Powers]) -> list[list[Query]]:
+            return [[case.moment(each, *units) for each in powers] for case, *units in places]
+
+        def answered(powers: Sequence[Powers]) -> FloatArray:
+            asked = list(itertools.chain.from_iterable(centred(powers)))
+            return release.answer(asked).reshape(len(cases), -1) if asked else sums[:, :0]
+
+        off = (totals - centre * count[:, None]) / scale
+        values = np.column_stack([count, off, answered(terms[1 + n_columns :])])
+        width, least, most = (high - low).prod(axis=1), low[:, 0], high[:, 0]
+        unit, shift = scale.prod(axis=1), centre[:, 0]
+        if statistic != "mean":
+            most = width / (2.0 if statistic == "std" else 4.0)
+            shift, least = 0.0 * most, -most if statistic == "covariance" else 0.0 * most
+        if statistic == "correlation":
+            unit = most = np.ones(len(cases))
+            least = -most
+
+        def function(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
+            found, known = _spread(statistic, drawn, n_columns)
+            if statistic == "correlation":
+                # No table has another correlation: what is left is the law of those that have one.
+                known = _without_impossible(found, known)
+            return shift[:, None] + unit[:, None] * found, known
+
+        value = clipped
+        if statistic != "mean":
+            found, known = (
+                each[:, 0] for each in _spread(statistic, values.T[:, :, None], n_columns)
+            )
+            value = np.where(known, np.clip(unit * found, least, most), np.nan)
+        if self.confidence is None:
+            return Estimates.plain(value)
+        covariance = release.covariances(centred(terms))
+        bins = np.zeros(len(cases))
+        if statistic == "mean":
+            bins = self._off(cases) / scale[:, 0]
+            covariance[:, 1, 1] += bins**2
+        second = None
+        if self.confidence.population:
+            products = [
+                tuple(map(sum, zip(*each, strict=True)))
+                for each in itertools.product(terms, repeat=2)
+            ]
+            second = answered(products).reshape(len(cases), len(terms), -1)
+        cut = [case.present.cuts for case in cases]
+        more = (
+            [_BINS * bool(each) for each in bins] if statistic == "mean" else [_EVEN] * len(cases)
+        )
+        return self._simulated(
+            value, values, covariance, second, function, (least, most), cut, more
+        )
+
+    def _span(self, cases: Sequence[Case]) -> tuple[float, float]:
+        return cases[0][0].numbers[0].span if cases else (0.0, 0.0)
+
+    def proportion(self, query: Any, among: Any) -> QueryResult | float:
+        """Share of a query among the records of another."""
+        whole = parts_of(among, self.domain)
+        both = [_both(one, two) for one in whole for two in parts_of(query, self.domain)]
+        asked = [
+            Query(tuple(weights_of(part, self.domain) for part in parts)) for parts in (whole, both)
+        ]
+        count, top = values = self.release.answer(asked)
+        share = float(np.clip(top / count, 0.0, 1.0)) if count > 0 else math.nan
+        if self.confidence is None:
+            return share
+
+        def function(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
+            return drawn[1] / np.maximum(drawn[0], 1e-9), drawn[0] > 0
+
+        covariance = self.release.covariances([asked])
+        second = np.array([[[count, top], [top, top]]])
+        bounds, cut = (np.zeros(1), np.ones(1)), any(each.cuts for each in asked)
+        found = self._simulated(
+            np.array([share]), values[None], covariance, second, function, bounds, [cut], [""]
+        )
+        return found.results()[0]
+
+    def _simulated(
+        self,
+        value: FloatArray,
+        values: FloatArray,
+        covariance: FloatArray,
+        second: FloatArray | None,
+        function: Callable[[FloatArray], tuple[FloatArray, BoolArray]],
+        bounds: tuple[FloatArray, FloatArray],
+        cut: Sequence[bool],
+        more: Sequence[str],
+    ) -> Estimates:
+        """Intervals of functions of answers.
+
+        Parameters
+        ----------
+        value : ndarray of float64, shape (n,)
+        values : ndarray of float64, shape (n, k)
+            Answers.
+        covariance : ndarray of float64, shape (n, k, k)
+        second : ndarray of float64, shape (n, k, k), or None
+            Sums over records of the products of two terms of a record.
+        function : callable
+            From answers, (k, n, n_draws), to statistics and where they are known, (n, n_draws).
+        bounds : tuple of ndarray of float64, shape (n,)
+            Smallest and largest possible value.
+        cut : sequence of bool
+            Whether bins are covered in part.
+        more : sequence of str
+            What else is said.
+        """
+        confidence, total = self._confidence, self.release.total
+        least, most = (each[:, None] for each in bounds)
+
+        def possible(drawn: FloatArray) -> FloatArray:
+            """Within the bounds; where nothing is known, each of these in turn."""
+            found, known = function(drawn)
+            either = np.where(np.arange(found.shape[1]) % 2 == 0, least, most)
+            return np.where(known, np.clip(found, least, most), either)
+
+        sampling = None
+        if confidence.population and second is not None:
+            outer = values[:, :, None] * values[:, None, :] / max(total, 1.0)
+            sampling = (second - outer) * confidence.left(total)
+        found = simulated(values, covariance, sampling, possible, confidence)
+        nothing = (found[2] <= bounds[0]) & (found[3] >= bounds[1]) & (bounds[0] < bounds[1])
+        facts = zip(cut, more, nothing.tolist(), strict=True)
+        texts = [self._said(each) + text + _NOTHING * none for each, text, none in facts]
+        return Estimates(value, *found, texts)
+
+    def _said(self, cut: bool) -> str:
+        confidence = self._confidence
+        return (
+            f"The interval is made to contain the true answer with a probability of "
+            f"{100 * confidence.level:g}%, by simulation from a covariance that covers "
+            f"{self.release.covers}.{IN_PROPORTION * cut}{confidence.text}"
+        )
+
+    def quantiles(self, column: str, shares: Sequence[float], query: Any) -> list[Any]:
+        """Quantiles of a column."""
+        ranked = _Ranked(self, column, query)
+        return [ranked.found(share) for share in shares]
+
+    def groups(self, groups: Groups, query: Any, column: str | None) -> tuple[Any, Any, Any]:
+        """Counts of all groups among the records of a query, sums of a column, and intervals.
+
+        With a column, only records that have a value in it count. Intervals are of the counts, or
+        of the means; None where there is no confidence.
+
+        Raises
+        ------
+        ValueError
+            If there are too many groups.
+        """
+        if groups.number > _MAX_GROUPS:
+            raise ValueError(
+                f"Grouping by {' and '.join(groups.names)} makes {groups.number:,} groups, more "
+                f"than {_MAX_GROUPS:,}. Group by fewer columns or by bands, or count the groups "
+                "that matter by queries."
+            )
+        sums, found = [], []
+        for cases in self._cases(groups, query, () if column is None else (column,)):
+            sums.append(self._sums(cases, 0 if column is None else 1))
+            if column is not None:
+                found.append(self._moments("mean", cases, sums[-1]))
+            elif self.confidence is not None:
+                found.append(self._counts([case.present for case in cases], sums[-1][:, 0]))
+        # Groups are asked for by bands first.
+        places = groups.in_order(np.arange(groups.number, dtype=np.float64)).astype(np.int64)
+        count, *total = np.concatenate(sums)[places].T
+        return (
+            count,
+            total[0] if total else None,
+            Estimates.joined(found).at(places) if found else None,
+        )
+
+    def _cases(self, groups: Groups, query: Any, columns: Sequence[str]) -> Iterator[list[Case]]:
+        """The records of each group, by bands, then by codes; some groups at a time."""
+
+        def cases() -> Iterator[Case]:
+            for parts in groups.banded(query):
+                each = [Selected.of(part, self.domain, columns) for part in parts]
+                for weights in zip(*(groups.within(one.weights) for one in each), strict=True):
+                    pairs = zip(each, weights, strict=True)
+                    yield Case(one._replace(weights=own) for one, own in pairs)
+
+        every = cases()
+        while few := list(itertools.islice(every, _AT_ONCE)):
+            yield few
+
+    # -- all columns
+
+    @property
+    def summable(self) -> list[str]:
+        """Columns of numbers that have a spread: no dates, and no names."""
+
+        def has_numbers(name: str) -> bool:
+            try:
+                Case.of(None, self.domain, [name])
+            except ValueError:
+                return False
+            return bool(self.domain[name].summable)
+
+        return [name for name in self.domain.known if has_numbers(name)]
+
+    def correlations(self, columns: Sequence[str], query: Any) -> pd.DataFrame:
+        """Correlations of all pairs of columns; see `Synopsis.correlation`."""
+        if isinstance(query, list | tuple):
+            raise ValueError("A matrix of correlations is of one query: ask for each of the list.")
+        if len(columns) < 2:
+            raise ValueError(
+                f"Correlations need two columns of numbers, got {some(list(columns)) or 'none'}: "
+                "declare a column as Numeric, or its categories as numbers."
+            )
+        names, tables, guarantee = pd.Index(columns), np.tile(np.eye(len(columns)), (4, 1, 1)), ""
+        tables[1] = 0.0
+        for (i, one), (j, two) in itertools.combinations(enumerate(columns), 2):
+            [found] = self.moments("correlation", [one, two], [query])
+            if self.confidence is None:
+                tables[0, i, j] = tables[0, j, i] = found
+                continue
+            guarantee = guarantee or found.guarantee
+            std = math.hypot(found.std, found.sampling_std)
+            tables[:, i, j] = tables[:, j, i] = found.value, std, found.lower, found.upper
+        frames = [pd.DataFrame(table, names, names) for table in tables]
+        if self.confidence is None:
+            return frames[0]
+        parts = ("value", "std_error", "lower", "upper")
+        result = pd.concat(dict(zip(parts, frames, strict=True)), axis=1)
+        result.attrs = {"level": self.confidence.level, "guarantee": guarantee}
+        return result
+
+
+_MANY = 100  # queries, above which the law of a sum of noise is not found for each by itself
+_AT_ONCE = 1024  # queries or groups that are simulated together
+_MAX_GROUPS = 100_000
+_FEWEST = 20  # draws from which the ends of an interval are taken
+_WHOLE = 1e-9  # by which rounding may exceed what is possible
 
 
 def _both(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Region]:
@@ -575,235 +847,8 @@ def _both(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Region]:
     for name, region in two.items():
         if name not in result:
             result[name] = region
-        elif isinstance(region, RegionUnion) and isinstance(result[name], RegionUnion):
-            pieces = [result[name].intersect(part).parts for part in region.parts]
-            result[name] = RegionUnion(region.attribute, sum(pieces, ()))
-        elif isinstance(region, RegionUnion):
-            result[name] = region.intersect(result[name])
         else:
             result[name] = result[name].intersect(region)
-    return result
-
-
-def spread(
-    statistic: str, release: Release, case: Case, confidence: Confidence | None
-) -> QueryResult | float:
-    """A standard deviation, covariance or correlation; only the number without a confidence.
-
-    Parameters
-    ----------
-    statistic : {"std", "covariance", "correlation"}
-    release : Release
-    case : Case
-    confidence : Confidence or None
-    """
-    # The number of records, sums, sums of squares, and the sum of products.
-    exponents: list[tuple[int, ...]] = [(0,), (1,), (2,)]
-    if statistic != "std":
-        exponents = [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)]
-    n_columns = len(exponents[0])
-    widths = [high - low for low, high in (ends_of(case, place) for place in range(n_columns))]
-    scales = [width or 1.0 for width in widths]
-    plain = [moment(case, each) for each in exponents[: 1 + n_columns]]
-    count, *totals = release.answer(plain).tolist()
-    if not count > 0:
-        centres = [0.0] * n_columns
-    else:
-        centres = [total / count for total in totals]
-
-    def asked(each: Sequence[int]) -> Query:
-        return moment(case, each, centres, scales)
-
-    queries = [asked(each) for each in exponents]
-    values = release.answer(queries)[None]
-    most = math.prod(widths) / (2.0 if statistic == "std" else 4.0)
-    bounds = {"std": (0.0, most), "covariance": (-most, most), "correlation": (-1.0, 1.0)}
-
-    def of(drawn: FloatArray) -> FloatArray:
-        means = [_ratio(drawn[1 + place], drawn[0]) for place in range(n_columns)]
-        squares = [
-            np.maximum(_ratio(drawn[1 + n_columns + place], drawn[0]) - mean**2, 0.0)
-            for place, mean in enumerate(means)
-        ]
-        known = drawn[0] > 0
-        if statistic == "std":
-            found = np.sqrt(squares[0]) * scales[0]
-        else:
-            found = _ratio(drawn[-1], drawn[0]) - means[0] * means[1]
-            if statistic == "covariance":
-                found = found * scales[0] * scales[1]
-            else:
-                known = known & (np.minimum(*squares) > 0)
-                found = found / np.where(known, np.sqrt(squares[0] * squares[1]), 1.0)
-        return _possible(found, known, *bounds[statistic])
-
-    value = float(of(values.T[:, :, None])[0, 0]) if count > 0 else math.nan
-    if statistic == "correlation" and not min(values[0, 3:5]) > 0:
-        value = math.nan
-    if confidence is None:
-        return value
-    sampling = None
-    if confidence.population:
-        products = [
-            [asked([a + b for a, b in zip(one, two, strict=True)]) for two in exponents]
-            for one in exponents
-        ]
-        second = release.answer([each for row in products for each in row])
-        sampling = _sampling(
-            release, confidence, values, second.reshape(len(exponents), -1)[..., None]
-        )
-    found = simulated(values, release.covariance(queries)[None], sampling, of, confidence)
-    text = _said(release, confidence, plain[0].cuts) + _EVEN
-    if statistic == "correlation" and math.isnan(value):
-        text += _CONSTANT
-    return Estimates(np.array([value]), *found, text).results()[0]
-
-
-# --- statistics of queries as a synopsis gives them: numbers, or results with intervals
-
-_MANY = 100  # queries, above which the law of a sum of noise is not found for each by itself
-_AT_ONCE = 1024  # queries or groups that are simulated together
-
-
-def count_of(
-    release: Release, domain: Domain, queries: Sequence[Any], confidence: Confidence | None
-) -> Any:
-    """Counts of queries."""
-    asked = parse_all(queries, domain)
-    value = release.answer(asked) if asked else np.zeros(0)
-    if confidence is None:
-        return value
-    return _in_parts(
-        lambda part: counts(release, asked[part], confidence, value[part]), len(asked), None
-    )
-
-
-def _in_parts(
-    of: Callable[[slice], Estimates], n: int, shown: Callable[[FloatArray], Any] | None
-) -> list[QueryResult]:
-    """Results of many queries together, of few each by itself."""
-    step = 1 if n <= _MANY else _AT_ONCE
-    parts = (of(slice(start, start + step)) for start in range(0, n, step))
-    return [result for part in parts for result in part.results(shown)]
-
-
-def sums_and_counts(
-    release: Release, domain: Domain, column: str, queries: Sequence[Any]
-) -> tuple[list[list[Selected]], FloatArray, FloatArray]:
-    """The records of queries, sums of a column, and numbers of records with a value in it."""
-    cases = [selected(query, domain, [column]) for query in queries]
-    asked = [query for case in cases for query in (moment(case, [1]), moment(case, []))]
-    found = release.answer(asked) if asked else np.zeros(0)
-    sums, count = found.reshape(-1, 2).T + 0.0  # without minus zero
-    return cases, sums, count
-
-
-def sum_of(
-    release: Release,
-    domain: Domain,
-    column: str,
-    queries: Sequence[Any],
-    confidence: Confidence | None,
-) -> Any:
-    """Sums of a column."""
-    cases, value, _ = sums_and_counts(release, domain, column, queries)
-    if confidence is None:
-        return value
-    return _in_parts(
-        lambda part: sums(release, cases[part], confidence, value[part]), len(cases), None
-    )
-
-
-def mean_of(
-    release: Release,
-    domain: Domain,
-    column: str,
-    queries: Sequence[Any],
-    confidence: Confidence | None,
-) -> Any:
-    """Means of a column, as users see them."""
-    cases, total, count = sums_and_counts(release, domain, column, queries)
-    attribute = domain[column]
-    if confidence is None or not cases:
-        return attribute.shown(quotients(total, count, reach_of(column, domain)))
-    return _in_parts(
-        lambda part: means(release, cases[part], confidence, total[part], count[part]),
-        len(cases),
-        None if attribute.summable else attribute.shown,
-    )
-
-
-def spread_of(
-    statistic: str,
-    release: Release,
-    domain: Domain,
-    columns: Sequence[str],
-    queries: Sequence[Any],
-    confidence: Confidence | None,
-) -> list[Any]:
-    """A standard deviation, covariance or correlation of the records of each query.
-
-    Raises
-    ------
-    ValueError
-        If a column holds dates, or the columns are not different.
-    """
-    if len(set(columns)) < len(columns):
-        raise ValueError(f"The columns must be different, got {columns[0]!r} twice.")
-    for column in columns:
-        if column in domain and not domain[column].summable:
-            raise ValueError(
-                f"Column {column!r} holds dates. Ask for its mean, its quantiles, or counts of "
-                "ranges."
-            )
-    cases = [selected(query, domain, columns) for query in queries]
-    return [spread(statistic, release, case, confidence) for case in cases]
-
-
-def summable_columns(domain: Domain) -> list[str]:
-    """Columns of numbers that have a spread: no dates, and no names."""
-
-    def has_numbers(name: str) -> bool:
-        try:
-            selected(None, domain, [name])
-        except ValueError:
-            return False
-        return bool(domain[name].summable)
-
-    return [name for name in domain.known if has_numbers(name)]
-
-
-def correlation_matrix(
-    release: Release,
-    domain: Domain,
-    columns: Sequence[str],
-    query: Any,
-    confidence: Confidence | None,
-) -> pd.DataFrame:
-    """Correlations of all pairs of columns; see `Synopsis.correlation`."""
-    if isinstance(query, list | tuple):
-        raise ValueError("A matrix of correlations is of one query: ask for each of the list.")
-    if len(columns) < 2:
-        raise ValueError(
-            f"Correlations need two columns of numbers, got {some(list(columns)) or 'none'}: "
-            "declare a column as Numeric, or its categories as numbers."
-        )
-    names, tables, guarantee = pd.Index(columns), np.tile(np.eye(len(columns)), (4, 1, 1)), ""
-    tables[1] = 0.0
-    for (i, one), (j, two) in itertools.combinations(enumerate(columns), 2):
-        [found] = spread_of("correlation", release, domain, [one, two], [query], confidence)
-        if confidence is None:
-            tables[0, i, j] = tables[0, j, i] = found
-            continue
-        guarantee = guarantee or found.guarantee
-        std = math.hypot(found.std, found.sampling_std)
-        tables[:, i, j] = tables[:, j, i] = found.value, std, found.lower, found.upper
-    frames = [pd.DataFrame(table, names, names) for table in tables]
-    if confidence is None:
-        return frames[0]
-    parts = ("value", "std_error", "lower", "upper")
-    result = pd.concat(dict(zip(parts, frames, strict=True)), axis=1)
-    result.attrs = {"level": confidence.level, "guarantee": guarantee}
     return result
 
 
@@ -812,7 +857,7 @@ def correlation_matrix(
 _PLACES = 40  # at which the errors of numbers of records below are computed
 
 
-class Ranked:
+class _Ranked:
     """The codes of a column in the order of their values, and the records of a query with each.
 
     Raises
@@ -821,18 +866,21 @@ class Ranked:
         If the categories of the column have no order.
     """
 
-    def __init__(self, release: Release, domain: Domain, column: str, query: Any) -> None:
-        attribute = attribute_of(column, domain)
+    def __init__(self, asked: Statistics, column: str, query: Any) -> None:
+        self.release, self.domain, self.confidence = asked.release, asked.domain, asked.confidence
+        self.asked, self.column, self.query = asked, column, query
+        self.attribute = attribute = attribute_of(column, self.domain)
         if isinstance(attribute, Categorical) and not attribute.ordered:
             raise ValueError(
                 f"The categories of column {column!r} have no order, so it has no quantiles. Count "
                 "its categories, or declare Categorical(..., ordered=True)."
             )
-        self.release, self.domain, self.column, self.attribute = release, domain, column, attribute
-        groups = Groups([column], domain, by_code=True)
-        found = view_of(release, groups) if query is None else grouped(release, groups, query)[0]
+        groups = Groups([column], self.domain, by_code=True)
+        plain = Statistics(self.release, self.domain, None)
+        found = (
+            view_of(self.release, groups) if query is None else plain.groups(groups, query, None)[0]
+        )
         self.counts = np.asarray(found, dtype=np.float64)[: attribute.n_values]
-        self.query = query
         self.low, self.high = spans_of(attribute)
         # Special values lie among the bins.
         self.order = np.argsort(self.low, kind="stable")
@@ -840,11 +888,12 @@ class Ranked:
 
     def value(self, share: float) -> Any:
         """The quantile; NaN (of categories None) if the release has no such records."""
-        shares, any_record = np.array([share]), self.rising.any()
+        shares = np.array([share])
+        if not self.rising.any():
+            return None if isinstance(self.attribute, Categorical) else math.nan
         if isinstance(self.attribute, Categorical):
-            return categories_below(self.attribute, self.rising, shares)[0] if any_record else None
-        found = values_below(self.attribute, self.rising, shares)[0] if any_record else math.nan
-        return float(found)
+            return categories_below(self.attribute, self.rising, shares)[0]
+        return float(values_below(self.attribute, self.rising, shares)[0])
 
     def shown(self, value: Any) -> Any:
         """A value as users see it."""
@@ -852,9 +901,9 @@ class Ranked:
             return value
         return self.attribute.shown(np.array([value])).tolist()[0]
 
-    def found(self, share: float, confidence: Confidence | None) -> Any:
+    def found(self, share: float) -> Any:
         """The quantile, with its interval if there is a confidence."""
-        value, total = self.value(share), self.counts.sum()
+        value, total, confidence = self.value(share), self.counts.sum(), self.confidence
         if confidence is None:
             return self.shown(value)
         balance = np.cumsum(self.counts[self.order]) - share * total
@@ -864,7 +913,7 @@ class Ranked:
             self._held(balance, confidence.quantile * np.sqrt(variance + more))
             for more in (0.0, sampling)
         )
-        text = _said(self.release, confidence, cut)
+        text = self.asked._said(cut)
         if len(balance) > 1 and both == (self.order[0], self.order[-1]):
             text += _NOTHING
         if isinstance(self.attribute, Categorical):
@@ -875,10 +924,9 @@ class Ranked:
         twice = 2.0 * confidence.quantile
         std = (inner[1] - inner[0]) / twice
         spread = math.sqrt(max((high - low) ** 2 - (inner[1] - inner[0]) ** 2, 0.0)) / twice
-        zero = self.shown(0.0)
-        std, spread = self.shown(std) - zero, self.shown(spread) - zero
-        ends = self.shown(low), self.shown(high)
-        return QueryResult(self.shown(value), std, *ends, text, spread)
+        arrays = (np.array([each]) for each in (value, std, spread, low, high))
+        found = Estimates._make([*arrays, [text]])
+        return found.results(None if self.attribute.summable else self.attribute.shown)[0]
 
     def _variances(self, share: float) -> tuple[FloatArray, bool]:
         """Variance of the balance after each code, and whether the query cuts bins.
@@ -891,8 +939,7 @@ class Ranked:
         wanted = np.append(np.linspace(0.0, 1.0, _PLACES), share) * below[-1]
         # A little less: where codes are empty, rounding would decide which of them it is.
         at = np.unique(np.minimum(np.searchsorted(below, wanted * (1.0 - 1e-9)), n - 1))
-        ranks = np.empty(n, dtype=np.int64)
-        ranks[self.order] = np.arange(n)
+        ranks = np.argsort(self.order)
         everyone = everything(self.column, self.attribute)
         parts = [
             {**part, self.column: part.get(self.column, everyone).without_missing()}
@@ -922,85 +969,3 @@ class Ranked:
         """The interval from the smallest number of one code to the largest of another."""
         low, high = float(self.low[codes[0]]), float(self.high[codes[1]])
         return (low, high) if math.isnan(value) else (min(low, value), max(high, value))
-
-
-def spans_of(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest number of each code; of categories their places."""
-    if isinstance(attribute, Categorical):
-        places = np.arange(attribute.n_values, dtype=np.float64)
-        return places, places
-    special = np.array(attribute.special, dtype=np.float64)
-    low, high = attribute.contents.span(np.arange(attribute.bins))
-    return np.append(low, special).astype(np.float64), np.append(high, special).astype(np.float64)
-
-
-# --- groups of records
-
-_MAX_GROUPS = 100_000
-
-
-def grouped(
-    release: Release, groups: Groups, query: Any, column: str | None = None
-) -> tuple[FloatArray, FloatArray | None]:
-    """Counts of all groups among the records of a query, and sums of a column.
-
-    With a column, only records that have a value in it count.
-
-    Raises
-    ------
-    ValueError
-        If there are too many groups.
-    """
-    if groups.number > _MAX_GROUPS:
-        raise ValueError(
-            f"Grouping by {' and '.join(groups.names)} makes {groups.number:,} groups, more than "
-            f"{_MAX_GROUPS:,}. Group by fewer columns or by bands, or count the groups that "
-            "matter by queries."
-        )
-    counts, sums = [], []
-    for few in _cases(groups, query, column):
-        counts.append(release.answer(_present(few)))
-        if column is not None:
-            sums.append(release.answer([moment(case, [1]) for case in few]))
-    ordered = groups.in_order(np.concatenate(counts))
-    return ordered, groups.in_order(np.concatenate(sums)) if sums else None
-
-
-def group_intervals(
-    release: Release,
-    groups: Groups,
-    query: Any,
-    column: str | None,
-    values: FloatArray,
-    count: FloatArray,
-    confidence: Confidence,
-) -> Estimates:
-    """Intervals of counts, or of means of a column from its sums, in the order of groups."""
-    # Groups are asked for by bands first.
-    places = groups.in_order(np.arange(groups.number, dtype=np.float64)).astype(np.int64)
-    asked = np.argsort(places)
-    values, count, found, start = values[asked], count[asked], [], 0
-    for few in _cases(groups, query, column):
-        part = slice(start, start := start + len(few))
-        if column is None:
-            found.append(counts(release, _present(few), confidence, values[part]))
-        else:
-            found.append(means(release, few, confidence, values[part], count[part]))
-    *arrays, texts = zip(*found, strict=True)
-    text = max(sorted(set(texts)), key=len)
-    return Estimates._make([*map(np.concatenate, arrays), text]).at(places)
-
-
-def _cases(groups: Groups, query: Any, column: str | None) -> Iterator[list[Case]]:
-    """The records of each group, by bands, then by codes; some groups at a time."""
-    columns = () if column is None else (column,)
-
-    def cases() -> Iterator[Case]:
-        for parts in groups.banded(query):
-            each = [Selected.of(part, groups.domain, columns) for part in parts]
-            for weights in zip(*(groups.within(one.weights) for one in each), strict=True):
-                yield [one._replace(weights=own) for one, own in zip(each, weights, strict=True)]
-
-    every = cases()
-    while few := list(itertools.islice(every, _AT_ONCE)):
-        yield few

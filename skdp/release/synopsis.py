@@ -11,7 +11,6 @@ import html
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
 from typing import Any
@@ -38,21 +37,7 @@ from .ranks import as_shares
 from .result import of_a_column, of_records
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
-from .statistics import (
-    Confidence,
-    Ranked,
-    correlation_matrix,
-    count_of,
-    group_intervals,
-    grouped,
-    mean_of,
-    proportion,
-    quotients,
-    reach_of,
-    spread_of,
-    sum_of,
-    summable_columns,
-)
+from .statistics import Confidence, Statistics
 
 _MAX_VIEW_CELLS = 50_000_000
 
@@ -103,8 +88,6 @@ class Synopsis:
     mechanism : str
     skipped : SkippedRecords or None
         Noisy counts of the records that were kept, and skipped because of each column.
-    declared : str or None
-        Where ranges were found, the fingerprint of the domain without them, as the ledger has it.
 
     Notes
     -----
@@ -128,8 +111,6 @@ class Synopsis:
     0  20 to 39  any    800
     1  40 to 59  any    400
     """
-
-    declared: str | None = None
 
     def __init__(
         self,
@@ -187,8 +168,6 @@ class Synopsis:
             facts["privacy"] = "seeded: no guarantee"
         else:
             facts["privacy"] = f"epsilon={float(self.privacy_loss.epsilon):g}"
-        if self.domain.inferred:
-            facts["domain"] = "inferred from the data: not private"
         facts["columns"] = ", ".join(map(str, self.domain.names))
         facts["holds"] = self.model.about
         facts["estimated records"] = f"{self.total:,.6g}"
@@ -209,10 +188,13 @@ class Synopsis:
         )
         return f"<table><caption>Synopsis</caption><tbody>{rows}</tbody></table>"
 
-    def _confidence(self, *asked: Any) -> Confidence | None:
-        """What a user asks of an interval; None where none is asked for."""
-        found = Confidence.asked(*asked)
-        return found and replace(found, rules=bool(self.domain.structure))
+    def _statistics(
+        self, return_interval: Any, level: Any, interval: Any, population_size: Any
+    ) -> Statistics:
+        """Statistics with the intervals that a user asks for."""
+        rules = bool(self.domain.structure)
+        confidence = Confidence.asked(return_interval, level, interval, population_size, rules)
+        return Statistics(self.model, self.domain, confidence)
 
     @of_records
     def count(
@@ -270,8 +252,8 @@ class Synopsis:
         which takes about a millisecond.
         """
         queries, single = _listed(with_names(query, names))
-        confidence = self._confidence(return_interval, level, interval, population_size)
-        return _one_of(count_of(self.model, self.domain, queries, confidence), single)
+        statistics = self._statistics(return_interval, level, interval, population_size)
+        return _one_of(statistics.counts(queries), single)
 
     @of_a_column
     def sum(
@@ -313,8 +295,8 @@ class Synopsis:
                 f"Column {column!r} holds dates, which have no sum. Ask for its mean, or count "
                 "the records of a range."
             )
-        confidence = self._confidence(return_interval, level, interval, population_size)
-        return _one_of(sum_of(self.model, self.domain, column, queries, confidence), single)
+        statistics = self._statistics(return_interval, level, interval, population_size)
+        return _one_of(statistics.sums(column, queries), single)
 
     @of_a_column
     def mean(
@@ -367,8 +349,8 @@ class Synopsis:
                 names=names,
             )
         queries, single = _listed(with_names(query, names))
-        confidence = self._confidence(return_interval, level, interval, population_size)
-        return _one_of(mean_of(self.model, self.domain, column, queries, confidence), single)
+        statistics = self._statistics(return_interval, level, interval, population_size)
+        return _one_of(statistics.moments("mean", [column], queries), single)
 
     @of_a_column
     def std(
@@ -403,13 +385,9 @@ class Synopsis:
         ValueError
             As in `sum`.
         """
-        return self._of_columns(
-            "std",
-            [column],
-            query,
-            names,
-            self._confidence(return_interval, level, interval, population_size),
-        )
+        queries, single = _listed(with_names(query, names))
+        statistics = self._statistics(return_interval, level, interval, population_size)
+        return _one_of(statistics.moments("std", [column], queries), single)
 
     def covariance(
         self,
@@ -444,13 +422,9 @@ class Synopsis:
         ValueError
             As in `sum`, or if the columns are equal.
         """
-        return self._of_columns(
-            "covariance",
-            [first, second],
-            query,
-            names,
-            self._confidence(return_interval, level, interval, population_size),
-        )
+        queries, single = _listed(with_names(query, names))
+        statistics = self._statistics(return_interval, level, interval, population_size)
+        return _one_of(statistics.moments("covariance", [first, second], queries), single)
 
     def correlation(
         self,
@@ -489,30 +463,17 @@ class Synopsis:
         ValueError
             As in `covariance`.
         """
-        confidence = self._confidence(return_interval, level, interval, population_size)
+        statistics = self._statistics(return_interval, level, interval, population_size)
         if isinstance(first, str) and second is not None:
-            return self._of_columns("correlation", [first, second], query, names, confidence)
+            queries, single = _listed(with_names(query, names))
+            return _one_of(statistics.moments("correlation", [first, second], queries), single)
         if isinstance(first, str) or second is not None:
             raise ValueError(
                 f"first and second must be two columns, got {first!r} and {second!r}. For a matrix "
                 "give a list of columns first, or nothing for all columns."
             )
-        chosen = summable_columns(self.domain) if first is None else list(first)
-        return correlation_matrix(
-            self.model, self.domain, chosen, with_names(query, names), confidence
-        )
-
-    def _of_columns(
-        self,
-        statistic: str,
-        columns: Sequence[str],
-        query: Any,
-        names: Mapping[str, Any] | None,
-        confidence: Confidence | None,
-    ) -> Any:
-        queries, single = _listed(with_names(query, names))
-        found = spread_of(statistic, self.model, self.domain, columns, queries, confidence)
-        return found[0] if single else found
+        chosen = statistics.summable if first is None else list(first)
+        return statistics.correlations(chosen, with_names(query, names))
 
     def quantile(
         self,
@@ -550,10 +511,8 @@ class Synopsis:
             If ``q`` lies outside of (0, 1), the categories have no order, or as in `count`.
         """
         shares, single = as_shares(q)
-        confidence = self._confidence(return_interval, level, interval, population_size)
-        query = with_names(query, names)
-        ranked = Ranked(self.model, self.domain, column, query)
-        found = [ranked.found(share, confidence) for share in shares]
+        statistics = self._statistics(return_interval, level, interval, population_size)
+        found = statistics.quantiles(column, shares, with_names(query, names))
         return found[0] if single else found
 
     @of_a_column
@@ -623,9 +582,8 @@ class Synopsis:
         ValueError
             As in `count`.
         """
-        confidence = self._confidence(return_interval, level, interval, population_size)
-        query, among = with_names(query, names), with_names(among, names)
-        return proportion(self.model, self.domain, query, among, confidence)
+        statistics = self._statistics(return_interval, level, interval, population_size)
+        return statistics.proportion(with_names(query, names), with_names(among, names))
 
     def aggregate(
         self,
@@ -700,23 +658,18 @@ class Synopsis:
         1  (29, 59]  900.0
         """
         groups = Groups(by, self.domain, read_bands(bands, self.domain, right))
-        confidence = self._confidence(return_interval, level, interval, population_size)
-        query = with_names(query, names)
-        counts, sums = grouped(self.model, groups, query, column)
+        statistics = self._statistics(return_interval, level, interval, population_size)
+        counts, sums, found = statistics.groups(groups, with_names(query, names), column)
         results: dict[str, Any] = {"count": counts}
-        if column is not None and sums is not None:
-            attribute = self.domain[column]
-            if attribute.summable:
+        as_value = np.asarray if column is None else self.domain[column].shown
+        if column is not None:
+            if self.domain[column].summable:
                 results["sum"] = sums
-            means = quotients(sums, counts, reach_of(column, self.domain))
-            results["mean"] = attribute.shown(means)
-        if confidence is None:
+            results["mean"] = as_value(found.value)
+        if statistics.confidence is None:
             return group_table(groups, results)
-        values = counts if sums is None else sums
-        found = group_intervals(self.model, groups, query, column, values, counts, confidence)
-        shown = None if column is None else attribute.shown
-        table = group_table(groups, results | found.columns(shown))
-        table.attrs = {"level": confidence.level, "guarantee": found.guarantee}
+        table = group_table(groups, results | found.columns(as_value))
+        table.attrs = {"level": statistics.confidence.level, "guarantee": found.said}
         return table
 
     def crosstab(
@@ -764,9 +717,8 @@ class Synopsis:
         [400.0, 400.0]
         """
         groups = Groups([index, columns], self.domain, read_bands(bands, self.domain, right))
-        confidence = self._confidence(return_interval, level, interval, population_size)
-        query = with_names(query, names)
-        counts, _ = grouped(self.model, groups, query)
+        statistics = self._statistics(return_interval, level, interval, population_size)
+        counts, _, found = statistics.groups(groups, with_names(query, names), None)
         rows, across = (
             pd.Index(labels, name=name)
             for name, labels in zip(groups.names, groups.labels(), strict=True)
@@ -775,12 +727,11 @@ class Synopsis:
         def table(values: FloatArray) -> pd.DataFrame:
             return pd.DataFrame(values.reshape(groups.shape), index=rows, columns=across)
 
-        if confidence is None:
+        if found is None:
             return table(counts)
-        found = group_intervals(self.model, groups, query, None, counts, counts, confidence)
-        held = {"count": counts} | found.columns()
+        held = {"count": counts} | found.columns(np.asarray)
         result = pd.concat({title: table(values) for title, values in held.items()}, axis=1)
-        result.attrs = {"level": confidence.level, "guarantee": found.guarantee}
+        result.attrs = {"level": level, "guarantee": found.said}
         return result
 
     def describe(self, *, level: float = 0.95, numbers: bool = False) -> pd.DataFrame:
@@ -1118,7 +1069,7 @@ class Synopsis:
         The file is a zip archive of ``metadata.json`` (UTF-8: ``format`` "skdp synopsis",
         ``version`` 1, ``domain``, ``privacy`` with epsilon and parts as exact fractions and
         ``seeded``, ``mechanism``, ``skipped`` with noisy counts or null, ``model`` with its kind
-        and facts, perhaps ``declared``) and of one ``NAME.npy`` array for each array of the model
+        and facts) and of one ``NAME.npy`` array for each array of the model
         (NumPy's format, numbers only; for boxes ``lower``, ``upper``, ``counts``, perhaps
         ``measured``; for views of pairs ``marginals``, ``tables``, and where they are needed
         ``groups``, ``rows``, ``row_weights``; if there are several parts, names end with the number
@@ -1136,8 +1087,6 @@ class Synopsis:
             "skipped": self.skipped and self.skipped.to_data(),
             "model": {"kind": self.model.kind, **facts},
         }
-        if self.declared is not None:
-            metadata["declared"] = self.declared
         write_archive(path, metadata, arrays)
 
     @classmethod
@@ -1183,7 +1132,4 @@ class Synopsis:
         model = _MODELS[kind].from_arrays(domain.shape, facts, arrays)
         lost = metadata.get("skipped")
         skipped = None if lost is None else SkippedRecords.from_data(lost, domain)
-        made = cls(domain, model, privacy_loss=loss, mechanism=mechanism, skipped=skipped)
-        declared = metadata.get("declared")
-        made.declared = None if declared is None else str(declared)
-        return made
+        return cls(domain, model, privacy_loss=loss, mechanism=mechanism, skipped=skipped)

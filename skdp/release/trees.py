@@ -7,32 +7,29 @@ from a `TreeDensity` of the strongest pairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._validation import CodeArray, FloatArray, IntArray, running_sums
+from .._validation import BoolArray, CodeArray, FloatArray, IntArray, running_sums
 from ..domain import Domain
-from .model import Weights, warn_of_zero
-from .network import Conditional, NetworkDensity, round_network
+from .model import Covariances, Weights, warn_of_zero
+from .network import Conditional, NetworkDensity, draw_network_given
 from .rounding import (
-    GOLDEN,
+    codes_under,
     count_records,
-    deal,
     draw_in_ranges,
     patterns,
     product_of_weights,
-    round_lines,
     shared_keys,
     similar_first,
-    sort_within,
 )
-from .tree_density import GivenTree, PairTable, TreeDensity, draw_given, inverse
+from .tree_density import PairTable, TreeDensity, group_sums, inverse
 
-__all__ = ["ENOUGH", "GivenRows", "TreeModel", "effective_number", "round_tree"]
+__all__ = ["ENOUGH", "TreeModel", "draw_given", "effective_number"]
 
 # Rounded rows keep at most this many views of attributes and as many of pairs.
 _ROUNDED = 64
@@ -46,7 +43,7 @@ _MAX_LISTED = 5_000_000
 _ROUNDING = 1e-6
 
 
-class TreeModel:
+class TreeModel(Covariances):
     """Weighted rows and the views they agree with; `ViewsModel` answers from them, see `Model`.
 
     Parameters
@@ -155,14 +152,14 @@ class TreeModel:
     def round_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
     ) -> CodeArray:
-        """Records whose counts are the expected ones, rounded; see `Model` and `sample_codes`."""
+        """Records whose counts are the expected ones, rounded; see `Model` and `sample_codes`.
+
+        Independent ones where the density answers.
+        """
         agree = product_of_weights(self.rows, self.row_weights, weights or {})
         if not weights or effective_number(agree.sum(), agree @ agree) >= self._enough:
             return self._round_rows(agree, n_samples, generator)
-        density = GivenTree(self.density, weights).posterior()
-        if density is None:
-            return self._sample_under(n_samples, generator, weights)
-        return round_tree(density, n_samples, generator)
+        return self._sample_under(n_samples, generator, weights)
 
     def _round_rows(
         self, weights: FloatArray, n_samples: int, generator: np.random.Generator
@@ -194,12 +191,33 @@ class TreeModel:
         """Fill rows of codes where they are -1; see `Model` and `sample_codes`."""
         weights = {} if weights is None else weights
         codes = np.array(known, dtype=np.int32)
-        among = GivenRows(self.rows, self.row_weights, weights, self._enough)
-        at, _ = among.draw(codes, generator)
+        at = self._agreeing(codes, generator, weights)
         codes[at >= 0] = np.where(codes[at >= 0] < 0, self.rows[at[at >= 0]], codes[at >= 0])
         left = np.flatnonzero(at < 0)
         codes[left] = draw_given(self.density, codes[left], generator, weights)[0]
         return codes
+
+    def _agreeing(
+        self, known: CodeArray, generator: np.random.Generator, weights: Weights
+    ) -> IntArray:
+        """A weighted record that agrees with each row of known codes; -1 where too few agree."""
+        chosen = np.full(len(known), -1, dtype=np.int64)
+        u = generator.random(len(known))
+        for told, wanted in patterns(known >= 0):
+            axes = np.flatnonzero(told)
+            own = {axis: each for axis, each in weights.items() if not told[axis]}
+            mass = product_of_weights(self.rows, self.row_weights, own)
+            sizes = [self.shape[axis] for axis in axes]
+            mine, others = shared_keys(self.rows[:, axes], known[np.ix_(wanted, axes)], sizes)
+            # The records that agree with a row are neighbours, from first to stop.
+            order = np.argsort(mine, kind="stable")
+            first, stop = (np.searchsorted(mine[order], others, side) for side in ("left", "right"))
+            sums, squares = running_sums(mass[order]), running_sums(mass[order] ** 2)
+            number = effective_number(sums[stop] - sums[first], squares[stop] - squares[first])
+            serves = (stop > first) & (number >= self._enough)
+            drawn = draw_in_ranges(mass[order], first[serves], stop[serves], u[wanted[serves]])
+            chosen[wanted[serves]] = order[drawn]
+        return chosen
 
     def to_frame(self, domain: Domain) -> pd.DataFrame:
         """All released views: one row for each code of an attribute and each cell of a pair.
@@ -344,11 +362,13 @@ def _listed_view(
     )
 
 
-def round_tree(density: TreeDensity, n_samples: int, generator: np.random.Generator) -> CodeArray:
-    """Records whose counts are the expected ones, rounded; in random order.
+def draw_given(
+    density: TreeDensity, known: CodeArray, generator: np.random.Generator, weights: Weights
+) -> tuple[CodeArray, BoolArray]:
+    """Fill the unknown codes of rows by a tree; see `draw_network_given`.
 
-    A tree is a network in which each attribute has at most one parent. Codes are dealt evenly
-    inside the groups.
+    A tree is a network of groups of codes in which each attribute has at most one parent. Codes are
+    drawn inside the groups.
     """
     nodes = []
     for axis in density.order:
@@ -357,20 +377,29 @@ def round_tree(density: TreeDensity, n_samples: int, generator: np.random.Genera
             nodes.append(Conditional(axis, (), (), density.grouped[axis][None]))
         else:
             nodes.append(Conditional(axis, (parent,), (None,), table))
-    codes = round_network(NetworkDensity(density.sizes, nodes), n_samples, generator)
+    grouped, own, mass = np.array(known, dtype=np.int32), dict(weights), {}
     for axis, groups in density.groups.items():
-        drawn = codes[:, axis].copy()
-        listed = np.argsort(groups, kind="stable")
-        sizes = np.bincount(drawn, minlength=density.sizes[axis])
-        lengths = np.bincount(groups, minlength=density.sizes[axis])
-        counts = round_lines(density.inside(axis)[listed], lengths, sizes, generator)
-        line = np.repeat(listed.astype(np.int32), counts)
-        rows = sort_within(generator.permutation(n_samples), drawn)
-        codes[rows, axis] = deal(line, sizes, GOLDEN, generator)
-    return codes
+        grouped[:, axis] = np.where(known[:, axis] < 0, -1, groups[known[:, axis]])
+        vector = weights.get(axis, np.ones(len(groups)))
+        mass[axis] = density.inside(axis) * vector
+        if not mass[axis].any():
+            mass[axis] = vector / np.bincount(groups)[groups]
+        if axis in weights:
+            own[axis] = group_sums(mass[axis], groups, density.sizes[axis])
+    network = NetworkDensity(density.sizes, nodes)
+    codes, impossible = draw_network_given(network, grouped, generator, own)
+    for axis, groups in density.groups.items():
+        order = np.argsort(groups, kind="stable")
+        first = np.searchsorted(groups[order], np.arange(density.sizes[axis] + 1))
+        drawn, u = codes[:, axis], generator.random(len(codes))
+        codes[:, axis] = order[draw_in_ranges(mass[axis][order], first[drawn], first[drawn + 1], u)]
+    codes = np.where(known < 0, codes, known).astype(np.int32)
+    for axis, vector in weights.items():
+        # Where all that is possible has probability zero, any group was drawn.
+        lost = np.flatnonzero((known[:, axis] < 0) & (vector[codes[:, axis]] <= 0))
+        codes[lost, axis] = codes_under(density.marginals[axis], vector, len(lost), generator)
+    return codes, impossible
 
-
-# --- weighted records that agree with known values or a condition
 
 # Fewer weighted records than this that agree with a condition, by their effective number, say too
 # little about the other columns: the density answers instead.
@@ -380,124 +409,3 @@ ENOUGH = 50
 def effective_number(total: FloatArray, squares: FloatArray) -> FloatArray:
     """How many equal weights would say as much, from the sums of weights and of their squares."""
     return np.divide(total**2, squares, out=np.zeros_like(squares), where=squares > 0)
-
-
-class GivenRows:
-    """Weighted records under a condition.
-
-    Parameters
-    ----------
-    rows : ndarray of int32, shape (n_rows, n_attributes)
-    row_weights : ndarray of shape (n_rows,)
-        They sum to 1.
-    weights : mapping of int to ndarray
-        Weight of each code, for the attributes with a condition.
-    enough : float, default=`ENOUGH`
-        How many records must agree.
-    """
-
-    def __init__(
-        self,
-        rows: CodeArray,
-        row_weights: FloatArray,
-        weights: Mapping[int, FloatArray],
-        enough: float = ENOUGH,
-    ) -> None:
-        self.rows = rows
-        self.enough = enough
-        self.row_weights = row_weights
-        self.weights = weights
-        self._sorted: dict[int, tuple[IntArray, IntArray]] = {}
-
-    def draw(self, known: CodeArray, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
-        """Positions of records that agree with each row of known codes, drawn by weight.
-
-        Parameters
-        ----------
-        known : ndarray of int, shape (n_wanted, n_attributes)
-            Codes, -1 where they are unknown.
-        generator : numpy.random.Generator
-
-        Returns
-        -------
-        position : ndarray of int, shape (n_wanted,)
-            -1 where fewer records than enough agree, by their effective number.
-        chance : ndarray of float, shape (n_wanted,)
-            Total weight of those that agree; 0 where the position is -1.
-        """
-        position = np.full(len(known), -1, dtype=np.int64)
-        chance = np.zeros(len(known))
-        u = generator.random(len(known))
-        for wanted, order, mass, first, stop, total in self._agreeing(known):
-            drawn = draw_in_ranges(mass, first, stop, u[wanted])
-            position[wanted], chance[wanted] = order[drawn], total
-        return position, chance
-
-    def _agreeing(
-        self, known: CodeArray
-    ) -> Iterator[tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]]:
-        """For each pattern of known attributes: rows wanted, and the records that serve them.
-
-        The records are ordered so that those of a row are neighbours, ``first`` to ``stop``.
-        """
-        for told, wanted in patterns(known >= 0):
-            axes = np.flatnonzero(told)
-            weights = {axis: each for axis, each in self.weights.items() if not told[axis]}
-            live = self._candidates(known[wanted], axes)
-            if len(live) < self.enough:
-                continue
-            mass = product_of_weights(self.rows[live], self.row_weights[live], weights)
-            sizes = [int(self.rows[:, axis].max()) + 2 for axis in axes]
-            mine, others = shared_keys(
-                self.rows[np.ix_(live, axes)],
-                np.minimum(known[np.ix_(wanted, axes)], np.array(sizes, dtype=np.int64) - 1),
-                sizes,
-            )
-            order = np.argsort(mine, kind="stable")
-            first = np.searchsorted(mine[order], others, side="left")
-            stop = np.searchsorted(mine[order], others, side="right")
-            mass = mass[order]
-            total, squares = running_sums(mass), running_sums(mass**2)
-            total, squares = total[stop] - total[first], squares[stop] - squares[first]
-            serves = (stop - first >= self.enough) & (
-                effective_number(total, squares) >= self.enough
-            )
-            if serves.any():
-                yield (
-                    wanted[serves],
-                    live[order],
-                    mass,
-                    first[serves],
-                    stop[serves],
-                    total[serves],
-                )
-
-    def _candidates(self, known: CodeArray, axes: IntArray) -> IntArray:
-        """Records that agree in each attribute by itself with some row, the few that remain."""
-        wanted = {int(axis): np.unique(known[:, axis].astype(np.int64)) for axis in axes}
-        for axis in wanted:
-            if axis not in self._sorted:
-                order = np.argsort(self.rows[:, axis], kind="stable")
-                self._sorted[axis] = order, running_sums(np.bincount(self.rows[:, axis]))
-        runs = {axis: self._runs(axis, codes) for axis, codes in wanted.items()}
-        live = np.arange(len(self.rows))
-        # The rarest first, from its sorted records: what remains is small at once.
-        for axis in sorted(runs, key=lambda each: (runs[each][1] - runs[each][0]).sum()):
-            if len(live) == len(self.rows):
-                order = self._sorted[axis][0]
-                parts = [order[a:b] for a, b in zip(*runs[axis], strict=True)]
-                live = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
-            else:
-                codes = wanted[axis]
-                present = np.zeros(int(max(codes[-1], self.rows[live, axis].max())) + 1, bool)
-                present[codes] = True
-                live = live[present[self.rows[live, axis]]]
-            if len(live) < self.enough:
-                break
-        return live
-
-    def _runs(self, axis: int, codes: IntArray) -> tuple[IntArray, IntArray]:
-        """Where the records of some codes begin and end among those sorted by an attribute."""
-        reach = self._sorted[axis][1]
-        last = len(reach) - 1
-        return reach[np.minimum(codes, last)], reach[np.minimum(codes + 1, last)]

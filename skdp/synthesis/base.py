@@ -9,18 +9,17 @@ from typing import Any, Self, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._random import caller_level, sampling_generator, warn_after_charge
+from .._random import caller_level, sampling_generator
 from .._validation import as_sample_size
 from ..algorithms.dpcube import MOST_CELLS
 from ..algorithms.grid import grid_boxes, measure_grid
-from ..algorithms.ranges import TUNING, find_range
 from ..base import AnswersStatistics, PrivateEstimator, match_rows, take_features
 from ..domain.query import Query, with_names
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..expected import ExpectsErrors, TrialTable, bar_of, errors_of_answers, generated_table
 from ..release import AnySpread, Boxes, BoxModel, Synopsis
 from ..release.sampling import fill_columns
-from ..tables import Coded, Layout, as_frame, complete_table, count_rows, fill_table
+from ..tables import Coded, Layout, as_frame, complete_table, fill_table
 
 # Rows whose probabilities are asked for together.
 _ROWS_AT_ONCE = 256
@@ -72,39 +71,22 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             lazy=True,
             privacy_id=self._privacy_id(),
             structure=self._honours_zeros,
-            ranges=True,
             of=self,
         )
-        found = dict.fromkeys(domain.open, (0.0, 1.0))
-        # Any range: parts, types and refusals depend on none.
-        declared, domain = domain, self._closed(domain, found)
+        declared, domain = domain, self._counted(domain)
         layout = Layout(X, rows, domain)
-
-        def divided(epsilon):
-            ranges = epsilon * TUNING.share
-            own = self._parts(epsilon - ranges if found else epsilon, domain)
-            return {"ranges": ranges, **own} if found else own
-
-        parts = self._with_skipped(divided)
+        parts = self._with_skipped(lambda epsilon: self._parts(epsilon, domain))
         together = self._together(domain)
         if together is None:
             self._warn_of_size(rows, domain)
         stop = self.on_loss == "stop"
-        loss, source = self._spend(parts, rows, domain=declared, stop=stop)
-        # Numbers are clipped: which records are skipped does not depend on ranges.
+        loss, source = self._spend(rows, parts, domain=declared, stop=stop)
         coded = Coded(rows, domain, self._contributions(loss, source, rows, domain))
         skipped, rest = self._go_on(coded, declared, loss, source, stop)
-        if found:
-            found = self._found_ranges(rows, declared, loss, source)
-            domain = self._closed(declared, found)
-            layout = Layout(X, rows, domain)
-            coded = Coded(rows, domain, self._contributions(loss, source, rows, domain))
         synopsis = self._release(coded.counts(together), domain, rest.of_record, source)
         # The noise was drawn for the loss of one record; the whole loss is published.
         synopsis.privacy_loss = loss
         synopsis.skipped = skipped
-        if domain is not declared:
-            synopsis.declared = declared.fingerprint
 
         self._remember_columns(X, rows)
         self._layout = layout
@@ -355,30 +337,6 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         release = self.fit(table.rows).synopsis_
         return {question: bar_of(release, question, level) for question in questions}
 
-    def _closed(self, domain, ranges):
-        """The domain with ranges, and the codes that the estimator counts."""
-        return domain.closed(ranges).resolved(self._most_bins) if ranges else domain
-
-    def _found_ranges(self, rows, domain, loss, source):
-        """Release where the numbers of open columns lie."""
-        # Privacy. One release after the other, each of the records that have a number in its
-        # column, at most as many of a person as the loss says: their equal parts add up to
-        # "ranges". The domain that is counted then follows from what was released.
-        each = loss.of_record.parts["ranges"] / len(domain.open)
-        ranges = {}
-        for name in domain.open:
-            alone = domain.select([name])
-            kept = self._contributions(loss, source, rows, alone)
-            edges = alone[name].edges
-            counts = count_rows(rows, alone, kept).dense()[: len(edges) - 1]
-            *ranges[name], certain = find_range(counts, edges, each, source)
-            if not certain:
-                warn_after_charge(
-                    f"No range of {name!r} stands out of the noise: {tuple(ranges[name])} is a "
-                    "guess. Release again with a larger epsilon, or declare a range."
-                )
-        return ranges
-
     def _trained_on(self):
         """Columns of the training set without the label."""
         return [name for name in self._given_names() if name != self.target]
@@ -397,6 +355,10 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             return dict(drawn.items())
         codes = self.synopsis_.sample_codes(n_samples, rng, method=method)
         return dict(self.domain_.decode(codes, rng).items())
+
+    def _counted(self, domain):
+        """The domain whose codes are counted."""
+        return domain
 
     def _together(self, domain):
         """Attributes in every count that it asks for; None if it needs the whole table."""

@@ -559,8 +559,8 @@ class MarginalSynthesizer(Synthesizer):
             )
         return parts
 
-    def _closed(self, domain, ranges):
-        return super()._closed(domain, ranges).fine
+    def _counted(self, domain):
+        return domain.fine
 
     def _told_in_groups(self, domain):
         """Names of columns with more codes than tables tell apart, but for fine bins of "auto"."""

@@ -40,6 +40,7 @@ from .frame import (
     as_column,
     as_frame,
     as_labels,
+    assumed,
     list_entries,
     read_rows,
 )

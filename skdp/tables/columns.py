@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._foreign import attempt
-from .._keys import NO_KEY, TICKS, micros_of, rescaled, written_all
+from .._keys import NO_KEY, TICKS, Moments, micros_of, rescaled, written_all
 from .._validation import BoolArray, CodeArray, FloatArray
 from ..domain.clock import Clock
 from ..domain.reading import Coding
@@ -37,12 +37,15 @@ class Values(NamedTuple):
         Of numbers and moments: which are missing; None: none is, but for NaN.
     uniques : list of str
         Texts; one may stand there twice, or not occur.
+    exact : ndarray of bool, or None
+        Of moments: which are whole microseconds, so that no two moments became one.
     """
 
     form: str
     array: NDArray[Any]
     missing: BoolArray | None = None
     uniques: Sequence[str] = ()
+    exact: BoolArray | None = None
 
 
 # Types for which equal values have one key, so that it is enough to look at one of them.
@@ -226,8 +229,8 @@ def _of_array(array: NDArray[Any], missing: BoolArray | None = None) -> Values:
         wide = kind == "f" and array.dtype.itemsize > 8
         return Values("numbers", array.astype(np.float64) if wide else array, missing)
     if kind == "M":
-        micros, gaps = micros_of(array)
-        return Values("moments", micros, gaps if missing is None else gaps | missing)
+        gaps = np.isnat(array)
+        return _moments(micros_of(array), gaps if missing is None else gaps | missing)
     if kind in "UT":
         texts = array.astype(object)
         if missing is not None:
@@ -239,6 +242,10 @@ def _of_array(array: NDArray[Any], missing: BoolArray | None = None) -> Values:
     if missing is not None:
         objects[missing] = None
     return Values("objects", objects)
+
+
+def _moments(found: Moments, missing: BoolArray) -> Values:
+    return Values("moments", found.micros, missing, exact=found.exact)
 
 
 def _objects(values: Sequence[Any]) -> Values:
@@ -288,7 +295,8 @@ def _taken(held: Column, positions: NDArray[np.intp]) -> Values:
         return Values("texts", np.append(values.array, -1)[positions], uniques=values.uniques)
     array = np.append(values.array, np.zeros(1, values.array.dtype))[positions]
     missing = gaps if values.missing is None else gaps | np.append(values.missing, True)[positions]
-    return Values(values.form, array, missing)
+    exact = None if values.exact is None else np.append(values.exact, False)[positions]
+    return Values(values.form, array, missing, exact=exact)
 
 
 def _read_polars(column: Column) -> Values:
@@ -298,7 +306,7 @@ def _read_polars(column: Column) -> Values:
     if column.kind in ("temporal", "zoned"):
         length = TICKS["D"] if dtype == nw.Date else TICKS[dtype.time_unit]
         ticks = column.data.to_physical().fill_null(0).to_numpy().astype(np.int64)
-        return Values("moments", rescaled(ticks, length), missing)
+        return _moments(rescaled(ticks, length), missing)
     if column.kind in ("numeric", "boolean"):
         if column.dtype.startswith(("Decimal", "Int128", "UInt128")):
             # A cast of older versions rounds twice; text is read to the nearest float.
@@ -331,7 +339,7 @@ def _of_arrow(data: Any) -> Values:
         else:
             unit = "ms" if name.startswith("date64") else data.type.unit
             ticks, length = data.cast("int64"), TICKS[unit]
-        return Values("moments", rescaled(np.asarray(ticks.fill_null(0)), length), missing)
+        return _moments(rescaled(np.asarray(ticks.fill_null(0)), length), missing)
     if kind in ("numeric", "boolean"):
         if name.startswith("decimal"):
             # Through text, which is read to the nearest float; a cast multiplies by a power of 0.1.

@@ -34,6 +34,19 @@ UNFIT = "skdp.unfit"
 TYPES_DECLARED = "the types of the columns were declared, not inferred from the records"
 
 
+# Kinds of columns that a guessing reader may have made of text: with keys that the text has not.
+_GUESSED = frozenset(["boolean", "temporal", "zoned", "time"])
+
+
+def assumed(kinds: Iterable[str]) -> str:
+    """What a guarantee assumes of columns in memory of these kinds."""
+    # Privacy. Codes follow from keys, which numbers and text keep whatever reader guessed their
+    # type. Others do not: by all records DuckDB's sniffer makes booleans of "yes", and it and
+    # parsers of dates make dates of "01/03/2024", which nobody can see in a frame. So neighbours
+    # are tables of one schema.
+    return TYPES_DECLARED if _GUESSED.intersection(kinds) else ""
+
+
 class Frame:
     """Columns of equal length with optional names, read from any container in memory.
 
@@ -52,6 +65,8 @@ class Frame:
 
     # Column that identifies the person a row belongs to, where contributions are bounded.
     privacy_id: str | None = None
+    # Whether dates are declared, which a reader may have found in other columns than of dates.
+    dated = False
 
     def __init__(
         self,
@@ -77,13 +92,13 @@ class Frame:
     @property
     def assumes(self) -> str:
         """What the guarantee assumes of where the rows come from."""
-        # Privacy. Codes follow from keys, which survive what pandas, Polars and Arrow infer, not
-        # what DuckDB's sniffer or parsers of other dates do (the page on threats says so). Persons
-        # survive none: a reader that infers types merges "01" and "1" as integers, or 18-digit
-        # integers as floats where one record has none, and nobody can tell afterwards. So
-        # neighbours are tables of one schema. Files of the command line, which have marks, are
-        # read as text.
-        return "" if self.privacy_id is None or self.unfit is not None else TYPES_DECLARED
+        # Privacy. Persons survive no inference: "01" and "1" are merged as integers, or 18-digit
+        # integers as floats where one record has none. Dates may have been text in this table and
+        # not in its neighbour. Files of the command line, which have marks, are read as text.
+        if self.unfit is not None:
+            return ""
+        guessed = self.dated or self.privacy_id is not None
+        return TYPES_DECLARED if guessed else assumed(self.kinds.values())
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -402,18 +417,21 @@ def list_entries(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def _list_array(values: Sequence[Any]) -> NDArray[Any]:
-    """A list of values, or of rows of equal length, as an array of objects."""
-    rows = [row for row in values if isinstance(row, list | tuple | np.ndarray)]
-    if not rows or len(rows) < len(values):
+    """A list of values, or of rows of equal length, as an array of objects.
+
+    What is no row among rows, such as None, is a row without values.
+    """
+    rows = {k: v for k, v in enumerate(values) if isinstance(v, list | tuple | np.ndarray)}
+    if not rows:
         return object_array(values)
-    shapes = {row.shape if isinstance(row, np.ndarray) else (len(row),) for row in rows}
+    shapes = {row.shape if isinstance(row, np.ndarray) else (len(row),) for row in rows.values()}
     if len(shapes) == 1 and all(len(shape) != 1 for shape in shapes):
         return np.asarray(values)
     # An error of NumPy would quote the number of rows.
     if len({shape[:1] for shape in shapes}) > 1:
         raise ValueError("Expected 2D array, got a list of rows of different lengths.")
-    array = np.empty((len(rows), len(rows[0])), dtype=object)
-    for position, row in enumerate(rows):
+    array = np.full((len(values), shapes.pop()[0]), None, dtype=object)
+    for position, row in rows.items():
         for place, value in enumerate(row):
             array[position, place] = value
     return array
@@ -471,6 +489,7 @@ class LazyRows:
     # declared types takes them from the records. Codes do not depend on it, but an engine may have
     # lost what a record holds before it gives it, so the loss says what is assumed.
     assumes = TYPES_DECLARED
+    dated = False
     # Column that identifies the person a row belongs to, where contributions are bounded.
     privacy_id: str | None = None
 

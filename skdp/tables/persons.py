@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._foreign import reraise_interrupts
-from .._keys import NO_KEY, key_of
+from .._keys import NO_KEY, key_of, micros_of
 from .._random import NoiseSource
 from .._validation import CodeArray, IntArray
 from ..domain.values import MAX_INTEGER, digits, is_missing
@@ -66,7 +66,7 @@ def few_of_each(owners: IntArray, coins: NDArray[Any], most: int) -> IntArray:
 # Types that may identify the person a row belongs to.
 _TELLING = (
     *(str, bytes, numbers.Real, Decimal, np.bool_, np.datetime64, uuid.UUID),
-    *(datetime.date, datetime.time, pd.Period),
+    *(datetime.date, pd.Period),
 )
 
 # Text that some reader of files takes for a number or a boolean, if all of a column is such.
@@ -83,8 +83,8 @@ def identities(column: Column, known: dict[Any, int] | None = None) -> NDArray[n
     An integer and the text that writes it are the same. What a reader of files may have changed
     identifies nobody: floats of 2**53 and more, infinities, booleans, text that writes one
     of these, and in columns of objects text that writes a number in another form than its
-    shortest, such as "01". Nor do values that are neither text nor numbers nor dates, whose
-    equality may be unreliable.
+    shortest, such as "01". Nor do moments that are no whole microseconds, which would be one, nor
+    values that are neither text nor numbers nor dates, whose equality may be unreliable.
 
     Parameters
     ----------
@@ -99,13 +99,16 @@ def identities(column: Column, known: dict[Any, int] | None = None) -> NDArray[n
     # most the bound, as in `some_of_each`.
     known = {} if known is None else known
     values = column.read()
-    exact = "decimal" in column.dtype.lower()
+    exact = column.dtype.lower().startswith(("decimal", "period"))
     if values.form == "objects" or exact:
         # One by one, not by distinct values: True equals 1 but identifies no person, and whether a
-        # person is recognised may not depend on which of the two comes first. Decimals exactly.
+        # person is recognised may not depend on which of the two comes first. Decimals and periods
+        # exactly.
         objects = exact_objects(column.data) if exact else values.array
         return np.array([_identity(each, known, False) for each in objects], dtype=np.intp)
     positions, uniques = column.factorize()
+    if values.exact is not None:
+        positions = np.where(values.exact, positions, -1)
     # The list may hold a value twice, but a person must have one number.
     table = [_identity(value, known, column.kind == "string") for value in uniques]
     return np.array([*table, -1], dtype=np.intp)[positions]
@@ -146,9 +149,18 @@ def _person(value: Any, typed: bool) -> Any:
         return number if number == value and abs(number) < MAX_INTEGER else None
     if isinstance(value, bytes | uuid.UUID):
         return "", value
+    if isinstance(value, pd.Period):
+        return value.freqstr, value.ordinal
     key = key_of(value)
-    # All that have no key would be one person.
-    return None if key == NO_KEY else key
+    if key == NO_KEY:
+        # All that have no key would be one person.
+        return None
+    if isinstance(value, np.datetime64):
+        return (key, False) if micros_of(np.array([value])).exact[0] else None
+    if isinstance(value, datetime.datetime):
+        whole = not getattr(value, "nanosecond", 0)
+        return (key, value.utcoffset() is not None) if whole else None
+    return key
 
 
 def _person_of_text(text: str, typed: bool) -> Any:

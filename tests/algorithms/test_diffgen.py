@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 from loops import over
 
 from skdp.algorithms import diffgen as diffgen_module
-from skdp.algorithms.diffgen import (
-    confusion_score,
-    diffgen,
-    projected_histogram,
-)
+from skdp.algorithms.diffgen import confusion_score, diffgen, projected_histogram
 from skdp.tables import CountTable
 
 # ------------------------------------------------------------------- DiffGen and PPH

@@ -6,14 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from boxed import Recorder, as_table, dense_tables, quieted, slices
-from densities import asked, reach_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
 
 from skdp._validation import dyadic_floor
 from skdp.algorithms import dpcube
-from skdp.algorithms.boxes import Blocks
 from skdp.algorithms.dpcube import (
     hierarchical_kdtree,
     hierarchical_parts,
@@ -24,8 +22,6 @@ from skdp.algorithms.dpcube import (
 from skdp.hierarchy import Tree, gblue
 from skdp.inspection import sufficient_epsilon, usefulness
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
-from skdp.release import AnySpread, Boxes, BoxModel
-from skdp.tables import CountTable
 
 
 def covered_once(lower, upper, shape):
@@ -87,13 +83,6 @@ def test_kd_boxes_equal_the_recursion(cells, xi0, xi1, corrected, measure):
         assert (box.reshape(cells.shape)[slices(a, b)] == i).all()
 
 
-def test_noise_alone_does_not_divide_a_large_empty_box():
-    noisy = discrete_laplace(np.zeros((64, 64), dtype=np.int64), 0.1, random_state=3)
-    corrected, _, _ = kd_boxes(noisy, Fraction(1, 10), xi0=1e9, xi1=50)
-    published, _, _ = kd_boxes(noisy, Fraction(1, 10), xi0=1e9, xi1=50, noise_correction=False)
-    assert 3 * len(corrected) < len(published)
-
-
 # --- kd-tree: two steps
 
 
@@ -140,19 +129,6 @@ def test_hierarchical_cuts_at_the_median(monkeypatch):
     assert sorted(view.upper[:, 1].tolist()) == [5, 30]
 
 
-def test_a_range_tree_is_cut_in_the_middle_and_made_consistent(monkeypatch):
-    quieted(monkeypatch)
-    cells = np.zeros((4, 6), dtype=np.int64)
-    cells[0, 0], cells[3, 5] = 40, 7
-    parts = hierarchical_parts(Fraction(1), cells.shape, 3)
-    view = hierarchical_kdtree(as_table(cells), parts, middle=True)
-    assert sorted(map(tuple, np.hstack([view.lower, view.upper]).tolist())) == [
-        (a, b, a + 2, c) for a in (0, 2) for b, c in ((0, 1), (1, 3), (3, 4), (4, 6))
-    ]
-    assert dict(zip(map(tuple, view.lower.tolist()), view.counts, strict=True))[0, 0] == 40
-    assert view.counts.sum() == 47
-
-
 def test_a_range_tree_is_estimated_by_gblue_on_a_tree_of_several_columns():
     # The future work of the GBLUE paper: conditions on several columns. Any tree will do, so the
     # estimates are those of the iterative algorithm on the same noisy sums.
@@ -180,15 +156,6 @@ def test_a_range_tree_is_estimated_by_gblue_on_a_tree_of_several_columns():
     np.testing.assert_allclose(np.sort(found[tree.leaves]), np.sort(view.counts), atol=1e-6)
 
 
-def test_hierarchical_serves_wide_domains():
-    shape = (50,) * 30
-    rows = np.random.default_rng(0).integers(0, 50, size=(2000, 30))
-    parts = hierarchical_parts(Fraction(1), shape)
-    view = hierarchical_kdtree(CountTable.from_codes(rows, shape), parts, random_state=0)
-    assert len(view.lower) == 2**12
-    Boxes(view.lower, view.upper).check_volume(shape)
-
-
 def test_heights_that_might_need_too_many_counts_are_refused():
     with pytest.raises(ValueError, match="Take height=5"):
         hierarchical_parts(Fraction(1), (10**6, 10), 12)
@@ -198,15 +165,6 @@ def test_heights_that_might_need_too_many_counts_are_refused():
 
 
 # --- fused counts and their errors
-
-
-def boxes_of(view, shape):
-    return BoxModel(
-        Boxes(view.lower, view.upper),
-        view.counts,
-        shape,
-        AnySpread(view.epsilon, view.measured),
-    )
 
 
 def test_boxes_are_fused_with_the_sums_of_their_cells():
@@ -238,63 +196,21 @@ def test_boxes_are_fused_with_the_sums_of_their_cells():
     assert sizes.max() > 1
 
 
-def test_fusing_does_not_change_the_total():
-    cells = np.zeros((32, 32), dtype=np.int64)
-    cells[:16] = 4
-    for share in (0.3, 0.5):
-        view = two_step_kdtree(as_table(cells), two_step_parts(Fraction(1), share), random_state=2)
-        assert view.counts.sum() == pytest.approx(view.measured.sum())
-        assert not np.allclose(view.counts, view.measured)
-
-
-@pytest.mark.parametrize("strategy", ["two-step", "hierarchical"])
-def test_fused_counts_are_covered(strategy):
-    # 300 releases. Squared standardised errors of the last counts: mean 1, standard error about
-    # .09, so .36 is four of them; misses at nominal 10% of 100: 4 standard errors are 12%.
-    cells = np.zeros((8, 8), dtype=np.int64)
-    cells[:3, :3] = 40
-    table = as_table(cells)
-    cutting = {0: (np.arange(8) < 3).astype(float)}
-    errors, squares, missed, missed_cutting = [], [], [], []
-    for seed in range(300):
-        if strategy == "two-step":
-            view = two_step_kdtree(table, two_step_parts(Fraction(1)), random_state=seed)
-        else:
-            parts = hierarchical_parts(Fraction(1), cells.shape, 3)
-            view = hierarchical_kdtree(table, parts, random_state=seed)
-        model = boxes_of(view, cells.shape)
-        errors.append((model.total - cells.sum(), view.measured.sum() - cells.sum()))
-        squares.append(errors[-1][1] ** 2 / model.noise_variances().sum())
-        if seed % 3:
-            continue
-        std, below, above, _ = reach_of(model, {}, 0.9)
-        assert std**2 == pytest.approx(model.noise_variances().sum())
-        missed.append(not -above <= errors[-1][0] <= below)
-        # All records are inside a query that cuts boxes: covered too.
-        error = model.answer(asked([cutting]))[0] - cells.sum()
-        _, below, above, _ = reach_of(model, cutting, 0.9)
-        missed_cutting.append(not -above <= error <= below)
-    assert abs(np.mean(squares) - 1) < 0.36
-    for wrong in (0.7, 1.4):
-        assert abs(np.mean(squares) / wrong**2 - 1) > 0.36
-    fused, last = np.mean(np.square(errors), axis=0)
-    assert fused == pytest.approx(last) if strategy == "two-step" else fused < last
-    assert np.mean(missed) < 0.22 and np.mean(missed_cutting) < 0.22
-
-
-@over("mean", [0, 1, 3, 10, 100])
-@over("epsilon", [0.02, 0.2, 1.0])
-def test_the_correction_of_the_entropy_is_what_noise_adds(mean, epsilon):
-    cells = np.full((1, 200_000), round(mean / epsilon))
-    noisy = discrete_laplace(cells, Fraction(epsilon), random_state=3).ravel()
-    blocks = Blocks.whole((len(noisy),), noisy)
-    size = np.array([len(noisy)])
-    lack = dpcube._entropy_lack(blocks, size, noisy)[0]
-    corrected = lack - size[0] * dpcube._entropy_noise(noisy.mean(), Fraction(epsilon))
-    assert abs(corrected) < 0.15 * lack
-
-
 # --- usefulness
+
+
+def test_what_usefulness_refuses():
+    for wrong in ((0, 1, 0.1), (2.5, 1, 0.1), (2, 0, 0.1), (2, 1, 0), (2, 1, 1), (2, 1, "a")):
+        with pytest.raises((ValueError, TypeError)):
+            usefulness(*wrong)
+    for bad in ({"n_queries": 0}, {"n_records": 0}, {"n_records": math.nan}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            usefulness(2, 1, 0.1, **bad)
+    for wrong in ((0, 0.5), (0.5, 1), (0.5, 0.5), (0.6, 0.5), (math.nan, 0.5)):
+        with pytest.raises(ValueError, match=r"before|after"):
+            sufficient_epsilon(*wrong)
+    with pytest.raises(ValueError, match="n_releases"):
+        sufficient_epsilon(0.1, 0.2, n_releases=0)
 
 
 def test_usefulness_of_the_papers_example():
@@ -302,6 +218,8 @@ def test_usefulness_of_the_papers_example():
     assert found.published == pytest.approx(100 * math.log(2000) / 0.05)
     assert found.queries == pytest.approx(775, abs=1)
     assert usefulness(100, 0.05, 0.05, n_queries=5050).queries == pytest.approx(1439, abs=1)
+    relative = usefulness(100, 0.05, 0.05, n_records=2_000)
+    np.testing.assert_allclose(np.array(relative) * 2_000, found)
 
 
 @over("n_cells, epsilon", [(1, 0.5), (3, 0.1), (50, 1.0), (400, 0.05)])
@@ -319,21 +237,6 @@ def test_usefulness_holds_and_is_tight(n_cells, epsilon):
     assert n_cells < 3 or bounds.every_query < bounds.published
 
 
-def test_usefulness_of_relative_counts():
-    absolute = usefulness(100, 0.05)
-    relative = usefulness(100, 0.05, n_records=2_000)
-    np.testing.assert_allclose(np.array(relative) * 2_000, absolute)
-    # Corollary 41: with so many records the relative error is at most 0.1.
-    needed = absolute.published / 0.1
-    assert usefulness(100, 0.05, n_records=needed).published == pytest.approx(0.1)
-    for wrong in ((0, 1, 0.1), (2.5, 1, 0.1), (2, 0, 0.1), (2, 1, 0), (2, 1, 1), (2, 1, "a")):
-        with pytest.raises((ValueError, TypeError)):
-            usefulness(*wrong)
-    for bad in ({"n_queries": 0}, {"n_records": 0}, {"n_records": math.nan}):
-        with pytest.raises(ValueError, match=next(iter(bad))):
-            usefulness(2, 1, 0.1, **bad)
-
-
 def test_a_sufficient_epsilon_bounds_the_posterior_and_is_the_largest():
     # The attacker's posterior after the likeliest output, for a Laplace-like ratio of exp(epsilon).
     for before, after, releases in ((0.1, 0.5, 1), (0.01, 0.02, 3), (0.9, 0.95, 2)):
@@ -344,15 +247,3 @@ def test_a_sufficient_epsilon_bounds_the_posterior_and_is_the_largest():
         # The paper's: its bound on the probability is met with something to spare.
         assert before * math.exp(found.published * releases) == pytest.approx(after)
         assert found.published < found.presence
-
-
-def test_histograms_move_two_cells_when_a_value_changes():
-    # Two cells of noise: the paper's bound for a value fails, half of the odds' holds.
-    epsilon = sufficient_epsilon(0.1, 0.5).published
-    ratio = math.exp(2 * epsilon)
-    assert 0.1 * ratio / (0.1 * ratio + 0.9) > 0.7
-    for wrong in ((0, 0.5), (0.5, 1), (0.5, 0.5), (0.6, 0.5), (math.nan, 0.5)):
-        with pytest.raises(ValueError, match=r"before|after"):
-            sufficient_epsilon(*wrong)
-    with pytest.raises(ValueError, match="n_releases"):
-        sufficient_epsilon(0.1, 0.2, n_releases=0)

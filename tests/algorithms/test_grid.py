@@ -5,9 +5,7 @@ import pandas as pd
 from boxed import WIDE
 
 import skdp
-from skdp.algorithms.dpcube import (
-    MOST_CELLS,
-)
+from skdp.algorithms.dpcube import MOST_CELLS
 
 
 def boxes_of_grid(rule, **params):

@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import math
 from collections import defaultdict
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
 
@@ -16,13 +15,11 @@ from hypothesis import strategies as st
 from loops import over
 
 import skdp
-from skdp._random import noise_source
 from skdp._validation import as_epsilon, dyadic_floor
 from skdp.algorithms import hdpview as bisection
 from skdp.algorithms.boxes import Blocks, converge_loss
 from skdp.algorithms.hdpview import CALIBRATIONS as CHOICES
 from skdp.algorithms.hdpview import (
-    HDPViewParameters,
     converge_test,
     hdpview,
     hdpview_parameters,
@@ -30,8 +27,6 @@ from skdp.algorithms.hdpview import (
     published,
     split_at_floor,
 )
-from skdp.mechanisms import discrete_laplace
-from skdp.release import Boxes
 from skdp.tables import CountTable
 
 GRID = 4
@@ -164,38 +159,10 @@ def test_score_ranges_are_attained(score, cells, record, widest):
     assert range_of(np.array([[3]]))[0] < widest
 
 
-def recorded_errors(cells):
-    """Errors that `_bisect` tests at the root, with neither bias nor floor."""
-    values = []
-
-    def record(array, epsilon, threshold, *, random_state):
-        values.append(np.array(array))
-        return np.zeros(len(array), dtype=bool)
-
-    public = HDPViewParameters(0, "error", Fraction(1), 1, 0, -(10**9), 0, 0.0)
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(bisection, "above_threshold", record)
-        bisection.bisect(as_table(cells), public, Fraction(1), noise_source())
-    return values[0].tolist()
-
-
-@settings(max_examples=150)
-@given(cells=dense_tables())
-def test_tested_errors_are_exact(cells):
-    expected = [to_steps(exact_error(cells))] if cells.size > 1 else []
-    assert recorded_errors(cells) == expected
-
-
-def test_errors_of_huge_counts_and_huge_blocks_do_not_overflow():
-    cells = np.array([0, 10**14, 3, 7 * 10**13, 10**14 - 1, 5])
-    assert recorded_errors(cells) == [to_steps(exact_error(cells))]
+def test_huge_blocks_do_not_overflow():
     rows = np.array([[0] * 60, [1] * 60])
     table = CountTable.from_codes(rows, (30,) * 60, np.array([2**40, 2**40]))
-    sides = np.full((1, 60), 30)
-    n_cells, rest = bisection.cells_of(sides)
-    assert n_cells[0] == rest.max() == bisection.MANY_CELLS
-    parts = hdpview_parts(Fraction(1), table.shape)
-    release = hdpview(table, parts, random_state=0)
+    release = hdpview(table, hdpview_parts(Fraction(1), table.shape), random_state=0)
     assert release.counts.sum() == pytest.approx(2**41, rel=1e-6)
 
 
@@ -281,41 +248,6 @@ def test_converge_loss_is_the_worst_case(rate, s, delta, floor):
     assert bound <= worst * (1 + 1e-6 if delta >= s else 1.3)
 
 
-def test_converge_loss_against_fifty_digits():
-    test = converge_test(Fraction(2, 5), TIGHT)
-    s, delta, floor = 8, test.delta, test.floor
-    with localcontext() as context:
-        context.prec = 50
-        e = Decimal(test.rate.numerator) / Decimal(test.rate.denominator)
-        r = (-e).exp()
-
-        @cache
-        def log_split(b):
-            return probability_of_split(max(b, floor), r).ln()
-
-        def log_stop(b):
-            return probability_of_stop(max(b, floor), r).ln()
-
-        @cache
-        def splits(x):
-            return sum(log_split(x + j * delta) - log_split(x + j * delta - s) for j in range(45))
-
-        worst = max(splits(x) for x in range(floor + 1, floor + s + delta))
-        for z in range(floor + 1, 3 * s + delta - floor):
-            worst = max(worst, log_stop(z - s) - log_stop(z) + splits(z + delta + s))
-    assert float(worst) <= test.loss <= 0.4
-    assert test.loss <= float(worst) * 1.002
-
-
-def test_converge_loss_keeps_its_precision_at_tiny_rates():
-    losses = [
-        converge_loss(rate, 8, round(1.4 / rate), -round(0.7 / rate)) / rate
-        for rate in (1e-3, 1e-6, 1e-9)
-    ]
-    assert losses[1] == pytest.approx(losses[0], rel=5e-3)
-    assert losses[2] == pytest.approx(losses[1], rel=1e-4)
-
-
 @over(
     "calibration",
     [
@@ -324,7 +256,7 @@ def test_converge_loss_keeps_its_precision_at_tiny_rates():
         dataclasses.replace(TIGHT, converge=Fraction(1, 10), most_cuts=3),
     ],
 )
-@over("epsilon", [1e-6, 1e-3, 0.01, 0.1, 0.3, 1, 2.7, 3, 10, 100])
+@over("epsilon", [1e-6, 0.01, 0.1, 1, 3, 100])
 def test_certified_loss_never_exceeds_its_part(calibration, epsilon):
     parts = hdpview_parts(as_epsilon(epsilon), (8, 8), calibration=calibration)
     public = hdpview_parameters(parts, (8, 8), calibration=calibration)
@@ -341,30 +273,6 @@ def test_certified_loss_never_exceeds_its_part(calibration, epsilon):
         test = converge_test(parts["converge"], TIGHT)
         assert split_at_floor(test) <= 0.25
         assert public.loss >= 0.95 * float(parts["converge"])
-
-
-@over("epsilon, lam, delta", [(0.1, 28.1, 39.0), (0.3, 9.2, 13.0), (1, 2.58, 3.75), (3, 0.667, 2)])
-def test_tight_noise_is_a_third_of_the_papers(epsilon, lam, delta):
-    epsilon = as_epsilon(epsilon)
-    rates = {each: converge_test(epsilon, CHOICES[each]) for each in CALIBRATIONS}
-    assert float(1 / rates["tight"].rate) / GRID == pytest.approx(lam, rel=0.03)
-    assert rates["tight"].delta / GRID == pytest.approx(delta, abs=0.25)
-    published = (3 * 1.6 - 2) / (1.6 - 1) * 2 / float(epsilon)
-    assert float(1 / rates["paper"].rate) / GRID == pytest.approx(published, rel=2e-3)
-    assert rates["paper"].delta / GRID == pytest.approx(published * math.log(1.6), abs=0.26)
-
-
-def test_paper_parameters():
-    parts = hdpview_parts(Fraction(1, 2), (256, 256), calibration="paper")
-    assert parts == {
-        "converge": Fraction(81, 200),
-        "cut": Fraction(9, 200),
-        "counts": Fraction(1, 20),
-    }
-    public = hdpview_parameters(parts, (256, 256), calibration="paper")
-    assert (public.kappa, public.score, public.root_level) == (19, "error", 1)
-    assert public.theta == 20.0
-    assert public.floor == public.theta + 2 - public.delta
 
 
 # The whole law of the partition, by walking through all outcomes of the real code.
@@ -454,16 +362,7 @@ def worst_ratio(shape, tables, epsilon, calibration, speed_up=1, kappa=None):
     """Largest log ratio over neighbours of some tables, and the budget of the partition."""
     parts = hdpview_parts(as_epsilon(epsilon), shape, calibration=calibration)
     public = hdpview_parameters(parts, shape, calibration=calibration)
-    public = HDPViewParameters(
-        kappa or public.kappa,
-        public.score,
-        public.rate * speed_up,
-        public.delta_steps,
-        public.theta_steps,
-        public.floor_steps,
-        public.root_level,
-        public.loss,
-    )
+    public = dataclasses.replace(public, kappa=kappa or public.kappa, rate=public.rate * speed_up)
     worst = 0.0
     laws = {}
 
@@ -490,27 +389,6 @@ def small_tables(shape, most):
             yield np.array(counts, dtype=np.int64).reshape(shape)
 
 
-@over("calibration", CALIBRATIONS)
-@over("epsilon", [0.5, 3, 10])
-def test_partition_is_private_by_its_exact_law(calibration, epsilon):
-    for shape, most in (((4,), 2), ((2, 2), 2), ((3,), 3)):
-        worst, budget = worst_ratio(shape, small_tables(shape, most), epsilon, calibration)
-        assert worst <= budget * (1 + 1e-9)
-
-
-@over(
-    "hyper",
-    [{"alpha": 1.1}, {"alpha": 50, "gamma": 0.3}, {"beta": 0.5, "ratio": 0.2}, {"gamma": 0.01}],
-)
-def test_the_papers_hyperparameters_keep_the_partition_private(hyper):
-    for epsilon in (0.5, 3):
-        worst, budget = worst_ratio((4,), small_tables((4,), 2), epsilon, published(**hyper))
-        assert worst <= budget * (1 + 1e-9)
-        parts = hdpview_parts(as_epsilon(epsilon), (4,), calibration=published(**hyper))
-        assert sum(parts.values()) == as_epsilon(epsilon)
-        assert budget <= float(parts["converge"] + parts["cut"]) * (1 + 1e-9)
-
-
 def test_the_papers_hyperparameters_are_those_of_its_formulas():
     shape = (64, 64)
     rule = published(alpha=2, beta=0.5, gamma=0.6, ratio=0.7)
@@ -533,48 +411,16 @@ def test_the_papers_hyperparameters_are_those_of_its_formulas():
     assert hdpview_parameters(parts, (2**35,), calibration=PAPER).kappa == 42
 
 
-@over(
-    "name, wrong, error",
-    [
-        ("alpha", 1, ValueError),
-        ("alpha", 1e308, ValueError),
-        ("beta", 0, ValueError),
-        ("gamma", 1, ValueError),
-        ("ratio", math.nan, ValueError),
-        ("ratio", "0.9", TypeError),
-        ("calibration", "loose", ValueError),
-    ],
-)
-@over("calibration", CALIBRATIONS)
-def test_wrong_hyperparameters_cost_nothing(name, wrong, error, calibration):
-    ledger = skdp.PrivacyLedger(1)
-    estimator = skdp.HDPViewSynthesizer(
-        epsilon=1, domain=skdp.Numeric(0, 1, bins=4), calibration=calibration, ledger=ledger
-    )
-    with pytest.raises(error, match=name):
-        estimator.set_params(**{name: wrong}).fit(np.zeros((5, 2)))
-    assert ledger.spent == 0
+HYPER = [{"alpha": 1.1}, {"alpha": 50, "gamma": 0.3}, {"beta": 0.5, "ratio": 0.2}, {"gamma": 0.01}]
 
 
-def test_the_estimator_passes_hyperparameters_to_the_paper_alone():
-    settings = {"alpha": 3, "beta": 0.4, "gamma": 0.5, "ratio": 0.6, "random_state": 0}
-    rows = np.random.default_rng(0).random((500, 2))
-    estimator = skdp.HDPViewSynthesizer(epsilon=1, domain=skdp.Numeric(0, 1, bins=16))
-    parts = estimator.set_params(calibration="paper", **settings).fit(rows).privacy_loss_.parts
-    assert parts == {name: Fraction(297, 1000) for name in ("converge", "cut")} | {
-        "skipped": Fraction(1, 100),
-        "counts": Fraction(396, 1000),
-    }
-    changed = estimator.synopsis_.total
-    plain = skdp.HDPViewSynthesizer(
-        epsilon=1, domain=skdp.Numeric(0, 1, bins=16), calibration="paper", random_state=0
-    )
-    assert plain.fit(rows).synopsis_.total != changed
-    tight = [
-        skdp.HDPViewSynthesizer(epsilon=1, domain=skdp.Numeric(0, 1, bins=16), **params).fit(rows)
-        for params in ({"random_state": 0}, settings)
-    ]
-    assert tight[0].synopsis_.total == tight[1].synopsis_.total
+@over("calibration", [*CALIBRATIONS, *(published(**hyper) for hyper in HYPER)])
+@over("epsilon", [0.5, 3, 10])
+def test_partition_is_private_by_its_exact_law(calibration, epsilon):
+    shapes = [((4,), 2), ((2, 2), 2), ((3,), 3)] if calibration in CALIBRATIONS else [((4,), 2)]
+    for shape, most in shapes:
+        worst, budget = worst_ratio(shape, small_tables(shape, most), epsilon, calibration)
+        assert worst <= budget * (1 + 1e-9)
 
 
 @over("calibration", CALIBRATIONS)
@@ -599,209 +445,109 @@ def test_public_cuts_beyond_kappa_lose_nothing():
 # Structure of the release.
 
 
-@settings(max_examples=60)
-@given(cells=dense_tables(), seed=st.integers(0, 2**20), calibration=st.sampled_from(CALIBRATIONS))
-def test_boxes_partition_the_domain(cells, seed, calibration):
-    parts = hdpview_parts(Fraction(2), cells.shape, calibration=calibration)
-    release = hdpview(as_table(cells), parts, calibration=calibration, random_state=seed)
-    covered = np.zeros(cells.shape, dtype=int)
-    for lower, upper in zip(release.lower, release.upper, strict=True):
-        covered[slices(lower, upper)] += 1
-    assert (covered == 1).all()
-    single = (release.upper - release.lower == 1).all(axis=1)
-    assert (single == (release.test_number == 0)).all()
-    tested = np.sort(release.test_number[~single])
-    assert (np.diff(tested) > 0).all()
+class Quiet:
+    """The mechanisms without noise, and the first cut in place of a random one."""
 
+    def __init__(self):
+        self.budgets = []
 
-def no_noise(monkeypatch):
-    monkeypatch.setattr(
-        bisection, "discrete_laplace", lambda values, epsilon, *, random_state: np.array(values)
-    )
-    monkeypatch.setattr(
-        bisection,
-        "above_threshold",
-        lambda values, epsilon, threshold, *, random_state: values > threshold,
-    )
-    monkeypatch.setattr(
-        bisection,
-        "noisy_max",
-        lambda scores, epsilon, score_range, *, starts, random_state: np.array(
-            [
-                start + int(np.argmax(part))
-                for start, part in zip(starts, np.split(scores, starts[1:]), strict=True)
-            ]
-        ),
-    )
+    def discrete_laplace(self, values, epsilon, *, random_state):
+        self.budgets += [epsilon] * len(values)
+        return values
 
+    def above_threshold(self, values, epsilon, threshold, *, random_state):
+        return values > threshold
 
-@settings(max_examples=40)
-@given(cells=dense_tables(), calibration=st.sampled_from(CALIBRATIONS))
-def test_without_noise_the_counts_are_exact_and_stops_are_right(cells, calibration):
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        no_noise(monkeypatch)
-        parts = hdpview_parts(Fraction(2), cells.shape, calibration=calibration)
-        release = hdpview(as_table(cells), parts, calibration=calibration, random_state=0)
-    public = release.parameters
-    for lower, upper, count, depth in zip(
-        release.lower, release.upper, release.counts, release.depth, strict=True
-    ):
-        inside = cells[slices(lower, upper)]
-        assert inside.sum() == count
-        if inside.size > 1:
-            assert to_steps(exact_error(inside)) <= public.theta_steps + depth * public.delta_steps
-
-
-@pytest.mark.parametrize("calibration", CALIBRATIONS)
-def test_exactly_kappa_private_cuts_on_a_path(monkeypatch, calibration):
-    table = as_table(np.ones(64, dtype=np.int64))
-    parts = hdpview_parts(Fraction(1), (64,), calibration=calibration)
-    public = hdpview_parameters(parts, (64,), calibration=calibration)
-    assert public.kappa == 7
-    private = []
-    original = bisection.choose_cuts
-
-    def choose(blocks, columns, counts, score, epsilon, noise):
-        private.append(epsilon)
-        return original(blocks, columns, counts, score, epsilon, noise)
-
-    monkeypatch.setattr(bisection, "choose_cuts", choose)
-    # Everything splits, down to single cells, always cutting off the last code.
-    monkeypatch.setattr(
-        bisection, "above_threshold", lambda values, *_, **__: np.ones(len(values), dtype=bool)
-    )
-    monkeypatch.setattr(
-        bisection,
-        "noisy_max",
-        lambda scores, *_, starts, **__: np.append(starts[1:], len(scores)) - 1,
-    )
-    public_draws = []
-
-    class Noise:
-        def below(self, bound):
-            public_draws.append(bound.tolist())
-            return bound - 1
-
-    lower, upper, *_ = bisection.bisect(table, public, parts["cut"] / public.kappa, Noise())
-    assert (upper - lower == 1).all() and len(lower) == 64
-    assert private == [parts["cut"] / 7] * 7
-    # One block is left each time; from the eighth level on its cut is drawn from its own cuts.
-    assert public_draws[0] == [64 - 7 - 1]
-    assert [draw[0] for draw in public_draws if draw] == list(range(56, 0, -1))
-
-
-def test_all_cuts_at_once_or_in_portions(monkeypatch):
-    generator = np.random.default_rng(1)
-    codes = generator.integers(0, [20, 5, 9], size=(3000, 3)) ** 2 // [20, 5, 9]
-    table = CountTable.from_codes(codes, (20, 5, 9))
-    no_noise(monkeypatch)
-    for calibration in CALIBRATIONS:
-        parts = hdpview_parts(Fraction(20), table.shape, calibration=calibration)
-        whole = hdpview(table, parts, calibration=calibration, random_state=0)
-        monkeypatch.setattr(bisection, "_CUTS_AT_ONCE", 40)
-        portions = hdpview(table, parts, calibration=calibration, random_state=0)
-        monkeypatch.undo()
-        no_noise(monkeypatch)
-        assert len(whole.counts) > 10
-        for a, b in zip(whole[:5], portions[:5], strict=True):
-            assert (a == b).all()
-
-
-def test_score_segments_by_range():
-    # Blocks of different ranges in one call: every winner lies in its own block.
-    boxes = [
-        (np.array([0]), np.array([2])),
-        (np.array([2]), np.array([30])),
-        (np.array([30]), np.array([33])),
-        (np.array([33]), np.array([64])),
-    ]
-    cells = np.zeros(64, dtype=np.int64)
-    cells[[16, 17, 31, 60]] = 10**6
-    cells[17:30] = cells[32] = 10**6
-    table = as_table(cells)
-    for score in ("error", "imbalance"):
-        chosen = bisection.choose_cuts(
-            in_kernel_form(table, boxes),
-            columns_of(table),
-            table.counts,
-            score,
-            Fraction(1),
-            noise_source(),
+    def noisy_max(self, scores, epsilon, score_range, *, starts, random_state):
+        parts = np.split(scores, starts[1:])
+        return np.array(
+            [start + np.argmax(part) for start, part in zip(starts, parts, strict=True)]
         )
-        assert chosen[0] == 0 and chosen[1] == 13 and chosen[2] == 0
-        assert chosen[3] in (26, 27)
+
+    def below(self, bound):
+        return np.zeros_like(bound)
 
 
-# Odd inputs.
+def recursion(cells, public):
+    """The paper's recursion without noise: its boxes, counts, private cuts, and whether tested."""
+    leaves = []
+
+    def divide(lower, upper, depth):
+        inside = cells[slices(lower, upper)]
+        bias = (public.root_level + depth) * public.delta_steps
+        error = max(to_steps(exact_error(inside)) - bias, public.floor_steps)
+        if inside.size == 1 or error <= public.theta_steps:
+            cuts = min(depth, public.kappa)
+            leaves.append((lower, upper, int(inside.sum()), cuts, inside.size > 1))
+            return
+        cuts = list(all_cuts(lower, upper))
+        scores = [expected_score(public.score, cells, lower, upper, *cut) for cut in cuts]
+        left, right = cuts[np.argmax(scores) if depth < public.kappa else 0]
+        divide(lower, tuple(each.stop for each in left), depth + 1)
+        divide(tuple(each.start for each in right), upper, depth + 1)
+
+    divide((0,) * cells.ndim, cells.shape, 0)
+    return sorted(leaves)
 
 
-@over("epsilon", [1e-3, 0.1, 1, 10, 100])
-@over("calibration", CALIBRATIONS)
-def test_any_epsilon(epsilon, calibration):
-    cells = np.zeros((40, 40), dtype=np.int64)
-    cells[10:20, 5:9] = np.random.default_rng(0).poisson(300, size=(10, 4))
-    parts = hdpview_parts(as_epsilon(epsilon), cells.shape, calibration=calibration)
-    release = hdpview(as_table(cells), parts, calibration=calibration, random_state=1)
-    Boxes(release.lower, release.upper).check_volume(cells.shape)
-    if calibration == "tight":
-        assert len(release.counts) < 400
-    if epsilon >= 1:
-        assert release.counts.sum() == pytest.approx(cells.sum(), abs=20 * 40 / epsilon + 5)
-    # A domain of one cell.
-    parts = hdpview_parts(as_epsilon(epsilon), (1, 1), calibration=calibration)
-    assert parts == {"counts": as_epsilon(epsilon)}
-    table = CountTable.from_codes(np.zeros((9, 2), dtype=np.int32), (1, 1))
-    release = hdpview(table, parts, calibration=calibration, random_state=3)
-    assert release.lower.tolist() == [[0, 0]] and release.upper.tolist() == [[1, 1]]
-    assert release.parameters.loss == 0 and release.leaf_errors().bounds(0.1).tolist() == [0]
+@settings(max_examples=60)
+@given(
+    cells=dense_tables(),
+    calibration=st.sampled_from([TIGHT, PAPER, dataclasses.replace(TIGHT, most_cuts=2)]),
+    epsilon=st.sampled_from([Fraction(2), Fraction(30)]),
+    at_once=st.sampled_from([3, 2**16]),
+)
+def test_without_noise_it_is_the_recursion(cells, calibration, epsilon, at_once):
+    parts = hdpview_parts(epsilon, cells.shape, calibration=calibration)
+    quiet = Quiet()
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for name in ("discrete_laplace", "above_threshold", "noisy_max"):
+            monkeypatch.setattr(bisection, name, getattr(quiet, name))
+        monkeypatch.setattr(bisection, "noise_source", lambda _: quiet)
+        monkeypatch.setattr(bisection, "_CUTS_AT_ONCE", at_once)
+        release = hdpview(as_table(cells), parts, calibration=calibration)
+    expected = recursion(cells, public := release.parameters)
+    boxes = [tuple(map(tuple, ends.tolist())) for ends in (release.lower, release.upper)]
+    found = zip(*boxes, release.counts, release.epsilon, release.test_number, strict=True)
+    assert len(expected) == len(release.counts)
+    for box, (*leaf, cuts, tested) in zip(sorted(found), expected, strict=True):
+        # Counts get what the cuts of their path left.
+        each = parts["cut"] / public.kappa if public.reuse and public.kappa else 0
+        assert [*box[:-1]] == [*leaf, parts["counts"] + (public.kappa - cuts) * each]
+        assert (box[-1] > 0) == tested
+    assert sorted(quiet.budgets) == sorted(release.epsilon)
+    assert len({*release.test_number} - {0}) == sum(tested for *_, tested in expected)
 
 
-def test_papers_constants_fall_apart_at_large_epsilon():
-    wide = (100,) * 6
-    hdpview_parts(Fraction(26, 10), wide, calibration="paper")
-    # log(alpha) (3 alpha - 2) / (alpha - 1) / (ratio gamma): 4.16 / 0.5 with alpha 2.
-    rule = published(alpha=2, gamma=0.5, ratio=0.999)
-    with pytest.raises(ValueError, match="epsilon below 5.6"):
-        hdpview_parts(Fraction(10), (2**12, 2**12), calibration=rule)
-    hdpview_parts(Fraction("5.5"), (2**12, 2**12), calibration=rule)
-    with pytest.raises(ValueError, match=r"calibration='tight'.*below 2.7"):
-        hdpview_parts(Fraction(10), wide, calibration="paper")
-    parts = hdpview_parts(Fraction(10), wide)
-    empty = CountTable.from_codes(np.zeros((0, 6), dtype=np.int32), wide)
-    assert len(hdpview(empty, parts, random_state=0).counts) < 60
-    # In a small domain it is useless, but legal: an empty table falls apart into cells.
-    parts = hdpview_parts(Fraction(10), (32, 32), calibration="paper")
-    empty = CountTable.from_codes(np.zeros((0, 2), dtype=np.int32), (32, 32))
-    sizes = [
-        len(hdpview(empty, parts, calibration="paper", random_state=seed).counts)
-        for seed in range(5)
-    ]
-    assert max(sizes) > 100
+@over(
+    "wrong, error, words",
+    [
+        ({"alpha": 1}, ValueError, "alpha"),
+        ({"alpha": 1e308}, ValueError, "alpha"),
+        ({"beta": 0}, ValueError, "beta"),
+        ({"gamma": 1}, ValueError, "gamma"),
+        ({"ratio": math.nan}, ValueError, "ratio"),
+        ({"ratio": "0.9"}, TypeError, "ratio"),
+        ({"calibration": "loose"}, ValueError, "calibration"),
+        # The paper's floor lies above its threshold: every block would be cut.
+        ({"epsilon": 10}, ValueError, r"calibration='tight'.*below 2.7"),
+        ({"epsilon": 10, "alpha": 2, "gamma": 0.5, "ratio": 0.999}, ValueError, "below 5.6"),
+    ],
+)
+def test_wrong_parameters_cost_nothing(wrong, error, words):
+    ledger = skdp.PrivacyLedger(10)
+    given = {"epsilon": 1, "domain": skdp.Numeric(0, 1, bins=100), "calibration": "paper"} | wrong
+    with pytest.raises(error, match=words):
+        skdp.HDPViewSynthesizer(**given, ledger=ledger).fit(np.zeros((5, 6)))
+    assert ledger.spent == 0
 
 
-@pytest.mark.parametrize("calibration", ["tight", "paper"])
-def test_counts_get_what_the_cuts_of_their_path_left(monkeypatch, calibration):
-    table = as_table(np.random.default_rng(0).poisson(3, size=(30, 30)))
-    parts = hdpview_parts(Fraction(2), table.shape, calibration=calibration)
-    drawn = []
-
-    def record(values, epsilon, **kwargs):
-        drawn.append((np.size(values), epsilon))
-        return discrete_laplace(values, epsilon, **kwargs)
-
-    monkeypatch.setattr(bisection, "discrete_laplace", record)
-    release = hdpview(table, parts, calibration=calibration, random_state=1)
-    assert sorted(release.epsilon) == sorted(e for size, e in drawn for _ in range(size))
-    if calibration == "paper":
-        assert set(release.epsilon) == {parts["counts"]}
-        return
-    # The depth of a box is known from its bias, but for the first two levels.
-    kappa, public = release.parameters.kappa, release.parameters.root_level
-    for depth, epsilon in zip(release.depth.tolist(), release.epsilon, strict=True):
-        if depth:
-            cuts = min(depth - public, kappa)
-            assert epsilon + cuts * parts["cut"] / kappa == parts["counts"] + parts["cut"]
-    assert len(set(release.epsilon)) > 2
+def test_the_estimator_passes_hyperparameters_on():
+    estimator = skdp.HDPViewSynthesizer(
+        epsilon=1, domain=skdp.Numeric(0, 1, bins=16), calibration="paper", gamma=0.5, ratio=0.6
+    )
+    parts = estimator.fit(np.zeros((5, 2))).privacy_loss_.parts
+    assert parts["converge"] == parts["cut"] == Fraction(297, 1000)
 
 
 @over("calibration", CALIBRATIONS)

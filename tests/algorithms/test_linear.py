@@ -11,13 +11,11 @@ from loops import over
 import skdp
 from skdp._random import noise_source
 from skdp.algorithms import linear as auto
-from skdp.algorithms import linear as moments
 from skdp.algorithms import linear as search
 from skdp.algorithms.additive import UNIT, Identity, Logit, Records
 from skdp.algorithms.linear import (
     LOSSES,
     _asked,
-    _offspring,
     _scores,
     _sums,
     _table,
@@ -194,29 +192,3 @@ def test_gains_are_those_of_moving_one_weight():
             assert gains[2 * place + way] == before - after
         feature = search._feature(records, design, place)
         assert np.array_equal(np.broadcast_to(feature, 200), rows[:, place])
-
-
-@over("crossover", [True, False])
-def test_children_are_made_of_their_parents(crossover):
-    rng = np.random.default_rng(0)
-    parents = rng.integers(-100, 100, (10, 30)) * 10**6
-    children = _offspring(parents, crossover, 1.0, rng)
-    # All weights but the mutated one are those of a parent, at the same place.
-    inherited = [(child == parents).any(axis=0).sum() for child in children]
-    assert min(inherited) >= 29
-    copies = [(child == parents).sum(axis=1).max() >= 29 for child in children]
-    assert all(copies) != crossover
-
-
-def test_noise_of_moments_has_the_declared_scale():
-    records, design = some_records(50)
-    outcomes = np.eye(2, dtype=np.int64) * UNIT
-    spread = [
-        noisy_moments(records, design, outcomes, 1, np.ones(2), Fraction(1), noise_source(s))
-        for s in range(60)
-    ]
-    values = np.array([each.cross for each in spread])
-    # 60 runs of 16 sums: a standard deviation to 4%.
-    ratio = values.std(axis=0).mean() / spread[0].std
-    assert 0.85 < ratio < 1.15
-    assert moments.most_products(design, 1) == 1 + 3 + 3 + 2

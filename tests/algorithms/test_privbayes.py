@@ -11,7 +11,6 @@ import pytest
 from loops import over
 from scipy.optimize import linprog
 
-from skdp._random import noise_source
 from skdp.algorithms.privbayes import (
     SCORES,
     Candidates,
@@ -20,7 +19,6 @@ from skdp.algorithms.privbayes import (
     MaximumJoint,
     conditional,
     largest_table,
-    learn_network,
     privbayes,
     privbayes_parts,
 )
@@ -73,12 +71,8 @@ def independence(counts):
 def test_score_r_is_the_distance_from_independence():
     for counts in tables():
         assert Independence(0)(counts) == math.floor(independence(counts))
-    assert Independence(0)(np.array([[30, 0], [0, 30]])) == 60
-
-
-def test_score_r_of_counts_whose_products_exceed_64_bits():
-    counts = np.array([[3, 1], [1, 3]]) << 40
-    assert Independence(0)(counts) == 4 << 40
+    # Products exceed 64 bits.
+    assert Independence(0)(np.array([[3, 1], [1, 3]]) << 40) == 4 << 40
 
 
 def test_score_r_changes_by_at_most_four():
@@ -102,16 +96,6 @@ def test_the_range_of_score_r_is_not_smaller():
     assert changes[0] > 3.9 and changes[1] < -3.9
 
 
-def parents_decide(counts, half):
-    """The least distance if each combination goes to one code as a whole."""
-    best = math.inf
-    for choice in itertools.product((0, 1), repeat=len(counts)):
-        a = sum(int(row[0]) for row, code in zip(counts, choice, strict=True) if code == 0)
-        b = sum(int(row[1]) for row, code in zip(counts, choice, strict=True) if code == 1)
-        best = min(best, max(half - a, 0) + max(half - b, 0))
-    return best
-
-
 def parents_decide_in_shares(counts, half):
     """The same if combinations may be split: a linear program."""
     n = len(counts)
@@ -132,9 +116,6 @@ def test_score_f_is_the_distance_from_a_maximum_joint_distribution():
             found = MaximumJoint(total)(counts)
             exact = parents_decide_in_shares(counts, total // 2)
             assert found == -math.ceil(round(exact, 6))
-            # Whole combinations are never closer, and by one of them at most further.
-            whole = parents_decide(counts, total // 2)
-            assert -found <= whole <= -found + counts.sum(axis=1).max()
 
 
 def test_score_f_rises_by_at_most_one():
@@ -257,27 +238,6 @@ def test_drawn_candidates_are_maximal_and_all_can_be_drawn(limit):
     assert drawn == (all_maximal(SIZES, limit) if limit else {()})
 
 
-def test_a_strong_dependence_is_found():
-    rng = np.random.default_rng(0)
-    first = rng.integers(0, 2, 4000)
-    codes = np.stack([first, rng.integers(0, 2, 4000), first, rng.integers(0, 2, 4000)], axis=1)
-    table = CountTable.from_codes(codes, (2, 2, 2, 2))
-    for name in SCORES:
-        nodes = learn_network(
-            table,
-            range(4),
-            [[None]] * 4,
-            SCORES[name](4000),
-            Fraction(100),
-            8,
-            100,
-            np.random.default_rng(1),
-            noise_source(0),
-        )
-        parents = {node.axis: {axis for axis, _ in node.parents} for node in nodes}
-        assert 0 in parents[2] or 2 in parents[0], name
-
-
 @over("name", SCORES)
 def test_selections_have_the_budget_and_range_of_their_scores(name, monkeypatch):
     calls = []
@@ -304,16 +264,6 @@ def test_selections_have_the_budget_and_range_of_their_scores(name, monkeypatch)
 # ------------------------------------------------------------------------------ conditional tables
 
 
-def test_conditionals_are_probabilities():
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        noisy = rng.integers(-20, 40, (4, 3))
-        for negatives in ("project", "zero"):
-            rows = conditional(noisy, int(rng.integers(-5, 200)), negatives)
-            assert (rows >= 0).all()
-            np.testing.assert_allclose(rows.sum(axis=1), 1)
-
-
 def test_negative_counts():
     noisy = np.array([[30, -10], [5, 15], [-3, -4]])
     zero = conditional(noisy, 40, "zero")
@@ -326,8 +276,3 @@ def test_negative_counts():
     np.testing.assert_allclose(nearest[2], [(kept[0] + kept[1]) / 40, kept[2] / 40])
     np.testing.assert_allclose(conditional(noisy, -3, "project"), 0.5)
     np.testing.assert_allclose(conditional(-noisy * 0 - 1, 10, "zero"), 0.5)
-
-
-def test_no_total_makes_the_range_of_a_score_larger():
-    for score in SCORES.values():
-        assert score(2**63 - 1).score_range <= score.most_range

@@ -88,27 +88,6 @@ def test_privtree_partition_is_private_by_its_exact_law(calibration, epsilon):
     assert worst_ratio(public, 3 * float(public.rate)) > epsilon
 
 
-def test_privtree_follows_its_law():
-    # 4,000 trees: each share within 4.5 standard errors (false alarm below 1e-4 for all).
-    cells = np.array([3, 0, 1, 2])
-    parts = privtree_parts(Fraction(2), (4,))
-    public = privtree_parameters(parts, (4,))
-    law = tree_law(tuple(cells), public, float(public.rate))
-    found = dict.fromkeys(law, 0)
-    n = 4000
-    for seed in range(n):
-        view = privtree(as_table(cells), parts, random_state=seed)
-        ends = sorted(zip(view.lower[:, 0].tolist(), view.upper[:, 0].tolist(), strict=True))
-        found[tuple(ends)] += 1
-    for box, p in law.items():
-        assert abs(found[box] - n * p) < 4.5 * math.sqrt(n * p * (1 - p)) + 1
-    # It would reject the law of noise a quarter wider.
-    wrong = tree_law(tuple(cells), public, float(public.rate) * 0.8)
-    assert any(
-        abs(found[box] - n * p) > 6 * math.sqrt(n * p * (1 - p)) + 1 for box, p in wrong.items()
-    )
-
-
 # --- PrivTree: algorithm
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 from unittest import mock
 
@@ -90,39 +91,19 @@ def test_the_loss_is_at_most_epsilon_exactly(fraction):
     assert r ** (-score_range * Fraction(2, 5)) < worst <= r**-score_range
 
 
-def test_a_narrower_score_range_would_not_be_private():
-    # With R = t - p in place of 2 (t - p), as if all scores moved in one direction.
-    fraction, size = Fraction(1, 4), 40
-    data, more = [5] * 10, [5] * 10 + [0]
-    r = 0.5 ** (1 / 3)
-    laws = [
-        law_of_permute_and_flip([-distance(each, z, fraction) for z in range(size)], r)
-        for each in (data, more)
-    ]
-    assert max(abs(math.log(laws[0][z] / laws[1][z])) for z in range(size)) > 3 * math.log(1 / r)
-
-
 @over("share", [0.5, 0.2])
 def test_one_quantile_has_the_exact_law(share):
-    data, epsilon = [1, 2, 2, 2, 7], 1.0
+    data, source = [1, 2, 2, 2, 7], noise_source(3)
     fraction = Fraction(share).limit_denominator(10)
     score_range = 2 * max(fraction.numerator, fraction.denominator - fraction.numerator)
-    source = noise_source(3)
-    drawn = [
-        private_quantiles(
-            data,
-            share,
-            epsilon=epsilon,
-            domain=(0, 9),
-            step=1,
-            method="independent",
-            random_state=source,
-        ).values[0]
-        for _ in range(2000)
-    ]
+    usual = {"domain": (0, 9), "step": 1, "method": "independent", "random_state": source}
+    drawn = Counter(
+        int(private_quantiles(data, share, epsilon=1.0, **usual).values[0]) for _ in range(2000)
+    )
     scores = [-distance(data, z, fraction) for z in range(10)]
-    seen = dict(zip(*map(np.ndarray.tolist, np.unique(drawn, return_counts=True)), strict=True))
-    assert fit(seen, law_of_permute_and_flip(scores, math.exp(-epsilon / score_range))) > 1e-6
+    for factor in (1, 0.4, 2.5):
+        law = law_of_permute_and_flip(scores, math.exp(-factor / score_range))
+        assert (fit(drawn, law) > 1e-6) == (factor == 1)
 
 
 # --- several
@@ -181,77 +162,36 @@ def test_the_method_follows_from_public_facts():
     assert chosen(1, 4096) == chosen(1, None) == "independent"
     assert chosen(3, 4096) == chosen(3, 2**40) == chosen(99, 2**40) == "recursive"
     assert chosen(99, 4096) == "tree"
-    found = private_quantiles(
-        range(1000), np.arange(1, 100) / 100, epsilon=1.0, domain=(0, 999), step=1
-    )
+    usual = {"values": range(1000), "epsilon": 1.0, "domain": (0, 999), "step": 1}
+    found = private_quantiles(quantiles=np.arange(1, 100) / 100, **usual)
     assert found.method == "tree" and (np.diff(found.values) >= 0).all()
     assert list(found.plan) == ["tree", "recursive", "independent"]
-    one = private_quantiles(
-        range(1000), 0.5, epsilon=1.0, domain=(0, 999), step=1, method="recursive"
-    )
-    assert one.method == "independent"
-
-
-def test_the_plan_predicts_the_better_method():
-    rng = np.random.default_rng(1)
-    source, size = noise_source(2), 2**12
-    data = rng.binomial(size - 1, rng.random(4000))
-    for count in (1, 3, 30):
-        shares = np.array(evenly(count)) / UNIT
-        plans = plan_quantiles(evenly(count), Fraction(1, 10), size)
-        errors = {}
-        for name, plan in plans.items():
-            found = [np.sort(plan.release(data.copy(), size, 0.9, source)[0]) for _ in range(8)]
-            errors[name] = np.mean([rank_errors(data, shares, each).mean() for each in found])
-        first = next(iter(plans))
-        assert errors[first] < 1.5 * min(errors.values())
-        # Predicted for dense values: right within a factor.
-        assert 0.3 < errors[first] / plans[first].expected_errors().mean() < 3
+    assert private_quantiles(quantiles=0.5, method="recursive", **usual).method == "independent"
 
 
 @over("method", ["independent", "recursive", "tree"])
 @over("epsilon", [0.02, 1.0])
 def test_rank_errors_hold(method, epsilon):
     rng = np.random.default_rng(4)
-    source = noise_source(5)
     shares = [0.05, 0.3, 0.5, 0.9]
     # The worst case of the bound: few values far apart, the rest of the line empty.
     high = 2**10 if method == "tree" else 2**40
+    usual = {"epsilon": epsilon, "domain": (0, high), "step": 1, "method": method, "level": 0.8}
+    usual["random_state"] = noise_source(5)
     sparse = np.repeat(rng.integers(0, high, 20), 60)
     for data in (rng.integers(0, min(high, 10**6), 1000), sparse, np.full(500, high), np.zeros(0)):
-        broken = 0
-        for _ in range(25):
-            found = private_quantiles(
-                data,
-                shares,
-                epsilon=epsilon,
-                domain=(0, high),
-                step=1,
-                method=method,
-                level=0.8,
-                random_state=source,
-            )
-            broken += (rank_errors(data, shares, found.values) > found.rank_errors).any()
+        found = [private_quantiles(data, shares, **usual) for _ in range(25)]
+        missed = [rank_errors(data, shares, each.values) > each.rank_errors for each in found]
         # The chance that 16 of 25 fail at 0.8 is below 1e-6.
-        assert broken < 16
+        assert np.any(missed, axis=1).sum() < 16
 
 
-def test_rank_errors_grow_with_the_level_and_the_line():
-    usual = {"quantiles": [0.2, 0.5], "epsilon": 1.0, "method": "recursive"}
-    one = private_quantiles([], domain=(0, 100), step=1, **usual).rank_errors
-    assert (private_quantiles([], domain=(0, 10**9), step=1, **usual).rank_errors > one).all()
-    assert (
-        private_quantiles([], domain=(0, 100), step=1, level=0.99, **usual).rank_errors > one
-    ).all()
+def test_rank_errors_are_those_of_the_bound():
     # 1.0 for the median: log(size / alpha) * R / (epsilon t), R / t = 1.
-    alone = private_quantiles(
-        [], 0.5, epsilon=1.0, domain=(0, 99), step=1, method="independent"
-    ).rank_errors[0]
-    assert alone == pytest.approx(math.log(100 / 0.05))
-    intervals = private_quantiles(
-        [], [0.2, 0.5], epsilon=1.0, domain=(0, 100), step=1
-    ).rank_intervals(1000)
-    assert intervals.shape == (2, 2) and (intervals.mean(axis=1) == [200, 500]).all()
+    alone = private_quantiles([], 0.5, epsilon=1.0, domain=(0, 99), step=1, method="independent")
+    assert alone.rank_errors[0] == pytest.approx(math.log(100 / 0.05))
+    several = private_quantiles([], [0.2, 0.5], epsilon=1.0, domain=(0, 100), step=1)
+    assert (several.rank_intervals(1000).mean(axis=1) == [200, 500]).all()
 
 
 def test_the_reach_of_a_tree_is_that_of_laplace_noise():
@@ -267,60 +207,10 @@ def test_the_reach_of_a_tree_is_that_of_laplace_noise():
 # --- what is read
 
 
-def columns():
-    values = [3, 10, 10, 4, 2, 8, 8, 8]
-    yield "list", values
-    yield "numpy", np.array(values)
-    yield "small", np.array(values, dtype=np.int8)
-    yield "floats", np.array(values, dtype=float)
-    yield "series", pd.Series(values)
-    yield "nullable", pd.Series([*values, None], dtype="Int64")
-    yield "objects", pd.Series([*values, None, "?"], dtype=object)
-    yield "text", pd.Series(map(str, values))
-    yield "frame", pd.DataFrame({"a": values})
-
-
-@pytest.mark.filterwarnings("ignore:A column-vector")
-def test_containers_give_the_same():
-    for bounds in ((0, 20), (0.0, 20.0), None):
-        released = {
-            name: private_quantiles(
-                column, [0.3, 0.6], epsilon=1.0, domain=bounds, random_state=7
-            ).values
-            for name, column in columns()
-        }
-        assert all((each == released["list"]).all() for each in released.values()), released
-
-
 def test_integers_are_exact():
-    data = np.full(100, 2**53 - 1)
-    for column in (
-        data,
-        data.astype(np.uint64),
-        pd.Series([2**53 - 1] * 100 + [None], dtype="Int64"),
-    ):
-        assert (
-            private_quantiles(column, 0.5, epsilon=1e6, domain=(0, 2**61), step=1).values
-            == 2**53 - 1
-        )
-
-
-def test_one_value_of_another_type_leaves_the_others_as_they_are():
-    # pandas makes floats of integers beside a gap or a fraction, and text of numbers beside text.
-    values = [5, 5, 25, 25, 25]
-    for column in (
-        values,
-        pd.Series([*values, None]),
-        pd.Series([*values, 100.5]),
-        pd.Series([*map(str, values), "none"]),
-        np.array(values, dtype="u1"),
-    ):
-        # In the middle between two steps.
-        assert drawn(column, (0, 100), step=10) == 30
-    beyond = pd.Series([2**60 + 1] * 5)
-    for bounds in ((0, 2**61), (-(2**60), 2**61)):
-        found = [drawn(each, bounds, step=1) for each in (beyond, beyond.astype(float))]
-        assert found == [2**60, 2**60]
+    data = pd.Series([2**53 - 1] * 100 + [None], dtype="Int64")
+    found = private_quantiles(data, 0.5, epsilon=1e6, domain=(0, 2**61), step=1)
+    assert found.values == 2**53 - 1
 
 
 def drawn(column, bounds, **parameters):
@@ -420,24 +310,19 @@ def test_bad_parameters_cost_nothing():
     usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 0.5, "domain": (0, 9), "step": 1}
     for change, message in (
         ({"quantiles": 0}, "between 0 and 1"),
-        ({"quantiles": [0.5, 1e-9]}, "between 0 and 1"),
         ({"quantiles": [0.5, 0.5]}, "must differ"),
         ({"quantiles": []}, "must be shares"),
         ({"quantiles": [None]}, "must be a number"),
-        ({"quantiles": np.nan}, "must be finite"),
         ({"epsilon": 1e-15}, "does not fit"),
-        ({"epsilon": 1e-15, "domain": None}, "does not fit"),
         ({"domain": (1, 1), "step": 1}, "low < high"),
         ({"domain": (0, np.inf)}, "finite"),
         ({"domain": 5}, "a pair"),
         ({"domain": (0, 2**63), "step": 1}, "2\\*\\*62"),
-        ({"domain": (-(2**62), 2**62), "step": 1}, "another step"),
         ({"domain": (0, 5e-324), "step": None}, "too close"),
         ({"step": 0}, "step must be"),
         ({"step": 1000}, "another step"),
         ({"method": "best"}, "method must be"),
         ({"method": "tree", "domain": None}, "needs a domain"),
-        ({"method": "tree", "domain": (0, 10**6), "step": 1}, "needs a domain"),
         ({"level": 1}, "level must be"),
         ({"persons": [1, 2]}, "belong together"),
         ({"max_rows_per_id": 2}, "belong together"),
@@ -448,30 +333,3 @@ def test_bad_parameters_cost_nothing():
         with pytest.raises((ValueError, TypeError), match=message):
             private_quantiles(**{**usual, **change}, ledger=ledger)
     assert ledger.spent == 0
-
-
-class Odd:
-    def __float__(self):
-        raise RuntimeError("secret")
-
-    __eq__ = __hash__ = None
-
-
-@over("epsilon", [1e-6, 1.0, 1e6])
-@over("bounds", [(0, 100), (0.0, 100.0), (0, 2**62 - 1), (-1e308, 1e308), None])
-def test_no_value_raises_or_warns(bounds, epsilon):
-    for data in (
-        [],
-        [5],
-        [np.nan, None, "x", "7", Odd(), 10**400, -(10**400), 1j, [1, 2]],
-        np.array([np.nan] * 3),
-        np.array([np.inf, -np.inf, 1e308, -1e308, 5e-324]),
-        np.array([2**63 - 1, -(2**63)]),
-        np.array([True, False]),
-        pd.Series([None, None], dtype="Float64"),
-        [3] * 50,
-    ):
-        found = private_quantiles(data, [0.25, 0.5, 0.75], epsilon=epsilon, domain=bounds)
-        assert np.isfinite(found.values.astype(float)).all()
-        assert (found.values[1:] >= found.values[:-1]).all()
-        assert np.isfinite(found.rank_errors).all()

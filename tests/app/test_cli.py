@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import io
-import itertools
 import json
 import os
 import re
@@ -19,14 +17,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import DOMAIN, people
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from loops import over
 
 import skdp
-from skdp import Categorical, Date, Domain, Identifier, Numeric
+from skdp import Categorical, Date, Domain, Numeric
 from skdp.__main__ import main
-from skdp.app import csv, outputs
+from skdp.app import outputs
 from skdp.app.cli import parser
 from skdp.app.outputs import read_workload
 
@@ -68,6 +64,11 @@ def test_release_query_sample_ledger(files, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 4
     assert run("ledger", "show", ledger) == 0
     assert "MarginalSynthesizer" in capsys.readouterr().out
+    assert run("info", files / "view.skdp") == 0
+    shown = capsys.readouterr().out
+    for words in ("marginals", "epsilon: 1, of which skipped 0.01", "seeded: no", "columns: 4"):
+        assert words in shown
+    assert "add or remove one record" in shown and "Categorical(['Female', 'Male'])" in shown
     # Half an epsilon is left.
     again = files / "again.skdp"
     assert release(files, "--ledger", ledger, "--out", again) == 3
@@ -78,32 +79,34 @@ def test_release_query_sample_ledger(files, capsys):
 def test_nothing_of_a_file_of_records_is_shown(files, capsys):
     """A file without a header, of another format, or given for the domain."""
     rows = pd.DataFrame({"name": ["Canary Smith"] * 5, "age": [77.125] * 5, "sex": "Male"})
-    rows.to_csv(files / "headerless.csv", index=False, header=False)
-    rows.to_csv(files / "semicolons.csv", index=False, sep=";")
-    rows.to_json(files / "rows.json", orient="records")
-    (files / "open.csv").write_text('name,"age,sex\nCanary Smith,77.125,Male\n')
-    (files / "long.csv").write_text("age,sex,work,income,Canary Smith 77.125,age\n")
-    (files / "utf16.csv").write_bytes("Canary Smith,age\n77.125,3\n".encode("utf-16"))
-    (files / "mac.csv").write_text("name,age\rCanary Smith,77.125\r")
-    names = ["headerless.csv", "semicolons.csv", "rows.json", "open.csv", "long.csv", "utf16.csv",
-             "mac.csv"]  # fmt: skip
-    if importlib.util.find_spec("pyarrow"):
-        rows.to_parquet(files / "rows.parquet")
-        names.append("rows.parquet")
-    for name in names:
+    rows.to_parquet(files / "rows.parquet")
+    whole = (files / "rows.parquet").read_bytes()
+    contents = {
+        "headerless.csv": rows.to_csv(index=False, header=False).encode(),
+        "semicolons.csv": rows.to_csv(index=False, sep=";").encode(),
+        "rows.json": rows.to_json(orient="records").encode(),
+        "open.csv": b'name,"age,sex\nCanary Smith,77.125,Male\n',
+        "long.csv": b"age,sex,work,income,Canary Smith 77.125,age\n",
+        "utf16.csv": "Canary Smith,age\n77.125,3\n".encode("utf-16"),
+        "mac.csv": b"name,age\rCanary Smith,77.125\r",
+        "rows.parquet": whole,
+        "short.parquet": b"PAR1PAR1",
+        "text.parquet": b"age,sex,work,income\n77,Canary,x,y\n",
+        "cut.parquet": whole[: len(whole) // 2],
+        "tail.parquet": whole[:-40] + b"Canary" * 6 + whole[-4:],
+    }
+    for name, content in contents.items():
+        (files / name).write_bytes(content)
         for domain in ("domain.json", name):
-            capsys.readouterr()
             arguments = ["--epsilon", 1, "--out", files / "view.skdp", "--ledger", files / "l"]
             given = ["--domain", files / domain, *arguments, "--budget", 1]
             assert run("release", files / name, *given) == 2, name
-            shown = "".join(capsys.readouterr()).replace(str(files), "")
-            assert "Refused" in shown
-            assert not any(word in shown for word in ("Canary", "Smith", "77", "PAR1", "name,"))
             assert not (files / "l").exists() and not (files / "view.skdp").exists()
         assert run("query", files / name, "age > 3") == 2
         assert run("ledger", "show", files / name) == 2
         shown = "".join(capsys.readouterr()).replace(str(files), "")
-        assert not any(word in shown for word in ("Canary", "Smith", "77", "PAR1"))
+        assert "Refused" in shown
+        assert not any(word in shown for word in ("Canary", "Smith", "77", "PAR1", "name,"))
 
 
 def test_nothing_is_overwritten_unasked(files, capsys):
@@ -126,58 +129,33 @@ def test_nothing_is_overwritten_unasked(files, capsys):
     assert not list(files.glob(".*"))
 
 
-@over("name", ["SIGTERM"])
-def test_signals_end_a_run_as_ctrl_c_does(files, capsys, monkeypatch, name):
-    number = getattr(signal, name)
-    before = sorted(files.iterdir())
-    (files / "old.skdp").write_text("old")
+def raises(error):
+    raise error
 
-    def stopped(self, frame):
+
+@over(
+    "fails, code, message",
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGTERM), 128 + signal.SIGTERM, "Interrupted"),
+        (lambda: raises(KeyboardInterrupt()), 130, "Interrupted"),
+        (lambda: raises(ValueError("Canary Smith is 77")), 4, "Failed (ValueError)"),
+        (lambda: raises(RuntimeError("Canary Smith is 77")), 4, "withheld"),
+    ],
+)
+def test_what_fails_after_reading_tells_no_value(files, capsys, monkeypatch, fails, code, message):
+    def fit(self, frame):
         if len(frame):
-            assert callable(signal.getsignal(number)), "the signal would kill the process"
-            os.kill(os.getpid(), number)
+            fails()
             time.sleep(5)
         return self
 
-    monkeypatch.setattr(skdp.MarginalSynthesizer, "fit", stopped)
-    assert release(files) == 128 + number
-    assert "Interrupted" in capsys.readouterr().err and sorted(files.iterdir())[:-1] == before
-    assert release(files, "--out", files / "old.skdp", "--force") == 128 + number
-    assert (files / "old.skdp").read_text() == "old" and not list(files.glob(".*"))
-    assert signal.getsignal(number) is signal.SIG_DFL
-    # What was ignored stays ignored, as under nohup.
-    signal.signal(number, signal.SIG_IGN)
-    try:
-        with monkeypatch.context() as patched:
-            patched.setattr(skdp.MarginalSynthesizer, "fit", lambda self, frame: 1 / 0)
-            assert run("plan", "--domain", files / "domain.json", "--epsilon", "x") == 2
-        assert signal.getsignal(number) is signal.SIG_IGN
-    finally:
-        signal.signal(number, signal.SIG_DFL)
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "message"),
-    [
-        (KeyboardInterrupt(), 130, "Interrupted"),
-        (ValueError("Canary Smith is 77"), 4, "Failed (ValueError)"),
-        (RuntimeError("Canary Smith is 77"), 4, "withheld"),
-    ],
-)
-def test_what_fails_after_reading_tells_no_value(files, capsys, monkeypatch, error, code, message):
-    once = []
-
-    def fails(self, frame):
-        if len(frame):
-            once.append(frame)
-            raise error
-        return self
-
-    monkeypatch.setattr(skdp.MarginalSynthesizer, "fit", fails)
-    assert release(files) == code and once
+    monkeypatch.setattr(skdp.MarginalSynthesizer, "fit", fit)
+    (files / "view.skdp").write_text("old")
+    assert release(files, "--force") == code
     shown = "".join(capsys.readouterr())
     assert message in shown and "Canary" not in shown
-    assert not (files / "view.skdp").exists() and not list(files.glob(".*"))
+    assert (files / "view.skdp").read_text() == "old" and not list(files.glob(".*"))
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_a_release_that_cannot_be_written_is_kept_elsewhere(files, capsys, monkeypatch):
@@ -222,6 +200,8 @@ REFUSED = [
     (["--epsilon", "much"], "--epsilon must be a number"),
     (["--target", "wage"], "wage"),
     (["--privacy-id", "sex", "--max-rows-per-id", "2"], "privacy_id='sex'"),
+    (["--privacy-id", "sex"], "--max-rows-per-id"),
+    (["--max-rows-per-id", "3"], "--privacy-id COLUMN"),
     (["--max-order", "5"], "max_order must be at most 4"),
     (["--workload", "age,wage"], "'wage' is not in the domain"),
     (["--workload", "age,sex;sex,age"], "twice"),
@@ -235,6 +215,7 @@ REFUSED_BY_RELEASE = [
     (["--domain", "book.csv"], "declares no domain"),
     (["--domain", "data.csv"], "both as the data and as the domain"),
     (["--structure", "rules.json"], "almost"),
+    (["--privacy-id", "nobody", "--max-rows-per-id", "2"], "'nobody'"),
     (["--workload", "sets.json"], "--workload must be"),
     (["--out", "no/such/folder/view.skdp"], "no folder"),
     (["--out", "."], "names the folder"),
@@ -266,10 +247,9 @@ def test_what_is_refused_costs_nothing(inputs, capsys, monkeypatch):
     ):
         assert run("release", f"{name}.csv", *usual[2:]) == 2
         assert message in capsys.readouterr().err
-    for command in (["info"], ["query"], ["sample"], ["group-by", "age"], ["ledger", "show"]):
+    for command in (["info"], ["query"], ["sample"], ["ledger", "show"]):
         for name in ("noise.skdp", "data.csv", "nowhere.skdp", "."):
-            more = command[1:] if command[0] == "group-by" else []
-            assert run(*command[: 1 + (command[0] == "ledger")], name, *more) == 2
+            assert run(*command, name) == 2
             assert capsys.readouterr().err.startswith("Refused:")
     assert sorted(inputs.iterdir()) == before
 
@@ -301,26 +281,17 @@ def declared(tmp_path):
 # Help
 
 
-def commands():
-    """Words of every command, groups included."""
-
-    def inside(parsed, words):
-        yield words
+def test_every_command_has_help(capsys):
+    todo = [([], parser())]
+    for words, parsed in todo:
         for action in parsed._actions:
             if isinstance(action, argparse._SubParsersAction):
-                for name, each in action.choices.items():
-                    yield from inside(each, [*words, name])
-
-    return list(inside(parser(), []))
-
-
-@over("words", commands())
-def test_every_command_has_help(words, capsys):
-    with pytest.raises(SystemExit) as ended:
-        run(*words, "--help")
-    shown = capsys.readouterr().out
-    assert ended.value.code == 0 and shown.startswith("usage: ")
-    assert max(map(len, shown.splitlines())) <= 100
+                todo += [([*words, name], each) for name, each in action.choices.items()]
+        with pytest.raises(SystemExit) as ended:
+            run(*words, "--help")
+        shown = capsys.readouterr().out
+        assert ended.value.code == 0 and shown.startswith("usage: ")
+        assert max(map(len, shown.splitlines())) <= 100
 
 
 def test_help_explains_the_exit_codes_and_loads_nothing():
@@ -342,34 +313,16 @@ def parts_of(shown):
     return {name: float(epsilon) for name, epsilon, *_ in cells}
 
 
-@over("method, rows", itertools.product(sorted(outputs.METHODS), [[], ["--rows", 20_000]]))
-def test_a_plan_shows_the_parts_of_the_release(declared, capsys, method, rows):
-    arguments = ["--domain", declared, "--epsilon", 2, "--method", method]
-    assert run("plan", *arguments, *rows) == 0
+@over("method", sorted(outputs.METHODS))
+def test_a_plan_shows_the_parts_of_the_release(declared, capsys, method):
+    assert run("plan", "--domain", declared, "--epsilon", 2, "--method", method) == 0
     shown = capsys.readouterr()
     fitted = outputs.METHODS[method](epsilon=2, domain=DOMAIN).fit(people(500))
     planned = {name.lstrip("- "): value for name, value in parts_of(shown.out).items()}
     for name, value in fitted.privacy_loss_.parts.items():
-        if name != "views" or not rows:
-            assert planned[name] == pytest.approx(float(value), rel=1e-3)
+        assert planned[name] == pytest.approx(float(value), rel=1e-3)
     assert sum(planned.values()) == pytest.approx(2, rel=1e-3)
     assert shown.err == "" and "Nothing was read or spent" in shown.out
-
-
-# Views
-
-
-def test_info(view, capsys):
-    assert run("info", view) == 0
-    shown = capsys.readouterr().out
-    for text in (
-        "marginals",
-        "epsilon: 1, of which skipped 0.01, total 0.0198",
-        "seeded: no",
-        "columns: 4",
-    ):
-        assert text in shown
-    assert "add or remove one record" in shown and "Categorical(['Female', 'Male'])" in shown
 
 
 def test_a_reader_that_goes_away_is_no_error(view):
@@ -394,7 +347,6 @@ def test_a_shell_prints_what_python_answers(view, capsys, tmp_path):
     exact["work"] = exact["work"].fillna(np.nan)
     found = table("sex", "work", "--mean", "age", "--where", "income == 'low'")
     pd.testing.assert_frame_equal(found, exact, check_dtype=False)
-    assert table("sex,work")["count"].tolist() == table("sex", "work")["count"].tolist()
     exact = made.aggregate("sex", return_interval=True, level=0.9)
     found = table("sex", "--intervals", "--level", 0.9)
     pd.testing.assert_frame_equal(found, exact, check_dtype=False)
@@ -402,18 +354,12 @@ def test_a_shell_prints_what_python_answers(view, capsys, tmp_path):
     exact = made.aggregate("age", query="sex == 'Male'", bands={"age": [-np.inf, 30, 60]})
     np.testing.assert_allclose(found["count"], exact["count"])
     usual = said("query", view, "sex == 'Male'", "--mean", "age", "--level", 0.8)
-    assert said("query", view, "--mean", "age", "--level", 0.8, "sex == 'Male'") == usual
     mean = made.mean("age", "sex == 'Male'", return_interval=True, level=0.8)
     shown = [float(word.strip("[,]")) for word in usual.split()[:3]]
     assert shown == pytest.approx([mean.value, mean.lower, mean.upper], rel=1e-5)
-    lines = said("query", view, "--quantile", "age=0.25,0.5").splitlines()
-    exact = made.quantile("age", [0.25, 0.5])
-    assert [float(line.split()[0]) for line in lines[:2]] == pytest.approx(exact, rel=1e-5)
-    assert float(said("query", view, f"age > {'9' * 400}").split()[0]) == 0
     drawn = said("sample", view, "--rows", 20, "--seed", 1, "--where", "sex == 'Male'")
-    assert drawn == said("sample", view, "--rows", 20, "--seed", 1, "--where", "sex == 'Male'")
     assert drawn.count("Male") == 20
-    for wrong, message in (
+    for (command, *wrong), message in (
         (["query", "age > @low"], "nothing is given for @low"),
         (["query", "--correlation"], "two columns of numbers"),
         (["query", "--quantile", "age=2"], "between 0 and 1"),
@@ -421,13 +367,12 @@ def test_a_shell_prints_what_python_answers(view, capsys, tmp_path):
         (["group-by", "sex,height"], "no column 'height'"),
         (["group-by", "age", "--bands", "age=3"], "ascending edges"),
         (["group-by", "sex", "--out", view], "which is the input"),
-        (["sample", "--rows", -1], ""),
         (["sample", "--where", "sex =="], "sex =="),
         (["sample", "--rows", 10**12, "--out", tmp_path / "rows.csv"], "do not fit into memory"),
         (["sample", "--out", tmp_path / "rows.xlsx"], ".csv"),
         (["page", "--out", view, "--force"], ""),
     ):
-        assert run(wrong[0], view, *wrong[1:]) == 2
+        assert run(command, view, *wrong) == 2
         assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -452,8 +397,6 @@ def test_plans_of_marginals_and_questions(declared, capsys):
         assert run("plan", "--domain", declared, "--epsilon", 1, *more) == 0
         shown = capsys.readouterr().out
         assert all(word in shown for word in words), more
-    low, high = (float(each.split()[0]) for each in shown.split("\u00b1")[-2:])
-    assert low > high > 0
     assert run("plan", "--domain", declared, "--epsilon", 1, "--ask", "age > 3") == 2
     assert "--ask needs --rows" in capsys.readouterr().err
 
@@ -481,8 +424,7 @@ def test_parquet_is_read(tmp_path, capsys):
     assert release_file(tmp_path, "rows.data", *ledger, domain=domain) == 0
     assert skdp.PrivacyLedger(path=tmp_path / "l").spent == 1
     view = skdp.Synopsis.load(tmp_path / "view.skdp")
-    true = len(ROWS.query("age >= 30 and sex == 'Female'"))
-    assert abs(view.count("age >= 30 and sex == 'Female'") - true) < 300
+    assert abs(view.count("sex == 'Female'") - (ROWS["sex"] == "Female").sum()) < 300
     # A nested column is left alone, and refused where it is declared.
     nested = Domain({**dict(DOMAIN.items()), "notes": Categorical(["x", "y"])})
     more = ["--ledger", tmp_path / "other", "--budget", 1]
@@ -491,55 +433,18 @@ def test_parquet_is_read(tmp_path, capsys):
     assert "notes" in shown and "Canary" not in shown and not (tmp_path / "other").exists()
 
 
-@over("kind", ["csv", "parquet"])
-def test_persons_are_protected_with_unit(tmp_path, capsys, kind):
+def test_persons_are_protected_with_unit(tmp_path):
     rows = ROWS.assign(person=[f"p{i // 10}" for i in range(len(ROWS))])
     rows.loc[:9, "person"] = None
     rows.to_csv(tmp_path / "rows.csv", index=False)
     rows.to_parquet(tmp_path / "rows.parquet")
-    more = ["--privacy-id", "person", "--max-rows-per-id", 3]
-    assert release_file(tmp_path, f"rows.{kind}", *more) == 0
-    view = skdp.Synopsis.load(tmp_path / "view.skdp")
-    assert view.privacy_loss.max_rows_per_id == 3
-    # 199 persons, three rows of each.
-    assert abs(view.count() - 597) < 400
-    capsys.readouterr()
-    for wrong, message in (
-        (more[:2], "--max-rows-per-id"),
-        (more[2:], "--privacy-id COLUMN"),
-        (["--privacy-id", "nobody", *more[2:]], "'nobody'"),
-        (["--privacy-id", "sex", *more[2:]], "privacy_id='sex'"),
-        ([*more[:3], "0"], "max_rows_per_id"),
-    ):
-        assert release_file(tmp_path, f"rows.{kind}", *wrong) == 2
-        assert message in capsys.readouterr().err
-
-
-def test_files_that_are_no_parquet(tmp_path, capsys):
-    ROWS.to_parquet(tmp_path / "rows.parquet")
-    whole = (tmp_path / "rows.parquet").read_bytes()
-    garbage = np.random.default_rng(0).bytes(5_000)
-    damaged = {
-        "empty": b"",
-        "short": b"PAR1PAR1",
-        "text": b"age,sex,work,income\n77,Canary,x,y\n",
-        "garbage": garbage,
-        "wrapped": b"PAR1" + garbage + b"PAR1",
-        "cut": whole[: len(whole) // 2],
-        "tail": whole[:-40] + b"Canary" * 6 + whole[-4:],
-    }
-    for name, content in damaged.items():
-        (tmp_path / "rows.parquet").write_bytes(content)
-        assert (
-            release_file(tmp_path, "rows.parquet", "--ledger", tmp_path / "l", "--budget", 1) == 2
-        )
-        shown = capsys.readouterr().err
-        assert "not a Parquet file" in shown and "Canary" not in shown, name
-        assert not (tmp_path / "l").exists()
-    (tmp_path / "folder.parquet").mkdir()
-    assert release_file(tmp_path, "folder.parquet") == 2
-    assert release_file(tmp_path, "nowhere.parquet") == 2
-    assert "nowhere.parquet: No such file" in capsys.readouterr().err
+    for data in ("rows.csv", "rows.parquet"):
+        more = ["--privacy-id", "person", "--max-rows-per-id", 3]
+        assert release_file(tmp_path, data, *more) == 0
+        view = skdp.Synopsis.load(tmp_path / "view.skdp")
+        assert view.privacy_loss.max_rows_per_id == 3
+        # 199 persons, three rows of each.
+        assert abs(view.count() - 597) < 400
 
 
 def test_progress_tells_no_number_of_the_data(tmp_path, capsys, monkeypatch):
@@ -553,107 +458,28 @@ def test_progress_tells_no_number_of_the_data(tmp_path, capsys, monkeypatch):
     assert len(said) == 1 and "Measuring." in said.pop()
 
 
-FIELDS = {
-    "age": Numeric(0, 100, decimals=1, special=[999], nullable=True),
-    "day": Date("2021-01-01", "2021-12-31"),
-    "sex": Categorical(["F", "M", 1], nullable=True),
-    "person": None,
-}
-
-
-HOSTILE = [
-    b'"', b'40,"Male,full,high', b'40,Male,full,"high', b'4"0,Male,full,high', b'"a\rb",,,', b"",
-    b'""""', b'"40"x,Male,full,high', b"40,Male", b"1,2,3,4,5,6", b"\r", b"4\r0,Male,full,high",
-    b"\0", b"40\0,Male,full,high", b"\xff\xfe,Male,full,high", b"\xef\xbb\xbf40,Male,full,high",
-    b"x,y,z,w", b"40,Male,full,high\r", "\u2028,\x85,\x0b,\x0c".encode(), b"9" * 200_000 + b",,,",
-    b'"' + b"9" * 200_000 + b'",,,', b"#,#,#,#", b"1e999,,,", b"1_0,Male,full,high", b"\\,\\,\\,\\",
-    b"\x1a,,,", b"'40','Male','full','high'",
-]  # fmt: skip
-TOKENS = [b",", b'"', b"1", b"1.0", b"999", b"F", b"2021-02-03", b"2021-02-30"]
-TOKENS += [b"\xff", b"\r", b"\0"]
-FIELD = st.lists(st.sampled_from(TOKENS), max_size=2).map(b"".join)
-LINE = st.lists(FIELD, min_size=3, max_size=5).map(b",".join)
-
-
-@settings(max_examples=60)
-@given(
-    st.lists(
-        LINE
-        | st.sampled_from(HOSTILE)
-        | st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")),
-        max_size=8,
-    )
-)
-def test_every_line_is_read_as_if_it_were_alone(lines):
-    def read(content):
-        lines = csv.lines_of(io.BytesIO(content))
-        records = csv.records_of(lines, csv.Form())
-        return csv.read_records(records, FIELDS, FIELDS)
-
-    together = read(b"\n".join(lines))
-    alone = [read(line) for line in lines]
-    assert len(together) == sum(map(len, alone)) and all(len(frame) <= 1 for frame in alone)
-    each = [repr(row) for frame in alone for row in frame.itertuples(index=False)]
-    assert each == [repr(row) for row in together.itertuples(index=False)]
-    # And coded: no value raises.
-    domain = Domain({name: attribute for name, attribute in FIELDS.items() if attribute})
-    codes = domain.encode(together.drop(columns="person"))
-    assert codes.shape == (len(together), 3)
-    each = [domain.encode(frame.drop(columns="person")) for frame in alone]
-    assert np.array_equal(codes, np.concatenate([np.zeros((0, 3)), *each]))
-
-
 # --- domains, code books and rules
 
-LOANS = Domain(
-    {
-        "id": Identifier(),
-        "city": Categorical(["a", "b", "c"]),
-        "state": Categorical(["X", "Y"]),
-        "amount": Numeric(0, 100, bins=20),
-        "balance": Numeric(0, 100, bins=20),
-    }
-)
-RULES = [
-    {"rule": "at_most", "column": "balance", "bound": "amount"},
-    {"rule": "derived", "column": "state", "from": "city", "map": {"a": "X", "b": "X", "c": "Y"}},
-]
-BOOK = """name,type,min,max,values
-id,identifier,,,
-city,category,,,a; b; c
-state,category,,,X; Y
-amount,number,0,100,
-balance,number,0,100,
-"""
-
-
-def loans(n=1_500):
-    rng = np.random.default_rng(0)
-    amount = rng.uniform(0, 100, n)
-    frame = pd.DataFrame(
-        {
-            "id": np.arange(n),
-            "city": rng.choice(["a", "b", "c"], n),
-            "amount": amount,
-            "balance": amount * rng.random(n),
-        }
-    )
-    return frame.assign(state=frame["city"].map(RULES[1]["map"]))
+LENT = Domain({"city": Categorical(["a", "b"]), "owed": Numeric(0, 9), "paid": Numeric(0, 9)})
+RULES = [{"rule": "at_most", "column": "paid", "bound": "owed"}]
+BOOK = "name,type,min,max,values\ncity,category,,,a; b\nowed,number,0,9,\npaid,number,0,9,\n"
 
 
 @pytest.fixture
 def lent(tmp_path):
-    loans().to_csv(tmp_path / "data.csv", index=False)
-    (tmp_path / "domain.json").write_text(LOANS.to_json())
+    owed = np.random.default_rng(0).uniform(0, 9, 1_500)
+    rows = pd.DataFrame({"city": ["a", "b", "a"] * 500, "owed": owed, "paid": owed / 2})
+    rows.to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "domain.json").write_text(LENT.to_json())
     (tmp_path / "rules.json").write_text(json.dumps(RULES))
     (tmp_path / "book.csv").write_text(BOOK)
     return tmp_path
 
 
-def release_loans(lent, *more, data="data.csv", domain="domain.json", rules="rules.json"):
+def release_lent(lent, domain):
     return run(
-        "release", lent / data, "--domain", lent / domain, "--structure", lent / rules,
-        "--epsilon", 1, "--out", lent / "view.skdp", "--force", *more,
+        "release", lent / "data.csv", "--domain", lent / domain, "--structure", lent / "rules.json",
+        "--epsilon", 1, "--out", lent / "view.skdp", "--force",
     )  # fmt: skip
 
 
@@ -661,13 +487,12 @@ def release_loans(lent, *more, data="data.csv", domain="domain.json", rules="rul
 
 
 def test_a_code_book_becomes_a_domain(lent, capsys):
+    assert run("domain", "from-schema", lent / "book.csv", "--out", lent / "new.json") == 0
     assert run("domain", "from-schema", lent / "book.csv") == 0
     domain = Domain.from_json(capsys.readouterr().out)
-    assert domain.columns == LOANS.columns
-    assert run("domain", "from-schema", lent / "book.csv", "--out", lent / "new.json") == 0
-    assert Domain.from_json(lent / "new.json") == domain
+    assert domain == Domain.from_json(lent / "new.json") and domain.columns == LENT.columns
     # Where a domain is expected, a code book is one.
-    assert release_loans(lent, domain="book.csv") == 0
+    assert release_lent(lent, "book.csv") == 0
 
 
 # Check, describe, diff
@@ -677,29 +502,23 @@ def test_check_counts_exactly_and_says_so(lent, capsys):
     assert run("domain", "check", lent / "data.csv", "--domain", lent / "domain.json") == 0
     shown = capsys.readouterr()
     assert shown.err.startswith("NOT PRIVATE") and "1500 records" in shown.out
-    odd = loans(20)
-    odd.loc[0, "city"], odd.loc[1, "balance"], odd.loc[2, "state"] = "?", 100.0, "Y"
-    text = odd.to_csv(index=False) + 'x\n"\n\n'
-    (lent / "data.csv").write_text(text)
+    # A category and a sum that cannot be, a line without its other fields, and one that breaks off.
+    (lent / "data.csv").write_text('city,owed,paid\na,3,2\n?,3,2\nb,3,4\nx\n"\n\n')
     arguments = [lent / "data.csv", "--domain", lent / "domain.json", "--quiet"]
     assert run("domain", "check", *arguments, "--structure", lent / "rules.json") == 1
     shown = capsys.readouterr()
     assert shown.err.startswith("NOT PRIVATE") and "Reading" not in shown.err
     assert "records that cannot be read: 1" in shown.out
-    assert "at_most('balance', 'amount')" in shown.out
-    # The line with an "x" is a record without its other fields.
-    assert "records skipped: 4 of 22" in shown.out
+    assert "at_most('paid', 'owed')" in shown.out and "records skipped: 4 of 5" in shown.out
 
 
 # Structure
 
 
 def test_structure_holds_in_what_is_released(lent, capsys):
-    assert release_loans(lent) == 0
+    assert release_lent(lent, "domain.json") == 0
     assert run("sample", lent / "view.skdp", "--out", lent / "rows.csv") == 0
     rows = pd.read_csv(lent / "rows.csv")
-    assert list(rows) == list(LOANS.columns) and rows["id"].is_unique
-    assert (rows["balance"] <= rows["amount"]).all()
-    assert (rows["state"] == rows["city"].map(RULES[1]["map"])).all()
+    assert list(rows) == list(LENT.columns) and (rows["paid"] <= rows["owed"]).all()
     assert run("info", lent / "view.skdp") == 0
-    assert "at_most('balance', 'amount')" in capsys.readouterr().out
+    assert "at_most('paid', 'owed')" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import signal
@@ -9,7 +10,6 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
-from html.parser import HTMLParser
 from urllib.parse import urlencode
 
 import pytest
@@ -102,31 +102,29 @@ def commands(monkeypatch):
 # Strangers
 
 
-@pytest.mark.parametrize(
-    "host", ["", "evil.example:8000", "127.0.0.1", "127.0.0.1:80", "[::1]:8000"]
-)
-def test_another_host_gets_no_answer(browser, host):
-    found = browser.pages.answer("GET", f"/{browser.pages.token}/", {"host": host})
-    assert found.status == 403 and b"table" not in found.body
+OURS = {"host": HOST, "origin": f"http://{HOST}"}
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "//", "/table", "/wrong/table", "/wrong/file/release", "/\udce9"]
+    ("path", "headers", "status"),
+    [
+        *(("{token}/table", {**OURS, "host": host}, 403) for host in ("", "evil.example:8000")),
+        *(("{token}/table", {**OURS, "host": host}, 403) for host in ("127.0.0.1", "[::1]:8000")),
+        *((path, OURS, 404) for path in ("", "/", "table", "wrong/table", "wrong/file/release")),
+        *(
+            ("{token}/table", {**OURS, "origin": origin}, 403)
+            for origin in ("null", "http://evil.example", "https://127.0.0.1:8000")
+        ),
+        ("{token}/table", {"host": HOST}, 403),
+    ],
 )
-def test_without_the_token_there_is_nothing(browser, path):
-    path = path.encode("utf-8", "replace").decode()
-    for method in ("GET", "POST"):
-        found = browser.pages.answer(method, path, {"host": HOST, "origin": f"http://{HOST}"})
-        assert found.status == 404 and browser.pages.token.encode() not in found.body
-
-
-@pytest.mark.parametrize("origin", [None, "null", "http://evil.example", "https://127.0.0.1:8000"])
-def test_forms_of_other_pages_are_refused(browser, origin):
-    headers = {"host": HOST, **({} if origin is None else {"origin": origin})}
-    found = browser.pages.answer(
-        "POST", f"/{browser.pages.token}/table", headers, b"protects=record"
-    )
-    assert found.status == 403 and browser.wizard.reached == 0
+def test_strangers_get_no_answer(browser, path, headers, status):
+    path = "/" + path.format(token=browser.pages.token)
+    found = browser.pages.answer("POST", path, headers, b"protects=record")
+    assert found.status == status and browser.wizard.reached == 0
+    assert b"table" not in found.body and browser.pages.token.encode() not in found.body
+    if status == 404 or headers["host"] != HOST:
+        assert browser.pages.answer("GET", path, headers).status == status
 
 
 def test_every_answer_forbids_scripts_and_other_sites(browser):
@@ -147,27 +145,18 @@ def test_a_server_passes_requests_on(browser):
     root = f"/{browser.pages.token}/"
     assert client.get(root, follow_redirects=False).headers["location"] == f"{root}table"
     assert "whom epsilon protects" in client.get(root).text
-    assert client.get("/").status_code == 404
-    assert client.get(root, headers={"host": "evil.example"}).status_code == 403
     sent = {"protects": "person"}
     assert client.post(f"{root}table", data=sent).status_code == 403
     answer = client.post(f"{root}table", data=sent, headers={"origin": f"http://{HOST}"})
     assert answer.status_code == 422 and "Choose the column" in answer.text
-    long = b"a=" + b"x" * (1 << 25)
-    assert client.post(f"{root}table", content=long).status_code == 413
+    assert client.post(f"{root}table", content=b"a=" + b"x" * (1 << 25)).status_code == 413
 
 
 # Steps
 
 
-def test_later_pages_lead_back_to_the_first_that_is_open(browser):
-    for page in ("columns", "confirm", "result", ""):
-        assert browser.get(page).step == "table"
-    assert browser.post("confirm", mark="", sure="on").step == "table"
-    assert browser.get("no-such-page").status == 404
-
-
 def test_blanks_and_wrong_values_are_said_beside_their_field_and_nothing_is_lost(browser):
+    assert browser.get("confirm").step == browser.post("confirm", sure="on").step == "table"
     browser.post("table", protects="record")
     assert browser.step == "columns" and "for you alone" in browser.text.casefold()
     typed = {**FORM, "0.lower": "abc", "1.categories": "", "2.upper": ""}
@@ -184,29 +173,23 @@ def test_blanks_and_wrong_values_are_said_beside_their_field_and_nothing_is_lost
 
 def test_rules_are_made_by_fields_and_refused_in_the_words_of_the_library(browser):
     browser.post("table", protects="record")
-    browser.post("columns", **FORM, do="rule", first="age", rule="forbid", second="sex", among="F")
-    rule = """{"rule": "forbid", "condition": "age != None and sex not in ['F']"}"""
-    assert browser.wizard.typed["columns"]["rules"] == rule
-    browser.post("columns", **{**FORM, "0.nullable": "on"}, rules=rule)
-    assert browser.step == "questions"
-    [kept] = browser.wizard.domain.structure
-    assert repr(kept) == "forbid(\"age != None and sex not in ['F']\")"
-    browser.post("columns", **FORM, rules='{"rule": "nothing"}')
-    assert 'id="rules-error"' in browser.text and "is no rule" in browser.text
     browser.post("columns", **FORM, do="rule", first="age", rule="at_most", second="age")
     assert "two different columns" in browser.text
+    browser.post("columns", **FORM, rules='{"rule": "nothing"}')
+    assert 'id="rules-error"' in browser.text and "is no rule" in browser.text
+    browser.post("columns", **FORM, do="rule", first="age", rule="forbid", second="sex", among="F")
+    rules = browser.wizard.typed["columns"]["rules"]
+    browser.post("columns", **{**FORM, "0.nullable": "on"}, rules=rules)
+    [kept] = browser.wizard.domain.structure
+    assert repr(kept) == "forbid(\"age != None and sex not in ['F']\")"
 
 
 @pytest.mark.parametrize(
     "attribute",
     [
         Numeric(0, 9, integer=True, nullable=True, special=[99]),
-        Numeric(0, 9.5, decimals=1),
         Numeric(1, 1e6, scale="log", bins="auto"),
-        Numeric(integer=True),
         Categorical(["a", "b, c", " d"[1:]], other="a", ordered=True),
-        Categorical([1, 2, 30]),
-        Categorical([False, True], nullable=True),
         Categorical(["01", "02"]),
         skdp.Date("2020-01-01", "2021-12-31", format="%d.%m.%Y"),
         skdp.Datetime("2020-01-01", "2021-12-31", tz="UTC"),
@@ -349,33 +332,14 @@ def test_a_second_wizard_on_the_ledger_is_refused(tmp_path):
     first = Browser(tmp_path, ledger=str(tmp_path / "l"))
     with pytest.raises(ValueError, match="Another wizard has the ledger"):
         Browser(tmp_path, ledger=str(tmp_path / "l"))
-    second = Browser(tmp_path).declared()
-    second.post("questions")
-    second.post("epsilon", n="50", at="1", epsilon="1")
-    second.post("ledger", name="other", ledger="l", budget="2")
-    assert second.status == 422 and "Another wizard" in second.text
     first.wizard.close()
-    second.post("ledger", name="other", ledger="l", budget="2")
-    assert second.step == "confirm" and (tmp_path / "l.wizard").exists()
+    second = Browser(tmp_path).planned()
+    assert (tmp_path / "l.wizard").exists()
     second.wizard.close()
     assert not (tmp_path / "l.wizard").exists()
 
 
 # What anybody may have named
-
-
-class Texts(HTMLParser):
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.texts, self.events = set(), [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.events += [name for name, _ in attrs if name.startswith("on") or name == "style"]
-
-    def handle_data(self, data):
-        self.texts.append(data)
 
 
 HOSTILE = [
@@ -401,11 +365,10 @@ def test_hostile_names_and_categories_are_text_everywhere(tmp_path, commands):
     pages.append(browser.text)
     browser.post("confirm", mark=browser.wizard.mark, sure="on")
     pages.append(browser.text)
+    # Jinja's `{{ 7 * 7 }}` would be 49.
     for page in pages:
-        found = Texts(page)
-        assert not found.tags & {"script", "img", "b" if "Not yet" in page else "script"}
-        assert not found.events and "49" not in found.texts
-    assert HOSTILE[0] in "".join(Texts(pages[1]).texts) and "<script" not in "".join(pages)
+        assert not re.search(r"<(script|img)|>49<", page) and HOSTILE[1] not in page
+    assert html.escape(HOSTILE[0]) in pages[1]
     saved = Domain.from_json(tmp_path / "view.json")
     assert list(saved.names) == HOSTILE
 
@@ -476,13 +439,6 @@ def test_a_release_that_fails_says_so(browser, monkeypatch, code, said):
 # The command
 
 
-def test_without_the_extra_the_command_says_how_to_install_it(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    (tmp_path / "table.csv").write_text("a\n1\n")
-    assert main(["wizard", str(tmp_path / "table.csv")]) == 2
-    assert "pip install 'skdp[wizard]'" in capsys.readouterr().err
-
-
 def test_a_file_that_cannot_be_read_is_said(tmp_path):
     browser = Browser(tmp_path, ["a;b", "1;2"])
     assert "Between fields" in browser.get("table").text
@@ -502,8 +458,3 @@ def test_a_declaration_to_begin_with(tmp_path):
     assert (typed["0.upper"], typed["1.categories"], typed["2.kind"]) == ("99", "F\nM", "")
     browser.post("columns", **typed, public="on")
     assert browser.step == "questions" and domain == browser.wizard.domain
-    text = domain.to_json().replace('"inferred": false', '"inferred": true')
-    (tmp_path / "d.json").write_text(text)
-    browser = Browser(tmp_path, domain=str(tmp_path / "d.json"))
-    assert browser.post("table", protects="record").status == 422
-    assert "inferred from records" in browser.text

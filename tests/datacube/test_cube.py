@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from cubes import DIMENSIONS, DOMAIN, ROWS, make, true_table
+from cubes import DIMENSIONS, ROWS, make, true_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
@@ -22,8 +22,7 @@ from skdp import Categorical, DataCube, Domain, Numeric
 from skdp._random import NoiseSource
 from skdp.datacube import cube as cube_module
 from skdp.datacube import plan as plan_module
-from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
-from skdp.tables import weighted_tables
+from skdp.mechanisms import discrete_laplace_variance
 
 AGE_LABELS = ["[20, 30)", "[30, 40)", "[40, 50)", "[50, 60)"]
 NO_WEIGHT = {names: 0 for order in range(4) for names in itertools.combinations(DIMENSIONS, order)}
@@ -115,114 +114,18 @@ def test_sums_are_exact_within_the_grid(monkeypatch):
     assert calls[0][2] == 10
 
 
-def test_large_sums_stay_exact():
-    # The sum passes 2**53, beyond which float64 has no odd numbers.
-    codes = np.array([[0, 0], [0, 0], [0, 1], [1, 2], [-1, 0]], dtype=np.int32)
-    numbers = np.array([2**52, 1, -(2**55) - 1])
-    [[table]] = weighted_tables(codes, (2, 3), [[0]], lambda each: [numbers[each]])
-    assert table.tolist() == [2**53 + 1, -(2**55) - 1]
-
-
-def test_columns_that_are_no_dimension_skip_no_record():
-    domain = Domain({"g": Categorical(["a", "b"]), "odd": Categorical(["x"])})
-    rows = pd.DataFrame({"g": ["a", "b", "b", "?"], "odd": ["x", "y", None, "x"]})
-    cube = DataCube(domain=domain, dimensions="g", random_state=NoNoise()).fit(rows)
-    assert cube.cuboid("g")["count"].to_list() == [1, 2]
-
-
-# --- errors as measured ---------------------------------------------------------------------------
-
-
-def ratios(scale, runs, **params):
-    """Mean square error over predicted variance for each cuboid and for a few box sums.
-
-    The noise is drawn at ``scale`` times the budgets of the plan; "all" pools everything.
-    """
-    empty = ROWS.iloc[:0]
-    plan = make(**params).plan()
-    release = make(**{**params, "strategy": plan})
-    boxes = [("age > 29 and sex == 'F'", "region"), ({"region": ["N", "S", None]}, "age")]
-    found = {}
-    generator = np.random.default_rng(11)
-    for _ in range(runs):
-        with pytest.MonkeyPatch.context() as patch:
-
-            def draw(values, epsilon, sensitivity=1, *, random_state=None):
-                seed = int(generator.integers(2**40))
-                return discrete_laplace(values, epsilon * scale, sensitivity, random_state=seed)
-
-            patch.setattr(cube_module, "discrete_laplace", draw)
-            release.fit(empty)
-        for names, table in release.tables_.items():
-            found.setdefault(names, []).append(np.mean(table**2) / plan.std_error(names) ** 2)
-        for number, (query, by) in enumerate(boxes):
-            answer = release.slice(query, by)
-            square = (answer.iloc[:, -2] / answer["std_error"]) ** 2
-            found.setdefault(number, []).append(square.mean())
-        coarse = release.rollup(["age", "region"], {"region": 1})
-        square = (coarse.iloc[:, -2] / coarse["std_error"]) ** 2
-        found.setdefault("rollup", []).append(square.mean())
-    found["all"] = np.mean(list(found.values()), axis=0)
-    return {key: (np.mean(x), np.std(x) / runs**0.5) for key, x in found.items()}
-
-
-CASES = [
-    {"strategy": "bmax"},
-    {"strategy": "optimized", "objective": "mean"},
-    {"strategy": "all", "consistency": None},
-    {"strategy": "bmax", "measure": "sum", "value": "pay"},
-]
-
-
-@over("params", CASES)
-def test_standard_errors_are_those_measured(params):
-    # 5 standard errors for 12 statistics: a false alarm has probability 1e-5 per case.
-    found = ratios(1, 150, **params)
-    assert all(abs(mean - 1) < 5 * error for mean, error in found.values())
-    assert found["all"][1] < 0.1
-
-
-def test_wrong_scales_would_be_noticed():
-    # A wrong scale, by a fifth, changes the mean of all ratios to 0.64 and 1.56.
-    for scale, low, high in ((Fraction(5, 4), 0.4, 0.8), (Fraction(4, 5), 1.25, 2.0)):
-        mean, error = ratios(scale, 150, strategy="bmax")["all"]
-        assert low < mean < high and abs(mean - 1) > 3 * error
-
-
-@over("consistency", ["l1", "linf"])
-def test_simulated_standard_errors_are_near_those_measured(consistency, monkeypatch):
-    monkeypatch.setattr(plan_module, "_MAX_SIMULATIONS", 60)
-    # 30 runs against 60 simulated ones: the pooled ratio is off by 20%, one time in three.
-    mean, _ = ratios(1, 30, strategy="bmax", consistency=consistency)["all"]
-    assert 0.5 < mean < 1.8
-
-
 @settings(max_examples=20)
 @given(
     st.lists(st.integers(1, 4), min_size=1, max_size=4),
-    st.sampled_from(["all", "bmax", "base"]),
+    st.sampled_from(["all", "bmax", "base", "optimized"]),
     st.sampled_from(["l2", "l1", "linf"]),
-    st.integers(0, 2**30),
 )
-def test_published_cuboids_agree(sizes, strategy, consistency, seed):
-    if math.prod(sizes) == 1:
-        sizes = [*sizes, 2]
-    domain = Domain(
-        {f"d{i}": Categorical([f"v{j}" for j in range(n)]) for i, n in enumerate(sizes)}
-    )
-    rng = np.random.default_rng(seed)
-    rows = pd.DataFrame(
-        {f"d{i}": rng.choice([f"v{j}" for j in range(n)], 30) for i, n in enumerate(sizes)}
-    )
-    if consistency != "l2":
-        sizes = sizes[:2]
-        domain = domain.select(domain.names[:2])
-        rows = rows[list(domain.names)]
-        if domain.size == 1:
-            return
-    cube = DataCube(
-        domain=domain, strategy=strategy, consistency=consistency, random_state=seed
-    ).fit(rows)
+def test_published_cuboids_agree(sizes, strategy, consistency):
+    # Linear programs take long.
+    sizes = [2, *(sizes if consistency == "l2" else sizes[:1])]
+    domain = Domain({f"d{i}": Categorical(range(n)) for i, n in enumerate(sizes)})
+    rows = pd.DataFrame(np.zeros((30, len(sizes))), columns=domain.names)
+    cube = DataCube(domain=domain, strategy=strategy, consistency=consistency).fit(rows)
     assert len(cube.tables_) == 2 ** len(domain)
     for big, small in itertools.product(cube.tables_, repeat=2):
         if set(small) < set(big):
@@ -249,26 +152,11 @@ def test_cuboid_is_tidy(exact):
     assert table["std_error"].nunique() == 1
     assert table["std_error"][0] == exact.plan_.std_error(["age", "sex"])
     assert exact.cuboid("region")["region"].isna().to_list() == [False] * 4 + [True]
+    frame = exact.to_frame().query("cuboid == 'age, sex'")
+    assert (frame["region"] == "*").all()
+    np.testing.assert_allclose(frame["count"], true_table(ROWS, ["age", "sex"]).ravel())
     total = exact.cuboid()
     assert total.shape == (1, 2) and total["count"][0] == pytest.approx(500)
-
-
-def test_values_keep_their_types():
-    domain = Domain(
-        {
-            "year": Numeric(2000, 2002, integer=True),
-            "month": Numeric(1, 2, integer=True, nullable=True),
-            "flag": Categorical([True, False]),
-            "count": Categorical([1, 2]),
-        }
-    )
-    rows = pd.DataFrame({"year": [2001], "month": [None], "flag": [True], "count": [2]})
-    cube = DataCube(domain=domain, strategy="base", random_state=NoNoise()).fit(rows)
-    table = cube.cuboid(["year", "month", "flag", "count"])
-    assert table.columns.to_list() == ["year", "month", "flag", "count", "count_", "std_error"]
-    assert [str(dtype) for dtype in table.dtypes[:4]] == ["int64", "Int64", "bool", "int64"]
-    (hit,) = table[table["count_"] == 1].itertuples(index=False)
-    assert (hit[0], hit[1] is pd.NA, hit[2], hit[3]) == (2001, True, True, 2)
 
 
 def test_slice(exact):
@@ -283,20 +171,12 @@ def test_slice(exact):
     chosen = ROWS[(ROWS["age"] < 40) & ROWS["region"].isin(["N", "E"])]
     counts = true_table(chosen, ["region", "sex"])[[0, 2]].ravel()
     np.testing.assert_allclose(young["count"], counts)
+    everything = exact.slice({"sex": ["F", "M"]}, ["age"])
+    assert everything["std_error"][0] == pytest.approx(exact.plan_.std_error("age"))
     # Half of the second bin has weight one half, in the estimate and in its error.
     half = exact.slice({"age": (30, 34)}, [])
     assert half["count"][0] == pytest.approx(exact.slice({"age": (30, 39)}, [])["count"][0] / 2)
     assert half["std_error"][0] == pytest.approx(exact.plan_.std_error("age") / 2)
-
-
-def test_standard_error_of_a_slice_is_that_of_the_cell(exact):
-    for value in ("F", "M"):
-        one = exact.slice({"sex": value}, ["age"])
-        assert one["std_error"].to_list() == pytest.approx(
-            [exact.plan_.std_error(["age", "sex"])] * 4
-        )
-    everything = exact.slice({"sex": ["F", "M"]}, ["age"])
-    assert everything["std_error"][0] == pytest.approx(exact.plan_.std_error("age"))
 
 
 def test_rollup(exact):
@@ -309,23 +189,12 @@ def test_rollup(exact):
     merged = np.stack([counts[:2].sum(0), counts[2:4].sum(0), counts[4]])
     np.testing.assert_allclose(coarse["count"], merged.ravel())
     assert coarse["std_error"][4] == pytest.approx(exact.plan_.std_error(["region", "sex"]))
+    # Of the noise of two cells, and of what they share.
     assert coarse["std_error"][0] > coarse["std_error"][4]
+    both = exact.count({"region": ["N", "S"], "sex": "F"}, return_interval=True)
+    assert coarse["std_error"][0] == pytest.approx(both.std)
     finest = exact.rollup(["region", "sex"], {"region": -1})
     np.testing.assert_allclose(finest["count"], counts.ravel())
-
-
-def test_to_frame_holds_every_cuboid_once(exact, tmp_path):
-    frame = exact.to_frame()
-    assert len(frame) == sum(table.size for table in exact.tables_.values()) == 5 * 3 * 6
-    assert frame["count"].sum() == pytest.approx(8 * 500)
-    for name in DIMENSIONS:
-        assert (frame[name] == "*").any()
-    frame.to_csv(tmp_path / "cube.csv", index=False)
-    back = pd.read_csv(tmp_path / "cube.csv")
-    mine = back[back["cuboid"] == "age, sex"]
-    assert (mine["region"] == "*").all()
-    np.testing.assert_allclose(mine["count"], true_table(ROWS, ["age", "sex"]).ravel())
-    assert exact.to_frame(margin="all")["age"].isin([*AGE_LABELS, "all"]).all()
 
 
 # --- the plan -------------------------------------------------------------------------------------
@@ -345,11 +214,10 @@ def test_plan_reads_no_data_and_is_what_fit_uses():
     )
     assert plan.max_std_error == table["std_error"].max()
     assert plan.mean_variance == pytest.approx((table["std_error"] ** 2).mean())
-    assert "measured" in repr(plan)
 
 
 def test_a_plan_can_be_given_to_another_cube(monkeypatch):
-    plan = make(strategy="optimized").plan()
+    plan, narrow = make(strategy="optimized").plan(), make(dimensions=["age", "sex"]).plan()
 
     def search_again(*args, **kwargs):
         raise AssertionError("planned again")
@@ -358,6 +226,8 @@ def test_a_plan_can_be_given_to_another_cube(monkeypatch):
     other = make(strategy=plan, epsilon=0.5, consistency=None).fit(ROWS)
     assert other.plan_.sources == plan.sources and other.plan_.epsilon == Fraction(1, 2)
     assert make(strategy=pickle.loads(pickle.dumps(plan))).plan().sources == plan.sources
+    with pytest.raises(ValueError, match=r"for the dimensions \['age', 'sex'\]"):
+        make(strategy=narrow).plan()
     # As after JSON: shares are divided by their sum, so that no part of epsilon is lost.
     kept = {key: float(share) for key, share in plan.sources.items()}
     again = make(strategy=kept).plan().sources
@@ -376,24 +246,11 @@ def test_variances_of_the_plan_are_those_of_the_noise():
     assert sums.std_error(DIMENSIONS) == pytest.approx(math.sqrt(variance))
 
 
-def test_weights_move_the_plan():
-    plain = make(strategy="optimized", objective="mean").plan()
-    weights = {("region",): 100, ("age", "sex"): 0}
-    moved = make(strategy="optimized", objective="mean", weights=weights).plan()
-    assert moved.std_error("region") < plain.std_error("region")
-    assert len(moved.to_frame()) == 8
-
-
 def test_pmost_publishes_what_it_can():
     epsilon = 0.5
     cube = make(strategy="pmost", max_variance=30, consistency=None, epsilon=epsilon).fit(ROWS)
     table = cube.plan_.to_frame()
     assert 0 < (table["std_error"] ** 2 <= 30).sum() < 8
-    best = max(
-        (make(strategy=s, consistency=None, epsilon=epsilon).plan() for s in ("all", "base")),
-        key=lambda plan: (plan.to_frame()["std_error"] ** 2 <= 30).sum(),
-    )
-    assert (table["std_error"] ** 2 <= 30).sum() >= (best.to_frame()["std_error"] ** 2 <= 30).sum()
     hidden = make(strategy={"age": 1}).fit(ROWS)
     assert set(hidden.tables_) == {(), ("age",)}
     with pytest.raises(ValueError, match="is not published: none of the measured"):
@@ -406,48 +263,26 @@ def test_pmost_publishes_what_it_can():
 @over(
     "params",
     [
-        {},
         {"strategy": "optimized", "max_order": 2, "epsilon": 0.3},
         {"consistency": None, "strategy": "all"},
-        {"consistency": "l1"},
-        {"measure": "sum", "value": "pay", "strategy": "base", "epsilon": Fraction(1, 3)},
-        {"measure": "mean", "value": "pay", "max_order": 2},
-        {"random_state": 12345678},
+        {"measure": "mean", "value": "pay", "max_order": 2, "epsilon": Fraction(1, 3)},
     ],
 )
 def test_save_and_load(params, tmp_path):
-    cube = make(**params).fit(ROWS)
+    cube = make(**params, random_state=12345678).fit(ROWS)
     cube.save(tmp_path / "a.skdp")
     again = DataCube.load(tmp_path / "a.skdp")
     again.save(tmp_path / "b.skdp")
     assert (tmp_path / "a.skdp").read_bytes() == (tmp_path / "b.skdp").read_bytes()
-    assert again.privacy_loss_ == cube.privacy_loss_
-    assert again.privacy_loss_.seeded == ("random_state" in params)
-    assert again.domain_ == cube.domain_
-    assert list(again.tables_) == list(cube.tables_)
+    assert again.privacy_loss_ == cube.privacy_loss_ and again.privacy_loss_.seeded
+    assert again.domain_ == cube.domain_ and list(again.tables_) == list(cube.tables_)
     pd.testing.assert_frame_equal(again.to_frame(), cube.to_frame())
     pd.testing.assert_frame_equal(again.slice({"sex": "F"}, "age"), cube.slice("sex == 'F'", "age"))
     with zipfile.ZipFile(tmp_path / "a.skdp") as archive:
-        text = archive.read("metadata.json").decode()
-    assert "12345678" not in text
-    metadata = json.loads(text)
-    assert metadata["format"] == "skdp cube" and metadata["version"] == 1
+        assert "12345678" not in archive.read("metadata.json").decode()
     # A loaded cube can be fitted again, with the same plan.
     if again.measure == "count":
-        again.fit(ROWS[DIMENSIONS])
-        assert again.plan_.sources == cube.plan_.sources
-
-
-def rewritten(path, change):
-    """The file at ``path`` with its metadata changed."""
-    with zipfile.ZipFile(path) as archive:
-        entries = {name: archive.read(name) for name in archive.namelist()}
-    metadata = json.loads(entries["metadata.json"])
-    change(metadata, entries)
-    entries["metadata.json"] = json.dumps(metadata).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in entries.items():
-            archive.writestr(name, content)
+        assert again.fit(ROWS[DIMENSIONS]).plan_.sources == cube.plan_.sources
 
 
 @over(
@@ -468,8 +303,14 @@ def rewritten(path, change):
 def test_damaged_files_are_refused(change, match, tmp_path):
     path = tmp_path / "cube.skdp"
     make(strategy="base").fit(ROWS).save(path)
-    DataCube.load(path)
-    rewritten(path, change)
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    metadata = json.loads(entries["metadata.json"])
+    change(metadata, entries)
+    entries["metadata.json"] = json.dumps(metadata).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
     with pytest.raises(ValueError, match=match):
         DataCube.load(path)
 
@@ -491,12 +332,6 @@ def test_what_to_leave_out_is_said():
         DataCube(domain=some).plan()
     cube = DataCube(domain=some, max_order=2, strategy="all").fit(rows)
     assert len(cube.tables_) == 1 + 30 + 435
-    assert cube.cuboid(["c3", "c29"]).shape == (4, 4)
-    assert list(cube.privacy_loss_.parts) == [
-        "cuboids of 0 dimensions",
-        "cuboids of 1 dimension",
-        "cuboids of 2 dimensions",
-    ]
 
 
 @over(
@@ -514,7 +349,6 @@ def test_what_to_leave_out_is_said():
         ({"max_variance": 1}, ValueError, "belongs to strategy='pmost'"),
         ({"weights": {("age",): 1}}, ValueError, "no effect"),
         ({"weights": {("age",): -1}, "objective": "mean"}, ValueError, "not be negative"),
-        ({"weights": {("age",): "x"}, "objective": "mean"}, TypeError, "must be a number"),
         ({"weights": {("x",): 1}, "objective": "mean"}, ValueError, "no dimension 'x'"),
         ({"weights": [1], "objective": "mean"}, TypeError, "must be a mapping"),
         ({"weights": NO_WEIGHT, "objective": "mean"}, ValueError, "All weights are zero"),
@@ -536,34 +370,13 @@ def test_bad_parameters_cost_nothing(params, error, match):
     assert ledger.spent == 0
 
 
-def test_a_plan_for_another_domain_is_refused():
-    plan = make(dimensions=["age", "sex"]).plan()
-    with pytest.raises(ValueError, match=r"for the dimensions \['age', 'sex'\]"):
-        make(strategy=plan).plan()
-
-
 def test_plan_needs_to_know_the_columns():
     with pytest.raises(skdp.DomainError, match="how many columns"):
         DataCube(domain=Numeric(0, 1, bins=2)).plan()
     with pytest.raises(skdp.DomainError, match="domain is required"):
         DataCube().plan()
-    assert len(DataCube(domain=[Numeric(0, 1, bins=2)] * 2).plan().to_frame()) == 4
     cube = DataCube(domain=Numeric(0, 1, bins=2)).fit(np.array([[0.1, 0.9]]))
     assert cube.domain_.names == ("x0", "x1")
-    every = DataCube(domain=dict(DOMAIN.items()), max_order=1, strategy="all")
-    assert len(every.plan().to_frame()) == 5
-
-
-def test_a_dimension_with_one_value():
-    domain = Domain({"one": Categorical(["x"]), "sex": Categorical(["F", "M"])})
-    rows = pd.DataFrame({"one": ["x"] * 9, "sex": ["F"] * 9})
-    for strategy, consistency in itertools.product(
-        ["all", "bmax", "optimized"], ["l2", "l1", None]
-    ):
-        cube = DataCube(domain=domain, strategy=strategy, consistency=consistency).fit(rows)
-        assert len(cube.tables_) == 4
-        assert cube.cuboid(["one", "sex"])["std_error"].notna().all()
-        assert np.isfinite(cube.slice({"one": "x"}, "sex")["std_error"]).all()
 
 
 def test_bad_questions(exact):

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-import numpy as np
 from cubes import make
 
 from skdp import DataCube
-from skdp.algorithms import cuboids
-from skdp.algorithms.cuboids import lattice, optimize
-from skdp.datacube.plan import find_sources, search
+from skdp.algorithms.cuboids import optimize
 
 
 def test_the_default_is_the_better_of_two(monkeypatch):
@@ -30,29 +25,3 @@ def test_the_default_is_the_better_of_two(monkeypatch):
     # The search is one for least squares.
     assert make(consistency=None).plan().strategy == "bmax"
     assert DataCube().strategy == "auto"
-
-
-def test_the_default_falls_back_where_the_search_is_worse(monkeypatch):
-    cube = lattice((4, 5))
-    bad = cuboids.Plan((0, 3), (Fraction(999, 1000), Fraction(1, 1000)))
-    monkeypatch.setattr(cuboids, "plan_optimized", lambda *args: bad)
-    settings = {"limit": None, "noise_of": lambda n: 2.0 * float(n) ** 2, "progress": print}
-    for weights in (None, np.ones(len(cube))):
-        search.cache_clear()
-        label, plan = find_sources(cube, "auto", weights=weights, consistent=True, **settings)
-        assert label == "bmax" and plan != bad
-    search.cache_clear()
-
-
-def test_one_search_for_equal_questions(monkeypatch):
-    runs, found = [], cuboids.plan_bmax
-    monkeypatch.setattr(cuboids, "plan_bmax", lambda *args: runs.append(1) or found(*args))
-    search.cache_clear()
-    for epsilon in (1.0, 0.1):
-        make(strategy="bmax", epsilon=epsilon).plan()
-    assert len(runs) == 1
-    make(strategy="bmax", objective="mean").plan(), make(strategy="bmax", max_order=1).plan()
-    make(strategy="bmax", consistency=None).plan()
-    make(strategy="bmax", objective="mean", weights={("age",): 3}).plan()
-    assert len(runs) == 5
-    search.cache_clear()

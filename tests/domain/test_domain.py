@@ -214,7 +214,6 @@ def test_equality_hash_copies_and_json(domain):
         assert hash(other) == hash(domain)
         assert repr(other) == repr(domain)
         assert other.shape == domain.shape
-    assert domain != Domain(domain, inferred=True)
     assert domain != domain.with_attribute("\0", Numeric(0, 1))
     json.loads(domain.to_json(), parse_constant=pytest.fail)
 
@@ -239,7 +238,6 @@ def test_repr():
     long = Domain.for_array(Categorical(range(100)), 100)
     assert len(repr(long)) < 2000
     assert "... (92 more)" in repr(long) and "... (88 more)" in repr(long)
-    assert repr(Domain(PEOPLE.select(["age"]), inferred=True)).endswith("inferred=True)")
 
 
 NUMBER = Numeric(0, 1, 32)
@@ -481,42 +479,6 @@ def test_refused_codes(codes, message):
         PEOPLE.decode(codes)
 
 
-def test_what_is_built_of_an_inferred_domain_is_inferred():
-    columns = {"a": Numeric(1, 3, integer=True), "s": Categorical(["x", "y"], nullable=True)}
-    domain = Domain(columns, inferred=True)
-    assert not PEOPLE.inferred and not Domain.from_json(PEOPLE.to_json()).inferred
-    declared = Numeric(0, 1)
-    mixed = Domain({"b": declared, "s": domain["s"]})
-    for built in (
-        Domain(domain),
-        Domain(dict(domain.items())),
-        Domain([*PEOPLE.items(), ("s", domain["s"])]),
-        Domain({"t": Domain({"s": domain["s"]})["s"]}),
-        Domain.for_array(domain["a"], 2),
-        Domain.for_array(list(domain.attributes), 2),
-        domain.with_attribute("y", declared),
-        Domain({"y": declared}).with_attribute("s", domain["s"]),
-        domain.select(["s"]),
-        mixed,
-        mixed.select(["s"]),
-        Domain.from_json(domain.to_json()),
-        Domain.from_json(mixed.to_json()),
-        Domain({"a": Domain.from_json(domain.to_json())["a"], "s": PEOPLE["sex"]}),
-        pickle.loads(pickle.dumps(domain)),
-        Domain(pickle.loads(pickle.dumps(dict(domain.items())))),
-        copy.deepcopy(domain),
-        Domain({"a": copy.copy(domain["a"])}),
-        Domain({"a": Domain({"a": declared}, inferred=True)["a"]}),
-    ):
-        assert built.inferred, built
-    assert not mixed.select(["b"]).inferred and not declared.inferred
-    # The mark makes no other difference.
-    assert domain["a"] == Numeric(1, 3, integer=True)
-    assert hash(domain["a"]) == hash(Numeric(1, 3, integer=True))
-    again = pickle.loads(pickle.dumps(mixed))
-    assert again == mixed and not again["b"].inferred and again["s"].inferred
-
-
 def test_json_files(tmp_path):
     path = tmp_path / "domain.json"
     path.write_text(PEOPLE.to_json(), encoding="utf-8")
@@ -558,7 +520,7 @@ def changed(path, value):
         ("null", "not a domain"),
         ('{"format": "other"}', "lacks the format"),
         (changed(["version"], 3), "version 3, but only version 1"),
-        (changed(["inferred"], "no"), "must be True or False"),
+        (changed(["inferred"], True), "inferred from records"),
         (changed(["attributes"], {}), "no attributes"),
         (changed(["attributes"], None), "damaged"),
         (changed(["attributes"], [1]), "damaged"),

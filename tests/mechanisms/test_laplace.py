@@ -143,40 +143,6 @@ def test_every_threshold_is_right_to_its_64_bits(rate, signed, many):
             assert not (many and signed) or int(first[-1]) >> 48 == 2**16 - 1
 
 
-def test_ladder_agrees_with_single_thresholds_everywhere():
-    for rate in (Fraction(10485, 2**20), Fraction(10, 2**20)):
-        sampler = laplace._Sampler(rate, True, True)
-        for table in (sampler.top, *sampler.digits):
-            thresholds = table.thresholds
-            floors = [thresholds.floor(i, 64) for i in range(len(thresholds.exponents))]
-            assert thresholds.first_words.tolist() == floors
-            assert (np.diff(thresholds.first_words) > 0).all()
-
-
-def test_undecided_ladder_steps_are_computed_singly(monkeypatch):
-    # With hardly any guard digits the ladder leaves thresholds open; they come out right all the
-    # same.
-    right = laplace._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
-    real = laplace._Thresholds._scaled
-    singles = []
-
-    def vague(self, value, precision):
-        low, high = real(self, value, precision)
-        return (low, high) if precision == 128 else (low - 2**66, high + 2**66)
-
-    plain = laplace._Thresholds._plain_floor
-
-    def recorded(self, exponent, bits):
-        singles.append(exponent)
-        return plain(self, exponent, bits)
-
-    monkeypatch.setattr(laplace._Thresholds, "_scaled", vague)
-    monkeypatch.setattr(laplace._Thresholds, "_plain_floor", recorded)
-    again = laplace._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
-    assert len(singles) > 50
-    assert again.tolist() == right.tolist()
-
-
 @over("exponent", [Fraction(0), Fraction(1, 3), Fraction(5), Fraction(70), Fraction(300)])
 @over("bits", [64, 129, 700])
 def test_exponential_lies_in_its_interval(exponent, bits):
@@ -353,29 +319,6 @@ def test_digits_are_independent_of_each_other_and_of_the_sign(signed, size):
     assert stats.chisquare(table.ravel(), expected.ravel()).pvalue > ALARM
 
 
-def test_low_bits_are_exact_at_large_scales():
-    # Residues modulo 64 of a geometric number of scale 1e5: r**l (1 - r) / (1 - r**64).
-    rate = float(dyadic_floor(as_epsilon(1e-5)))
-    for size in (200_000, laplace._MANY - 1):
-        source = noise_source(23)
-        drawn = np.concatenate(
-            [geometric(size, 1e-5, random_state=source) for _ in range(200_000 // size)]
-        )
-        law = np.exp(-rate * np.arange(64))
-        seen = np.bincount(drawn % 64, minlength=64)
-        assert stats.chisquare(seen, law / law.sum() * drawn.size).pvalue > ALARM
-
-
-@pytest.mark.slow
-@over("epsilon", [1e-5, 1e-3, 0.01, 0.1, 1.0])
-def test_law_of_twenty_million_draws(epsilon):
-    source = noise_source(None)
-    rate = float(dyadic_floor(as_epsilon(epsilon)))
-    drawn = discrete_laplace(np.zeros(20_000_000, np.int64), epsilon, random_state=source)
-    assert fit(drawn, signed_cdf, rate) > ALARM
-    assert fit(geometric(20_000_000, epsilon, random_state=source), geometric_cdf, rate) > ALARM
-
-
 # ---------------------------------------------------------------------------------------------
 # Which scale is drawn.
 
@@ -408,16 +351,6 @@ def test_large_epsilon_gives_no_noise(epsilon):
     assert discrete_laplace_quantile(1 - 1e-15, epsilon) == 0
 
 
-def test_large_epsilon_still_has_its_tiny_tail():
-    # P(-1) = r / (1 + r) with r = exp(-100): 2**-145. A stream of zeros is that unlikely.
-    table = laplace._Sampler(Fraction(100), True, False).top
-    source = ScriptedSource([0, 0, 0, 2**63])
-    assert table.decide(source, source.words(1)).tolist() == [-1]
-    assert source.taken == 4
-    source = ScriptedSource([0, 0, 2**63])
-    assert table.decide(source, source.words(1)).tolist() == [0]
-
-
 def test_bad_arguments():
     for arguments, message in (
         (([1], 0), "epsilon"),
@@ -446,25 +379,12 @@ def test_bad_arguments():
 
 
 def test_shapes_and_types():
-    for values in (
-        [],
-        [3],
-        [[1, 2], [3, 4]],
-        5,
-        np.zeros((0, 3), int),
-        np.arange(6, dtype=np.int8),
-        np.arange(6, dtype=np.uint64),
-        np.arange(5000).reshape(50, 100),
-        np.arange(10)[::-2],
-    ):
+    for values in ([], [[1, 2], [3, 4]], 5, np.arange(6, dtype=np.uint64), np.arange(10)[::-2]):
+        given = np.array(values)
         noisy = discrete_laplace(values, 50.0)
-        assert noisy.dtype == np.int64
-        assert noisy.shape == np.shape(values)
-        assert (noisy == np.asarray(values)).all()
-    values = np.arange(5)
-    discrete_laplace(values, 0.1)
-    assert values.tolist() == [0, 1, 2, 3, 4]
-    for size in (0, 4, (2, 3), (0, 2), np.int64(3)):
+        assert noisy.dtype == np.int64 and noisy.shape == np.shape(values)
+        assert (noisy == given).all() and (given == values).all()
+    for size in (0, 4, (2, 3), np.int64(3)):
         noise = geometric(size, 1.0)
         assert noise.dtype == np.int64
         assert noise.shape == (size if isinstance(size, tuple) else (size,))
@@ -490,14 +410,6 @@ def test_equal_keys_of_two_types_share_no_sampler():
         assert draw(Fraction(epsilon), size) == alone[Fraction]
 
 
-def test_first_call_at_a_new_epsilon_builds_no_large_table():
-    # Breadth-first algorithms draw few numbers at many epsilons.
-    built = laplace._large_sampler.cache_info().misses
-    for k in range(50):
-        discrete_laplace(np.zeros(100, int), 1e-5 * (1 + k / 100))
-    assert laplace._large_sampler.cache_info().misses == built
-
-
 # ---------------------------------------------------------------------------------------------
 # Variance and quantile.
 
@@ -514,9 +426,6 @@ def test_variance_is_that_of_the_law(epsilon, sensitivity):
         geometric_variance(epsilon, sensitivity)
         == discrete_laplace_variance(epsilon, sensitivity) / 2
     )
-    if expected > 0.1:
-        drawn = discrete_laplace(np.zeros(100_000, int), epsilon, sensitivity, random_state=3)
-        assert np.var(drawn) == pytest.approx(expected, rel=0.1)
 
 
 @over("epsilon", [1e-9, 1e-5, 0.01, 1.0, 7.5])
@@ -546,10 +455,7 @@ def test_bounded_sum_without_noise_is_the_clipped_sum():
     # NaN counts as the allowed number nearest to zero.
     assert bounded_sum([np.nan, np.nan], 2, 5, 1e9) == 4.0
     assert bounded_sum([np.nan], -5, -2, 1e9) == -2.0
-    assert bounded_sum([np.nan], -5, 2, 1e9) == 0.0
     assert bounded_sum([], 0, 1, 1e9) == 0.0
-    assert bounded_sum([3, 4], 0, 10, 1e9) == 7.0
-    assert bounded_sum([True, False, True], 0, 1, 1e9) == 2.0
     assert bounded_sum([0.1, 0.2], 0, 1, 1e9, resolution=0.1) == 0.3
 
 
@@ -593,32 +499,17 @@ def test_bounded_sum_quantises_record_by_record(monkeypatch):
                 assert sensitivity <= max(abs(low), abs(high)) / grid + 0.5
 
 
-def test_bounded_sum_has_the_noise_of_its_sensitivity():
-    source = noise_source(30)
-    totals = np.array(
-        [bounded_sum([2.0, 3.0], 0, 4, 1.0, resolution=1, random_state=source) for _ in range(4000)]
-    )
-    noise = (totals - 5).astype(int)
-    # Sensitivity 4 in units of 1: rate 1/4.
-    assert fit(noise, signed_cdf, 0.25) > ALARM
-    assert fit(noise, signed_cdf, 0.25 * 0.8) < ALARM
-    assert fit(noise, signed_cdf, 0.25 / 0.8) < ALARM
-
-
 @over(
     "arguments, keywords, error, message",
     [
         (([1.0], 1, 1, 1.0), {}, ValueError, "lower must be below upper"),
         (([1.0], math.nan, 1, 1.0), {}, ValueError, "lower"),
         (([1.0], 0, math.inf, 1.0), {}, ValueError, "upper"),
-        (([1.0], "0", 1, 1.0), {}, TypeError, "lower"),
         (([1.0], 0, 1e-300, 1.0), {}, ValueError, "too small or too large"),
         (([1.0], 0, 10**400, 1.0), {}, ValueError, "too small or too large"),
-        (([1.0], 0, 1, 0), {}, ValueError, "epsilon"),
         (([1.0], 0, 1, 1.0), {"resolution": 0}, ValueError, "resolution"),
         (([1.0], 0, 1, 1.0), {"resolution": 3}, ValueError, "not coarser than the bounds"),
         (([1.0], 0, 1, 1.0), {"resolution": 1e-12}, ValueError, "coarser"),
-        (([1.0], 0, 1, 1.0), {"resolution": "fine"}, TypeError, "resolution"),
         (([1j], 0, 1, 1.0), {}, TypeError, "values"),
         (([[1.0]], 0, 1, 1.0), {}, ValueError, "one number per record"),
     ],

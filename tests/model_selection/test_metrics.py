@@ -11,16 +11,15 @@ from loops import over
 from sklearn import metrics as exact
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import cross_val_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
 from skdp._random import noise_source
 from skdp.model_selection import (
     PrivateGridSearchCV,
-    PrivateKFold,
     _metrics,
     make_private_scorer,
+    private_confusion_matrix,
     private_score,
 )
 
@@ -81,6 +80,13 @@ def test_metrics_of_probabilities(name):
     both = np.column_stack([1 - PROBA, PROBA])
     twice = private_score(TRUTH, both, name, epsilon=EXACTLY)
     assert float(twice) == pytest.approx(float(found))
+    if name.startswith(("roc", "average")):
+        # The same order of scores has the same value; ties count half.
+        wide = private_score(TRUTH, 9 * PROBA - 4, name, score_range=(-4, 5), epsilon=EXACTLY)
+        assert float(wide) == pytest.approx(float(found), abs=2 * HIDDEN[name])
+        ties = np.where(PROBA > 0.5, 0.9, 0.1)
+        found = private_score(TRUTH, ties, name, epsilon=EXACTLY)
+        assert float(found) == pytest.approx(getattr(exact, f"{name}_score")(TRUTH, ties))
     table = pd.DataFrame(PROBA3)
     found = private_score(TRUTH3, table, name, epsilon=EXACTLY, labels=[0, 1, 2])
     assert float(found) == pytest.approx(VALUES3[name], abs=2 * HIDDEN[name])
@@ -114,20 +120,6 @@ def test_names_of_scikit_learn_have_its_sign_and_the_ledger_tells_the_metric():
     ]
 
 
-def test_scores_of_any_range():
-    # The same order of scores has the same area.
-    found = private_score(TRUTH, 40 * PROBA - 20, "roc_auc", score_range=(-20, 20), epsilon=EXACTLY)
-    assert float(found) == pytest.approx(VALUES["roc_auc"], abs=1e-3)
-    upside_down = private_score(TRUTH, 1 - PROBA, "roc_auc", epsilon=EXACTLY)
-    assert float(upside_down) == pytest.approx(1 - VALUES["roc_auc"], abs=1e-3)
-    # Ties count half.
-    ties = np.where(PROBA > 0.5, 0.9, 0.1)
-    found = private_score(TRUTH, ties, "roc_auc", epsilon=EXACTLY)
-    assert float(found) == pytest.approx(exact.roc_auc_score(TRUTH, ties), abs=1e-9)
-    found = private_score(TRUTH, ties, "average_precision", epsilon=EXACTLY)
-    assert float(found) == pytest.approx(exact.average_precision_score(TRUTH, ties), abs=1e-9)
-
-
 def test_scores_tell_their_sampling_error():
     n = len(TRUTH)
     share = VALUES["accuracy"]
@@ -142,34 +134,15 @@ def test_scores_tell_their_sampling_error():
     assert "population" in told.guarantee
 
 
-def test_accuracy_covers_that_of_the_population():
-    """400 tables at 90 percent: fewer than 335 hits have a probability below 0.0001."""
-    rng, source = np.random.default_rng(4), noise_source(3)
-    hits = dict.fromkeys(("population", "noise"), 0)
-    for _ in range(400):
-        truth = (rng.random(300) < 0.7).astype(int)
-        for interval in hits:
-            given = {"epsilon": 1.0, "level": 0.9, "interval": interval, "random_state": source}
-            found = private_score(truth, np.ones(300, int), "accuracy", **given)
-            hits[interval] += found.lower <= 0.7 <= found.upper
-    assert hits["population"] >= 335 > hits["noise"]
-
-
 # --- with noise
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "runs"), [(0.5, 60), pytest.param(2.0, 400, marks=pytest.mark.slow)]
-)
-def test_intervals_cover_and_the_noise_is_there(epsilon, runs):
-    source = noise_source(1)
-    found = [
-        private_score(TRUTH, PROBA, "roc_auc", epsilon=epsilon, level=0.9, random_state=source)
-        for _ in range(runs)
-    ]
+def test_intervals_cover_and_the_noise_is_there():
+    given = {"epsilon": 0.5, "level": 0.9, "random_state": noise_source(1)}
+    found = [private_score(TRUTH, PROBA, "roc_auc", **given) for _ in range(60)]
     covered = np.mean([one.lower <= VALUES["roc_auc"] <= one.upper for one in found])
     # Claimed 0.9; four standard errors below.
-    assert covered > 0.9 - 4 * np.sqrt(0.09 / runs)
+    assert covered > 0.9 - 4 * np.sqrt(0.09 / 60)
     errors = np.array([float(one) for one in found]) - VALUES["roc_auc"]
     claimed = np.mean([one.std for one in found])
     # A scale of half or twice the noise would be far outside: the spread is known to 10%.
@@ -177,22 +150,19 @@ def test_intervals_cover_and_the_noise_is_there(epsilon, runs):
     assert np.abs(errors.mean()) < claimed
 
 
-@pytest.mark.parametrize("interval", ["noise", pytest.param("population", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", ["log_loss", "brier_score", "f1", "r2"])
-def test_other_intervals_cover(name, interval):
+@pytest.mark.parametrize("name", ["accuracy", "log_loss", "f1", "r2"])
+def test_other_intervals_cover(name):
     source, runs = noise_source(2), 60
-    given = {"epsilon": 0.3, "level": 0.9, "random_state": source, "interval": interval}
+    given = {"epsilon": 0.3, "level": 0.9, "random_state": source, "interval": "noise"}
     given["metric"] = name
     if name == "r2":
         value = REAL_VALUES["r2"]
         found = [private_score(NUMBERS, GUESS, domain=BOUNDS, **given) for _ in range(runs)]
     else:
-        value, scores = VALUES[name], (PROBA > 0.5).astype(int) if name == "f1" else PROBA
+        value, scores = VALUES[name], PROBA if name == "log_loss" else (PROBA > 0.5).astype(int)
         found = [private_score(TRUTH, scores, **given) for _ in range(runs)]
     covered = np.mean([one.lower <= value <= one.upper for one in found])
     assert covered > 0.9 - 4 * np.sqrt(0.09 / runs)
-    sampling = np.array([one.sampling_std for one in found])
-    assert (sampling > 0).all() == (interval == "population")
     errors = np.array([float(one) for one in found]) - value
     # Quotients of noisy sums have long tails.
     spread = np.subtract(*np.quantile(errors, [0.84, 0.16])) / 2
@@ -207,36 +177,6 @@ def test_intervals_of_whole_scale_where_noise_may_have_made_a_class():
 
 
 # --- odd input
-
-
-@over("score", [np.nan, 0.3, "text", None, np.inf])
-def test_constant_and_missing_scores(score):
-    scores = pd.Series([score] * 200 + [0.3] * 200, dtype=object)
-    truth = np.tile([0, 1], 200)
-    for name in ("roc_auc", "average_precision", "log_loss", "brier_score"):
-        found = private_score(truth, scores, name, epsilon=EXACTLY)
-        assert found.lower <= found.value <= found.upper
-    # Missing is as wrong as can be, infinite is clipped.
-    expected = {0.3: 0.5, np.inf: 0.5}.get(score, 0.125)
-    if score is not np.nan:
-        found = private_score(truth, scores, "roc_auc", epsilon=EXACTLY)
-        assert float(found) == pytest.approx(expected + (0.25 if expected < 0.5 else 0), abs=0.3)
-
-
-def test_one_class_and_none():
-    for truth in ([1] * 300, [0] * 300, [], [5] * 300, [None] * 3):
-        scores = np.full(len(truth), 0.4)
-        for name in ("roc_auc", "average_precision", "log_loss", "brier_score"):
-            found = private_score(truth, scores, name, epsilon=1)
-            assert found.lower <= float(found) <= found.upper
-        for name in ("f1", "balanced_accuracy"):
-            found = private_score(truth, scores > 0.5, name, epsilon=1)
-            assert 0 <= found.lower <= float(found) <= found.upper <= 1
-    # More classes than rows.
-    many = {"epsilon": 1, "labels": list(range(12))}
-    for name in ("roc_auc", "log_loss", "brier_score"):
-        found = private_score([0, 1, 2, 3, 99], np.full((5, 12), 1 / 12), name, **many)
-        assert found.lower <= float(found) <= found.upper
 
 
 def test_refusals_cost_nothing():
@@ -258,9 +198,14 @@ def test_refusals_cost_nothing():
         ((TRUTH, TRUTH), {"domain": (0, 1)}),
         ((TRUTH, PROBA, "auc"), {}),
         ((*numbers, "log_likelihood"), {"domain": BOUNDS}),
+        ((np.zeros((2, 2)), np.zeros((2, 2))), {}),
+        ((*numbers, "mean_squared_error"), {"domain": (0, np.inf)}),
     ):
         with pytest.raises(ValueError):
             private_score(*given, **{"epsilon": 1, "ledger": ledger} | params)
+    for labels in (["a", "a"], []):
+        with pytest.raises(ValueError):
+            private_confusion_matrix(["a"], ["a"], labels=labels, epsilon=1, ledger=ledger)
     assert ledger.spent == 0
 
 
@@ -298,12 +243,8 @@ def test_scorers_have_the_names_of_scikit_learn():
         scorer = make_private_scorer(name, epsilon=EXACTLY)
         expected = exact.get_scorer(name)(forest, X[TEST], TRUTH)
         assert scorer(forest, X[TEST], TRUTH) == pytest.approx(expected, abs=5e-3), name
-    ledger = skdp.PrivacyLedger(1)
-    scorer = make_private_scorer("roc_auc", epsilon=0.25, ledger=ledger)
-    cross_val_score(forest, X, Y, scoring=scorer, cv=PrivateKFold(3))
-    assert ledger.spent == Fraction(3, 4)
     with pytest.raises(TypeError, match="predict_proba"):
-        scorer(tree, X, Y)
+        make_private_scorer("roc_auc", epsilon=1)(tree, X, Y)
     for bad in ("auc", 3, ["f1"]):
         with pytest.raises(ValueError, match="one of"):
             make_private_scorer(bad, epsilon=1)
@@ -311,9 +252,7 @@ def test_scorers_have_the_names_of_scikit_learn():
         make_private_scorer("r2", epsilon=1)
 
 
-@over(
-    "metric", ["roc_auc", "average_precision", "balanced_accuracy", "neg_log_loss", "brier_score"]
-)
+@over("metric", ["roc_auc", "balanced_accuracy", "neg_log_loss"])
 def test_searches_by_name(metric):
     domain = skdp.Domain({"a": skdp.Numeric(-3, 3, bins=12)})
     release = skdp.MarginalSynthesizer(epsilon=5, domain=domain)

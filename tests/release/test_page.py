@@ -181,7 +181,7 @@ def test_a_page_is_small_and_has_a_fingerprint(release, tmp_path):
     assert release.page().text == page.text
 
 
-def test_a_page_warns_of_seeds_inferred_domains_and_unknown_losses(release):
+def test_a_page_warns_of_seeds_and_unknown_losses(release):
     def told(loss, domain=DOMAIN):
         return Synopsis(domain, release.model, privacy_loss=loss).page().text
 
@@ -192,10 +192,6 @@ def test_a_page_warns_of_seeds_inferred_domains_and_unknown_losses(release):
     assert "at most 3 records of each" in person
     assert "Parts of epsilon" in told(PrivacyLoss(1.0))
     assert "no protection" in told(PrivacyLoss(1000))
-    inferred = Domain({"n": Numeric(1, 3, integer=True)}, inferred=True)
-    model = BoxModel(Boxes([[0]], [[3]]), [3], inferred.shape, KnownNoise(1.0))
-    page = Synopsis(inferred, model, privacy_loss=PrivacyLoss(1.0)).page().text
-    assert "read from the data" in page
 
 
 # --- the script of the page answers as Python does

@@ -8,22 +8,19 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from densities import by_tree, dense, random_forest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
 
 import skdp
 from skdp import Categorical, Domain, Numeric
-from skdp.release import Boxes, BoxModel, PairTable, TreeDensity
+from skdp.release import Boxes, BoxModel
 from skdp.release.rounding import (
     count_records,
     round_line,
     round_table,
     similar_first,
 )
-from skdp.release.tree_density import GivenTree
-from skdp.release.trees import round_tree
 
 SLACK = 1e-6
 
@@ -82,79 +79,6 @@ def test_cells_and_columns_of_a_table_are_off_by_less_than_one(shape, scale, see
 
 
 # -- models ----------------------------------------------------------------------------------------
-
-
-@settings(max_examples=30)
-@given(
-    shape=st.lists(st.integers(1, 9), min_size=1, max_size=6),
-    n=st.sampled_from([0, 1, 2, 30, 700]),
-    seed=st.integers(0, 10_000),
-)
-def test_views_of_a_tree_are_kept(shape, n, seed):
-    rng = generator(seed)
-    grouped = [axis for axis in range(len(shape)) if shape[axis] > 1 and rng.random() < 0.3]
-    forest = random_forest(rng, shape, grouped=grouped)
-    codes = round_tree(forest, n, rng)
-    assert codes.shape == (n, len(shape)) and codes.dtype == np.int32
-    for axis, mass in enumerate(forest.marginals):
-        counts = np.bincount(codes[:, axis], minlength=len(mass))
-        assert not counts[mass == 0].any()
-        assert np.abs(counts - n * mass).max() < 3
-    for edge in forest.edges:
-        drawn = [forest.groups.get(a, np.arange(shape[a]))[codes[:, a]] for a in edge.axes]
-        counts = np.zeros(edge.table.shape)
-        np.add.at(counts, tuple(drawn), 1)
-        assert np.abs(counts - n * edge.table).max() < 3
-        assert not counts[edge.table == 0].any()
-
-
-def chain(seed=3, sizes=(12, 9, 15, 4)):
-    """Columns that each depend on the one before."""
-    rng = generator(seed)
-    law = rng.dirichlet(np.ones(sizes[0]))
-    marginals, edges = [law], []
-    for axis, size in enumerate(sizes[1:]):
-        table = marginals[-1][:, None] * rng.dirichlet(np.full(size, 0.5), size=sizes[axis])
-        edges.append(PairTable((axis, axis + 1), table))
-        marginals.append(table.sum(axis=0))
-    return TreeDensity(marginals, edges)
-
-
-def distance(model, codes, order):
-    """Mean total variation of all views of so many columns, from those of a tree."""
-    table, n, total = dense(model), len(codes), []
-    for axes in itertools.combinations(range(table.ndim), order):
-        rest = tuple(axis for axis in range(table.ndim) if axis not in axes)
-        gap = tally(codes, axes, table.shape) / n - table.sum(axis=rest).ravel()
-        total.append(np.abs(gap).sum() / 2)
-    return np.mean(total)
-
-
-def test_rounded_rows_are_nearer_to_a_tree_than_independent_ones():
-    density = chain()
-    for n in (500, 20_000):
-        rounded = round_tree(density, n, generator())
-        independent = density.sample(n, generator())
-        for order, ratio in ((1, 0.25), (2, 0.5), (3, 0.8)):
-            assert distance(density, rounded, order) < ratio * distance(density, independent, order)
-
-
-def test_the_posterior_of_a_tree_is_the_conditional_law():
-    rng = generator(2)
-    forest = random_forest(rng, (3, 4, 5, 2), grouped=(1, 2))
-    weights = {1: rng.random(4), 3: np.array([0.2, 1.0])}
-    table = dense(forest)
-    for axis, vector in weights.items():
-        table = table * vector.reshape([-1 if a == axis else 1 for a in range(4)])
-    posterior = GivenTree(forest, weights).posterior()
-    np.testing.assert_allclose(dense(posterior), table / table.sum(), atol=1e-12)
-    zero = TreeDensity([np.array([0.0, 1.0]), np.array([0.5, 0.5])])
-    assert GivenTree(zero, {0: np.array([1.0, 0.0])}).posterior() is None
-    codes = by_tree(forest).round_codes(2000, rng, weights)
-    for axis in range(4):
-        rest = tuple(other for other in range(4) if other != axis)
-        wanted = 2000 * table.sum(axis=rest) / table.sum()
-        assert np.abs(np.bincount(codes[:, axis], minlength=len(wanted)) - wanted).max() < 2.5
 
 
 @over("n", [0, 1, 7, 400, 5000])

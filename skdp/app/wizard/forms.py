@@ -260,7 +260,7 @@ def _about(message: str, form: Mapping[str, str]) -> str:
 
 
 def _domain(attributes: Sequence[Mapping[str, Any]], rules: Sequence[Any] = ()) -> Domain:
-    data = {"format": "skdp.domain", "version": 1, "inferred": False}
+    data = {"format": "skdp.domain", "version": 1}
     return Domain.from_json(json.dumps({**data, "attributes": attributes, "structure": rules}))
 
 

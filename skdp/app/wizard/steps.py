@@ -297,11 +297,6 @@ class Wizard:
         if self._read == (read, self.unit):
             return self._go("columns")
         start = self.options.domain and read_domain(self.options.domain, data=self.options.data)
-        if start and start.inferred:
-            raise ValueError(
-                f"{self.options.domain} was inferred from records, so it is not public knowledge: "
-                "start the wizard without it."
-            )
         options, unit = self.source, self.unit
 
         def work(say: Callable[[str], None]) -> Any:

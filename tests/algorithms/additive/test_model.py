@@ -6,11 +6,7 @@ import numpy as np
 from loops import over
 from scored import some_scores
 
-from skdp.algorithms.additive import (
-    UNIT,
-    Identity,
-    Logit,
-)
+from skdp.algorithms.additive import UNIT, Identity, Logit
 from skdp.algorithms.additive.model import Prior
 
 
@@ -48,25 +44,6 @@ def test_the_posterior_follows_precise_sums_and_forgets_noisy_ones():
         np.testing.assert_allclose(near.mean, truth, atol=1e-3)
         far = prior.update(curvature * truth, curvature, np.full(20, 1e12))
         np.testing.assert_allclose(far.mean, 0, atol=1e-3)
-
-
-def test_neighbours_help_where_there_is_an_order():
-    rng = np.random.default_rng(0)
-    truth = np.sin(np.arange(32) / 6)
-    seen = truth + rng.normal(0, 0.7, 32)
-    errors = [
-        np.square(prior.update(seen, np.ones(32), np.full(32, 0.49)).mean - truth).mean()
-        for prior in (Prior(32, range(32)), Prior(32, None))
-    ]
-    assert errors[0] < 0.8 * errors[1]
-
-
-def test_likely_scales_shrink_what_is_noise():
-    rng = np.random.default_rng(1)
-    noise = rng.normal(0, 10, 30)
-    shrunk = Prior(30, None).update(noise, np.full(30, 5.0), np.full(30, 100.0))
-    # Without shrinkage it would be up to 4.
-    assert np.abs(shrunk.mean).max() < 0.15
 
 
 # ------------------------------------------------------------------------------------------- pairs

@@ -69,9 +69,3 @@ def test_sources_that_cannot_be_held_are_left_out():
 def test_too_large(sizes, order, match):
     with pytest.raises(ValueError, match=match):
         lattice(sizes, order)
-
-
-def test_thirty_dimensions_work_with_a_limit():
-    cube = lattice((2,) * 30, 2)
-    assert cube.published.sum() == 1 + 30 + 435
-    assert len(plan_all(cube).masks) == 466

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from loops import over
-from measured_cubes import ADULT, plan_noise
+from measured_cubes import plan_noise
 
 from skdp.algorithms.cuboids import (
     blue_variances,
@@ -69,25 +69,3 @@ def test_optimized_beats_the_others(monkeypatch):
                 variances = blue_variances(cube, plan_noise(cube, plan))[wanted]
                 values.append(variances.max() if weights is None else variances.mean())
             assert values[-1] <= min(values[:-1]) * (1 + 1e-6)
-
-
-@pytest.mark.slow
-@over(
-    "d, largest, mean",
-    [(5, 0.85 * 1220, 0.8 * 1220), (6, 0.8 * 4066, 0.8 * 2778), (8, 0.65 * 16263, 0.8 * 5572)],
-)
-def test_optimized_on_adult(d, largest, mean):
-    cube = lattice(ADULT[:d])
-    by_largest = blue_variances(cube, plan_noise(cube, plan_optimized(cube)))
-    by_mean = blue_variances(cube, plan_noise(cube, plan_optimized(cube, np.ones(len(cube)))))
-    assert by_largest.max() <= largest
-    assert by_mean.mean() <= mean
-
-
-def test_planning_of_a_large_cube_ends(monkeypatch):
-    monkeypatch.setattr(optimize, "MIN_EVALUATIONS", 200)
-    monkeypatch.setattr(optimize, "EVALUATIONS", 200)
-    cube = lattice((2,) * 9)
-    assert len(plan_bmax(cube).masks) < 512
-    plan = plan_optimized(cube, np.ones(len(cube)))
-    assert np.isfinite(blue_variances(cube, plan_noise(cube, plan))).all()

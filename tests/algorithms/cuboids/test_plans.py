@@ -73,14 +73,6 @@ def test_bmax_against_all_sets_of_sources(sizes):
         assert score <= min(raw(cube, p, mean or None) for p in (plan_all(cube), plan_base(cube)))
 
 
-def test_bmax_with_weights():
-    cube = lattice((10, 10))
-    worth = np.zeros(len(cube))
-    worth[cube.position[0b01]] = 1.0
-    # The others have no weight but are published: 4 * 1 for two sources, 10 for the base.
-    assert plan_bmax(cube, worth).masks == (0b01, 0b11)
-
-
 def test_pmost_against_all_sets_of_sources():
     sizes = (3, 5, 2)
     cube = lattice(sizes)

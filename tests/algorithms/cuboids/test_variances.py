@@ -6,21 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from loops import over
-from measured_cubes import measured, noise_of, plan_noise
+from measured_cubes import measured, noise_of
 
 from skdp.algorithms.cuboids import (
     Functional,
     best_sources,
     blue_variances,
-    box_variances,
     consistent_l2,
     derive,
     interaction_variances,
     lattice,
-    plan_bmax,
-    simulated_interactions,
 )
-from skdp.mechanisms import discrete_laplace_variance
 
 
 @settings(max_examples=30)
@@ -39,41 +35,6 @@ def test_least_squares_is_never_worse_than_one_source(case):
         }
         assert variance == pytest.approx(min(options, default=math.inf))
         assert (source[place] < 0) == (not options)
-
-
-def test_measured_variances_are_those_predicted():
-    # 3,000 runs: the mean square of normal errors is off by 4% with probability < 1e-5 for the
-    # total, which is a single cell; larger tables are closer. A noise scale off by 10% fails.
-    sizes = (3, 4, 2)
-    cube = lattice(sizes)
-    variances = {0b111: 4.0, 0b011: 9.0, 0b100: 1.0}
-    rng = np.random.default_rng(5)
-    squares = np.zeros(len(cube))
-    single = np.zeros(len(cube))
-    runs = 3000
-    noise = noise_of(cube, variances)
-    for _ in range(runs):
-        tables = {m: rng.normal(0, v**0.5, cube.shape(m)) for m, v in variances.items()}
-        for mask, table in consistent_l2(cube, tables, noise).items():
-            squares[cube.position[mask]] += np.mean(table**2) / runs
-        for mask, table in derive(cube, tables, noise).items():
-            single[cube.position[mask]] += np.mean(table**2) / runs
-    np.testing.assert_allclose(squares, blue_variances(cube, noise), rtol=0.12)
-    np.testing.assert_allclose(single, best_sources(cube, noise)[0], rtol=0.12)
-    assert np.abs(squares / blue_variances(cube, noise) - 1).mean() < 0.04
-
-
-def test_simulated_interactions():
-    # 2,000 runs of interactions with 1 to 6 degrees of freedom: off by 15% with probability
-    # 2e-6 each; a noise scale off by 10% fails.
-    cube = lattice((3, 4))
-    rates = {0b11: 1.0, 0b01: 0.5}
-    noise = noise_of(cube, {m: discrete_laplace_variance(rate) for m, rate in rates.items()})
-    found = simulated_interactions(cube, rates, lambda t: consistent_l2(cube, t, noise), 2000)
-    np.testing.assert_allclose(found, interaction_variances(cube, noise), rtol=0.15)
-    missing = simulated_interactions(cube, rates, lambda t: {1: t[1]}, 2)
-    assert np.isfinite(missing[cube.position[1]])
-    assert np.isinf(missing).sum() == 3
 
 
 def asked(cube, parts, factors, tables):
@@ -125,14 +86,3 @@ def test_noise_of_a_weighted_sum_is_that_of_its_cells(consistent):
         assert terms.times.sum() == len(direct)
         assert question.cells(sources) == len(terms.weight)
         assert question.variance(interactions) == pytest.approx(terms.total)
-
-
-def test_noise_of_a_box_is_that_of_the_tables():
-    cube = lattice((6, 5, 2, 2), 2)
-    noise = plan_noise(cube, plan_bmax(cube))
-    interactions = interaction_variances(cube, noise)
-    box = {0: np.array([1.0, 1, 0, 0, 1, 0]), 3: np.array([0.0, 1])}
-    question = Functional(cube, [box], [1.0])
-    expected = box_variances(cube, 0b1001, interactions, [each[None] for each in box.values()])
-    assert question.variance(interactions) == pytest.approx(expected.item())
-    assert question.terms(noise, interactions).total == pytest.approx(expected.item())

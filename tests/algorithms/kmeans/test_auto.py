@@ -8,41 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from clustered import EXACT, make_task, points_in
-from loops import over
 
-from skdp.algorithms.kmeans import auto as kmeans_auto
 from skdp.algorithms.kmeans import auto as kmeans_sketch
-from skdp.algorithms.kmeans.lloyd import (
-    nearest,
-)
 from skdp.algorithms.kmeans.sketch import Cells
-
-
-def test_the_number_of_clusters_is_found_where_a_gap_between_two_is_small():
-    """Eight clusters, two of them near each other: the index of Ray and Turi chose 7 here."""
-    generator = np.random.default_rng(0)
-    places = np.array([[i, j] for i in range(3) for j in range(3)][:8]) * 300 + 150
-    places[7] = places[6] + [110, 60]
-    points = places[generator.integers(0, 8, 16_000)] + generator.normal(0, 18, (16_000, 2))
-    points = np.clip(points, 0, 999).astype(np.int32)
-    for seed in range(3):
-        task = make_task(points, (1_000, 1_000), clusters=tuple(range(2, 15)), seed=seed)
-        assert len(kmeans_auto.auto(task).centroids) == 8
-
-
-@over("wide", [10, 100])
-def test_wide_bounds_are_never_worse_than_one_point(wide):
-    """Ten columns at little signal; without ranges it is 2 and 100 times worse than one point."""
-    generator = np.random.default_rng(1)
-    size, d = 2**20, 10
-    middles = generator.uniform(-0.8, 0.8, (8, d))
-    X = middles[generator.integers(0, 8, 20_000)] + generator.normal(0, 0.1, (20_000, d))
-    points = np.clip((X / wide + 1) / 2 * size, 0, size - 1).astype(np.int32)
-    one = ((points - points.mean(axis=0)) ** 2).sum(axis=1).mean()
-    task = make_task(points, (size,) * d, 8, epsilon=Fraction(1, 10))
-    centroids = kmeans_auto.auto(task).centroids
-    away = points - centroids[nearest(points, centroids)]
-    assert (away.astype(float) ** 2).sum(axis=1).mean() < 0.6 * one
 
 
 def test_clipping_moves_no_mean_of_a_grid():
@@ -76,27 +44,6 @@ def test_a_grid_of_ranges_covers_the_box_and_uses_its_own_cells_only(monkeypatch
         1
     )
     assert sketch.cloud.weights[inside].sum() == pytest.approx(4_950, rel=0.01)
-
-
-def test_lone_noisy_cells_of_an_empty_table_are_seldom_kept():
-    kept = 0
-    for seed in range(20):
-        task = make_task(np.empty((0, 2), dtype=np.int32), (2**20,) * 2, seed=seed)
-        sketch = kmeans_sketch.grid_sketch(task, 4_000, Fraction(1))
-        kept += len(sketch.masses)
-    assert kept <= 2
-
-
-def test_small_clusters_beside_large_ones_are_found():
-    """Three clusters of 5,000 records and six of 150: every small one has a centroid."""
-    generator = np.random.default_rng(4)
-    middles = np.array([[i, j] for i in range(3) for j in range(3)]) * 300_000 + 200_000
-    labels = np.repeat(np.arange(9), [5_000] * 3 + [150] * 6)
-    points = (middles[labels] + generator.normal(0, 10_000, (len(labels), 2))).astype(np.int32)
-    for seed in range(3):
-        centroids = kmeans_auto.auto(make_task(points, (2**20,) * 2, 9, seed=seed)).centroids
-        away = np.sqrt(((middles[:, None] - centroids) ** 2).sum(axis=2).min(axis=1))
-        assert (away < 100_000).all()
 
 
 def test_sparse_cells_far_from_the_crowd_are_kept_as_blocks():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -11,8 +10,6 @@ import pytest
 from clustered import Exact, points_in, seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from loops import over
-from scipy.stats import chi2
 from sklearn.cluster import KMeans
 
 from skdp.algorithms.kmeans import lloyd
@@ -25,8 +22,6 @@ from skdp.algorithms.kmeans.lloyd import (
     nearest_distances,
     noisy_round,
     ray_turi,
-    sphere_packing,
-    swapped,
     validity,
 )
 
@@ -119,21 +114,6 @@ def test_greedy_starts_take_each_blob_and_nothing_negative():
     assert nobody.shape == (2, 4, 2)
 
 
-@over("shape, k", [((1000, 1000), 15), ((1000,) * 3, 20), ((9, 2000), 4)])
-def test_sphere_packing_spreads_the_starts(shape, k):
-    generator = np.random.default_rng(4)
-
-    def gap(start):
-        return min(np.linalg.norm(a - b) for a, b in itertools.combinations(start, 2))
-
-    packed = sphere_packing(shape, k, 6, generator)
-    assert (packed >= -0.5).all() and (packed <= np.array(shape) - 0.5).all()
-    uniform = generator.random((60, k, len(shape))) * shape
-    assert np.mean([gap(s) for s in packed]) > 1.3 * np.mean([gap(s) for s in uniform])
-    # It ends where nothing fits.
-    assert sphere_packing((1, 1), 5, 2, generator).shape == (2, 5, 2)
-
-
 def test_ray_turi_is_its_formula():
     points = np.array([[0.0], [2.0], [10.0], [12.0]])
     weights = np.array([1.0, 3.0, 2.0, 2.0])
@@ -191,34 +171,13 @@ def test_a_record_moves_a_round_by_what_its_noise_covers(data):
 
 
 def test_noise_of_a_round_has_the_variance_it_states():
-    # chi-square of the sums and counts; false alarm about 2e-6.
-    k, d = 400, 20
-    centroids = np.zeros((k, d), dtype=np.int64)
-    reach = np.full(k, 1000)
-    reach[k // 2 :] = 10
-    nobody = np.empty((0, d), dtype=np.int32)
+    k, nobody = 400, np.empty((0, 20), dtype=np.int32)
+    reach = np.repeat([1000, 10], k // 2)
+    centroids = np.zeros((k, 20), dtype=np.int64)
     measured = noisy_round(nobody, centroids, reach, Fraction(1, 5), Fraction(2), seeded(1))
-    for sums, most in ((measured.sums[: k // 2], 1000), (measured.sums[k // 2 :], 10)):
-        # |noise| / scale is exponential: twice its sum is chi-square, lattice effects aside.
-        scale = np.abs(sums).sum() * 2 * float(2) / most
-        low, high = chi2.ppf([1e-6, 1 - 1e-6], 2 * sums.size)
-        assert low < scale < high
-        assert not low < scale * 0.8 < high and not low < scale * 1.25 < high
-    assert (measured.sum_variances[0], measured.sum_variances[-1]) == pytest.approx(
-        (2 * 500**2, 2 * 5**2), rel=0.01
-    )
-    assert measured.counts.var() == pytest.approx(measured.count_variance, rel=0.4)
-    assert measured.count_variance == pytest.approx(50, rel=0.01)
-
-
-def test_swaps_leave_a_poor_optimum():
-    points = blobs().astype(np.float64)
-    weights = np.ones(len(points))
-    poor = np.array([[90.0, 100], [110, 100], [550, 600]])
-    stuck = lloyd_on_cells(points, weights, poor[None], (1000, 1000))[1][0]
-    better = swapped(points, weights, poor, (1000, 1000))
-    middles = np.array([[100, 100], [700, 300], [400, 900.0]])
-    assert sorted(nearest(middles, better)) == [0, 1, 2]
-    assert lloyd_on_cells(points, weights, better[None], (1000, 1000))[1][0] < stuck / 5
-    one = points.mean(axis=0)[None]
-    assert (swapped(points, weights, one, (1000, 1000)) == one).all()
+    stated = (measured.count_variance, measured.sum_variances[0], measured.sum_variances[-1])
+    assert stated == pytest.approx((50, 2 * 500**2, 2 * 5**2), rel=0.01)
+    found = (measured.counts, measured.sums[: k // 2], measured.sums[k // 2 :])
+    # The standard error of the variance of 400 draws is 11%, of those of 4,000 3.5%.
+    for values, variance, slack in zip(found, stated, (0.4, 0.15, 0.15), strict=True):
+        assert values.var() == pytest.approx(variance, rel=slack)

@@ -53,57 +53,9 @@ def test_little_noise_leaves_no_error():
     assert np.sort(model.cluster_counts_) == pytest.approx(np.sort(np.bincount(labels)), abs=1)
 
 
-@pytest.mark.slow
-def test_bounds_may_be_wide_and_far_from_the_rows():
-    X, labels = mixture(10_000, 60, 3, 3)
-    model = DPKMeans(3, epsilon=2.0, domain=(-1, 19), random_state=0).fit(X)
-    assert excess(model, X, labels) < 0.6
-
-
-@pytest.mark.slow
-def test_the_number_of_clusters_is_chosen_in_the_projection():
-    X, _ = mixture(5_000, 60, 3, 4)
-    model = DPKMeans(range(2, 6), epsilon=5.0, domain=(-1, 1), random_state=0).fit(X)
-    assert model.n_clusters_ == 3 and sorted(model.validity_) == [2, 3, 4, 5]
-
-
-@pytest.mark.slow
-def test_public_starts_take_the_whole_budget():
-    X, labels = mixture(5_000, 60, 3, 5)
-    starts = np.stack([X[labels == j][0] for j in range(3)])
-    model = DPKMeans(3, domain=(-1, 1), init=starts, random_state=0).fit(X)
-    assert excess(model, X, labels) < 0.2
-
-
 def test_few_columns_have_a_tree():
     X, _ = mixture(400, MANY_AXES, 2, 6)
     assert DPKMeans(2, domain=(-1, 1), n_init=2).fit(X).synopsis_ is not None
-
-
-def test_odd_values_are_legal():
-    for rows in (
-        np.empty((0, 51)),
-        np.full((1, 51), 0.5),
-        np.full((300, 51), 1e6),
-        np.full((20, 51), np.nan),
-        np.random.default_rng(0).choice([-1.0, 1.0], (100, 51)),
-    ):
-        for k, epsilon in ((7, 1e-4), (1, 1), (7, 1e4)):
-            model = DPKMeans(k, epsilon=epsilon, domain=(-1, 1), n_init=2).fit(rows)
-            assert model.cluster_centers_.shape == (k, 51)
-            assert (np.abs(model.cluster_centers_) <= 1).all()
-
-
-@pytest.mark.slow
-def test_engines_release_what_memory_does():
-    polars = pytest.importorskip("polars")
-    X, _ = mixture(300, 51, 2, 7)
-    frame = polars.DataFrame(dict(zip([f"c{i}" for i in range(51)], X.T, strict=True)))
-    fits = [
-        DPKMeans(2, domain=(-1, 1), n_init=2, random_state=3).fit(rows)
-        for rows in (frame, frame.lazy())
-    ]
-    assert (fits[0].cluster_centers_ == fits[1].cluster_centers_).all()
 
 
 def test_clipped_residuals_keep_to_their_limit():

@@ -60,27 +60,6 @@ def test_cells_hold_the_points_and_no_cell_is_missed(monkeypatch, at_once):
     assert len(np.unique(kept.places, axis=0)) == len(kept.counts)
 
 
-@over("at_once", [2**18, 1000])
-def test_empty_cells_pass_the_threshold_with_the_chance_of_the_noise(monkeypatch, at_once):
-    # False alarm about 1e-6; epsilon a quarter larger or smaller must be rejected.
-    monkeypatch.setattr(kmeans_cells, "_CELLS_AT_ONCE", at_once)
-    epsilon, threshold, n_cells = 0.5, 6, 40_000
-    edges = [np.arange(n_cells + 1)]
-    nobody = np.empty((0, 1), dtype=np.int32)
-    cells = measure_cells(nobody, edges, Fraction(1, 2), threshold, seeded(5))
-
-    def deviation(epsilon):
-        r = math.exp(-epsilon)
-        chance = r**threshold / (1 + r)
-        passed = (len(cells.counts) - n_cells * chance) / math.sqrt(n_cells * chance)
-        excess = (cells.counts - threshold).mean() - r / (1 - r)
-        spread = math.sqrt(r) / (1 - r) / math.sqrt(len(cells.counts))
-        return max(abs(passed), abs(excess / spread))
-
-    assert deviation(epsilon) < 5
-    assert deviation(epsilon * 0.8) > 5 and deviation(epsilon * 1.25) > 5
-
-
 @settings(max_examples=40)
 @given(st.data())
 def test_cover_completes_cells_to_a_partition(data):
@@ -190,28 +169,6 @@ def test_ranges_of_wide_axes_are_found_for_what_is_said_to_be_spent(monkeypatch)
     assert found.tolist() == [[0, size]] * 10 and spent == Fraction(20, n) and not best.calls
 
 
-def test_ranges_seldom_lose_records():
-    """Selected with noise: bounds that are not wide stay, and wide ones become narrow."""
-    generator = np.random.default_rng(10)
-    size, n = 2**20, 5_000
-    lost, wide = {1: [], 12: []}, {1: [], 12: []}
-    source = seeded(2)
-    for factor in lost:
-        for _ in range(40):
-            middles = generator.uniform(0.1, 0.9, 5)
-            values = middles[generator.integers(0, 5, n)] + generator.normal(0, 0.03, n)
-            start = generator.uniform(0, 1 - 1 / factor)
-            points = np.clip((values / factor + start) * size, 0, size - 1).astype(np.int32)
-            # A selection gets 40 units of noise.
-            budget = Fraction(800, n)
-            found, _ = kmeans_ranges.find_ranges(points[:, None], (size,), n, budget, source)
-            low, high = found[0]
-            lost[factor].append(1 - ((points >= low) & (points < high)).mean())
-            wide[factor].append((high - low) / (points.max() - points.min()))
-    assert np.mean(lost[1]) < 0.02 and np.mean(lost[12]) < 0.06
-    assert np.median(wide[12]) < 2.5
-
-
 def test_margins_are_exact_without_noise_and_even_where_noise_hides_them(monkeypatch):
     points = skewed_points(20_000, 1, 3)
     margins = even_margins((1024,))
@@ -280,14 +237,3 @@ def test_no_path_through_a_tree_costs_more_than_its_budget(monkeypatch):
             compared += 1
             assert cost == Fraction(3, 10)
     assert compared >= 5
-
-
-def test_a_tree_has_few_leaves_whatever_the_data():
-    for n in (0, 1, 40_000):
-        points = skewed_points(n, 30, 2)
-        margins = even_margins((1024,) * 30)
-        binned = kmeans_ranges.Binned.of(points, margins.edges)
-        for epsilon in (Fraction(1, 10_000), Fraction(10_000)):
-            leaves = kmeans_tree.measure_tree(binned, margins, max(n, 1), 3, epsilon, seeded(3))
-            assert np.isfinite(leaves.counts).all() and (leaves.counts >= 0).all()
-            assert 1 <= len(leaves.counts) <= 4_096

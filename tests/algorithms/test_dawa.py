@@ -128,13 +128,6 @@ def test_costs_of_all_64_bits_are_exact():
     assert found.tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("aligned", [False, True])
-def test_hardly_any_budget_still_gives_a_partition(aligned):
-    costs = bucket_costs(np.arange(200), aligned=aligned)
-    edges = choose_buckets(costs, 200, 4e-15, 2, random_state=0)
-    assert edges[0] == 0 and edges[-1] == 200 and (np.diff(edges) > 0).all()
-
-
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
@@ -205,13 +198,6 @@ def test_what_every_record_pays(quiet, nullable):
     assert drawn == {Fraction(int(share), 3 * 10**6) for share in np.unique(shares[shares > 0])}
 
 
-def test_empty_tables_are_noised_everywhere():
-    release = dawa.adaptive_tree(
-        np.zeros(64, dtype=np.int64), 64, Fraction(1, 100), PLAN, random_state=0
-    )
-    assert (release.values[1:] != 0).mean() > 0.8
-
-
 # --- siblings that differ by noise alone
 
 
@@ -239,21 +225,6 @@ def test_siblings_are_pulled_together_by_james_stein():
         assert even.sum() == pytest.approx(children.sum(), abs=1e-3)
 
 
-def test_pulling_together_is_no_worse_on_any_siblings():
-    """James and Stein: 400 repetitions of equal, sloping and spiky counts."""
-    rng = np.random.default_rng(1)
-    for truth in (np.full(8, 200.0), 200.0 + 2 * np.arange(8), np.array([900.0] + [100.0] * 7)):
-        losses = []
-        for _ in range(400):
-            noise = rng.laplace(0, 10 / math.sqrt(2), 8)
-            plain, even = evened(truth + noise - noise.mean(), variance=100.0)
-            losses.append([np.sum((plain - truth) ** 2), np.sum((even - truth) ** 2)])
-        plain, even = np.mean(losses, axis=0)
-        assert even < 1.05 * plain
-        if np.ptp(truth) == 0:
-            assert even < 0.6 * plain
-
-
 # --- in the estimator
 
 BINS = 300
@@ -270,25 +241,6 @@ def fitted(partition, rows, seed=0, **parameters):
     ).fit(rows)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("partition", ["dawa", "ahp", "adaptive", "auto"])
-def test_intervals_hold_whatever_lies_inside_a_group(partition):
-    """A spike beside empty bins, and steps: 60 releases, ranges that cut groups of bins."""
-    rng = np.random.default_rng(0)
-    rows = np.concatenate([rng.normal(100, 8, 300), np.full(60, 201.5), rng.uniform(0, BINS, 80)])
-    queries = [(95, 104.5), (202, 230.5), (190, 201), (0, 100.5), (33, 34.5)]
-    expected = [np.sum((rows >= a) & (rows < math.floor(b) + 0.5)) for a, b in queries]
-    held = []
-    for seed in range(60):
-        release = fitted(partition, rows, seed, epsilon=0.5)
-        for (low, high), _ in zip(queries, expected, strict=True):
-            inside = np.sum((rows >= low) & (rows < math.ceil(high)))
-            answer = release.count((low, math.ceil(high) - 1e-9), return_interval=True, level=0.9)
-            held.append(answer.lower - 1e-6 <= inside <= answer.upper + 1e-6)
-            assert answer.lower <= answer.value <= answer.upper
-    assert np.mean(held) > 0.9 - 5 * math.sqrt(0.09 / len(held))
-
-
 @pytest.mark.parametrize("partition", ["dawa", "ahp", "adaptive"])
 def test_missing_values_have_all_of_epsilon(partition):
     domain = skdp.Domain({"x": skdp.Numeric(0, 50, bins=50, nullable=True)})
@@ -298,63 +250,3 @@ def test_missing_values_have_all_of_epsilon(partition):
     table = estimator.to_frame()
     assert abs(table["count"].iloc[-1] - 100) < 12
     assert table["count"].sum() == pytest.approx(estimator.count(), rel=1e-9)
-
-
-def test_auto_is_adaptive_where_a_line_is_planned():
-    rows = np.full(500, 3.0)
-    same = [fitted(choice, rows).noisy_counts_ for choice in ("auto", "adaptive")]
-    np.testing.assert_array_equal(*same)
-    kinds = skdp.Categorical(list("abcd"))
-    plain = [
-        RangeTreeHistogram(epsilon=1.0, domain=kinds, partition=choice, random_state=0).fit(
-            ["a"] * 90
-        )
-        for choice in ("auto", None)
-    ]
-    np.testing.assert_array_equal(*[release.noisy_counts_ for release in plain])
-    with pytest.raises(ValueError, match="have no order"):
-        RangeTreeHistogram(epsilon=1.0, domain=kinds, partition="dawa").fit(["a"] * 90)
-    groups = RangeTreeHistogram(epsilon=9.0, domain=kinds, partition="ahp", random_state=0)
-    assert groups.fit(["a"] * 90).count({"a"}) == pytest.approx(90, abs=5)
-
-
-def test_adaptive_is_more_accurate_on_sparse_data_and_the_same_on_dense_data():
-    """Mean squared errors of 20 releases; far apart on the sparse table."""
-    rng = np.random.default_rng(1)
-    sparse = np.repeat(rng.integers(0, BINS, 6) + 0.5, 50)
-    dense = rng.uniform(0, BINS, 300_000)
-    ends = np.sort(rng.integers(0, BINS, (400, 2)), axis=1).astype(float)
-    ends = ends[ends[:, 0] < ends[:, 1]]
-    errors = {}
-    for name, rows in (("sparse", sparse), ("dense", dense)):
-        before = np.searchsorted(np.sort(rows), ends)
-        for partition in (None, "adaptive"):
-            squares = [
-                np.mean(
-                    (fitted(partition, rows, seed, epsilon=0.1).count(ends) - np.diff(before)[:, 0])
-                    ** 2
-                )
-                for seed in range(20)
-            ]
-            errors[name, partition] = np.mean(squares)
-    assert errors["sparse", "adaptive"] < 0.5 * errors["sparse", None]
-    assert errors["dense", "adaptive"] < 1.2 * errors["dense", None]
-
-
-@pytest.mark.parametrize("partition", ["dawa", "ahp", "adaptive"])
-@pytest.mark.parametrize("rows", [[], [3.0], np.repeat(5.0, 10**5)])
-def test_odd_tables(partition, rows):
-    with pytest.warns(UserWarning) if len(rows) < 9 else np.errstate():
-        release = fitted(partition, np.asarray(rows, dtype=float), epsilon=0.5)
-    assert np.isfinite(release.to_frame()[["count", "std_error"]]).all(axis=None)
-    assert math.isfinite(release.count((0, 7), return_interval=True).upper)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("partition", ["dawa", "adaptive"])
-def test_ten_million_bins(partition):
-    rows = np.random.default_rng(0).integers(0, 10**7, 10**5)
-    release = RangeTreeHistogram(
-        epsilon=1.0, domain=(0, 10**7), bins=10**7, partition=partition, random_state=0
-    ).fit(rows)
-    assert abs(release.count((0, 5_000_000)) - 50_000) < 3_000
