@@ -292,7 +292,7 @@ def test_views_are_what_questions_answer(view):
     model = view.synopsis_.model
     table = model.view([0, 3])
     for first, second in ((3, 1), (20, 0), (39, 6)):
-        one, other = np.zeros(40), np.zeros(7)
+        one, other = np.zeros(model.shape[0]), np.zeros(7)
         one[first] = other[second] = 1
         assert table[first, second] == pytest.approx(model.answer(asked([{0: one, 3: other}]))[0])
     np.testing.assert_allclose(model.view([3, 0]), table.T)
