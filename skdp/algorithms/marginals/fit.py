@@ -181,27 +181,38 @@ class Population:
         smooth: FloatArray = found - by_chance * distance
         return smooth
 
-    def fit(self, targets: Sequence[Target], sweeps: int, *, rounds: int = 1) -> None:
-        """Move factors and rows until the margins are those wanted."""
-        for _ in range(sweeps):
-            self.scale(targets, rounds)
-            self.renew()
+    def fit(self, targets: Sequence[Target], sweeps: int) -> None:
+        """Move factors and rows until the margins are those wanted.
 
-    def scale(self, targets: Sequence[Target], rounds: int = 1) -> None:
+        Each column in turn is drawn again for some of the rows, and the tables that hold it are
+        fitted again: if all rows followed factors that were moved together, what these have too
+        much would add up.
+        """
+        own = [[each for each in targets if axis in each.axes] for axis in range(len(self.sizes))]
+        for _ in range(sweeps):
+            self.scale(targets)
+            self.resample(self.n_rows)
+            for axis in self._generator.permutation(len(self.sizes)).tolist():
+                if self.sizes[axis] > 1:
+                    before = self.columns[axis]
+                    self._draw(axis)
+                    again = self._generator.random(self.n_rows) < TUNING.redrawn
+                    self.columns[axis] = np.where(again, self.columns[axis], before)
+                    self.scale(own[axis])
+
+    def scale(self, targets: Sequence[Target]) -> None:
         """Proportional fitting of the weights, and of the factors with them."""
-        cells = [self._cells(target.axes) for target in targets]
         least = TUNING.more_rows / self.n_rows
-        for _ in range(rounds):
-            for target, cell in zip(targets, cells, strict=True):
-                found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
-                wanted = target.table.ravel()
-                step = np.log((wanted + least) / (found + least))
-                step *= TUNING.damped
-                self.weights *= np.exp(step)[cell]
-                known, step = self._factors, step.reshape(target.table.shape)
-                moved = known[target.axes].log + step if target.axes in known else step
-                known[target.axes] = Factor(target.axes, np.maximum(moved, _NEVER))
-            self.weights /= self.weights.sum()
+        for target in targets:
+            cell = self._cells(target.axes)
+            found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
+            step = np.log((target.table.ravel() + least) / (found + least)) * TUNING.damped
+            self.weights *= np.exp(step)[cell]
+            step = step.reshape(target.table.shape)
+            if target.axes in self._factors:
+                step = self._factors[target.axes].log + step
+            self._factors[target.axes] = Factor(target.axes, np.maximum(step, _NEVER))
+        self.weights /= self.weights.sum()
 
     def settle(self, targets: Sequence[Target], rounds: int) -> None:
         """Proportional fitting of the weights alone: the rows stay as they are.
@@ -230,21 +241,18 @@ class Population:
         ]
         self.weights = target.table[at] / target.table[at].sum()
 
-    def renew(self, n_rows: int | None = None) -> None:
-        """Draw rows by their weights, then each column given the others, by the factors."""
-        n_rows = self.n_rows if n_rows is None else n_rows
+    def resample(self, n_rows: int) -> None:
+        """Rows of equal weights, drawn by their weights."""
         reach = np.cumsum(self.weights)
         at = (np.arange(n_rows) + self._generator.random()) / n_rows
         chosen = np.minimum(np.searchsorted(reach / reach[-1], at), self.n_rows - 1)
         self.columns = [column[chosen] for column in self.columns]
         self.weights = np.full(n_rows, 1.0 / n_rows)
-        factors = _absorbed([*self._factors.values(), *self._barriers])
-        for axis in self._generator.permutation(len(self.sizes)):
-            if self.sizes[axis] > 1:
-                self._draw(int(axis), [each for each in factors if axis in each.axes])
 
-    def _draw(self, axis: int, own: Sequence[Factor]) -> None:
+    def _draw(self, axis: int) -> None:
         """Draw one column given the others, from the factors that hold it."""
+        factors = [*self._factors.values(), *self._barriers]
+        own = _absorbed([each for each in factors if axis in each.axes])
         blanket = sorted({other for each in own for other in each.axes if other != axis})
         patterns = math.prod(self.sizes[other] for other in blanket)
         u = self._generator.random(self.n_rows)

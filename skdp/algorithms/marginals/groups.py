@@ -146,6 +146,8 @@ class Tuning:
     rows: int = 30_000
     # Sweeps of fitting after a round and in the end; questions.
     sweeps: int = 2
+    # Share of the rows that take a new code when a column is drawn again; questions.
+    redrawn: float = 0.25
     # Rounds of fitting weights alone; questions.
     settled: int = 12
     # Share of a step of a factor that is taken: the steps of views that overlap add up; fidelity.

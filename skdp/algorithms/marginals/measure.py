@@ -656,7 +656,7 @@ class _Views:
             population.scale(targets)
             # As many as records, and as the signal asks for.
             signal = self.records * float(self.parts["views"])
-            population.renew(int(min(max(self.total, signal, TUNING.rows), ROWS_ONCE)))
+            population.resample(int(min(max(self.total, signal, TUNING.rows), ROWS_ONCE)))
             population.fit(targets, TUNING.sweeps)
             population.settle(targets, TUNING.settled)
         prior = self.prior if self.prior_leads else None
