@@ -149,7 +149,7 @@ class Tuning:
     # Share of the rows that take a new code when a column is drawn again; questions.
     redrawn: float = 0.25
     # Rounds of fitting weights alone; questions.
-    settled: int = 12
+    settled: int = 4
     # Share of a step of a factor that is taken: the steps of views that overlap add up; fidelity.
     damped: float = 0.5
     # Shares are compared as if so many more rows lay in each cell; fidelity.

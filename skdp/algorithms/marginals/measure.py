@@ -1,4 +1,4 @@
-"""Views of a table: total, columns, coarse tables of pairs, and grids of sets that were chosen.
+"""Views of a table: total, columns, and grids of pairs that were chosen.
 
 Everything measured becomes coefficients in one basis (`skdp.release.basis`). Rows are
 fitted to the tables of the chosen sets, and answers are what the rows say, corrected by the
