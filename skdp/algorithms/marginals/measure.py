@@ -70,8 +70,7 @@ class Asked(NamedTuple):
         For each attribute the public group of each code, ascending: tables of several columns tell
         no more apart. By default the codes themselves.
     label : int, default=None
-        The attribute to be predicted from the others: pairs with it are measured first, and sets
-        without it count half.
+        The attribute to be predicted from the others: all pairs with it are measured first.
     zeros : sequence of Zeros, default=()
         Public rules. Records that break one must not be in the table.
     max_order : int, default=3
@@ -207,8 +206,8 @@ class _Views:
         """Measure everything; the released model."""
         # Privacy. Released one after the other, within budgets that add up to the two parts: the
         # total (sensitivity 1), sums by group if asked for, the columns, and then either the joint
-        # counts, or one table of all columns, or perhaps the coarse tables of all pairs and in
-        # rounds the choice of sets and their tables. Which of these, budgets, groups and grids
+        # counts, or one table of all columns, or the choice of sets and their tables, and how far
+        # the other sets are from the rows. Which of these, budgets, groups and grids
         # follow from public facts and releases before them. Everything else is post-processing.
         left, asked = self.parts["views"], self.asked
         joint, whole, sets = self.first_steps()
