@@ -14,7 +14,7 @@ lower bound on the epsilon that it really costs.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skdp.audit import audit, plot_audits
+from skdp.audit import audit
 from skdp.mechanisms import discrete_laplace
 
 rng = np.random.default_rng(4)
@@ -86,5 +86,12 @@ for result in results:
 # The bound, as a multiple of the claim. A bar beyond the line at 1 convicts the mechanism, at 99.9%
 # confidence. The grey bars show the largest bound that this number of trials can give. The last two
 # mechanisms have no finite epsilon: with more trials, their bounds grow without limit.
-plot_audits(results)
+fig, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
+names = [result.name for result in results]
+ax.barh(names, [result.reachable for result in results], height=0.8, color="0.9")
+colours = ["#31688e" if result.passed else "#c0392b" for result in results]
+ax.barh(names, [result.epsilon_lower_bound for result in results], height=0.5, color=colours)
+ax.axvline(1, color="0.3")
+ax.invert_yaxis()
+ax.set(xlabel="lower bound on epsilon / claimed epsilon")
 plt.show()

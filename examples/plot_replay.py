@@ -27,7 +27,7 @@ from skdp import (
     Numeric,
     PrivTreeSynthesizer,
 )
-from skdp.audit import plot_replays, replay
+from skdp.audit import replay
 from skdp.mechanisms import bounded_sum, discrete_laplace, noisy_max
 
 rng = np.random.default_rng(1)
@@ -89,7 +89,22 @@ for each in broken:
 # All of them in one picture. A bar beyond the line costs more than was claimed. A hatched bar has
 # no finite loss: the mechanisms gave the same outputs on both tables, but the release or the calls
 # differed.
-plot_replays([*results, *broken])
+fig, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
+for place, each in enumerate([*results, *broken]):
+    if each.differs is not None or not np.isfinite(each.loss):
+        ax.barh(place, 2.4, color="white", edgecolor="#c0392b", hatch="///")
+        continue
+    left = 0.0
+    for loss, shade in zip(
+        each.by_part.values(), ("#31688e", "#7fb3d5", "#1f4e6b") * 4, strict=False
+    ):
+        colour = shade if each.passed else "#c0392b"
+        ax.barh(place, loss / each.epsilon, left=left, color=colour, edgecolor="white")
+        left += loss / each.epsilon
+ax.axvline(1, color="0.3")
+ax.set_yticks(range(len(results) + len(broken)), [each.name for each in (*results, *broken)])
+ax.invert_yaxis()
+ax.set(xlabel="privacy loss / claimed epsilon, by step", xlim=(0, 2.4))
 plt.show()
 
 # %%

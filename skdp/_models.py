@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -170,11 +170,17 @@ def _finest(attribute: Attribute, max_groups: int) -> Level:
 _LEAST_EPSILON = Fraction(3, 10**7)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ModelOfLabels(RefusesWeights, PrivateEstimator):
     """A model of a label given other columns, each of which is divided into public groups.
 
     A subclass says which groups there are and what is learnt from the counts of distinct records.
     """
+
+    domain: Any = None
+    target: str | None = None
+    max_rows_per_id: int | None = None
+    privacy_id: str | None = None
 
     def fit(self, X, y=None, **fit_params) -> Self:
         """Charge epsilon, then release a model.
@@ -240,7 +246,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         return self
 
     # What the parameter holds that declares the label, and its name.
-    _shorthand: tuple[str, str]
+    _shorthand: ClassVar[tuple[str, str]]
 
     def _declared_label(self):
         """Declaration of the label by a parameter, or None."""
@@ -319,8 +325,11 @@ class ModelOfGroups(ModelOfLabels):
         return [(each.groups, len(each.labels)) for each in groupings.values()]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ModelOfClasses(ClassifierMixin, ModelOfLabels):
     """A model of a label that is one of a public list."""
+
+    classes: Any = None
 
     _shorthand = ("the list of", "classes=")
 
@@ -365,8 +374,11 @@ class ModelOfClasses(ClassifierMixin, ModelOfLabels):
         return tags
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ModelOfNumbers(RegressorMixin, ModelOfLabels):
     """A model of a number within a public range."""
+
+    target_range: Any = None
 
     _shorthand = ("its public range in", "target_range=")
 

@@ -198,8 +198,12 @@ def merged_labels(labels: Sequence[str], places: IntArray, n_ordered: int) -> li
 _RUNGS, _SIGNAL = (32, 64, 128), 250.0
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _Additive(ModelOfGroups):
     """Fitting, reading and editing; subclasses define the label and the predictions."""
+
+    max_groups: Any = None
+    interactions: Any = "auto"
 
     def _plan(self, domain):
         # Of each column groupings, the finest last; more than one where their number follows the
@@ -473,6 +477,7 @@ def _span(first, last):
     return f"{first.split(' to ')[0]} to {last.split(' to ')[-1]}"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     """Generalised additive model of class probabilities: glass-box, exact noise, pure epsilon.
 
@@ -564,31 +569,6 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     ['high']
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        classes=None,
-        max_groups=None,
-        interactions="auto",
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.max_groups = max_groups
-        self.interactions = interactions
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
-
     def _publish(self, model, ladders):
         self.classes_ = self._declared_classes()
         super()._publish(model, ladders)
@@ -616,6 +596,7 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
         return self._shares(self._scores(X))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
     """Additive model of a number: glass-box, exact noise, pure epsilon.
 
@@ -661,31 +642,6 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
     >>> bool(abs(model.predict([[0.5]])[0] - 5) < 0.5)
     True
     """
-
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        target_range=None,
-        max_groups=None,
-        interactions="auto",
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.target_range = target_range
-        self.max_groups = max_groups
-        self.interactions = interactions
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
 
     def _score_text(self):
         return f"adds to {self.target_}"

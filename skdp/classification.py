@@ -125,8 +125,15 @@ def one_hot(coordinates, shape):
 _WHOLE = "all"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GridRelease(RefusesWeights, PrivateEstimator):
     """A release of a grid and a noisy histogram over it; subclasses define how both are found."""
+
+    domain: Any = None
+    target: Any = None
+    classes: Any = None
+    max_rows_per_id: int | None = None
+    privacy_id: str | None = None
 
     # Whether it counts by a few predictors and the label at a time, never by all predictors.
     _projects = True
@@ -409,8 +416,11 @@ def _draw_codes(groups, drawn, rng):
     return members[first[drawn] + rng.integers(0, size[drawn])]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GridTransformer(TransformerMixin, GridRelease):
     """Adds ``transform`` and the names of its columns."""
+
+    encoding: Any = "ordinal"
 
     def transform(self, X) -> np.ndarray:
         """Map rows to the grid.
@@ -489,6 +499,7 @@ class GridTransformer(TransformerMixin, GridRelease):
 # DiffGen: private top-down specialisation of the taxonomies of the predictors.
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DiffGenTransformer(GridTransformer):
     """Publish data for classification by private top-down specialisation (DiffGen).
 
@@ -567,30 +578,7 @@ class DiffGenTransformer(GridTransformer):
     2
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        classes=None,
-        n_specializations=10,
-        encoding="ordinal",
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.n_specializations = n_specializations
-        self.encoding = encoding
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    n_specializations: Any = 10
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -622,35 +610,13 @@ _RECORDS = (0.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 _LEAST_EVIDENCE = 0.05
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _PrivPfC(GridRelease):
     """Selection of the grid, for the transformer and the classifier."""
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        classes=None,
-        max_grids=10_000,
-        selection="auto",
-        shares=(0.03, 0.37, 0.60),
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.max_grids = max_grids
-        self.selection = selection
-        self.shares = shares
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    max_grids: Any = 10_000
+    selection: Any = "auto"
+    shares: Any = (0.03, 0.37, 0.60)
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -766,6 +732,7 @@ def _texts(attribute, groups, ordered):
     return texts
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivPfCTransformer(_PrivPfC, GridTransformer):
     """Publish data for classification: one privately selected grid with noisy counts (PrivPfC).
 
@@ -866,36 +833,8 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
     ['high']
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        classes=None,
-        max_grids=10_000,
-        selection="auto",
-        shares=(0.03, 0.37, 0.60),
-        encoding="ordinal",
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.max_grids = max_grids
-        self.selection = selection
-        self.shares = shares
-        self.encoding = encoding
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
 
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
     """Histogram classifier on a privately selected grid (PrivPfC).
 
@@ -1084,6 +1023,7 @@ def _additive(release):
 # PPH: the histogram over a few privately selected predictors.
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ProjectedHistogramTransformer(GridTransformer):
     """Publish data for classification by projecting on few predictors (PPH).
 
@@ -1168,30 +1108,7 @@ class ProjectedHistogramTransformer(GridTransformer):
     # Every score uses all predictors.
     _projects = False
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        classes=None,
-        n_attributes=3,
-        encoding="ordinal",
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.n_attributes = n_attributes
-        self.encoding = encoding
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    n_attributes: Any = 3
 
     def _check_parameters(self):
         super()._check_parameters()

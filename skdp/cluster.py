@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -46,6 +46,7 @@ _FARTHEST = 1e150
 _MOST_BLOCKS = 2**16
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateEstimator):
     """Private k-means clustering.
 
@@ -164,42 +165,20 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     [-4, 0, 5]
     """
 
-    cluster_centers_: np.ndarray
+    cluster_centers_: np.ndarray = field(init=False)
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        epsilon=1.0,
-        domain=None,
-        algorithm="auto",
-        n_init=30,
-        init=None,
-        n_rounds=5,
-        theta=10,
-        n_blocks=None,
-        n_samples=None,
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-        verbose=0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.domain = domain
-        self.algorithm = algorithm
-        self.n_init = n_init
-        self.init = init
-        self.n_rounds = n_rounds
-        self.theta = theta
-        self.n_blocks = n_blocks
-        self.n_samples = n_samples
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
-        self.verbose = verbose
+    n_clusters: Any = field(default=8, kw_only=False)
+    domain: Any = None
+    algorithm: Any = "auto"
+    n_init: Any = 30
+    init: Any = None
+    n_rounds: Any = 5
+    theta: Any = 10
+    n_blocks: Any = None
+    n_samples: Any = None
+    max_rows_per_id: Any = None
+    privacy_id: Any = None
+    verbose: Any = 0
 
     # -- the release
 

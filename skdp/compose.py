@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -18,12 +19,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ._foreign import reraise_interrupts
+from ._models import ModelOfClasses
 from ._pipelines import Rows, Step, child, price, released_by, walk
 from ._random import sampling_generator, warn_after_charge
 from ._validation import BoolArray, FloatArray, as_epsilon, as_sample_size, split_epsilon
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from .base import (
-    PrivateEstimator,
     Published,
     ShowsPrivacy,
     declare_label,
@@ -31,6 +32,7 @@ from .base import (
     label_classes,
     match_labelled,
     match_rows,
+    refuse_beside_rows,
     require_y,
     without_label,
 )
@@ -113,22 +115,24 @@ _OWN = ("epsilon", "domain", "target", "max_rows_per_id", "privacy_id", "ledger"
 _TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     """What the classifier and the regressor share: release, train on the release, predict."""
 
-    estimator: Any
-    synthesizer: Any
-    n_samples: int | None
-    random_state: int | None
-    epsilon: Any
-    domain: Any
-    target: str | None
-    max_rows_per_id: int | None
-    privacy_id: str | None
-    ledger: Any
+    estimator: Any = field(default=None, kw_only=False)
+    synthesizer: Any = field(default=None, kw_only=False)
+    epsilon: Any = None
+    domain: Any = None
+    target: str | None = None
+    n_samples: int | None = None
+    max_rows_per_id: int | None = None
+    privacy_id: str | None = None
+    ledger: Any = None
+    random_state: Any = None
+
     # Parameter that declares the label, in words, and its name.
-    _shorthand: str
-    _label: str
+    _shorthand: ClassVar[str]
+    _label: ClassVar[str]
 
     def _default(self, **params: Any) -> Any:
         """The private model that is fitted where no estimator is given."""
@@ -435,7 +439,7 @@ def combined(counts: Any, cells: Any, additive: Any, blend: tuple[Any, float, fl
     return np.asarray(parts / parts.sum(axis=1, keepdims=True))
 
 
-class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
+class _DefaultClassifier(ModelOfClasses):
     """PrivPfC and an additive model, which is sometimes alone where one label is frequent.
 
     PrivPfC finds combinations of columns and is rarely worse than the most frequent label, but its
@@ -443,29 +447,9 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
     ``models_``, and the released number of records with each label in ``label_counts_``.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        domain: Any = None,
-        target: str | None = None,
-        classes: Any = None,
-        max_rows_per_id: int | None = None,
-        privacy_id: str | None = None,
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Charge all of epsilon, then release the models."""
+        refuse_beside_rows(type(self).__name__, fit_params)
         read = read_rows(X)
         rows, domain, target = match_labelled(
             self, read, y, self.classes, "the list of", "classes="
@@ -525,11 +509,6 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
         counts = self.models_[0].histogram_.reshape(-1, len(self.classes_)).sum(axis=0)
         return combined(counts, parts[0], parts[1], self._blend)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable class of each row."""
-        shares = self.predict_proba(X)
-        return np.asarray(self.classes_[np.argmax(shares, axis=1)])
-
 
 # What a user made, in ledgers and messages.
 _DefaultClassifier.__name__ = "PrivateClassifier"
@@ -547,6 +526,7 @@ def _offers_probabilities(self: Any) -> bool:
     return fitted is None or hasattr(fitted, "predict_proba")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     """A private classifier: the best one known for the table, or any, trained on a release.
 
@@ -645,32 +625,7 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     ['high']
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        synthesizer: Any = None,
-        *,
-        epsilon: Any = None,
-        domain: Any = None,
-        target: str | None = None,
-        classes: Any = None,
-        n_samples: int | None = None,
-        max_rows_per_id: int | None = None,
-        privacy_id: str | None = None,
-        ledger: Any = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.synthesizer = synthesizer
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.n_samples = n_samples
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    classes: Any = None
 
     _shorthand = "the list of classes="
     _label = "classes"
@@ -783,6 +738,7 @@ def _train_classifier(
 # --- any regressor, trained on a private release
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateRegressor(RegressorMixin, TrainedOnRelease):
     """A private regressor: the best one known, or any, trained on a release.
 
@@ -864,32 +820,7 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
     [5.0]
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        synthesizer: Any = None,
-        *,
-        epsilon: Any = None,
-        domain: Any = None,
-        target: str | None = None,
-        target_range: tuple[float, float] | None = None,
-        n_samples: int | None = None,
-        max_rows_per_id: int | None = None,
-        privacy_id: str | None = None,
-        ledger: Any = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.synthesizer = synthesizer
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.target_range = target_range
-        self.n_samples = n_samples
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    target_range: tuple[float, float] | None = None
 
     _shorthand = "its target_range=(low, high)"
     _label = "target_range"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = ["PrivatePCA"]
 _LARGEST = 1e100
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     """Principal component analysis under pure epsilon-differential privacy, with exact noise.
 
@@ -92,24 +94,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     (2, 1)
     """
 
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        epsilon=1.0,
-        domain=None,
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.domain = domain
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    n_components: Any = field(default=None, kw_only=False)
+    domain: Any = None
+    max_rows_per_id: Any = None
+    privacy_id: Any = None
 
     def fit(self, X, y=None) -> Self:
         """Charge epsilon, then release means, covariances and their axes.

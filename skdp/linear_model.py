@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -36,12 +38,17 @@ __all__ = [
 _SOLVERS = ("auto", "functional", "local-search", "genetic")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _LinearEstimator(ModelOfLabels):
     """Fitting and scoring; subclasses define the label, the loss and the predictions."""
 
+    solver: Any = "auto"
+    one_hot: Any = "categories"
+    max_groups: Any = 32
+
     # What the searches minimise: one of the losses of `skdp.algorithms.linear`.
-    _loss: str
-    _solvers: tuple[str, ...] = _SOLVERS
+    _loss: ClassVar[str]
+    _solvers: ClassVar[tuple[str, ...]] = _SOLVERS
 
     def _plan(self, domain):
         check_choice(self.solver, "solver", self._solvers)
@@ -111,35 +118,9 @@ class _LinearEstimator(ModelOfLabels):
 # --- logistic regression and the linear support vector machine
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _LinearClassifier(_LinearEstimator, ModelOfClasses):
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        classes=None,
-        solver="auto",
-        one_hot="categories",
-        max_groups=32,
-        crossover=True,
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.solver = solver
-        self.one_hot = one_hot
-        self.max_groups = max_groups
-        self.crossover = crossover
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    crossover: Any = True
 
     def _shown(self, values):
         return np.atleast_1d(values)
@@ -177,6 +158,7 @@ class _LinearClassifier(_LinearEstimator, ModelOfClasses):
         return self.classes_[np.argmax(shares, axis=1)]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateLogisticRegression(_LinearClassifier):
     """Logistic regression under pure epsilon-differential privacy, with exact noise.
 
@@ -295,6 +277,7 @@ class PrivateLogisticRegression(_LinearClassifier):
         return self._shares(self._scores(X))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateLinearSVC(_LinearClassifier):
     """A linear classifier by its margin, under pure epsilon-differential privacy.
 
@@ -352,6 +335,7 @@ class _Regression(_LinearEstimator, ModelOfNumbers):
         return values[0]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateLinearRegression(_Regression):
     """Linear regression under pure epsilon-differential privacy, with exact noise.
 
@@ -450,36 +434,10 @@ class PrivateLinearRegression(_Regression):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        target_range=None,
-        solver="auto",
-        one_hot="categories",
-        max_groups=32,
-        crossover=True,
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.target_range = target_range
-        self.solver = solver
-        self.one_hot = one_hot
-        self.max_groups = max_groups
-        self.crossover = crossover
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    crossover: Any = True
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateRidge(_Regression):
     """Linear regression with a penalty of squared coefficients: pure epsilon, exact noise.
 
@@ -528,34 +486,7 @@ random_state
 
     _solvers = ("auto", "functional")
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        target_range=None,
-        alpha=1.0,
-        solver="auto",
-        one_hot="categories",
-        max_groups=32,
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.target_range = target_range
-        self.alpha = alpha
-        self.solver = solver
-        self.one_hot = one_hot
-        self.max_groups = max_groups
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    alpha: Any = 1.0
 
     def _plan(self, domain):
         self._penalty()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,6 +15,7 @@ from .algorithms.linear import fit_naive_bayes
 __all__ = ["PrivateNaiveBayes"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     """Naive Bayes of categories and bins, under pure epsilon-differential privacy.
 
@@ -91,28 +95,7 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     ['high']
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        classes=None,
-        max_groups=32,
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.max_groups = max_groups
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    max_groups: Any = 32
 
     def _learn(self, records, groupings, link, epsilon, total, source):
         priors = [Prior(len(each.labels), each.chain) for each in groupings.values()]

@@ -81,6 +81,7 @@ class _ColumnTransformerBase(OneToOneFeatureMixin, TransformerMixin, PrivateEsti
         return rows, domain, low, high
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateStandardScaler(_ColumnTransformerBase):
     """Standardize columns by means and standard deviations that are released with noise.
 
@@ -131,11 +132,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
     [[0.0], [1.0]]
     """
 
-    def __init__(self, *, epsilon=1.0, domain=None, ledger=None, random_state=None) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.ledger = ledger
-        self.random_state = random_state
+    domain: Any = None
 
     def fit(self, X, y=None) -> Self:
         """Charge, and release a mean and a standard deviation of each column.
@@ -222,6 +219,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
             return as_frame(X).numbers() * self.scale_ + self.mean_
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateQuantileClipper(_ColumnTransformerBase):
     """Clip columns to quantiles that are released with noise.
 
@@ -264,14 +262,8 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
     True
     """
 
-    def __init__(
-        self, *, epsilon=1.0, domain=None, quantiles=(0.01, 0.99), ledger=None, random_state=None
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.quantiles = quantiles
-        self.ledger = ledger
-        self.random_state = random_state
+    domain: Any = None
+    quantiles: Any = (0.01, 0.99)
 
     def _fractions(self):
         try:

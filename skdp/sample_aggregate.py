@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ from .tables import as_frame, as_labels, row_taker
 __all__ = ["SampleAggregate"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
     """Release a bounded output of any scikit-learn estimator: fit it on blocks and aggregate.
 
@@ -113,26 +115,11 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
     True
     """
 
-    def __init__(
-        self,
-        estimator,
-        *,
-        epsilon=1.0,
-        output_range=None,
-        n_blocks=None,
-        output="coef_",
-        aggregate="mean",
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.estimator = estimator
-        self.epsilon = epsilon
-        self.output_range = output_range
-        self.n_blocks = n_blocks
-        self.output = output
-        self.aggregate = aggregate
-        self.ledger = ledger
-        self.random_state = random_state
+    estimator: Any = field(kw_only=False)
+    output_range: Any = None
+    n_blocks: Any = None
+    output: Any = "coef_"
+    aggregate: Any = "mean"
 
     def fit(self, X, y=None) -> Self:
         """Charge epsilon, then release the aggregate of the outputs of blocks.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -55,6 +56,7 @@ _UNORDERED = ("canonical", "auto")
 _DENSE = 2**22
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DPTopKSelector(SelectorMixin, PrivateEstimator):
     """Select the k most informative features for a target, privately.
 
@@ -142,26 +144,11 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
     # largest of that cell's W_y n_y by 0 to max W, in every feature: R = max W. For numbers, one
     # more record moves one |sum of weights| by at most its own weight, up or down: R = 2 max W.
 
-    def __init__(
-        self,
-        k: Any = 10,
-        *,
-        epsilon: Any = 1.0,
-        domain: Any = None,
-        target: Any = None,
-        classes: Any = None,
-        method: Any = "auto",
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.k = k
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.method = method
-        self.ledger = ledger
-        self.random_state = random_state
+    k: Any = field(default=10, kw_only=False)
+    domain: Any = None
+    target: Any = None
+    classes: Any = None
+    method: Any = "auto"
 
     def fit(self, X: Any, y: Any = None) -> DPTopKSelector:
         """Charge epsilon, then select.

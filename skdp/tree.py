@@ -324,6 +324,7 @@ class _ModelOfTrees(ModelOfGroups, ModelOfClasses):
         )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateDecisionTreeClassifier(_ModelOfTrees):
     """Decision tree with exact noise and pure epsilon: DiffPID3, DiffPC-4.5, and better than both.
 
@@ -416,36 +417,11 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
     ['high']
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        classes=None,
-        algorithm="auto",
-        quality=None,
-        max_depth=None,
-        prune=True,
-        max_groups=32,
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.algorithm = algorithm
-        self.quality = quality
-        self.max_depth = max_depth
-        self.prune = prune
-        self.max_groups = max_groups
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    algorithm: Any = "auto"
+    quality: Any = None
+    max_depth: Any = None
+    prune: Any = True
+    max_groups: Any = 32
 
     def _settings(self):
         check_choice(self.algorithm, "algorithm", ALGORITHMS)
@@ -517,6 +493,7 @@ def _splits(grouping, algorithm):
 # --- private random forests: trees on records of their own, or all trees on all records
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateRandomForestClassifier(_ModelOfTrees):
     """Mean of several private decision trees: exact noise, pure epsilon.
 
@@ -606,38 +583,12 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
     ['high']
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        classes=None,
-        n_trees=2,
-        rows="shared",
-        max_features=1.0,
-        quality=None,
-        max_depth=None,
-        max_groups=32,
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.n_trees = n_trees
-        self.rows = rows
-        self.max_features = max_features
-        self.quality = quality
-        self.max_depth = max_depth
-        self.max_groups = max_groups
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    n_trees: Any = 2
+    rows: Any = "shared"
+    max_features: Any = 1.0
+    quality: Any = None
+    max_depth: Any = None
+    max_groups: Any = 32
 
     def _settings(self):
         settings = tree_settings(self.quality or "clipped", self.max_depth)

@@ -56,6 +56,84 @@ ODD_VALUES: Mapping[str, Any] = {
     "a value that raises": Unruly(),
 }
 
+SECRET = "the secret of one record"
+
+
+class Equal:
+    """Refuses to be compared."""
+
+    def __eq__(self, other):
+        raise RuntimeError(SECRET)
+
+    __hash__ = None
+
+
+class Hash:
+    def __hash__(self):
+        raise RuntimeError(SECRET)
+
+
+class Text(str):
+    def __hash__(self):
+        raise RuntimeError(SECRET)
+
+    def __eq__(self, other):
+        raise RuntimeError(SECRET)
+
+
+class Number(float):
+    def __float__(self):
+        raise RuntimeError(SECRET)
+
+    def __hash__(self):
+        raise RuntimeError(SECRET)
+
+
+class Huge(int):
+    """Too large for a float, and of no known sign."""
+
+    def __float__(self):
+        raise OverflowError(SECRET)
+
+    def __gt__(self, other):
+        raise RuntimeError(SECRET)
+
+
+class Class:
+    @property
+    def __class__(self):
+        raise RuntimeError(SECRET)
+
+
+class Panic(BaseException):
+    """As those of Polars: not an Exception."""
+
+
+class Panics(float):
+    def _panic(self, *others):
+        raise Panic(SECRET)
+
+    __float__ = __hash__ = __eq__ = __ne__ = __gt__ = __lt__ = __bool__ = _panic
+
+
+class Length(list):
+    def __len__(self):
+        raise RuntimeError(SECRET)
+
+    def __iter__(self):
+        raise RuntimeError(SECRET)
+
+
+def hostile() -> list[Any]:
+    """New objects that raise or deceive when they are read."""
+    own = [Equal(), Hash(), Text("Male"), Number(1), Huge(5), Class(), Length(), Panics(1)]
+    nested = [[1, 2], [[]], {"a": 1}, {1}, np.array([1, 2]), np.array(5), np.array([[1]]), (1,)]
+    numbers = [10**400, -(10**400), Decimal("sNaN"), Decimal("1e999999"), 1 + 2j, Fraction(1, 3)]
+    times = [pd.NaT, np.datetime64("NaT", "s"), np.timedelta64(5, "D")]
+    others = [b"x", "\ud800", pd.NA, None, pd.Interval(0, 1), iter([1]), object(), range(3)]
+    return [*own, *nested, *numbers, *times, *others]
+
+
 # A table, or one column of values, of a list for each column.
 _Columns = Mapping[Any, list[Any]]
 

@@ -296,8 +296,6 @@ def test_one_candidate_is_the_grid_of_one_cell():
     [
         ({"shares": (0.4, 0.6)}, ValueError, "shares must be three numbers"),
         ({"shares": (0.4, 0.6, 0)}, ValueError, "the part 'counts' of shares"),
-        ({"shares": (0.4, "0.6", 1)}, TypeError, "must be a number"),
-        ({"shares": (-1, 1, 1)}, ValueError, "non-negative"),
         ({"classes": None}, skdp.DomainError, "No column is declared as the label"),
         ({"target": "x0"}, ValueError, "Both target="),
     ],

@@ -176,10 +176,6 @@ def test_plot_marks_the_centroids(algorithm):
 @over(
     "changes, error, message",
     [
-        ({"domain": None}, skdp.DomainError, "domain is required"),
-        ({"domain": (1, -1)}, skdp.DomainError, "low < high"),
-        ({"domain": (0, np.inf)}, skdp.DomainError, "finite"),
-        ({"domain": (0,)}, skdp.DomainError, "pair"),
         ({"domain": [(0, 1)] * 3}, skdp.DomainError, "has 3 ranges, but there are 2 features"),
         ({"domain": (-1e308, 1e308)}, skdp.DomainError, "Ranges beyond 1e\\+150 are refused"),
         ({"domain": (0, 5e-324)}, skdp.DomainError, "of 'x0' are too far from zero"),

@@ -150,7 +150,9 @@ def test_a_frozen_release_must_be_fitted_and_know_its_label():
         (nameless, None, ValueError, "already has its label"),
         (fitted, ["high", "low"], ValueError, "give PrivateClassifier no"),
     ):
-        model = skdp.PrivateClassifier(LogisticRegression(), FrozenEstimator(release), classes)
+        model = skdp.PrivateClassifier(
+            LogisticRegression(), FrozenEstimator(release), classes=classes
+        )
         with pytest.raises(error, match=message):
             model.fit(X, Y)
 

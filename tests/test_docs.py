@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from docutils.core import publish_doctree
 from sklearn.base import BaseEstimator
 
 import skdp
@@ -84,23 +83,6 @@ def test_reference_of_a_class_lists_every_public_method(api):
                 assert f"skdp.{name}.{method}\n" in text, f"{name}.{method} has no docstring"
 
 
-def test_a_name_without_a_section_is_an_error(api, monkeypatch):
-    monkeypatch.delitem(api.SECTIONS, "The public domain")
-    with pytest.raises(LookupError, match="has no section"):
-        api.sections()
-
-
-def test_writing_the_reference_removes_what_an_earlier_build_left(api, tmp_path):
-    stale = tmp_path / "api" / "skdp.Gone.rst"
-    stale.parent.mkdir()
-    stale.write_text("old")
-    api.write(tmp_path / "api")
-    assert {page.name for page in stale.parent.iterdir()} == set(api.pages())
-
-
-# Every estimator is explained
-
-
 def estimators():
     homes = (skdp, skdp.model_selection)
     things = [getattr(home, name) for home in homes for name in home.__all__]
@@ -168,20 +150,6 @@ def test_every_picture_of_a_page_has_a_text_for_those_who_cannot_see_it():
     assert readme and all(len(alt.split()) >= 4 for alt in readme)
 
 
-@pytest.mark.parametrize(
-    "name",
-    "start user_guide/declaring user_guide/marginals user_guide/queries user_guide/pipeline_trap "
-    "user_guide/kmeans user_guide/cubes user_guide/range_trees user_guide/sparse_vector "
-    "user_guide/quality user_guide/private_pipelines user_guide/choosing_epsilon "
-    "user_guide/error_bars user_guide/expected_error".split(),
-)
-def test_the_page_of_a_task_begins_with_code_and_a_picture(name):
-    text = (DOCS / f"{name}.rst").read_text()
-    picture = re.search(r"^\.\. (image|figure|picture)::", text, re.M)
-    assert 0 < text.index("\n>>> ") < 1_500
-    assert picture and picture.start() < 4_000
-
-
 def test_pictures_of_the_first_pages_can_be_drawn_again(tmp_path):
     script("draw").main(tmp_path)
     drawn = {picture.name for picture in tmp_path.iterdir()}
@@ -191,96 +159,6 @@ def test_pictures_of_the_first_pages_can_be_drawn_again(tmp_path):
     assert max(picture.stat().st_size for picture in (DOCS / "_static").glob("*.png")) < 150_000
 
 
-def test_every_example_is_in_a_section_of_the_gallery():
-    gallery = script("_gallery")
-    listed = [name for section in gallery.SECTIONS.values() for name in section]
-    assert sorted(listed) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
-    assert set(gallery.PANELS) <= set(listed)
-    assert min(listed, key=gallery.in_order) == "quickstart"
-
-
-# Tables
-
-
-def parsed(text):
-    """The document of a text in reStructuredText, with its tables as the site shows them."""
-    document = publish_doctree(text)
-    script("_tables").arrange(None, document)
-    return document
-
-
-def test_cells_of_numbers_are_told_from_words():
-    is_number = script("_tables").is_number
-    for text in ("3,404", "202.3 ± 11", "0.11, 0.5", "11.6 / 9.4", "< 0.01", "delta 1e-10", "5 s"):
-        assert is_number(text), text
-    for text in ("", "refused", "1 in 1,000", "Adult (15), 3", "a", "two-step"):
-        assert not is_number(text), text
-
-
-def test_remarks_of_wide_tables_are_below_them():
-    head = ".. csv-table::\n   :header-rows: 1\n\n   A,B,C,D,E,F,G,Note\n"
-    shown = parsed(head + f"   x,y,z,1,{'long ' * 9},3,4,first\n   x,y,z,1,2,3,4,\n").astext()
-    assert "Note" not in shown and "failed b" in shown
-    assert shown.split("a first")[1].split() == ["b", *["long"] * 9]
-    narrow = ".. csv-table::\n   :header-rows: 1\n\n   A,B,Note\n   x,1,first\n"
-    assert "Note" in parsed(narrow).astext()
-
-
-def test_stacked_tables_repeat_their_headings():
-    rows = "   * - what\n     - use\n   * - a\n     - b\n   * - c\n     -\n"
-    table = ".. list-table::\n   :class: stack\n{}\n" + rows
-    assert parsed(table.format("   :header-rows: 1\n")).astext().count("use: ") == 1
-    assert "use: " not in parsed(table.format("")).astext()
-
-
-def test_neighbouring_headings_that_begin_alike_are_grouped():
-    rows = ".. csv-table::\n   :header-rows: 1\n\n   "
-    document = parsed(rows + "name,error: eps 0.1,error: eps 1,time\n   x,1 ± 0.2,2 ± 0.1,3\n")
-    heads = next(iter(document.findall(lambda node: node.tagname == "thead")))
-    assert [[entry.astext() for entry in row] for row in heads] == [
-        ["name", "error", "time"],
-        ["eps 0.1", "eps 1"],
-    ]
-    assert [entry.get("morecols") for entry in heads[0]] == [None, 1, None]
-    assert [entry.get("morerows") for entry in heads[0]] == [1, None, 1]
-
-    def of_whole(node):
-        return "whole" in getattr(node, "attributes", {}).get("classes", [])
-
-    # A number may be divided before its error, and nowhere else.
-    whole = [node.astext() for node in document.findall(of_whole)]
-    assert whole == ["1", "± 0.2", "2", "± 0.1"]
-    apart = parsed(rows + "name,error: eps 0.1,time: eps 1\n   x,1,2\n")
-    assert "error: eps 0.1" in apart.astext()
-
-
-# The check of the built site
-
-
-def test_site_check_finds_what_is_broken(tmp_path, capsys):
-    check = script("check_site")
-    assert check.main([str(tmp_path)]) == 1  # nothing was built
-    good = '<h1 id="top">A</h1><a href="b.html#here">b</a><a href="https://example.org">c</a>'
-    (tmp_path / "a.html").write_text(good)
-    (tmp_path / "b.html").write_text('<p id="here"><a href="./#top">a</a>')
-    (tmp_path / "index.html").write_text(good + '<img src="b.html" alt="two squares">')
-    assert check.main([str(tmp_path)]) == 0
-    pictures = '<img src="sphx_glr_plot_cube_001.png" alt="plot cube"><img src="b.html">'
-    (tmp_path / "a.html").write_text(
-        '<a href="gone.html">x</a><a href="b.html#up">y</a>' + pictures
-    )
-    capsys.readouterr()
-    assert check.main([str(tmp_path)]) == 1
-    found = capsys.readouterr().out
-    for problem in ("at gone.html", "as b.html#up", "'plot cube'", "cube_001.png\n", "is None"):
-        assert problem in found
-    assert found.endswith("5 problems\n")
-
-
-# Examples
-
-# In the docs, `# doctest: +NOISY` (which the built pages do not show) marks output that is drawn:
-# everything but the numbers must be as printed.
 NOISY = doctest.register_optionflag("NOISY")
 NUMBER = re.compile(r"-?\d+(\.\d*)?(e[+-]?\d+)?")
 
@@ -319,20 +197,6 @@ def test_examples_of_the_page_run(page):
     assert run_examples(page.name, text).failed == 0
 
 
-@pytest.mark.slow
-def test_spark_example_runs(capsys):
-    sql = pytest.importorskip("pyspark.sql")
-    sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-    page = (GUIDE / "engines.rst").read_text()
-    block = re.search(r"^\.\. code-block:: python\n\n(.*?)^\S", page, re.M | re.S)
-    names = {}
-    for example in doctest.DocTestParser().get_examples(page.split("One engine after")[0]):
-        exec(example.source, names)
-    exec(inspect.cleandoc(block[1]), names)
-    # 20,000 rows, of which about a third; the noise is far smaller than 500.
-    assert abs(float(capsys.readouterr().out) - 3_200) < 500
-
-
 def test_examples_can_fail(capsys):
     assert run_examples("fine", ">>> (1.5, 'a')  # doctest: +NOISY\n(-2e-7, 'a')\n").failed == 0
     assert run_examples("text", ">>> (1.5, 'a')  # doctest: +NOISY\n(1.5, 'b')\n").failed == 1
@@ -350,12 +214,6 @@ def test_theory_is_apart_from_the_guide_and_linked_from_it():
         assert not re.search(
             r"^(The six statements|Differences from .*)\n-+$", page.read_text(), re.M
         ), page
-
-
-def test_pages_that_teach_have_examples():
-    parser = doctest.DocTestParser()
-    for page in (DOCS / "start.rst", GUIDE / "boxes.rst", GUIDE / "pipeline_trap.rst"):
-        assert len(parser.get_examples(page.read_text())) >= 5, page.name
 
 
 def python_of_readme():

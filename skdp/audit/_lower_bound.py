@@ -31,7 +31,7 @@ from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..exceptions import InsecureSeedWarning
 from ._neighbours import check_neighbours
-from ._replay import Result, labelled, name_of
+from ._replay import Result, name_of
 
 _SEEDED = (
     "{what} With a seed every trial would be the same, and an audit of one repeated trial says "
@@ -730,30 +730,3 @@ def _check_sizes(n_trials: int, confidence: float, epsilon: float) -> float:
             "Far more are needed for a subtle error."
         )
     return reachable
-
-
-def plot_audits(results: Sequence[AuditResult], ax: Any = None) -> Any:
-    """Draw many audits, one below the other: the bound found, as a multiple of the claim.
-
-    Parameters
-    ----------
-    results : sequence of AuditResult
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-        Bars that pass the line at 1 are convictions. The grey bars show the largest bound that an
-        audit of that many trials can reach.
-    """
-    from ..plotting import axes_or_new, current_inks
-
-    ax, inks = axes_or_new(ax, (8.0, 1.2 + 0.32 * len(results))), current_inks()
-    for place, result in enumerate(results):
-        colour = inks.main if result.passed else inks.bad
-        share = result.epsilon_lower_bound / result.epsilon
-        ax.barh(place, result.reachable / result.epsilon, height=0.8, color=inks.faint, alpha=0.4)
-        ax.barh(place, share, height=0.5, color=colour)
-        ax.text(share, place, f" {result.epsilon_lower_bound:.2f}", va="center", color=colour)
-    ax.axvline(1.0, color=inks.ink, lw=1.2)
-    return labelled(ax, results, "lower bound on epsilon / claimed epsilon")

@@ -15,17 +15,16 @@ import io
 import logging
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn
 
-import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
 from .._pipelines import ledgers
 from .._random import Tape, recording
-from .._validation import as_epsilon
+from .._validation import as_epsilon, as_integer
 from ..exceptions import ReplayError
 from ._released import first_difference, independent, raised, released
 from ._tapes import OUTPUTS, Alignment, Diverged, Follower, Recorder
@@ -72,16 +71,6 @@ def name_of(mechanism: Any) -> str:
     if hasattr(mechanism, "fit"):
         return type(mechanism).__name__
     return str(getattr(mechanism, "__name__", "mechanism"))
-
-
-def labelled(ax: Any, results: Sequence[Result], quantity: str) -> Any:
-    """Name the bars, one below the other, and count the convictions."""
-    ax.set_yticks(np.arange(len(results)), [result.name for result in results])
-    ax.set_ylim(len(results) - 0.4, -0.6)
-    ax.set_xlabel(quantity)
-    convicted = sum(not result.passed for result in results)
-    ax.set_title(f"{convicted} of {len(results)} convicted", fontsize="medium")
-    return ax
 
 
 @dataclass(frozen=True)
@@ -274,8 +263,7 @@ def replay(
             raise TypeError(
                 f"A {type(each).__name__} is empty after the first run. Give a list or an array."
             )
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ValueError(f"n must be a positive integer, got {n!r}.")
+    as_integer(n, "n", 1)
     run = _runner(estimator_factory)
     tally = _Tally(epsilon)
     for turn in range(n):
@@ -306,62 +294,6 @@ def replay(
         tally.n_errors,
         name or name_of(estimator_factory),
     )
-
-
-def replay_any(
-    estimator_factory: Any,
-    data: Any,
-    others: Mapping[str, Any],
-    *,
-    outputs: str | Sequence[str] = "mixed",
-    random_state: int = 0,
-) -> str | None:
-    """How runs on arbitrary tables of one schema differ that get the same outputs of mechanisms.
-
-    Which calls follow, with which shapes, budgets and sensitivities, and what is released may
-    depend on data by earlier outputs alone. So all tables run alike, not only neighbours, and a
-    decision by an exact number shows with any table on the other side of it. Losses are not
-    computed. Secret coins follow from a seed, so the rows that are kept for a person do not vary.
-    Files and samples, which an estimator makes of itself, are compared by `replay`.
-
-    Parameters
-    ----------
-    estimator_factory, outputs, random_state
-        As for `replay`; each way to make up outputs is taken once.
-    data : object
-        What outputs are made up from.
-    others : mapping of str to object
-        Names and tables. The types of their columns are public, and those of ``data``.
-
-    Returns
-    -------
-    str or None
-        The name of the first table whose run differs from that on ``data``, at which call or in
-        which released value, and how. None if none does.
-
-    Raises
-    ------
-    ReplayError
-        If draws cannot be recorded, or if every run raises.
-    """
-    run, finished, seen = _runner(estimator_factory, whole=False), False, {}
-    for turn, mode in enumerate(_modes(outputs)):
-        seed = int(random_state) * 1_000_003 + turn
-        tape = Recorder(seed, mode, Alignment(data, data, neighbours=False))
-        seen = run(independent(data), tape)
-        for name, other in others.items():
-            follower = Follower(seed, tape.calls, Alignment(data, other, neighbours=False))
-            found = run(independent(other), follower)
-            _refuse_unrecorded(tape, follower)
-            if follower.apart is not None:
-                return f"{name}, outputs {mode!r}: the runs differ at {follower.apart}"
-            differs = first_difference(seen, found)
-            if differs is not None:
-                return f"{name}, outputs {mode!r}: released, and not the same: {differs}"
-        finished = finished or "error" not in seen
-    if not finished:
-        _refuse_errors(seen)
-    return None
 
 
 class _Tally:
@@ -556,49 +488,3 @@ def _prepared(estimator: Any) -> Any:
                 f"{name}=None."
             )
     return fresh
-
-
-# --- pictures
-
-# Shades for the parts of a loss, from the colours of the verdicts.
-_SHADES = ("#31688e", "#7fb3d5", "#1f4e6b", "#a9cce3", "#5499c7", "#d4e6f1")
-
-
-def plot_replays(results: Sequence[ReplayResult], ax: Any = None) -> Any:
-    """Draw the privacy loss of each step of several replays, relative to the claimed epsilon.
-
-    Parameters
-    ----------
-    results : sequence of ReplayResult
-        One bar for each, from top to bottom.
-    ax : matplotlib Axes, optional
-        Default: a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        A bar that passes the line at 1 costs more than was claimed. A hatched bar stands for no
-        finite loss: the calls or the release differed between the two data sets.
-    """
-    results = list(results)
-    from ..plotting import axes_or_new, current_inks
-
-    ax, inks = axes_or_new(ax, (8.0, 1.2 + 0.36 * len(results))), current_inks()
-    right = max(1.6, *(1.15 * r.loss / r.epsilon for r in results if np.isfinite(r.loss)), 0.0)
-    for place, result in enumerate(results):
-        if result.differs is not None or not np.isfinite(result.loss):
-            ax.barh(
-                place, right, height=0.6, color=inks.paper, edgecolor=inks.bad, hatch="///", lw=1
-            )
-            continue
-        left = 0.0
-        steps = sorted(result.by_part.items(), key=lambda each: -each[1])
-        for number, (_, loss) in enumerate(steps):
-            shade = _SHADES[number % len(_SHADES)] if result.passed else inks.bad
-            width = loss / result.epsilon
-            ax.barh(place, width, left=left, height=0.6, color=shade, edgecolor=inks.paper, lw=0.8)
-            left += width
-        ax.text(left + 0.01 * right, place, f"{left:.3g}", va="center", fontsize="small")
-    ax.axvline(1.0, color="0.4", lw=1.2)
-    ax.set_xlim(0, right)
-    return labelled(ax, results, "privacy loss / claimed epsilon, by step")

@@ -8,6 +8,7 @@ import numbers
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self, cast
 
@@ -220,11 +221,12 @@ _TOLD: list[bool] = []
 SKIPPED_SHARE = Fraction(1, 100)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     """Base of the estimators that read private rows.
 
-    A subclass stores its parameters in ``__init__`` (among them ``epsilon``, ``ledger`` and
-    ``random_state``), and its ``fit``
+    The parameters are the fields of a dataclass, which stores them and nothing else: those here,
+    and those of the subclass. Its ``fit``
 
     1. checks the SCHEMA of what it was given, never the values;
     2. calls :meth:`_spend` with the parts of its budget, which charges the ledger;
@@ -232,9 +234,13 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     4. assigns the released attributes, ``privacy_loss_`` among them, last.
     """
 
+    epsilon: Any = 1.0
+    ledger: PrivacyLedger | None = None
+    random_state: Any = None
+
     # What the rows given to ``fit`` look like, in estimators that draw rows.
-    _layout: Layout
-    domain_: Domain
+    _layout: Layout = field(init=False)
+    domain_: Domain = field(init=False)
 
     @property
     def _most_bins(self) -> int | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -354,10 +353,10 @@ def refuse_beside_rows(name: str, fit_params: Iterable[str]) -> None:
 class RefusesWeights:
     """Constructors of subclasses say why there are no weights and no warm start."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "__init__" in vars(cls):
-            cls.__init__ = _refusing(cls.__init__)  # type: ignore[method-assign]
+    def __new__(cls, *args: Any, **params: Any) -> Any:
+        """Look at the names first."""
+        _refuse(cls.__name__, params)
+        return super().__new__(cls)
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters, by name.
@@ -372,17 +371,6 @@ class RefusesWeights:
         """
         _refuse(type(self).__name__, params)
         return super().set_params(**params)  # type: ignore[misc]
-
-
-def _refusing(init: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that looks at its names first; its signature stays."""
-
-    @wraps(init)
-    def checked(self: Any, *args: Any, **params: Any) -> None:
-        _refuse(type(self).__name__, params)
-        init(self, *args, **params)
-
-    return checked
 
 
 # ------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self
 
@@ -37,6 +37,7 @@ def _offers(method: str) -> Callable[[Any], bool]:
     return check
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     """Search a grid of candidates and release only the winner.
 
@@ -120,26 +121,14 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     2.5
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: dict[str, Any] | list[dict[str, Any]],
-        *,
-        epsilon: float | Fraction = 0.1,
-        metric: str = "accuracy",
-        domain: Any = None,
-        ledger: PrivacyLedger | None = None,
-        random_state: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.metric = metric
-        self.domain = domain
-        self.ledger = ledger
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any = field(kw_only=False)
+    param_grid: dict[str, Any] | list[dict[str, Any]] = field(kw_only=False)
+    epsilon: float | Fraction = 0.1
+    metric: str = "accuracy"
+    domain: Any = None
+    ledger: PrivacyLedger | None = None
+    random_state: int | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Charge for the whole search, fit every candidate, and choose.

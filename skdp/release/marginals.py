@@ -451,33 +451,35 @@ class ViewsModel(TreeModel):
         for axes, members, weights in _stacked(parts):
             factors = np.array([parts[i].factor for i in members])
             asked = _Asked(self, axes, weights)
-            for order in range(min(len(axes), _MOST_TOGETHER) + 1):
-                for part in combinations(axes, order):
-                    own = {axis: weights[axis] for axis in part}
-                    if order == 1:
-                        own["mean"] = asked.means[part[0]]
-                    found.setdefault(part, []).append((members, factors * asked.outside(part), own))
+            for part in self._parts_of(axes):
+                own = {axis: weights[axis] for axis in part}
+                if len(part) == 1:
+                    own = {axis: own[axis] - asked.means[axis] for axis in part}
+                found.setdefault(part, []).append((members, factors * asked.outside(part), own))
             for axis in axes:
                 cut = self._cut(axis, weights[axis])
                 if cut is not None:
                     yield np.array(members), factors * asked.among(axis), cut
-            if len(axes) > _MOST_TOGETHER and axes in self.coefficients.looks:
-                found.setdefault(axes, []).append((members, factors, weights))
         for part, several in found.items():
             members = np.concatenate([each[0] for each in several])
             times = np.concatenate([each[1] for each in several])
-            keys = several[0][2]
-            own = {key: np.concatenate([each[2][key] for each in several], axis=-1) for key in keys}
+            keys = part
+            own = {key: np.concatenate([each[2][key] for each in several], axis=1) for key in keys}
             yield members, times, self._term(part, own)
 
-    def _term(self, axes: Axes, weights: Any) -> Covariance:
+    def _parts_of(self, axes: Axes) -> Iterator[Axes]:
+        """Sets of columns that have an error of their own: of few columns, and measured ones."""
+        for order in range(min(len(axes), _MOST_TOGETHER) + 1):
+            yield from combinations(axes, order)
+        yield from (part for part in self._measured(axes) if len(part) > _MOST_TOGETHER)
+
+    def _term(self, axes: Axes, weights: Stacked) -> Covariance:
         """Covariances of the errors of a set of columns under weights."""
         if not axes:
             return lambda i, j: self.total_variance
         if len(axes) == 1:
             [axis] = axes
-            centred = weights[axis] - weights["mean"]
-            return _Inner(centred, self.columns[axis].covariance(centred))
+            return _Inner(weights[axis], self.columns[axis].covariance(weights[axis]))
         return self._beyond(axes, weights)
 
     def _cut(self, axis: int, weights: FloatArray) -> Covariance | None:
@@ -650,6 +652,8 @@ class ViewsModel(TreeModel):
         found = {name: facts.get(name) for name in kept}
         found["scales"] = [self.believed.scale(axes) for axes in sets]
         found["unmeasured"] = self.believed.unmeasured
+        found["reaches"] = {str(axis): basis.reach for axis, basis in self._bases.items()}
+        found["total"], found["total_variance"] = self._total, self.total_variance
         return found, arrays
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 import numpy as np
@@ -25,10 +26,17 @@ from ..tables import Coded, Layout, as_frame, complete_table, fill_table
 _ROWS_AT_ONCE = 256
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
     """A release with a queryable synopsis; subclasses define how it is measured."""
 
-    synopsis_: Synopsis
+    domain: Any = None
+    target: str | None = None
+    max_rows_per_id: int | None = None
+    privacy_id: str | None = None
+    on_loss: str = "warn"
+
+    synopsis_: Synopsis = field(init=False)
     # Whether records that public rules forbid have no count and are never drawn.
     _honours_zeros = False
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
+from dataclasses import dataclass
+from typing import Any
 
 from .._validation import as_between, check_choice, check_flag, is_word, split_epsilon
 from ..algorithms.dpcube import (
@@ -21,6 +23,7 @@ from ..release import AnySpread, BoundedSpread, Boxes, BoxModel, Synopsis
 from .base import Synthesizer, cells_synopsis, check_n_cells
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HDPViewSynthesizer(Synthesizer):
     """Private materialised view of a wide table by recursive bisection (HDPView).
 
@@ -112,36 +115,11 @@ class HDPViewSynthesizer(Synthesizer):
     ['age', 'sex']
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        calibration="tight",
-        ratio=0.9,
-        gamma=0.9,
-        alpha=1.6,
-        beta=1.2,
-        max_rows_per_id=None,
-        privacy_id=None,
-        on_loss="warn",
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.calibration = calibration
-        self.ratio = ratio
-        self.gamma = gamma
-        self.alpha = alpha
-        self.beta = beta
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.on_loss = on_loss
-        self.ledger = ledger
-        self.random_state = random_state
+    calibration: Any = "tight"
+    ratio: Any = 0.9
+    gamma: Any = 0.9
+    alpha: Any = 1.6
+    beta: Any = 1.2
 
     def _parts(self, epsilon, domain):
         return hdpview_parts(epsilon, domain.shape, calibration=self._rule())
@@ -167,6 +145,7 @@ class HDPViewSynthesizer(Synthesizer):
 # --- privTree: halve boxes while their number of records looks positive under noise
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivTreeSynthesizer(Synthesizer):
     """Private boxes that are halved where there are many records (PrivTree).
 
@@ -243,30 +222,8 @@ class PrivTreeSynthesizer(Synthesizer):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        split_attributes=None,
-        calibration="tight",
-        max_rows_per_id=None,
-        privacy_id=None,
-        on_loss="warn",
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.split_attributes = split_attributes
-        self.calibration = calibration
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.on_loss = on_loss
-        self.ledger = ledger
-        self.random_state = random_state
+    split_attributes: Any = None
+    calibration: Any = "tight"
 
     def _parts(self, epsilon, domain):
         return privtree_parts(
@@ -296,6 +253,7 @@ class PrivTreeSynthesizer(Synthesizer):
 _LEVEL_BY_LEVEL = ("hierarchical", "range-tree")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KDTreeSynthesizer(Synthesizer):
     """Private boxes of a kd-tree (DPCube), or the cells of the domain one by one.
 
@@ -395,40 +353,13 @@ class KDTreeSynthesizer(Synthesizer):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        strategy="two-step",
-        xi0=None,
-        xi1=None,
-        noise_correction=True,
-        unevenness="deviation",
-        cell_share=0.5,
-        height=None,
-        max_rows_per_id=None,
-        privacy_id=None,
-        on_loss="warn",
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.strategy = strategy
-        self.xi0 = xi0
-        self.xi1 = xi1
-        self.noise_correction = noise_correction
-        self.unevenness = unevenness
-        self.cell_share = cell_share
-        self.height = height
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.on_loss = on_loss
-        self.ledger = ledger
-        self.random_state = random_state
+    strategy: Any = "two-step"
+    xi0: Any = None
+    xi1: Any = None
+    noise_correction: Any = True
+    unevenness: Any = "deviation"
+    cell_share: Any = 0.5
+    height: Any = None
 
     def _parts(self, epsilon, domain):
         check_choice(self.strategy, "strategy", ("two-step", "cell", *_LEVEL_BY_LEVEL))
@@ -478,6 +409,7 @@ class KDTreeSynthesizer(Synthesizer):
 _TOTAL_SHARE = 0.02
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GridSynthesizer(Synthesizer):
     """Private counts over a grid: every column is cut into parts of equal width.
 
@@ -559,30 +491,8 @@ class GridSynthesizer(Synthesizer):
     256
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        rule="extended",
-        theta=10,
-        max_rows_per_id=None,
-        privacy_id=None,
-        on_loss="warn",
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.rule = rule
-        self.theta = theta
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.on_loss = on_loss
-        self.ledger = ledger
-        self.random_state = random_state
+    rule: Any = "extended"
+    theta: Any = 10
 
     def _parts(self, epsilon, domain):
         as_theta(self.theta)

@@ -11,6 +11,7 @@ import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -354,6 +355,7 @@ _TOTAL_OF_ONE, _TOTAL = Fraction(5, 100), Fraction(2, 100)
 _LEAST_PART = Fraction(1, 10**12)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MarginalSynthesizer(Synthesizer):
     """Private counts of single columns and of privately chosen sets of columns, in one release.
 
@@ -497,34 +499,10 @@ class MarginalSynthesizer(Synthesizer):
 
     _honours_zeros = True
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        max_order=3,
-        workload="all",
-        prior=None,
-        max_rows_per_id=None,
-        privacy_id=None,
-        on_loss="warn",
-        ledger=None,
-        random_state=None,
-        verbose=0,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.max_order = max_order
-        self.workload = workload
-        self.prior = prior
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.on_loss = on_loss
-        self.ledger = ledger
-        self.random_state = random_state
-        self.verbose = verbose
+    max_order: Any = 3
+    workload: Any = "all"
+    prior: Any = None
+    verbose: Any = 0
 
     # Groups of codes are chosen by what was released of single columns.
     _most_bins = None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from .._validation import as_between, as_fraction, as_integer, check_choice, used_attributes
 from ..algorithms.privbayes import NEGATIVES, SCORES, check_parts, privbayes, privbayes_parts
 from ..exceptions import DomainError
@@ -11,6 +14,7 @@ from .base import Synthesizer
 _ENCODINGS = ("vanilla", "hierarchical")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivBayesSynthesizer(Synthesizer):
     """A Bayesian network of the columns, chosen and measured with noise: PrivBayes.
 
@@ -109,40 +113,13 @@ class PrivBayesSynthesizer(Synthesizer):
     ['age', 'sex']
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        target=None,
-        score_function="R",
-        encoding="vanilla",
-        theta=4,
-        beta=0.3,
-        max_candidates=200,
-        max_cells=65536,
-        negatives="project",
-        max_rows_per_id=None,
-        privacy_id=None,
-        on_loss="warn",
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.score_function = score_function
-        self.encoding = encoding
-        self.theta = theta
-        self.beta = beta
-        self.max_candidates = max_candidates
-        self.max_cells = max_cells
-        self.negatives = negatives
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.on_loss = on_loss
-        self.ledger = ledger
-        self.random_state = random_state
+    score_function: Any = "R"
+    encoding: Any = "vanilla"
+    theta: Any = 4
+    beta: Any = 0.3
+    max_candidates: Any = 200
+    max_cells: Any = 65536
+    negatives: Any = "project"
 
     def _together(self, domain):
         return ()

@@ -227,19 +227,6 @@ def test_siblings_are_pulled_together_by_james_stein():
 
 # --- in the estimator
 
-BINS = 300
-
-
-def fitted(partition, rows, seed=0, **parameters):
-    return RangeTreeHistogram(
-        epsilon=parameters.pop("epsilon", 1.0),
-        domain=(0, BINS),
-        bins=BINS,
-        partition=partition,
-        random_state=seed,
-        **parameters,
-    ).fit(rows)
-
 
 @pytest.mark.parametrize("partition", ["dawa", "ahp", "adaptive"])
 def test_missing_values_have_all_of_epsilon(partition):
@@ -250,3 +237,18 @@ def test_missing_values_have_all_of_epsilon(partition):
     table = estimator.to_frame()
     assert abs(table["count"].iloc[-1] - 100) < 12
     assert table["count"].sum() == pytest.approx(estimator.count(), rel=1e-9)
+
+
+@pytest.mark.parametrize("partition", ["dawa", "ahp"])
+def test_records_lie_anywhere_in_their_group(partition):
+    """A group of 64 equal bins: half of it holds a binomial number of its records."""
+    rows = np.repeat(np.arange(64), 100)
+    release = RangeTreeHistogram(
+        epsilon=20.0, domain=(0, 64), bins=64, partition=partition, random_state=0
+    ).fit(rows)
+    (group,) = release.tree_.leaf_widths
+    found = release.count((0, 32 - 1e-9), return_interval=True)
+    assert group == 64 and found.value == pytest.approx(3200, abs=10)
+    assert found.std == pytest.approx(40, rel=0.02)
+    # Whatever the records are.
+    assert found.lower < 10 and found.upper > 6390

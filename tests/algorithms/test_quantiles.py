@@ -190,6 +190,13 @@ def test_rank_errors_are_those_of_the_bound():
     # 1.0 for the median: log(size / alpha) * R / (epsilon t), R / t = 1.
     alone = private_quantiles([], 0.5, epsilon=1.0, domain=(0, 99), step=1, method="independent")
     assert alone.rank_errors[0] == pytest.approx(math.log(100 / 0.05))
+    usual = {"quantiles": [0.2, 0.5], "epsilon": 1.0, "domain": (0, 100), "step": 1}
+    for method in ("recursive", "tree"):
+        half, most = (
+            private_quantiles([], **usual, method=method, level=level, random_state=1).rank_errors
+            for level in (0.5, 0.99)
+        )
+        assert (half < most).all()
     several = private_quantiles([], [0.2, 0.5], epsilon=1.0, domain=(0, 100), step=1)
     assert (several.rank_intervals(1000).mean(axis=1) == [200, 500]).all()
 

@@ -786,14 +786,6 @@ def test_the_result_says_what_was_found():
     assert list(result.by_part.values()) == [2.0]
     assert "counting: convicted" in str(result) and "counting" in result._repr_html_()
     assert result.to_frame().loc["counting", "verdict"] == "convicted"
-    pytest.importorskip("matplotlib")
-    from skdp.audit import plot_replays
-
-    good = replay(count, RECORDS, RECORDS[:-1], epsilon=1.0, name="good")
-    leak = replay(len, RECORDS, RECORDS[:-1], epsilon=1.0, name="leak")
-    axes = plot_replays([good, result, leak])
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["good", "counting", "leak"]
-    assert axes.get_title() == "2 of 3 convicted" and axes.get_xlim()[1] > 2
 
 
 # --- comparing what was released

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,8 +12,7 @@ from loops import over
 
 import skdp
 from skdp.datacube import cube as cube_module
-from skdp.datacube.tables import CubeModel
-from skdp.release import Query
+from skdp.mechanisms import discrete_laplace_quantile
 
 HOLES = people(600, 3)
 HOLES.loc[::7, "pay"] = np.nan
@@ -56,36 +57,16 @@ def test_errors_of_counts_are_those_of_slices(counts):
     assert drawn.sampling_std > 0 and drawn.upper > result.upper
 
 
-@over("params", [{}, {"consistency": None}, {"measure": "mean", "value": "pay"}])
-def test_intervals_cover(params):
-    """Of noise around an empty cube; false alarms at 5 standard deviations of the coverage."""
-    plan = make(strategy="bmax", epsilon=0.5, **params).plan()
-    rng = np.random.default_rng(8)
-    queries = [
-        [{1: np.array([1.0, 0.0])}],
-        [{0: np.array([0.5, 1, 1, 0]), 1: np.array([1.0, 0])}, {2: np.array([0.0, 1, 0, 0, 0])}],
-    ]
-    shape = (2,) if plan._measure == "mean" else ()
-    covered, runs, halves = np.zeros((2, 2)), 400, {}
-    for _ in range(runs):
-        noisy = {}
-        for mask, share in plan._masks.items():
-            rate = float(share * plan.epsilon / plan._sensitivity)
-            one, two = rng.geometric(-np.expm1(-rate), (2, *shape, *plan._lattice.shape(mask)))
-            noisy[mask] = one - two
-        tables = {plan._names(mask): t for mask, t in plan._published_tables(noisy).items()}
-        model = CubeModel(plan, tables)
-        for place, parts in enumerate(queries):
-            query = Query(tuple(parts))
-            [value] = model.answer([query])
-            if place not in halves:
-                halves[place] = model._reach([query], 0.9).above[0]
-            half = halves[place]
-            covered[place] += abs(value) <= half, abs(value) <= 0.8 * half
-    sigma = np.sqrt(0.9 * 0.1 / runs)
-    assert (covered[:, 0] / runs >= 0.9 - 5 * sigma).all()
-    # An interval that is a fifth too short would be noticed.
-    assert (covered[:, 1] / runs < 0.9 - sigma).all()
+@over("measure, reach", [("count", 1), ("sum", 10_000)])
+def test_the_interval_of_a_cell_is_that_of_its_noise(measure, reach):
+    value = None if measure == "count" else "pay"
+    grid = {} if measure == "count" else {"resolution": 0.01}
+    cube = make(strategy="base", measure=measure, value=value, epsilon=0.5, **grid).fit(ROWS)
+    ask = cube.count if measure == "count" else cube.sum
+    cell = {"query": {"age": (20, 29), "sex": "F", "region": "N"}, "level": 0.9}
+    found = ask(**cell, return_interval=True)
+    exact = discrete_laplace_quantile(0.9, Fraction(1, 2) / reach) * (0.01 if grid else 1)
+    assert exact <= found.upper - found.value <= 1.07 * exact + 1
 
 
 # --- means ----------------------------------------------------------------------------------------
@@ -196,6 +177,7 @@ def test_statistics_of_dimensions_are_those_of_the_cells(counts):
         lambda r: r.aggregate(["region", "sex"], "age").drop(columns=["region", "sex"]),
         lambda r: r.aggregate("age", "age", bands={"age": [20, 40, 60]}).drop(columns="age"),
         lambda r: r.crosstab("region", "sex", "age >= 40"),
+        lambda r: r.aggregate(["region", "age", "sex"])["count"],
     ]
     for asked in questions:
         np.testing.assert_allclose(asked(counts), asked(synopsis), atol=1e-6)

@@ -53,33 +53,27 @@ def test_unmeasured_nodes(case):
     blue = Blue(tree, variances)
     x = blue.estimate(values)
     assert np.isfinite(x).all()
-    inner = ~tree.is_leaf
-    np.testing.assert_allclose(tree.child_sums(x)[inner], x[inner], atol=1e-9)
-    A = membership(tree)
-    used = np.isfinite(variances)
+    np.testing.assert_allclose(np.where(tree.is_leaf, x, tree.child_sums(x)), x, atol=1e-9)
+    A, used = membership(tree), np.isfinite(variances)
+    scaled = A[used] / np.sqrt(variances[used])[:, None]
     rank = np.linalg.matrix_rank(A[used]) if used.any() else 0
     for node in range(tree.n_nodes):
         known = used.any() and np.linalg.matrix_rank(np.vstack([A[used], A[node]])) == rank
         assert np.isfinite(blue.variances[node]) == known
-        if known:
-            # By pseudo-inverse: the estimate of a determined sum is unique.
-            scaled = A[used] / np.sqrt(variances[used])[:, None]
-            row = A[node] @ np.linalg.pinv(scaled)
-            np.testing.assert_allclose(
-                x[node], row @ (values[used] / np.sqrt(variances[used])), atol=1e-7
-            )
-            np.testing.assert_allclose(blue.variances[node], row @ row, rtol=1e-7)
-            leaves = A[node]
-            np.testing.assert_allclose(blue.query_variance(leaves), row @ row, rtol=1e-7)
-            weights = blue.noise_weights(leaves)
-            np.testing.assert_allclose(
-                weights[used], row / np.sqrt(variances[used]), rtol=1e-6, atol=1e-8
-            )
-            assert (weights[~used] == 0).all()
-        else:
+        if not known:
             assert np.isinf(blue.query_variance(A[node]))
             with pytest.raises(ValueError, match="do not determine"):
                 blue.noise_weights(A[node])
+            continue
+        # By pseudo-inverse: the estimate of a determined sum is unique.
+        row = A[node] @ np.linalg.pinv(scaled) / np.sqrt(variances[used])
+        variance = row**2 @ variances[used]
+        np.testing.assert_allclose(x[node], row @ values[used], atol=1e-7)
+        found = [blue.variances[node], blue.query_variance(A[node])]
+        np.testing.assert_allclose(found, variance, rtol=1e-7)
+        weights = blue.noise_weights(A[node])
+        np.testing.assert_allclose(weights[used], row, rtol=1e-6, atol=1e-8)
+        assert (weights[~used] == 0).all()
 
 
 @settings(max_examples=100)

@@ -38,10 +38,7 @@ def test_gblue_says_when_it_stops_early():
     tree = hierarchy.perfect_tree(2, 6)
     values = np.arange(tree.n_nodes) % 7
     with pytest.warns(RuntimeWarning, match="3 sweeps"):
-        _, n_sweeps = hierarchy.gblue(tree, values, max_sweeps=3)
-    assert n_sweeps == 3
-    sweeps = [hierarchy.gblue(tree, values, tol=tol)[1] for tol in (1e-3, 1e-6)]
-    assert 5 < sweeps[0] < sweeps[1] < 100
+        assert hierarchy.gblue(tree, values, max_sweeps=3)[1] == 3
     with pytest.raises(ValueError, match="positive"):
         hierarchy.gblue(tree, values, tol=0)
     with pytest.raises(ValueError, match="cannot have 9 nodes"):

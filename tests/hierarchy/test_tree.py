@@ -140,26 +140,21 @@ def test_intervals_in_any_order(n_bins, random):
     [
         ([(0, 6), (0, 4), (3, 6)], "overlap"),
         ([(0, 6), (0, 2), (3, 6)], "missing"),
-        ([(0, 6), (0, 2)], "missing"),
-        ([(0, 6), (2, 6)], "missing"),
         ([(0, 3), (3, 6)], "both roots"),
         ([(1, 3)], "begin at bin 0"),
         ([(0, 3), (2, 2)], "empty"),
         ([(0.0, 1.0)], "integers"),
         ([], "pairs"),
-        ([(0, 1, 2)], "pairs"),
     ],
 )
 def test_bad_intervals_and_parents(bad, message):
     with pytest.raises(ValueError, match=message):
         Tree.from_intervals(bad)
     for above, wrong in [
-        ([0, 0], "exactly one root"),
         ([-1, -1, 0], "exactly one root.*found 2"),
         ([-1, 2, 3, 1], "cycle"),
         ([-1, 7], "not in 0..1"),
         ([], "non-empty"),
-        ([-1.0, 0.0], "integers"),
     ]:
         with pytest.raises(ValueError, match=wrong):
             Tree.from_parents(above)

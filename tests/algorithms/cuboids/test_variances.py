@@ -1,4 +1,4 @@
-"""Variances of cuboids and of weighted sums, against simulation and single cells."""
+"""Variances of cuboids and of weighted sums, against those of single cells."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The default algorithm of k-means: numbers of clusters, wide bounds, small clusters."""
+"""The default algorithm of k-means: clipping, grids of ranges, and cells that are kept."""
 
 from __future__ import annotations
 
