@@ -446,12 +446,13 @@ class MarginalSynthesizer(Synthesizer):
     tree; then either the joint counts of all columns that reach a threshold (at an epsilon above
     5), or one noisy table of all columns (where there are few cells for the number of records), or
     which pairs of columns, or sets of a workload, were selected, a noisy table of groups of codes
-    for each of them, and how far the others are from the rows. *Cost*: a record changes the number of records by
-    one, one sum by at most half the range of the number (values count from its middle), one block
-    of each level by one, one cell of each table and of the joint counts by one, every score of
-    a set by at most its weight, up or down, and the distance by one for each of the others. These are measured one after the other, and their
-    budgets add up to epsilon. Budgets, groups and candidate sets follow from public facts and
-    earlier releases. Rows, answers and error bars are computed from what was released.
+    for each of them, and how far the others are from the rows. *Cost*: a record changes the number
+    of records by one, one sum by at most half the range of the number (values count from its
+    middle), one block of each level by one, one cell of each table and of the joint counts by one,
+    every score of a set by at most its weight, up or down, and the distance by one for each of the
+    others. These are measured one after the other, and their budgets add up to epsilon. Budgets,
+    groups and candidate sets follow from public facts and earlier releases. Rows, answers and error
+    bars are computed from what was released.
 
     A *prior* is public or released already, and is compared with released tables only: nothing
     more is charged. It changes rows, and the answers where nothing was measured; what was measured

@@ -204,7 +204,7 @@ def ladder_of(
         Public group of each code, ascending: units hold whole ones. By default the codes.
     """
     if told is not None and int(told.max()) + 1 < len(counts):
-        own = np.bincount(told, weights=counts)
+        own = np.bincount(told, weights=counts).astype(np.float64, copy=False)
         coarse = ladder_of(own, np.arange(len(own)), most_units, finest)
         return coarse._replace(units=coarse.units[told])
     n_codes = len(counts)

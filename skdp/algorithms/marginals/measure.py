@@ -526,8 +526,8 @@ class _Views:
         """Whether rows of the prior are nearer to tables that no rows have followed yet."""
         attributes, rival = self._with_prior(population)
         if self.unseen and rival is not population:
-            noisy, variances, tables = [], [], ([], [])
-            for axes, sizes, counts, variance in self.unseen:
+            tables: tuple[list[FloatArray], list[FloatArray]] = [], []
+            for axes, sizes, _, _ in self.unseen:
                 groups = [
                     self._groups_of_rows(axis, size, attributes)
                     for axis, size in zip(axes, sizes, strict=True)
@@ -536,8 +536,7 @@ class _Views:
                     shares = rows.margin(axes, groups)
                     found.append(np.zeros(sizes))
                     found[-1][tuple(slice(0, n) for n in shares.shape)] = self.records * shares
-                noisy.append(counts)
-                variances.append(variance)
+            _, _, noisy, variances = zip(*self.unseen, strict=True)
             nearer = nearer_to(*tables, noisy, variances)
             self.prior_leads = self.prior_leads if nearer is None else nearer
         self.unseen.clear()
