@@ -72,6 +72,23 @@ class Region:
             runs.append((start, stop))
         return replace(self, runs=tuple(runs), cells=self.cells | other.cells)
 
+    def clipped(self, low: float, high: float) -> Region:
+        """What it covers of the numbers from low to high, and of what is missing."""
+        assert isinstance(self.attribute, Numeric)
+        runs, cells = _between(self.attribute, low, high)
+        return self.intersect(replace(self, runs=runs, cells=cells | {self.attribute.n_values}))
+
+    def extent(self) -> tuple[float, float]:
+        """The smallest and the largest number that it covers; no end if it covers the missing."""
+        assert isinstance(self.attribute, Numeric)
+        if self.attribute.n_values in self.cells or not self:
+            return -math.inf, math.inf
+        held, (starts, stops) = self.attribute.contents, self.ends
+        if isinstance(held, Points):
+            starts, stops = held.grid.value(starts), held.grid.value(stops - 1)
+        own = [self.attribute.special[code - self.attribute.bins] for code in self.cells]
+        return min([*starts[:1].tolist(), *own]), max([*stops[-1:].tolist(), *own])
+
     def without_missing(self) -> Region:
         """What it covers of the values that are there."""
         return replace(self, cells=self.cells - {self.attribute.n_values})
@@ -236,6 +253,13 @@ def region_of_range(column: str, attribute: Any, low: Any, high: Any, strict: st
     right = math.inf if high is None else attribute.number(high, column)
     if left > right:
         raise _reversed(column, low, high)
+    return Region(column, attribute, *_between(attribute, left, right, strict))
+
+
+def _between(
+    attribute: Numeric, left: float, right: float, strict: str = ""
+) -> tuple[tuple[tuple[Cut, Cut], ...], frozenset[int]]:
+    """Runs and cells of the numbers from left to right."""
     cells = frozenset(
         attribute.bins + place
         for place, value in enumerate(attribute.special)
@@ -247,7 +271,7 @@ def region_of_range(column: str, attribute: Any, low: Any, high: Any, strict: st
     end: Cut = float(right), last
     if isinstance(held := attribute.contents, Points):
         begin, end = (_place(held.grid, left, after), 0), (_place(held.grid, right, last), 0)
-    return Region(column, attribute, ((begin, end),) if begin < end else (), cells)
+    return ((begin, end),) if begin < end else (), cells
 
 
 def _place(grid: Grid, x: float, after: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ from ..domain import Domain, Numeric
 from ..domain.bins import Points
 from ..domain.query import Weights, parts_of, weights_of
 from ..domain.reading import read
-from ..domain.regions import POINT, Region
+from ..domain.regions import POINT, Region, everything
 from ..domain.values import some
 
 # ------------------------------------------------------------------------------------------------
@@ -35,13 +36,17 @@ class Conjunction:
 
     Attributes
     ----------
-    weights : dict of int to ndarray
+    asked : dict of int to ndarray
         As from `parse`.
+    weights : dict of int to ndarray
+        The same without what rules of `at_most` leave no row for.
     empty : str or None
         A column none of whose values satisfies it.
     """
 
     def __init__(self, regions: Mapping[str, Region], domain: Domain) -> None:
+        self.asked: Weights = weights_of(regions, domain)
+        regions = _within_rules(regions, domain)
         self.weights: Weights = weights_of(regions, domain)
         empty = [domain.names[axis] for axis, each in self.weights.items() if not each.any()]
         self.empty = empty[0] if empty else None
@@ -65,6 +70,24 @@ class Conjunction:
             name: _bounds_of(region, codes[:, axis].astype(np.int64), generator)
             for name, (axis, region) in self.numbers.items()
         }
+
+
+def _within_rules(regions: Mapping[str, Region], domain: Domain) -> dict[str, Region]:
+    """A conjunction without numbers that rules of `at_most` leave no row for.
+
+    Most draws of codes would be in vain, where a condition cuts the bins of both columns.
+    """
+    found = dict(regions)
+    for column, above in domain.structure.bounds_of().items():
+        for bound in above:
+            numeric = all(isinstance(domain.find(each), Numeric) for each in (column, bound))
+            for name, other in ((column, bound), (bound, column)) if numeric else ():
+                if name in regions:
+                    low, high = regions[name].extent()
+                    own = found.get(other) or everything(other, domain[other])
+                    ends = (low, math.inf) if name == column else (-math.inf, high)
+                    found[other] = own.clipped(*ends)
+    return found
 
 
 class Condition:
@@ -98,8 +121,8 @@ class Condition:
         if not self.parts:
             raise ValueError(
                 f"No row can satisfy where={query!r}: it leaves no value of column "
-                f"{parts[0].empty!r}. Its conditions contradict each other, lie outside of the "
-                "declared range."
+                f"{parts[0].empty!r}. Its conditions contradict each other or a rule, or lie "
+                "outside of the declared range."
             )
 
     @property

@@ -323,7 +323,7 @@ def draw_codes(
     lawful = _lawful_parts(domain, condition)
     answers = np.zeros(0)
     if n_samples is None or len(lawful) > 1:
-        answers = model.answer([Query((condition.parts[place].weights,)) for place in lawful])
+        answers = model.answer([Query((condition.parts[place].asked,)) for place in lawful])
     number = as_sample_size(n_samples, float(answers.sum()), len(domain))
     drawn = []
     for each, rows in zip(

@@ -91,9 +91,7 @@ ANY = [
 
 
 @settings(max_examples=60)
-@given(
-    records=st.lists(st.one_of(ANY), max_size=8) | st.lists(st.sampled_from(LINES), max_size=6),
-)
+@given(records=st.lists(st.one_of(ANY), max_size=8) | st.lists(st.sampled_from(LINES), max_size=6))
 def test_every_record_is_read_and_coded_as_if_it_were_alone(records):
     """Every line; or, where quotes of every record are said to be closed, every such record."""
     multiline = bool(records) and all(record in LINES for record in records)

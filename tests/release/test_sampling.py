@@ -533,3 +533,26 @@ def test_boxes_draw_in_their_covered_part():
         rows = ((known[:, 2] >= 0) == axes[0]) & ((known[:, 1] >= 0) == axes[1])
         told = {axis: hot[axis] for axis, flag in zip((2, 1), axes, strict=True) if flag}
         assert fits(codes[rows], under(table, {0: where[0]} | told))
+
+
+@pytest.mark.parametrize("bins", [(9, 12), (32, 7)])
+@pytest.mark.parametrize("options", [{}, {"decimals": 2}, {"scale": "log", "special": [0]}])
+def test_conditions_within_the_bins_of_compared_columns_leave_rows(bins, options):
+    # Most draws of codes were in vain, and rows that exist were called contradictory.
+    columns = {
+        name: Numeric(0, 50_000, n, **options)
+        for name, n in zip(("balance", "amount"), bins, strict=True)
+    }
+    domain = Domain(columns, structure=[at_most("balance", "amount")])
+    model = BoxModel(Boxes([[0, 0]], [domain.shape]), [1000], domain.shape)
+    release = Synopsis(domain, model)
+    for low in (10.66, 166.17, 24_512.74):
+        for where in (
+            f"balance > {low} and amount < {low + 0.5}",
+            f"balance > {low} and amount < {low + 5} and amount != {low + 1}",
+            f"(balance > {low} and amount < {low + 1}) or amount < {low / 2}",
+        ):
+            rows = release.sample(30, 0, where=where)
+            assert len(rows.query(where)) == 30 and (rows["balance"] <= rows["amount"]).all()
+    with pytest.raises(ValueError, match=r"No row can satisfy.*or a rule"):
+        release.sample(3, where="balance > 1000 and amount < 900")

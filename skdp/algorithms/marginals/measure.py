@@ -1,6 +1,6 @@
 """Views of a table: total, columns, coarse tables of pairs, and grids of sets that were chosen.
 
-Everything measured becomes coefficients in one basis (`skdp.release.coefficients`). Rows are
+Everything measured becomes coefficients in one basis (`skdp.release.basis`). Rows are
 fitted to the tables of the chosen sets, and answers are what the rows say, corrected by the
 coefficients.
 """
@@ -314,7 +314,9 @@ class _Views:
             n_sets = min(self._n_sets(signal), math.comb(len(self.used), 2))
             finest = math.sqrt(self._most_cells(signal / n_sets))
         ladders = {
-            axis: ladder_of(column.counts, self.orders[axis], most, finest)
+            axis: ladder_of(column.counts, self.orders[axis], most, finest)._replace(
+                n_ordered=0 if self.orders[axis] is None else column.n_codes - column.n_alone
+            )
             for axis, column in self.columns.items()
         }
         self.known = Coefficients(ladders)
