@@ -19,12 +19,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ._foreign import reraise_interrupts
+from ._models import ModelOfClasses
 from ._pipelines import Rows, Step, child, price, released_by, walk
 from ._random import sampling_generator, warn_after_charge
 from ._validation import BoolArray, FloatArray, as_epsilon, as_sample_size, split_epsilon
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from .base import (
-    PrivateEstimator,
     Published,
     ShowsPrivacy,
     declare_label,
@@ -32,6 +32,7 @@ from .base import (
     label_classes,
     match_labelled,
     match_rows,
+    refuse_beside_rows,
     require_y,
     without_label,
 )
@@ -438,8 +439,7 @@ def combined(counts: Any, cells: Any, additive: Any, blend: tuple[Any, float, fl
     return np.asarray(parts / parts.sum(axis=1, keepdims=True))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
+class _DefaultClassifier(ModelOfClasses):
     """PrivPfC and an additive model, which is sometimes alone where one label is frequent.
 
     PrivPfC finds combinations of columns and is rarely worse than the most frequent label, but its
@@ -447,14 +447,9 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
     ``models_``, and the released number of records with each label in ``label_counts_``.
     """
 
-    domain: Any = None
-    target: str | None = None
-    classes: Any = None
-    max_rows_per_id: int | None = None
-    privacy_id: str | None = None
-
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Charge all of epsilon, then release the models."""
+        refuse_beside_rows(type(self).__name__, fit_params)
         read = read_rows(X)
         rows, domain, target = match_labelled(
             self, read, y, self.classes, "the list of", "classes="
@@ -513,11 +508,6 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
             return np.asarray(parts[0])
         counts = self.models_[0].histogram_.reshape(-1, len(self.classes_)).sum(axis=0)
         return combined(counts, parts[0], parts[1], self._blend)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable class of each row."""
-        shares = self.predict_proba(X)
-        return np.asarray(self.classes_[np.argmax(shares, axis=1)])
 
 
 # What a user made, in ledgers and messages.

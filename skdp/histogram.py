@@ -441,6 +441,7 @@ class HistogramModel(Covariances):
 _MAX_BARS = 128
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     """Private histogram of one attribute, accurate for ranges of all lengths.
 
@@ -551,38 +552,17 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        domain: Any = None,
-        bins: Any = None,
-        tree: Any = None,
-        branching: Any = "auto",
-        budget: Any = "auto",
-        workload: Any = "lengths",
-        consistency: Any = "blue",
-        non_negative: Any = False,
-        partition: Any = None,
-        max_rows_per_id: int | None = None,
-        privacy_id: str | None = None,
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.bins = bins
-        self.tree = tree
-        self.branching = branching
-        self.budget = budget
-        self.workload = workload
-        self.consistency = consistency
-        self.non_negative = non_negative
-        self.partition = partition
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    domain: Any = None
+    bins: Any = None
+    tree: Any = None
+    branching: Any = "auto"
+    budget: Any = "auto"
+    workload: Any = "lengths"
+    consistency: Any = "blue"
+    non_negative: Any = False
+    partition: Any = None
+    max_rows_per_id: int | None = None
+    privacy_id: str | None = None
 
     @property
     def _most_bins(self) -> int | None:

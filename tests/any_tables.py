@@ -7,15 +7,16 @@ that have nothing to do with each other, on either side of all that the code tel
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from replays import Branch, n_rows
 
-from skdp.audit._replay import replay_any
-from skdp.audit._tapes import OUTPUTS
+from skdp.audit import _replay as replays_of
+from skdp.audit._released import first_difference, independent
+from skdp.audit._tapes import OUTPUTS, Alignment, Follower, Recorder
 
 MODES = tuple(OUTPUTS)
 # More rows than most thresholds of answers, at epsilon 1; up to which epsilon they are recorded.
@@ -152,6 +153,65 @@ def turns(
             if (each in EXTREMES or i % number == turn) and each != name
         ]
         yield name, others, epsilon, MODES[(first + turn) % len(MODES)]
+
+
+# --- runs on any tables
+
+
+def replay_any(
+    estimator_factory: Any,
+    data: Any,
+    others: Mapping[str, Any],
+    *,
+    outputs: str | Sequence[str] = "mixed",
+    random_state: int = 0,
+) -> str | None:
+    """How runs on arbitrary tables of one schema differ that get the same outputs of mechanisms.
+
+    Which calls follow, with which shapes, budgets and sensitivities, and what is released may
+    depend on data by earlier outputs alone. So all tables run alike, not only neighbours, and a
+    decision by an exact number shows with any table on the other side of it. Losses are not
+    computed. Secret coins follow from a seed, so the rows that are kept for a person do not vary.
+    Files and samples, which an estimator makes of itself, are compared by `replay`.
+
+    Parameters
+    ----------
+    estimator_factory, outputs, random_state
+        As for `skdp.audit.replay`; each way to make up outputs is taken once.
+    data : object
+        What outputs are made up from.
+    others : mapping of str to object
+        Names and tables. The types of their columns are public, and those of ``data``.
+
+    Returns
+    -------
+    str or None
+        The name of the first table whose run differs from that on ``data``, at which call or in
+        which released value, and how. None if none does.
+
+    Raises
+    ------
+    ReplayError
+        If draws cannot be recorded, or if every run raises.
+    """
+    run, finished, seen = replays_of._runner(estimator_factory, whole=False), False, {}
+    for turn, mode in enumerate(replays_of._modes(outputs)):
+        seed = int(random_state) * 1_000_003 + turn
+        tape = Recorder(seed, mode, Alignment(data, data, neighbours=False))
+        seen = run(independent(data), tape)
+        for name, other in others.items():
+            follower = Follower(seed, tape.calls, Alignment(data, other, neighbours=False))
+            found = run(independent(other), follower)
+            replays_of._refuse_unrecorded(tape, follower)
+            if follower.apart is not None:
+                return f"{name}, outputs {mode!r}: the runs differ at {follower.apart}"
+            differs = first_difference(seen, found)
+            if differs is not None:
+                return f"{name}, outputs {mode!r}: released, and not the same: {differs}"
+        finished = finished or "error" not in seen
+    if not finished:
+        replays_of._refuse_errors(seen)
+    return None
 
 
 # --- every branch

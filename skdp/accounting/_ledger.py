@@ -108,28 +108,20 @@ def _bar(share: float) -> str:
 
 
 def _table(entries: Entries) -> str:
-    if not entries:
-        return ""
-    rows = "".join(
-        f"<tr><td>{entry.time[:19].replace('T', ' ')}</td>"
-        f"<td style='text-align:left'>{html.escape(entry.name)}</td>"
-        f"<td>{short_text(entry.loss.epsilon)}</td>"
-        f"<td style='text-align:left'>{html.escape(parts_text(entry.loss.parts))}"
-        f"{' (seeded: no guarantee)' if entry.loss.seeded else ''}</td>"
-        + "".join(
-            f"<td style='text-align:left'>{html.escape(entry.about.get(key, ''))}</td>"
-            for key in ABOUT
-        )
-        + "</tr>"
+    rows = [
+        {
+            "time (UTC)": entry.time[:19].replace("T", " "),
+            "charge": entry.name,
+            "\u03b5": short_text(entry.loss.epsilon),
+            "parts": parts_text(entry.loss.parts)
+            + (" (seeded: no guarantee)" if entry.loss.seeded else ""),
+            **{key: entry.about.get(key, "") for key in ABOUT},
+        }
         for entry in entries
-    )
-    return (
-        "<table><thead><tr><th>time (UTC)</th><th style='text-align:left'>charge</th>"
-        "<th>&epsilon;</th><th style='text-align:left'>parts</th>"
-        + "".join(f"<th style='text-align:left'>{key}</th>" for key in ABOUT)
-        + "</tr></thead>"
-        f"<tbody>{rows}</tbody></table>"
-    )
+    ]
+    # Texts are escaped and never cut.
+    with pd.option_context("display.max_colwidth", None):
+        return pd.DataFrame(rows).to_html(index=False, border=0) if rows else ""
 
 
 def plot_budget(store: Store, ax: Any = None) -> Any:

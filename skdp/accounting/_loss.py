@@ -196,17 +196,6 @@ class PrivacyLoss:
             assumes=" and ".join(dict.fromkeys(filter(None, [self.assumes, other.assumes]))),
         )
 
-    def __mul__(self, times: object) -> PrivacyLoss:
-        """The loss of ``times`` such releases, a positive integer."""
-        if isinstance(times, bool) or not isinstance(times, int):
-            return NotImplemented
-        if times < 1:
-            raise ValueError(f"A loss can be repeated 1, 2, ... times, got {times}.")
-        parts = {name: value * times for name, value in self.parts.items()}
-        return self._with(epsilon=self.epsilon * times, parts=parts)
-
-    __rmul__ = __mul__
-
     def __float__(self) -> float:
         return float(self.epsilon)
 

@@ -15,7 +15,7 @@ import io
 import logging
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn
 
@@ -24,7 +24,7 @@ from sklearn.base import clone
 
 from .._pipelines import ledgers
 from .._random import Tape, recording
-from .._validation import as_epsilon
+from .._validation import as_epsilon, as_integer
 from ..exceptions import ReplayError
 from ._released import first_difference, independent, raised, released
 from ._tapes import OUTPUTS, Alignment, Diverged, Follower, Recorder
@@ -263,8 +263,7 @@ def replay(
             raise TypeError(
                 f"A {type(each).__name__} is empty after the first run. Give a list or an array."
             )
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ValueError(f"n must be a positive integer, got {n!r}.")
+    as_integer(n, "n", 1)
     run = _runner(estimator_factory)
     tally = _Tally(epsilon)
     for turn in range(n):
@@ -295,62 +294,6 @@ def replay(
         tally.n_errors,
         name or name_of(estimator_factory),
     )
-
-
-def replay_any(
-    estimator_factory: Any,
-    data: Any,
-    others: Mapping[str, Any],
-    *,
-    outputs: str | Sequence[str] = "mixed",
-    random_state: int = 0,
-) -> str | None:
-    """How runs on arbitrary tables of one schema differ that get the same outputs of mechanisms.
-
-    Which calls follow, with which shapes, budgets and sensitivities, and what is released may
-    depend on data by earlier outputs alone. So all tables run alike, not only neighbours, and a
-    decision by an exact number shows with any table on the other side of it. Losses are not
-    computed. Secret coins follow from a seed, so the rows that are kept for a person do not vary.
-    Files and samples, which an estimator makes of itself, are compared by `replay`.
-
-    Parameters
-    ----------
-    estimator_factory, outputs, random_state
-        As for `replay`; each way to make up outputs is taken once.
-    data : object
-        What outputs are made up from.
-    others : mapping of str to object
-        Names and tables. The types of their columns are public, and those of ``data``.
-
-    Returns
-    -------
-    str or None
-        The name of the first table whose run differs from that on ``data``, at which call or in
-        which released value, and how. None if none does.
-
-    Raises
-    ------
-    ReplayError
-        If draws cannot be recorded, or if every run raises.
-    """
-    run, finished, seen = _runner(estimator_factory, whole=False), False, {}
-    for turn, mode in enumerate(_modes(outputs)):
-        seed = int(random_state) * 1_000_003 + turn
-        tape = Recorder(seed, mode, Alignment(data, data, neighbours=False))
-        seen = run(independent(data), tape)
-        for name, other in others.items():
-            follower = Follower(seed, tape.calls, Alignment(data, other, neighbours=False))
-            found = run(independent(other), follower)
-            _refuse_unrecorded(tape, follower)
-            if follower.apart is not None:
-                return f"{name}, outputs {mode!r}: the runs differ at {follower.apart}"
-            differs = first_difference(seen, found)
-            if differs is not None:
-                return f"{name}, outputs {mode!r}: released, and not the same: {differs}"
-        finished = finished or "error" not in seen
-    if not finished:
-        _refuse_errors(seen)
-    return None
 
 
 class _Tally:

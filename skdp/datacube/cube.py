@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
@@ -206,6 +207,7 @@ def _as_written(epsilon):
 # DataCube: counts, sums or means over every set of dimensions, consistent with each other.
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
     """All cuboids of a table: counts, sums or means over every set of dimensions, with errors.
 
@@ -329,44 +331,20 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
     ['sex', 'smoker', 'count', 'std_error']
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=1.0,
-        domain=None,
-        dimensions=None,
-        max_order=None,
-        strategy="auto",
-        objective="max",
-        consistency="l2",
-        measure="count",
-        value=None,
-        resolution=None,
-        max_variance=None,
-        weights=None,
-        max_rows_per_id=None,
-        privacy_id=None,
-        ledger=None,
-        random_state=None,
-        verbose=0,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.dimensions = dimensions
-        self.max_order = max_order
-        self.strategy = strategy
-        self.objective = objective
-        self.consistency = consistency
-        self.measure = measure
-        self.value = value
-        self.resolution = resolution
-        self.max_variance = max_variance
-        self.weights = weights
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
-        self.verbose = verbose
+    domain: Any = None
+    dimensions: Any = None
+    max_order: Any = None
+    strategy: Any = "auto"
+    objective: Any = "max"
+    consistency: Any = "l2"
+    measure: Any = "count"
+    value: Any = None
+    resolution: Any = None
+    max_variance: Any = None
+    weights: Any = None
+    max_rows_per_id: int | None = None
+    privacy_id: str | None = None
+    verbose: Any = 0
 
     # -- the plan and the release
 

@@ -203,6 +203,8 @@ class Attribute:
     nullable: bool
     # Whether sums of values mean anything.
     summable: bool = True
+    # The attribute of which this one is the `fine`.
+    _coarse: Any = None
 
     @property
     def n_alone(self) -> int:
@@ -232,6 +234,17 @@ class Attribute:
     def groups(self) -> IntArray:
         """Code of this attribute for each code of `fine`: array of shape (fine.size,)."""
         return np.arange(self.size)
+
+    @property
+    def declared(self) -> Any:
+        """The attribute whose codes are labels and groups: of a `fine` one, what it was made of."""
+        return self if self._coarse is None else self._coarse
+
+    @property
+    def labels_of(self) -> IntArray:
+        """Code of `declared` for each code."""
+        groups: IntArray = np.arange(self.size) if self._coarse is None else self._coarse.groups
+        return groups
 
     def coding(self) -> Coding:
         """How values become codes, as a public description that tables of any library apply.
@@ -378,13 +391,17 @@ class Attribute:
         """Exact counts for ``Domain.check``: private."""
         raise NotImplementedError
 
-    def _to_data(self) -> dict[str, Any]:
+    def to_data(self) -> dict[str, Any]:
         """What JSON says of it."""
+        fine = {} if self._coarse is None else {"fine": True}
+        return {**self.declared._to_data(), **fine}
+
+    def _to_data(self) -> dict[str, Any]:
         raise NotImplementedError
 
     def _key(self) -> str:
         # True, 1 and 1.0 are equal in Python, but are written differently.
-        return json.dumps(self._to_data())
+        return json.dumps(self.to_data())
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]

@@ -515,13 +515,15 @@ class _Temporal(Numeric):
 
     @property
     def fine(self) -> Any:  # noqa: D102
+        if self._coarse is not None:
+            return self
         units, n = int(self.upper - self.lower) + 1, self.bins
         if units <= MOST_BINS:
             n = units
         else:  # as many times finer as is exact: such bins of the formula lie inside of each other
             n *= max(1, min(MOST_BINS, MAX_INTEGER // units) // n)
         twin = copy.copy(self)
-        twin._set(bins=n)
+        twin._set(bins=n, _coarse=self)
         twin._join_empty(self.edges[1:-1])
         return twin
 
@@ -543,6 +545,8 @@ class _Temporal(Numeric):
         return {"type": self._kind, **ends, **rest, **more}
 
     def __repr__(self) -> str:
+        if self._coarse is not None:
+            return f"{self._coarse!r}.fine"
         parts = [repr(self._clock.text(int(end))) for end in (self.lower, self.upper)]
         parts.append(f"unit={self.unit!r}")
         if self.bins != self._checked_bins(int(self.upper - self.lower) + 1, None):

@@ -470,6 +470,18 @@ class Domain(Columns):
             return self
         return Domain(pairs, structure=self.structure.rules)
 
+    @property
+    def fine(self) -> Domain:
+        """The domain with the finest codes that a column by itself is measured on.
+
+        ``bins`` and ``edges`` are then groups of these: labels, and what tables of several columns
+        tell apart.
+        """
+        pairs = {name: getattr(each, "fine", each) for name, each in self._declared.items()}
+        if all(pairs[name] is each for name, each in self._declared.items()):
+            return self
+        return Domain._trusted(list(pairs.items()), self.structure.rules)
+
     def with_attribute(self, name: str, attribute: Numeric | Categorical) -> Domain:
         """The domain with one more column at the end.
 

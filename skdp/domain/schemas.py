@@ -38,7 +38,7 @@ _VERSION = 1
 
 def domain_to_text(pairs: list[tuple[str, Any]], rules: list[dict[str, Any]]) -> str:
     """JSON text of a domain: its columns in order, and its rules."""
-    attributes = [{"name": name, **attribute._to_data()} for name, attribute in pairs]
+    attributes = [{"name": name, **attribute.to_data()} for name, attribute in pairs]
     # A domain that was read from records is none.
     data = {"format": _FORMAT, "version": _VERSION, "inferred": False, "attributes": attributes}
     if rules:
@@ -109,6 +109,8 @@ def attribute_from_data(data: Mapping[str, Any]) -> Any:
     kind = data["type"]
     for end in ("lower", "upper"):
         refuse_placeholder(said.get(end), end)
+    if said.pop("fine", False):
+        return attribute_from_data({"type": kind, **said}).fine
     if kind in ("numeric", "date", "datetime"):
         declared = {"numeric": Numeric, "date": Date, "datetime": Datetime}[kind]
         return declared(said.pop("lower", None), said.pop("upper", None), **said)

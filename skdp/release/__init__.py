@@ -4,7 +4,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 
 ================  ================================================================================
 ``boxes``         BoxModel: noisy counts over boxes, records spread evenly inside each
-``coefficients``  coefficients of noisy tables in one orthonormal basis of nested groups of codes
+``basis``         coefficients of noisy tables in one orthonormal basis, and their prior
 ``columns``       ColumnEstimate: the counts of one column from everything measured, and their
                   exact covariance
 ``combined``      `combine`: several releases of one table answer together
@@ -35,9 +35,9 @@ Everything here is post-processing. The package can reach neither rows nor exact
 """
 
 from ..domain.query import Query, parse
+from .basis import Coefficients, Ladder, MeasuredSums, basis_of
 from .boxes import BoxModel
-from .coefficients import Coefficients, EffectLaw, Ladder, MeasuredSums, basis_of
-from .columns import ColumnEstimate
+from .columns import ColumnEstimate, EffectLaw
 from .combined import CombinedRelease, combine
 from .intervals import AnySpread, BoundedSpread, Boxes, Intervals, KnownNoise, LeafErrorBound
 from .marginals import ViewsModel

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from .._validation import BoolArray, CodeArray, FloatArray, IntArray, free_name, running_sums
+from .._validation import CodeArray, FloatArray, IntArray, free_name
 from ..domain import Domain
 from ..domain.query import Query
 from .intervals import (
@@ -35,7 +35,7 @@ from .model import (
 )
 from .result import range_label
 from .rounding import codes_under, count_records, draw_in_ranges, places
-from .tree_density import inverse
+from .tree_density import inverse, inverse_rows
 
 __all__ = ["BoxModel", "boxes_given", "spread_evenly"]
 
@@ -493,8 +493,8 @@ def _is_share(vector: np.ndarray) -> bool:
 
 # --- boxes that hold the known codes of rows, drawn in proportion to what they say of the rows
 
-# Bits that are held at once: one for each box and row.
-_BITS = 1 << 25
+# Numbers that are held at once: one for each box and row.
+_HELD = 1 << 22
 
 
 def boxes_given(
@@ -529,56 +529,26 @@ def boxes_given(
     if not len(live) or not len(known):
         return chosen
     axes = np.flatnonzero((known >= 0).any(axis=0) | np.isin(np.arange(known.shape[1]), [*covered]))
-    lower = boxes.lower[live][:, axes].astype(np.int64)
-    upper = boxes.upper[live][:, axes].astype(np.int64)
-    with np.errstate(divide="ignore"):
-        told_log = -np.log(upper - lower)
-        untold_log = np.zeros_like(told_log)
-        for place, axis in enumerate(axes.tolist()):
-            if axis in covered:
-                untold_log[:, place] = np.log(covered[axis][live])
     distinct, at = np.unique(known[:, axes], axis=0, return_inverse=True)
-    at = at.reshape(-1)
-    order = np.argsort(at, kind="stable")
-    reach = running_sums(np.bincount(at, minlength=len(distinct)))
-    u = generator.random(len(known))
-    step = max(1, _BITS // len(live))
+    at, u = at.reshape(-1), generator.random(len(known))
+    step = max(1, _HELD // len(live))
     for start in range(0, len(distinct), step):
         part = distinct[start : start + step]
-        row, box = np.nonzero(_holding(part, lower, upper))
-        log = np.log(mass[live])[box]
-        for place in range(len(axes)):
-            told = part[row, place] >= 0
-            log += np.where(told, told_log[box, place], untold_log[box, place])
-        possible = np.isfinite(log)
-        row, box, log = row[possible], box[possible], log[possible]
-        if not len(row):
-            continue
-        # Rows ascend: the boxes of a row are neighbours.
-        ends = running_sums(np.bincount(row, minlength=len(part)))
-        first, stop = ends[:-1], ends[1:]
-        some = stop > first
-        largest = np.zeros(len(part))
-        largest[some] = np.maximum.reduceat(log, first[some])
-        weight = np.exp(log - largest[row])
-        asking = order[reach[start] : reach[start + len(part)]]
-        mine = at[asking] - start
-        asking, mine = asking[some[mine]], mine[some[mine]]
-        drawn = draw_in_ranges(weight, first[mine], stop[mine], u[asking])
-        chosen[asking] = live[box[drawn]]
+        log = np.tile(np.log(mass[live]), (len(part), 1))
+        for place, axis in enumerate(axes.tolist()):
+            code, (lower, upper) = part[:, place, None], boxes.sides(axis, live)
+            with np.errstate(divide="ignore"):
+                told = np.where((lower <= code) & (code < upper), -np.log(upper - lower), -np.inf)
+                untold = np.log(covered[axis][live]) if axis in covered else 0.0
+            log += np.where(code >= 0, told, untold)
+        largest = log.max(axis=1)
+        possible = np.isfinite(largest)
+        log[~possible], largest[~possible] = 0.0, 0.0
+        mine = np.flatnonzero((at >= start) & (at < start + len(part)))
+        mine = mine[possible[at[mine] - start]]
+        weight = np.exp(log - largest[:, None])
+        chosen[mine] = live[inverse_rows(weight, at[mine] - start, u[mine])]
     return chosen
-
-
-def _holding(rows: CodeArray, lower: IntArray, upper: IntArray) -> BoolArray:
-    """Which boxes hold the known codes of which rows, (n_rows, n_boxes)."""
-    n_boxes = len(lower)
-    held = np.full((len(rows), (n_boxes + 7) // 8), 255, dtype=np.uint8)
-    for place in range(rows.shape[1]):
-        codes, at = np.unique(rows[:, place], return_inverse=True)
-        inside = (lower[:, place] <= codes[:, None]) & (codes[:, None] < upper[:, place])
-        inside[codes < 0] = True
-        held &= np.packbits(inside, axis=1)[at.reshape(-1)]
-    return np.unpackbits(held, axis=1, count=n_boxes).view(bool)
 
 
 # --- codes spread evenly inside boxes

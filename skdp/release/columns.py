@@ -11,16 +11,100 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from .._validation import FloatArray, IntArray
-from .coefficients import EffectLaw, Ladder, basis_of
+from .basis import Ladder, basis_of
 
-__all__ = ["ColumnEstimate"]
+__all__ = ["ColumnEstimate", "EffectLaw"]
 
 # Columns of more codes than this are estimated from their own tree alone.
 _MOST_JOINED = 1 << 16
+# Variances of effects that are told apart: how many, and the least as a part of that of the noise.
+_EFFECTS, _LEAST_EFFECT = 60, 1e-3
+# Steps until their law hardly changes, and most groups that it is found from.
+_STEPS, _MOST_GROUPS = 50, 4000
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
+
+class EffectLaw(NamedTuple):
+    """The law of the variances of groups of effects that were seen with noise, all groups together.
+
+    Attributes
+    ----------
+    variances, shares : ndarray of float64, shape (n_variances,)
+        Variances that the effects of a group may have, and how many groups have them.
+    """
+
+    variances: FloatArray
+    shares: FloatArray
+
+    @classmethod
+    def fitted(
+        cls, energies: FloatArray, numbers: IntArray, noises: FloatArray, most: float = math.inf
+    ) -> EffectLaw:
+        """The likeliest law, where one more group would be of any order of size.
+
+        Maximum likelihood of a mixture, by expectation and maximization [1]_.
+
+        Parameters
+        ----------
+        energies : ndarray of float64, shape (n_groups,)
+            Sums of squares of noisy effects; at least one group.
+        numbers : ndarray of int, shape (n_groups,)
+            How many effects.
+        noises : ndarray of float64, shape (n_groups,)
+            Variance of the noise of an effect.
+        most : float, default=inf
+            Largest variance that effects can have.
+
+        References
+        ----------
+        .. [1] N. Laird. Nonparametric maximum likelihood estimation of a mixing distribution.
+           Journal of the American Statistical Association 73(364), 1978.
+        """
+        most = min(float(np.maximum(energies / np.maximum(numbers, 1), noises).max()), most)
+        least = _LEAST_EFFECT * min(float(noises.min()), most)
+        tried = np.append(0.0, np.geomspace(least, most, _EFFECTS))
+        shares = even = np.full(len(tried), 1.0 / len(tried))
+        # Places of a low-discrepancy sequence: no pattern of a table has its period.
+        places = (np.arange(min(len(energies), _MOST_GROUPS)) * _GOLDEN % 1.0) * len(energies)
+        some = np.unique(places.astype(np.int64)) if len(energies) > _MOST_GROUPS else slice(None)
+        likely = cls(tried, even)._likelihoods(energies[some], numbers[some], noises[some])
+        for _ in range(_STEPS):
+            expected = shares * (likely.T @ (1.0 / (likely @ shares)))
+            shares = (expected + even) / (len(likely) + 1)
+        return cls(tried, shares)
+
+    def told(
+        self, energies: FloatArray, numbers: IntArray, noises: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What is expected of groups, of any shape.
+
+        Returns
+        -------
+        shares, variances, deviations : ndarray of float64
+            Of a noisy effect what is true; of the true effects the variance, and the standard
+            deviation of that.
+        """
+        found = self._likelihoods(energies, numbers, noises) * self.shares
+        found /= found.sum(axis=-1, keepdims=True)
+        mean = found @ self.variances
+        spread = np.sqrt(np.maximum(found @ self.variances**2 - mean**2, 0.0))
+        true = self.variances / (self.variances + noises[..., None])
+        return (found * true).sum(axis=-1), mean, spread
+
+    def _likelihoods(
+        self, energies: FloatArray, numbers: IntArray, noises: FloatArray
+    ) -> FloatArray:
+        """Of each variance, up to a factor."""
+        whole = self.variances + noises[..., None]
+        logs = -0.5 * (numbers[..., None] * np.log(whole) + energies[..., None] / whole)
+        found: FloatArray = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return found
 
 
 class ColumnEstimate:
@@ -53,8 +137,6 @@ class ColumnEstimate:
         self.variances = dict(variances)
         self.total_variance = total_variance
         self._scales = self._scale_variances()
-        # The part of these variances that is estimated: of details that `fit` did not believe.
-        self._lacking = [np.zeros_like(each) for each in self._scales]
         self.counts = np.zeros(n_codes)
         # Codes that records can have, in the order of the lattice; None: all.
         self.codes: IntArray | None = None
@@ -100,18 +182,14 @@ class ColumnEstimate:
         return told / sum(precision.values())
 
     @property
-    def finer(self) -> tuple[FloatArray, FloatArray]:
-        """Variances of the scales below the first, block by block, and their estimated part."""
-        none = [np.zeros(0)]
-        return np.concatenate(none + self._scales[2:]), np.concatenate(none + self._lacking[2:])
+    def finer(self) -> FloatArray:
+        """Variances of the scales below the first, block by block."""
+        return np.concatenate([np.zeros(0), *self._scales[2:]])
 
     @finer.setter
-    def finer(self, both: tuple[FloatArray, FloatArray]) -> None:
-        at = 0
-        for place in range(2, len(self.sizes)):
-            part = slice(at, at + len(self._scales[place]))
-            self._scales[place], self._lacking[place] = both[0][part], both[1][part]
-            at = part.stop
+    def finer(self, variances: FloatArray) -> None:
+        ends = np.cumsum([0, *(len(each) for each in self._scales[2:])])
+        self._scales[2:] = [variances[a:b] for a, b in pairwise(ends)]
         self._shares = None
 
     def fit(self, tables: Mapping[int, FloatArray], total: float) -> None:
@@ -186,11 +264,10 @@ class ColumnEstimate:
         energy = 4.0 * (halves - expected) ** 2 / width
         seen = energy / square, np.ones(n_alike, dtype=np.int64), noise / square
         trust, mean, spread = EffectLaw.fitted(*seen, 1.0).told(*seen)
+        # The noise that is left, and what is not believed.
         lacking = (1.0 - trust) ** 2 * (mean + spread) * square
         self._scales[place] = np.full(len(counts), noise)
         self._scales[place][:n_alike] = trust**2 * noise + lacking
-        self._lacking[place] = np.zeros(len(counts))
-        self._lacking[place][:n_alike] = lacking
         found = detail.copy()
         found[: 2 * n_alike : 2] = expected + trust * (halves - expected)
         found[1 : 2 * n_alike : 2] = -found[: 2 * n_alike : 2]
@@ -277,26 +354,22 @@ class ColumnEstimate:
             coarse = mean
         return found
 
+    def covariance(self, weights: FloatArray) -> FloatArray:
+        """Covariance of the counts with weighted sums of them, (n_codes, n) like the weights."""
+        inside = weights if self.codes is None else weights[self.codes]
+        found = self.covered(inside)
+        if self._lowered is not None:
+            found = found - self._lowered @ (self._lowered.T @ inside)
+            found = found + np.multiply.outer(self._restored, self._restored @ inside)
+        if self.codes is None:
+            return found
+        whole = np.zeros(weights.shape)
+        whole[self.codes] = found
+        return whole
+
     def variance(self, weights: FloatArray) -> FloatArray:
         """Variance of weighted sums of the counts, weights (n_codes,) or (n_codes, n)."""
-        if self.codes is not None:
-            weights = weights[self.codes]
-        found = np.einsum("k...,k...->...", weights, self.covered(weights))
-        if self._lowered is not None:
-            found = found - ((self._lowered.T @ weights) ** 2).sum(axis=0)
-            found = found + (self._restored @ weights) ** 2
-        return np.maximum(found, 0.0)
-
-    def parts_of_variance(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """`variance` in two parts: of noise, and of details that were not believed."""
-        whole = self.variance(weights)
-        if self.codes is not None:
-            weights = weights[self.codes]
-        padded = np.zeros((self.lattice, *weights.shape[1:]))
-        padded[: len(weights)] = weights
-        found = np.einsum("k...,k...->...", padded, self._spread(padded, self._lacking))
-        hidden = np.minimum(np.maximum(found, 0.0), whole)
-        return whole - hidden, hidden
+        return np.maximum(np.einsum("k...,k...->...", weights, self.covariance(weights)), 0.0)
 
 
 def _slopes(counts: FloatArray) -> FloatArray:

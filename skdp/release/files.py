@@ -204,6 +204,48 @@ def _read_array(content: bytes) -> np.ndarray:
     return np.frombuffer(body, dtype=dtype).reshape(shape)
 
 
+class Cutter:
+    """Takes pieces of an array, one after the other; ValueError where they do not fit."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._values = np.asarray(values).ravel()
+        self._position = 0
+
+    def take(self, *shape: int) -> np.ndarray:
+        """The next numbers, in a shape."""
+        start, self._position = self._position, self._position + math.prod(shape)
+        if self._position > len(self._values):
+            raise ValueError("an array is too short")
+        return self._values[start : self._position].reshape(shape)
+
+    def take_groups(self, n_codes: int) -> np.ndarray:
+        """The group of each code, numbered without gaps."""
+        groups = self.take(n_codes)
+        if groups.dtype.kind not in "iu" or groups.min(initial=0) < 0:
+            raise ValueError("the groups are not whole numbers")
+        if not np.array_equal(np.unique(groups), np.arange(int(groups.max(initial=-1)) + 1)):
+            raise ValueError("the groups have gaps")
+        return groups.astype(np.int64)
+
+    def take_probabilities(self, *shape: int, each_row: bool = False) -> np.ndarray:
+        """Probabilities that sum to 1, all together or those of each row."""
+        found = self.take(*shape).astype(np.float64)
+        if not (np.isfinite(found).all() and (found >= 0).all()):
+            raise ValueError("a probability is negative or not finite")
+        if (np.abs(found.sum(axis=-1 if each_row else None) - 1.0) > _ROUNDING).any():
+            raise ValueError("the probabilities do not sum to 1")
+        return found
+
+    def finish(self) -> None:
+        """Check that nothing is left."""
+        if self._position < len(self._values):
+            raise ValueError("an array is too long")
+
+
+# Probabilities in a file may differ from a sum of 1 by rounding.
+_ROUNDING = 1e-6
+
+
 class TupleKeys:
     """Dictionaries whose keys are tuples go into the state of an object as lists of pairs.
 

@@ -112,6 +112,10 @@ class Boxes:
     def __repr__(self) -> str:
         return f"Boxes({len(self)} boxes of {self.lower.shape[1]} attributes)"
 
+    def sides(self, axis: int, chosen: IntArray) -> tuple[IntArray, IntArray]:
+        """First codes of some boxes on an axis, and codes after the last."""
+        return self.lower[chosen, axis].astype(np.int64), self.upper[chosen, axis].astype(np.int64)
+
     def check_volume(self, shape: Sequence[int]) -> None:
         """Check that the boxes lie in the domain and that their sizes add up to it.
 
@@ -166,17 +170,11 @@ _MAX_DRAWS = 2_000_000
 def range_extreme(
     vector: np.ndarray, starts: np.ndarray, stops: np.ndarray, extreme: np.ufunc
 ) -> np.ndarray:
-    """Minimum or maximum of ``vector[start:stop]`` for many ranges, by doubling windows."""
-    result = np.empty(len(starts))
-    levels = np.frexp((stops - starts).astype(np.float64))[1] - 1
-    window, width = vector, 1
-    for level in range(int(levels.max()) + 1):
-        here = levels == level
-        result[here] = extreme(window[starts[here]], window[stops[here] - width])
-        if 2 * width <= len(vector):
-            window = extreme(window[:-width], window[width:])
-            width *= 2
-    return result
+    """Minimum or maximum of ``vector[start:stop]`` for many ranges."""
+    # One more entry: a range may stop at the end.
+    ranges = np.stack([starts, stops], axis=1).ravel()
+    found: np.ndarray = extreme.reduceat(np.append(vector, vector[-1:]), ranges)[::2]
+    return found
 
 
 def noise_quantile(

@@ -21,7 +21,9 @@ from .._random import sampling_generator
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain import Domain
 from ..domain.query import Query
+from .files import Cutter
 from .model import Covariances, Reach, Weights, added, by_attributes, warn_of_zero
+from .result import labels_of_groups
 from .rounding import (
     deal,
     patterns,
@@ -311,8 +313,13 @@ _SHARED_CELLS = 1 << 20
 _CHUNK = 1 << 21
 # Largest number of probabilities that `to_frame` lists.
 _MAX_LISTED = 5_000_000
-# Probabilities in a file may differ from a sum of 1 by rounding.
-_ROUNDING = 1e-6
+
+
+# Why nothing is said of errors.
+_WHY = (
+    "the noise of its tables is known, but not how far its independence assumptions are from the "
+    "records"
+)
 
 
 class NetworkModel(Covariances):
@@ -352,7 +359,10 @@ class NetworkModel(Covariances):
     @property
     def about(self) -> str:
         """What was released, in words."""
-        return f"noisy tables of a network with {len(self.pairs):,} links between columns"
+        return (
+            f"noisy tables of a network with {len(self.pairs):,} links between columns; answers "
+            f"are estimated and have no error bars: {_WHY}"
+        )
 
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
@@ -386,9 +396,8 @@ class NetworkModel(Covariances):
     def covers(self) -> str:
         """Refuse: nothing in the release says how far the network is from the records."""
         raise ValueError(
-            "A Bayesian network has no error bars: the noise of its tables is known, but not how "
-            "far its independence assumptions are from the records. Ask for the plain count, or "
-            "release with MarginalSynthesizer, which publishes error bars."
+            f"Answers of a Bayesian network are estimated and have no error bars: {_WHY}. Ask for "
+            "the plain count, or release with MarginalSynthesizer, which publishes error bars."
         )
 
     def variance(self, queries: Sequence[Query]) -> FloatArray:
@@ -469,7 +478,7 @@ class NetworkModel(Covariances):
         for node in self.density.nodes.values():
             given = [""]
             for parent, group in zip(node.parents, node.groups, strict=True):
-                texts = _group_labels(domain.attributes[parent].labels(), group)
+                texts = labels_of_groups(domain.attributes[parent].labels(), group)
                 name = domain.names[parent]
                 given = [
                     f"{before} and {name}: {text}" if before else f"{name}: {text}"
@@ -522,48 +531,26 @@ class NetworkModel(Covariances):
         total = float(facts["total"])
         if not math.isfinite(total):
             raise ValueError("the total is not finite")
-        tables = _Reader(np.asarray(arrays["tables"], dtype=np.float64))
-        groups = _Reader(arrays.get("groups", np.zeros(0, dtype=np.int64)))
+        tables = Cutter(arrays["tables"])
+        groups = Cutter(arrays.get("groups", np.zeros(0, dtype=np.int64)))
         nodes = []
         for node in facts["nodes"]:
-            axes = [node["axis"], *node["parents"]]
-            if any(not 0 <= axis < len(shape) for axis in axes):
-                raise ValueError(f"there are no attributes {axes}")
-            if len(node["grouped"]) != len(node["parents"]):
-                raise ValueError("the groups do not fit the parents")
+            axis, parents = int(node["axis"]), tuple(node["parents"])
+            if any(not 0 <= each < len(shape) for each in (axis, *parents)):
+                raise ValueError(f"there are no attributes {(axis, *parents)}")
             told = tuple(
-                _as_groups(groups.take(shape[parent])) if grouped else None
-                for parent, grouped in zip(node["parents"], node["grouped"], strict=True)
+                groups.take_groups(shape[parent]) if grouped else None
+                for parent, grouped in zip(parents, node["grouped"], strict=True)
             )
             rows = math.prod(
                 shape[parent] if group is None else int(group.max()) + 1
-                for parent, group in zip(node["parents"], told, strict=True)
+                for parent, group in zip(parents, told, strict=True)
             )
-            table = tables.take(rows * shape[node["axis"]]).reshape(rows, -1)
-            nodes.append(
-                Conditional(int(node["axis"]), tuple(node["parents"]), told, _as_rows(table))
-            )
+            table = tables.take_probabilities(rows, shape[axis], each_row=True)
+            nodes.append(Conditional(axis, parents, told, table))
         tables.finish()
         groups.finish()
         return cls(NetworkDensity(shape, nodes), total)
-
-
-class _Reader:
-    """Takes pieces of an array, one after the other."""
-
-    def __init__(self, values: NDArray[Any]) -> None:
-        self._values = values.ravel()
-        self._position = 0
-
-    def take(self, length: int) -> NDArray[Any]:
-        start, self._position = self._position, self._position + length
-        if self._position > len(self._values):
-            raise ValueError("an array is too short")
-        return self._values[start : self._position]
-
-    def finish(self) -> None:
-        if self._position < len(self._values):
-            raise ValueError("an array is too long")
 
 
 def _contracted(joint: FloatArray, asked: Sequence[Sequence[FloatArray]]) -> FloatArray:
@@ -580,32 +567,6 @@ def _contracted(joint: FloatArray, asked: Sequence[Sequence[FloatArray]]) -> Flo
             left = np.einsum("iaq,aq->iq", left.reshape(-1, joint.shape[axis], len(part)), weights)
         result[first : first + step] = left[0]
     return result
-
-
-def _group_labels(labels: Sequence[str], groups: IntArray | None) -> list[str]:
-    """Labels of the codes of each group."""
-    if groups is None:
-        return list(labels)
-    members: list[list[str]] = [[] for _ in range(int(groups.max()) + 1)]
-    for label, group in zip(labels, groups.tolist(), strict=True):
-        members[group].append(label)
-    return [each[0] if len(each) == 1 else f"{each[0]} ... {each[-1]}" for each in members]
-
-
-def _as_groups(groups: NDArray[Any]) -> IntArray:
-    if groups.dtype.kind not in "iu":
-        raise ValueError("the groups are not integers")
-    if not np.array_equal(np.unique(groups), np.arange(int(groups.max()) + 1)):
-        raise ValueError("the groups have gaps")
-    return groups.astype(np.int64)
-
-
-def _as_rows(table: FloatArray) -> FloatArray:
-    if not (np.isfinite(table).all() and (table >= 0).all()):
-        raise ValueError("a probability is negative or not finite")
-    if (np.abs(table.sum(axis=1) - 1.0) > _ROUNDING).any():
-        raise ValueError("the probabilities of a row do not sum to 1")
-    return table
 
 
 # --- records of a Bayesian network given some of their codes, or a condition

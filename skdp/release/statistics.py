@@ -875,7 +875,8 @@ class _Ranked:
                 f"The categories of column {column!r} have no order, so it has no quantiles. Count "
                 "its categories, or declare Categorical(..., ordered=True)."
             )
-        groups, plain = Groups([column], self.domain), Statistics(self.release, self.domain, None)
+        groups = Groups([column], self.domain, by_code=True)
+        plain = Statistics(self.release, self.domain, None)
         found = (
             view_of(self.release, groups) if query is None else plain.groups(groups, query, None)[0]
         )

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, running_sums
 from ..domain import Domain
+from .files import Cutter
 from .model import Covariances, Weights, warn_of_zero
 from .network import Conditional, NetworkDensity, draw_network_given
+from .result import labels_of_groups
 from .rounding import (
     codes_under,
     count_records,
@@ -37,10 +39,6 @@ _ROUNDED = 64
 
 # Largest number of cells of released views that `to_frame` lists.
 _MAX_LISTED = 5_000_000
-
-
-# Probabilities in a file may differ from a sum of 1 by rounding.
-_ROUNDING = 1e-6
 
 
 class TreeModel(Covariances):
@@ -239,35 +237,31 @@ class TreeModel(Covariances):
                 f"The released views have {cells:,} cells, more than {_MAX_LISTED:,}: too many "
                 "for a readable table. Ask for a view of some columns instead."
             )
-        names = domain.names
+        names, groups = domain.names, self.density.groups
+        labels = [each.labels() for each in domain.attributes]
         parts = []
-        for axis, mu in enumerate(self.density.marginals):
-            labels = np.array(domain.attributes[axis].labels(), dtype=object)
-            parts.append(_listed_view(names[axis], labels, "", [""], self._total * mu))
-        for (a, b), table in self._tables.items():
+
+        def list_view(
+            first: str, rows: list[str], second: str, columns: list[str], shares: Any
+        ) -> None:
             parts.append(
-                _listed_view(
-                    names[a],
-                    self._group_labels(domain, a),
-                    names[b],
-                    self._group_labels(domain, b),
-                    self._total * table,
+                pd.DataFrame(
+                    {
+                        "first": first,
+                        "second": second,
+                        "first_value": np.repeat(np.array(rows, dtype=object), len(columns)),
+                        "second_value": np.tile(np.array(columns, dtype=object), len(rows)),
+                        "count": self._total * shares.ravel(),
+                    }
                 )
             )
-        return pd.concat(parts, ignore_index=True)
 
-    def _group_labels(self, domain: Domain, axis: int) -> list[str]:
-        labels = domain.attributes[axis].labels()
-        groups = self.density.groups.get(axis)
-        if groups is None:
-            return labels
-        order = np.argsort(groups, kind="stable")
-        first = np.searchsorted(groups[order], np.arange(self.density.sizes[axis] + 1))
-        texts = []
-        for start, stop in zip(first[:-1], first[1:], strict=True):
-            ends = labels[order[start]], labels[order[stop - 1]]
-            texts.append(ends[0] if stop == start + 1 else f"{ends[0]} ... {ends[1]}")
-        return texts
+        for name, texts, mu in zip(names, labels, self.density.marginals, strict=True):
+            list_view(name, texts, "", [""], mu)
+        for axes, table in self._tables.items():
+            one, two = (labels_of_groups(labels[axis], groups.get(axis)) for axis in axes)
+            list_view(names[axes[0]], one, names[axes[1]], two, table)
+        return pd.concat(parts, ignore_index=True)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a file keeps: JSON values, and numeric arrays."""
@@ -297,69 +291,33 @@ class TreeModel(Covariances):
         arrays: Mapping[str, NDArray[Any]],
     ) -> TreeModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
-        stops = np.cumsum(shape)
-        if arrays["marginals"].shape != (stops[-1],):
-            raise ValueError("the marginals do not fit the domain")
-        marginals = [as_probabilities(mu) for mu in np.split(arrays["marginals"], stops[:-1])]
-        groups: dict[int, IntArray] = {}
-        position = 0
-        for axis in facts["grouped"]:
-            group = arrays["groups"][position : position + shape[axis]]
-            position += shape[axis]
-            if len(group) != shape[axis] or group.dtype.kind not in "iu":
-                raise ValueError("the groups do not fit the domain")
-            if not np.array_equal(np.unique(group), np.arange(int(group.max()) + 1)):
-                raise ValueError("the groups have gaps")
-            groups[int(axis)] = group.astype(np.int64)
+        marginals = Cutter(arrays["marginals"])
+        masses = [marginals.take_probabilities(size) for size in shape]
+        of_codes = Cutter(arrays.get("groups", np.zeros(0, dtype=np.int64)))
+        groups = {int(axis): of_codes.take_groups(shape[axis]) for axis in facts["grouped"]}
         sizes = [
             int(groups[axis].max()) + 1 if axis in groups else size
             for axis, size in enumerate(shape)
         ]
-        pairs: list[PairTable] = []
-        position = 0
-        listed = [*facts["edges"], *facts["extra"]]
-        for a, b in listed:
+        tables, pairs = Cutter(arrays.get("tables", np.zeros(0))), []
+        for a, b in [*facts["edges"], *facts["extra"]]:
             if not 0 <= a < b < len(shape):
                 raise ValueError(f"there is no pair {a}, {b}")
-            length = sizes[a] * sizes[b]
-            table = arrays["tables"][position : position + length]
-            position += length
-            pairs.append(PairTable((a, b), as_probabilities(table.reshape(sizes[a], sizes[b]))))
-        n_edges = len(facts["edges"])
-        total = float(facts["total"])
+            pairs.append(PairTable((a, b), tables.take_probabilities(sizes[a], sizes[b])))
+        for each in (marginals, of_codes, tables):
+            each.finish()
+        n_edges, total = len(facts["edges"]), float(facts["total"])
         if not math.isfinite(total):
             raise ValueError("the total is not finite")
+        weights = Cutter(arrays["row_weights"])
         return cls(
-            TreeDensity(marginals, pairs[:n_edges], groups),
+            TreeDensity(masses, pairs[:n_edges], groups),
             total,
             extra=pairs[n_edges:],
             rows=arrays["rows"].astype(np.int32),
-            row_weights=as_probabilities(arrays["row_weights"]),
+            row_weights=weights.take_probabilities(*arrays["row_weights"].shape),
             budget=facts["budget"],
         )
-
-
-def as_probabilities(values: NDArray[Any]) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
-    if not (np.isfinite(array).all() and (array >= 0).all()):
-        raise ValueError("a probability is negative or not finite")
-    if abs(array.sum() - 1.0) > _ROUNDING:
-        raise ValueError("the probabilities of a view do not sum to 1")
-    return array
-
-
-def _listed_view(
-    first: str, first_labels: Any, second: str, second_labels: Any, counts: FloatArray
-) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "first": first,
-            "second": second,
-            "first_value": np.repeat(np.asarray(first_labels, dtype=object), len(second_labels)),
-            "second_value": np.tile(np.asarray(second_labels, dtype=object), len(first_labels)),
-            "count": counts.ravel(),
-        }
-    )
 
 
 def draw_given(

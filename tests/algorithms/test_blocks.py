@@ -38,15 +38,6 @@ def test_the_winsorised_mean_leaves_out_outliers():
     assert abs(found.values[0] - STEPS // 2) <= 1
 
 
-def test_the_stated_noise_is_the_noise():
-    values = np.full((20, 1), STEPS // 2)
-    parts = aggregate_parts(Fraction(2), "mean", False)
-    found = [aggregate(values, "mean", parts, noise_source(seed)) for seed in range(2_000)]
-    seen = np.std([each.values[0] for each in found])
-    # The standard error of the standard deviation of 2,000 draws is 2.5%.
-    assert abs(seen / found[0].stds[0] - 1) < 0.1
-
-
 def test_the_number_of_blocks_grows_with_that_of_records():
     numbers = [paid_blocks(n, HUGE, noise_source(0)) for n in (0, 100, 10_000, 1_000_000)]
     assert numbers == [2, 16, 251, 3981]

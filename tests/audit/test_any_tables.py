@@ -7,13 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from any_tables import MODES, SEARCHES, turns
+from any_tables import MODES, SEARCHES, replay_any, turns
 from loops import over
 from replays import BRANCHES
 from sklearn.base import BaseEstimator
 
 from skdp.audit import replay
-from skdp.audit._replay import replay_any
 from skdp.exceptions import ReplayError
 from skdp.mechanisms import discrete_laplace, noisy_max
 

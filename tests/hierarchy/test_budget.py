@@ -169,13 +169,3 @@ def test_optimal_shares_on_an_irregular_tree():
         hierarchy.level_shares(tree, [0, 0, 0, 1]),
     ]
     assert score(found) < 0.97 * min(map(score, others))
-
-
-def test_optimal_shares_on_an_even_tree_are_the_plan():
-    tree = hierarchy.balanced_tree(4096, 16)
-    workload = hierarchy.as_workload("lengths", 4096)
-    shares = hierarchy.optimal_shares(tree, workload)
-    plan = hierarchy.plan_levels(4096, workload)
-    np.testing.assert_allclose(
-        shares[tree.level_starts[:-1]], [0, *map(float, plan.shares)], atol=0.002
-    )

@@ -160,7 +160,12 @@ class Rules(NamedTuple):
             budget=model.budget,
         )
         ladders = {
-            axis: Ladder(_of_next(each.units, self.codes[axis], self.shape[axis]), each.sizes)
+            axis: Ladder(
+                _of_next(each.units, self.codes[axis], self.shape[axis]),
+                each.sizes,
+                # As far as the last possible code that stands in the order.
+                int(self.codes[axis][each.n_ordered - 1]) + 1 if each.n_ordered else 0,
+            )
             for axis, each in model.coefficients.ladders.items()
         }
         known = {

@@ -11,8 +11,6 @@ const ones = (n) => new Float64Array(n).fill(1);
 const product = (values) => values.reduce((a, b) => a * b, 1);
 
 const sumOf = (values) => values.reduce((a, b) => a + b, 0);
-const same = (a, b) => a === b || a.every((each, i) => each === b[i]);
-const identity = (n) => Array.from({ length: n }, (_, i) => zeros(n).fill(1, i, i + 1));
 
 function dot(a, b) {
   let found = 0;
@@ -54,17 +52,11 @@ function along(matrix, cells, place) {
   return found;
 }
 
-// The part of a table from some start to some stop on each axis.
-const block = (cells, starts, stops) =>
-  cells.shape.reduce((found, n, p) => along(identity(n).slice(starts[p], stops[p]), found, p), cells);
-
 const outer = (vectors) =>
   vectors.reduce((found, vector) => {
     const column = Array.from(vector, (each) => [each]);
     return along(column, table([found.length, 1], found), 1).data;
   }, ones(1));
-
-const transposed = (rows) => rows[0].map((_, j) => rows.map((row) => row[j]));
 
 const BASES = new Map();
 
@@ -110,7 +102,7 @@ function means(values, size) {
 
 // Counts of a column and their covariance: see `ColumnEstimate`.
 class Column {
-  constructor(facts, counts, finer, lacking, codes) {
+  constructor(facts, counts, finer, codes) {
     this.sizes = facts.blocks;
     this.lattice = this.sizes[this.sizes.length - 1];
     this.variances = facts.variances;
@@ -118,12 +110,10 @@ class Column {
     this.counts = counts;
     this.codes = codes;
     this.scales = this.scaleVariances();
-    this.lacking = this.scales.map((each) => zeros(each.length));
     let at = 0;
     for (let place = 2; place < this.sizes.length; place += 1) {
       const stop = at + this.scales[place].length;
       this.scales[place] = finer.subarray(at, stop);
-      this.lacking[place] = lacking.subarray(at, stop);
       at = stop;
     }
     this.inside = codes === null ? counts.length : codes.length;
@@ -208,28 +198,159 @@ class Column {
     return found;
   }
 
-  // The variance of a weighted sum of counts: of noise, and of details that were not believed.
-  partsOfVariance(allWeights) {
+  // Covariance of the counts with a weighted sum of them.
+  covariance(allWeights) {
     const weights = this.codes === null ? allWeights : Float64Array.from(this.codes, (code) => allWeights[code]);
-    let whole = dot(weights, this.covered(weights));
+    const found = this.covered(weights);
     if (this.lowered !== null) {
-      whole = whole - sumOf(this.lowered.map((row) => dot(row, weights) ** 2)) + dot(this.restored, weights) ** 2;
+      for (const row of this.lowered) {
+        const part = dot(row, weights);
+        for (let i = 0; i < found.length; i += 1) found[i] -= part * row[i];
+      }
+      const part = dot(this.restored, weights);
+      for (let i = 0; i < found.length; i += 1) found[i] += part * this.restored[i];
     }
-    whole = Math.max(whole, 0);
-    const padded = zeros(this.lattice);
-    padded.set(weights);
-    const hidden = Math.min(Math.max(dot(padded, this.spread(padded, this.lacking)), 0), whole);
-    return [whole - hidden, hidden];
+    if (this.codes === null) return found;
+    const whole = zeros(allWeights.length);
+    this.codes.forEach((code, i) => {
+      whole[code] = found[i];
+    });
+    return whole;
+  }
+}
+
+const WHOLE = 1e-9;
+
+// Products w (1 - w) at the codes that a range covers in part, or null: see `cut_shares`.
+function cutShares(weights) {
+  const inside = weights.map((w) => (w > WHOLE && w < 1 - WHOLE ? w * (1 - w) : 0));
+  const number = inside.reduce((n, each) => n + Number(each > 0), 0);
+  return number > 0 && number <= 2 && weights.every((w) => w >= 0 && w <= 1) ? inside : null;
+}
+
+// Weights of the codes of a column: means of groups, and features of them; see `ColumnBasis`.
+class Basis {
+  constructor(counts, ladder) {
+    const mass = counts.map((each) => Math.max(each, 0) + 1e-9 / counts.length);
+    const whole = sumOf(mass);
+    this.mass = mass.map((each) => each / whole);
+    this.ladder = ladder;
+    const n = ladder.ordered;
+    this.share = sumOf(this.mass.subarray(0, n));
+    let rank = 0;
+    let before = 0;
+    this.steps = this.mass.subarray(0, n).map((each) => {
+      rank += each;
+      const angle = Math.asin(Math.sqrt(Math.min(rank / this.share, 1)));
+      const step = Math.sqrt(((angle - before) * 2) / Math.PI);
+      before = angle;
+      return step;
+    });
+    this.averages = new Map();
+    this.even = this.evenly();
+  }
+
+  // Features of the field, and of what independent records do by chance.
+  features(weights, cut) {
+    const mean = dot(this.mass, weights);
+    const size = weights.length;
+    const apart = zeros(2 * size);
+    for (let code = 0; code < size; code += 1) apart[code] = Math.sqrt(this.mass[code]) * (weights[code] - mean);
+    if (cut) for (let code = 0; code < size; code += 1) apart[size + code] = Math.sqrt(this.mass[code] * cut[code]);
+    const n = this.steps.length;
+    if (!n) return [apart, apart];
+    const middle = dot(this.mass.subarray(0, n), weights) / this.share;
+    const field = zeros(3 * n + (n < size ? size - n + 1 : 0));
+    let sum = 0;
+    for (let code = 0; code < n; code += 1) {
+      const inside = this.mass[code] * (weights[code] - middle);
+      sum += inside;
+      field[code] = Math.sqrt(12) * this.steps[code] * (sum - inside / 2);
+      field[n + code] = this.steps[code] * inside;
+      if (cut) field[2 * n + code] = 2 * this.steps[code] * this.mass[code] * cut[code];
+    }
+    if (n < size) {
+      field.set(apart.subarray(n, size), 3 * n);
+      field[field.length - 1] = Math.sqrt(this.share) * (middle - mean);
+    }
+    return [field, apart];
+  }
+
+  average(size) {
+    if (!this.averages.has(size)) {
+      const { units, sizes, n } = this.ladder;
+      const group = Int32Array.from(units, (unit) => Math.floor(unit / (n / size)));
+      const whole = zeros(size);
+      group.forEach((each, code) => {
+        whole[each] += this.mass[code];
+      });
+      // Groups without codes have the weight of those around them.
+      const filled = whole.map((each) => Number(each > 0));
+      const near = [];
+      for (const level of sizes.filter((each) => each < size).reverse()) {
+        const wide = size / level;
+        for (let place = 0; place < size; place += 1) {
+          const first = Math.floor(place / wide) * wide;
+          const around = whole.subarray(first, first + wide);
+          if (!filled[place] && !near[place] && sumOf(around) > 0) near[place] = { first, around };
+        }
+      }
+      this.averages.set(size, { group, near, shares: this.mass.map((each, code) => each / whole[group[code]]) });
+    }
+    return this.averages.get(size);
+  }
+
+  // Mean weights of groups of codes.
+  means(weights, size) {
+    const { group, near, shares } = this.average(size);
+    const found = zeros(size);
+    for (let code = 0; code < weights.length; code += 1) found[group[code]] += shares[code] * weights[code];
+    const means = found.slice();
+    near.forEach(({ first, around }, place) => {
+      found[place] = dot(around, means.subarray(first, first + around.length)) / sumOf(around);
+    });
+    return found;
+  }
+
+  within(weights, size) {
+    const means = this.means(weights, size);
+    return Float64Array.from(this.average(size).group, (each) => means[each]);
+  }
+
+  coefficients(weights, size) {
+    const means = this.means(weights, size);
+    const { sizes, n } = this.ladder;
+    const functions = basisOf(sizes.slice(0, sizes.indexOf(size) + 1));
+    const found = zeros(size);
+    for (let i = 0; i < size; i += 1) {
+      if (means[i] !== 0) for (let k = 0; k < size; k += 1) found[k] += functions[i][k] * means[i];
+    }
+    return found.map((each) => each * Math.sqrt(n / size)).subarray(1);
+  }
+
+  // Shares of the codes if all units count alike.
+  evenly() {
+    const { n } = this.ladder;
+    const { group, near, shares } = this.average(n);
+    const counted = zeros(n);
+    for (let unit = 0; unit < n; unit += 1) {
+      if (!near[unit]) counted[unit] += 1;
+      else {
+        const { first, around } = near[unit];
+        const all = sumOf(around);
+        around.forEach((each, i) => {
+          counted[first + i] += each / all;
+        });
+      }
+    }
+    return shares.map((each, code) => (each * counted[group[code]]) / n);
   }
 }
 
 // ---------------------------------------------------------------- the model
 
-const TUNING = { cut: 0.5, dependence: 0.25, surprise: 1, third: 0.05, heap: 0.3 };
-const TRUST = ["added", "noise", "lacking"];
+const [THIRD, HEAP, LEAST_DENSITY] = [0.1, 0.3, 0.3];
 const PROMISE = "The interval is made to contain the true answer with a probability of ";
-const MOST_CUT = 2;
-const WHOLE = 1e-9;
 const AFFINE = 1e-5;
 const MOST_DENSE = 1 << 20;
 
@@ -247,7 +368,6 @@ function cutter(array) {
 export class Model {
   constructor(facts, arrays, shape) {
     this.shape = shape;
-    this.prior = facts.prior || "";
     this.cells = facts.cells;
     this.rows = shape.map((_, axis) => arrays[`rows${axis}`]);
     this.masses = arrays.row_weights;
@@ -264,44 +384,39 @@ export class Model {
     }
     const cutters = (names, before = "") =>
       Object.fromEntries(names.map((name) => [name, cutter(arrays[before + name] || zeros(0))]));
-    const cut = cutters(["counts", "units", "finer", "finer_estimated", "margin_variances"]);
+    const cut = cutters(["counts", "units", "finer", "margin_variances"]);
     this.columns = new Map();
-    this.ladders = new Map();
+    this.bases = new Map();
     for (const each of facts.columns) {
       const size = shape[each.axis];
       const allowed = this.possible.get(`${each.axis}`);
       const codes = allowed ? [...Array(size).keys()].filter((code) => allowed.mask.data[code]) : null;
-      const ladder = { units: cut.units(size), sizes: each.groups };
+      const ladder = { units: cut.units(size), sizes: each.groups, ordered: each.ordered };
       ladder.n = ladder.sizes[ladder.sizes.length - 1];
       const n = sumOf(each.blocks.slice(1, -1));
-      const column = new Column(each, cut.counts(size), cut.finer(n), cut.finer_estimated(n), codes);
+      const column = new Column(each, cut.counts(size), cut.finer(n), codes);
       if (each.looks) column.join(ladder, cut.margin_variances(each.looks));
       this.columns.set(each.axis, column);
-      this.ladders.set(each.axis, ladder);
+      this.bases.set(each.axis, new Basis(column.counts, ladder));
     }
+    // Of each measured set: how much is added to the rows, what is left open, and its scale.
     this.looks = new Map();
-    this.grids = new Map();
-    const values = cutter(arrays.look_values);
-    const precision = cutter(arrays.look_precision);
-    const trusts = cutters(TRUST, "trust_");
-    facts.looks.forEach(([axes, sizes, grid]) => {
-      const n = product(sizes);
-      const variances = precision(n).map((each) => (each > 0 ? 1 / each : 0));
-      const look = { axes, values: table(sizes, values(n)), variances: table(sizes, variances) };
-      if (axes.length > 1) for (const name of TRUST) look[name] = table(sizes, trusts[name](n));
-      this.looks.set(axes.join(), look);
-      if (grid.length) this.grids.set(axes.join(), grid);
+    const parts = cutters(["corrected", "believed_variances"]);
+    facts.looks.forEach(([axes, sizes]) => {
+      if (axes.length < 2) return;
+      const [added, variances] = Object.values(parts).map((each) => table(sizes, each(product(sizes))));
+      this.looks.set(axes.join(), { sizes: sizes.map((each) => each + 1), added, variances });
     });
-    const all = this.looks.get("");
-    this.total = all.values.data[0];
-    this.totalVariance = all.variances.data[0];
-    this.misfit = facts.misfit;
+    this.scales = new Map([...this.looks.keys()].map((axes, i) => [axes, facts.scales[i]]));
+    [this.unmeasured, this.reaches] = [facts.unmeasured, facts.reaches];
+    this.total = facts.total;
+    this.totalVariance = facts.total_variance;
     this.sums = new Map();
-    const parts = cutters(["values", "has_value", "missing", "sums", "n_missing"], "sums_");
+    const cutSums = cutters(["values", "has_value", "missing", "sums", "n_missing"], "sums_");
     for (const [axis, by, ...variances] of facts.sums) {
       const each = { variances };
-      for (const name of ["values", "has_value", "missing"]) each[name] = parts[name](shape[axis]);
-      for (const name of ["sums", "n_missing"]) each[name] = parts[name](shape[by]);
+      for (const name of ["values", "has_value", "missing"]) each[name] = cutSums[name](shape[axis]);
+      for (const name of ["sums", "n_missing"]) each[name] = cutSums[name](shape[by]);
       this.sums.set(`${axis},${by}`, each);
     }
   }
@@ -332,12 +447,6 @@ export class Model {
     return { masked: allowed ? vector.map((each, code) => (allowed.mask.data[code] ? each : 0)) : vector };
   }
 
-  squared(vector) {
-    return this.remembered(vector, "squared", () =>
-      vector.every((each) => each === 0 || each === 1) ? vector : vector.map((each) => each * each),
-    );
-  }
-
   remembered(vector, key, make) {
     if (!this.names.has(vector)) {
       this.named += 1;
@@ -364,79 +473,6 @@ export class Model {
     return true;
   }
 
-  functions(axis, size) {
-    const { sizes } = this.ladders.get(axis);
-    return basisOf(sizes.slice(0, sizes.indexOf(size) + 1));
-  }
-
-  groups(axis, size) {
-    return this.cached(`groups ${axis} ${size}`, () => {
-      const ladder = this.ladders.get(axis);
-      const width = ladder.n / size;
-      return Int32Array.from(ladder.units, (unit) => Math.floor(unit / width));
-    });
-  }
-
-  sumsOf(axis, values, size) {
-    const group = this.groups(axis, size);
-    const found = zeros(size);
-    for (let code = 0; code < values.length; code += 1) found[group[code]] += values[code];
-    return found;
-  }
-
-  mixing(axis, size) {
-    return this.cached(`mixing ${axis} ${size}`, () => {
-      const group = this.groups(axis, size);
-      const mass = this.rowCounts(axis).map((each) => each + 1e-9 / this.shape[axis]);
-      const whole = this.sumsOf(axis, mass, size);
-      const filled = identity(size);
-      whole.forEach((each, i) => {
-        if (!(each > 0)) filled[i][i] = 0;
-      });
-      let full = whole.every((each) => each > 0);
-      const levels = this.ladders.get(axis).sizes.filter((each) => each < size);
-      for (const level of full ? [] : levels.reverse()) {
-        const wide = size / level;
-        for (let place = 0; place < size; place += 1) {
-          if (filled[place].every((each) => each === 0)) {
-            const first = Math.floor(place / wide) * wide;
-            const around = sumOf(whole.subarray(first, first + wide));
-            if (around > 0) {
-              for (let i = first; i < first + wide; i += 1) filled[place][i] = whole[i] / around;
-            }
-          }
-        }
-      }
-      const shares = mass.map((each, code) => each / whole[group[code]]);
-      return { group, shares, filled: full ? null : filled };
-    });
-  }
-
-  hats(axis, vector, size) {
-    return this.remembered(vector, `hats ${axis} ${size}`, () => {
-      const { group, shares, filled } = this.mixing(axis, size);
-      let found = zeros(size);
-      for (let code = 0; code < vector.length; code += 1) {
-        found[group[code]] += shares[code] * vector[code];
-      }
-      if (filled !== null) found = along(filled, table([size], found), 0).data;
-      const functions = this.functions(axis, size);
-      const hats = zeros(size);
-      for (let i = 0; i < size; i += 1) {
-        if (found[i] !== 0) {
-          for (let k = 0; k < size; k += 1) hats[k] += functions[i][k] * found[i];
-        }
-      }
-      const scale = Math.sqrt(this.ladders.get(axis).n / size);
-      return hats.map((each) => each * scale);
-    });
-  }
-
-  rowCellsOf(axes, sizes) {
-    const grouped = (axis, place) => [sizes[place], this.groups(axis, sizes[place])];
-    return table([...sizes], this.sumsOfRows(axes, grouped, this.masses).map((each) => this.total * each));
-  }
-
   // Sums of masses of rows in each cell of some columns, of so many groups (null: of codes).
   sumsOfRows(axes, grouped, masses) {
     const cells = new Int32Array(masses.length);
@@ -451,42 +487,6 @@ export class Model {
     const found = zeros(number);
     for (let row = 0; row < cells.length; row += 1) found[cells[row]] += masses[row];
     return found;
-  }
-
-  away(axes) {
-    return this.cached(`away ${axes}`, () => {
-      const look = this.looks.get(axes.join());
-      const sizes = look.values.shape.map((length) => length + 1);
-      let hat = this.rowCellsOf(axes, sizes);
-      let inside = 1;
-      axes.forEach((axis, place) => {
-        inside *= sizes[place] / this.ladders.get(axis).n;
-        hat = along(transposed(this.functions(axis, sizes[place])), hat, place);
-      });
-      const scale = Math.sqrt(inside);
-      const rows = block(hat, sizes.map(() => 1), sizes);
-      return table(
-        look.values.shape,
-        look.values.data.map((each, i) => (look.variances.data[i] > 0 ? each - rows.data[i] * scale : 0)),
-      );
-    });
-  }
-
-  residual(axes) {
-    return this.cached(`residual ${axes}`, () => {
-      const { added: share } = this.looks.get(axes.join());
-      const away = this.away(axes);
-      return table(away.shape, away.data.map((each, i) => share.data[i] * each));
-    });
-  }
-
-  coarseSizes(axes) {
-    const { shape } = this.looks.get(axes.join()).values;
-    return axes.map((axis, place) => {
-      const levels = this.ladders.get(axis).sizes;
-      const fitting = levels.filter((size) => size > 1 && size <= Math.min(shape[place] + 1, 8));
-      return fitting.length ? fitting[fitting.length - 1] : levels[1];
-    });
   }
 
   rowCounts(axis) {
@@ -517,7 +517,7 @@ export class Model {
     if (this.cells !== null) return this.total * this.ofRows(axes, weights);
     if (axes.length === 1) return dot(this.columns.get(axes[0]).counts, weights.get(axes[0]));
     let found = this.total * this.ofRows(axes, weights);
-    found += this.corrections(axes, weights);
+    found += this.corrections(axes, weights, found);
     for (const [axis, by] of bothWays(axes)) {
       if (this.sums.has(`${axis},${by}`)) found = this.summed(axis, by, weights, found);
     }
@@ -555,65 +555,53 @@ export class Model {
     return { found: [whole, slope, none], fits: most(off) <= AFFINE * most(weights) };
   }
 
-  // Coefficients of weights in each column, their means, and products of the means of other columns.
-  projected(axes, weights) {
-    const sizes = this.sizesOf(axes);
-    const hats = new Map(axes.map((axis) => [axis, this.hats(axis, weights.get(axis), sizes.get(axis))]));
-    const mean = new Map(axes.map((axis) => [axis, hats.get(axis)[0] / Math.sqrt(this.ladders.get(axis).n)]));
-    const others = (used) => product(axes.filter((a) => !used.includes(a)).map((a) => mean.get(a)));
-    return { hats, mean, others };
+  hats(part, weights) {
+    const { sizes } = this.looks.get(part.join());
+    return part.map((axis, place) => {
+      const [vector, size] = [weights.get(axis), sizes[place]];
+      return this.remembered(vector, `hats ${axis} ${size}`, () => this.bases.get(axis).coefficients(vector, size));
+    });
   }
 
-  // The sum of a table of a look under coefficients; that over its first column is kept.
-  under(key, cells, hats) {
-    const inside = hats.map((hat, place) => hat.subarray(1, 1 + cells.shape[place]));
-    let { data } = this.remembered(hats[0], key, () => along([inside[0]], cells, 0));
-    for (let place = 1; place < hats.length - 1; place += 1) {
-      data = along([inside[place]], table([...cells.shape.slice(place)], data), 0).data;
-    }
-    return dot(data, inside[hats.length - 1]);
+  meanOf(axis, vector) {
+    return this.remembered(vector, `mean ${axis}`, () => dot(this.bases.get(axis).even, vector));
   }
 
-  sizesOf(axes) {
-    const sizeIn = (axis, part) => 1 + (this.looks.get(part.join()).values.shape[part.indexOf(axis)] || 0);
-    const size = (axis) => Math.max(1, ...this.measured(axes).map((part) => sizeIn(axis, part)));
-    return this.cached(`sizes ${axes}`, () => new Map(axes.map((axis) => [axis, size(axis)])));
-  }
-
-  corrections(axes, weights) {
-    const { hats, mean, others } = this.projected(axes, weights);
-    const pure = [];
+  corrections(axes, weights, rows) {
+    const outside = this.outside(axes, weights);
+    let found = 0;
     for (const axis of axes) {
       const residual = this.columnResidual(axis);
       const whole = this.cached(`residual sum ${axis}`, () => sumOf(residual));
       const vector = weights.get(axis);
       const own = this.remembered(vector, `residual ${axis}`, () => dot(residual, vector));
-      pure.push([[axis], own - mean.get(axis) * whole]);
+      found += (own - this.meanOf(axis, vector) * whole) * outside([axis]);
     }
-    const shared = axes.length > 2 && !this.looks.has(axes.join());
     for (const part of this.measured(axes)) {
-      if (shared || others(part) !== 0) {
-        const held = part.map((axis) => hats.get(axis));
-        pure.push([part, this.under(`residual ${part}`, this.residual(part), held)]);
-      }
+      found += under(this.looks.get(part.join()).added, this.hats(part, weights)) * outside(part);
     }
-    if (shared) return this.sharedOut(pure, axes, weights, others);
-    return sumOf(pure.map(([part, told]) => told * others(part)));
+    const plain = axes.every((axis) => weights.get(axis).every((each) => each >= 0));
+    return this.isShared(axes) && plain ? Math.max(found, -rows) : found;
   }
 
-  // Corrections of parts of columns that no table holds together, as the rows share them out.
-  sharedOut(pure, axes, weights, others) {
+  isShared(axes) {
+    return axes.length > 2 && !this.looks.has(axes.join());
+  }
+
+  // How much of an error of some columns meets the conditions on the others: see `_Asked.outside`.
+  outside(axes, weights) {
+    const shared = this.isShared(axes);
     const where = (each) => (each.every((w) => w === 0 || w === 1) ? each : each.map((w) => Number(w !== 0)));
     const on = (axis) => this.remembered(weights.get(axis), "on", () => where(weights.get(axis)));
     const rows = Math.max(this.total, 1);
-    const found = pure.map(([part, told]) => {
+    return (part) => {
+      const others = axes.filter((axis) => !part.includes(axis));
+      const means = product(others.map((axis) => this.meanOf(axis, weights.get(axis))));
+      if (!shared || !part.length || !others.length) return means;
       const kept = new Map(axes.map((axis) => [axis, part.includes(axis) ? on(axis) : weights.get(axis)]));
-      const both = rows * this.ofRows(axes, kept);
-      return (told * (both + others(part))) / (rows * this.ofRows(part, kept) + 1);
-    });
-    const least = -this.total * this.ofRows(axes, weights);
-    const plain = axes.every((axis) => weights.get(axis).every((each) => each >= 0));
-    return plain ? Math.max(sumOf(found), least) : sumOf(found);
+      const meeting = new Map(part.map((axis) => [axis, on(axis)]));
+      return (rows * this.ofRows(axes, kept) + means) / (rows * this.ofRows(part, meeting) + 1);
+    };
   }
 
   // Share of the rows under weights. The rows are added up over all axes but those whose weights
@@ -648,359 +636,211 @@ export class Model {
     return this.sumsOfRows(kept, (axis) => [this.shape[axis], null], masses);
   }
 
-  // Variances and covariance of two answers: see `ViewsModel.covariance`.
+  // Variances and covariance of two answers: see `ViewsModel.covariances`.
   covariance(first, second) {
-    const [[a, p], [c, q]] = [first, second].map((each) => this.varianceOf([each]));
-    const most = Math.sqrt(a * c);
-    const [both] = this.varianceOf([second, first]);
-    return [a + p, clip((both - a - c) / 2, -most, most), c + q];
+    return [this.errors(first, first), this.errors(first, second), this.errors(second, second)];
   }
 
-  guarantee(noise, estimated, level) {
-    const whole = noise + estimated;
-    const share = whole > 0 ? Math.round((100 * noise) / whole) : 100;
-    const text = `${PROMISE}${level}%. `;
-    if (share >= 99) return `${text}Its width is that of the noise, whose law is known.`;
-    return (
-      `${text}${share}% of its variance is noise, whose law is known; the rest is for what was not ` +
-      `measured, and is estimated${this.prior ? `, with a prior: ${this.prior}.` : "."}`
-    );
+  variance(question) {
+    return Math.max(this.errors(question, question), 0);
   }
 
-  varianceOf(questions) {
-    const parts = merged(questions.map((each) => this.part(each)).filter((part) => part.factor));
-    if (this.cells !== null && parts.some((part) => part.weights.size)) {
-      const met = zeros(this.masses.length);
-      for (const { factor, weights } of parts) {
-        for (let row = 0; row < met.length; row += 1) {
-          let value = factor;
-          for (const [axis, vector] of weights) value *= vector[this.rows[axis][row]];
-          met[row] += value;
-        }
-      }
-      return [this.cells[0] * dot(met, met) + this.cells[1], 0];
+  errors(first, second) {
+    const questions = first === second ? [first] : [first, second];
+    let parts = questions.map((each) => this.part(each));
+    if (this.cells !== null) return this.errorsOfCells(parts);
+    const reduced = parts.map((part) => this.withoutSums(part));
+    parts = reduced.map(([part]) => part);
+    const two = (values) => values[0] * values[values.length - 1];
+    const summed = reduced.map(([, each]) => each);
+    let found = 0;
+    if (summed.every((each) => each !== null) && summed.every(({ key }) => key === summed[0].key)) {
+      found += dot(summed[0].features, summed[summed.length - 1].features);
     }
-    if (parts.length === 1 && parts[0].weights.size <= 1) {
-      const [{ factor, weights }] = parts;
-      if (!weights.size) return [factor ** 2 * this.totalVariance, 0];
-      const [[axis, vector]] = weights;
-      const inside = this.cutCodes(axis, vector, new Map());
-      const [known, hidden] = this.columns.get(axis).partsOfVariance(vector);
-      return [factor ** 2 * known, factor ** 2 * (inside + hidden)];
-    }
-    let constant = 0;
-    const single = new Map();
-    const several = new Map();
-    const [left, noiseOfSums] = this.withoutSums(parts);
-    let estimated = 0;
-    for (const { factor, weights } of left) {
+    const asked = parts.map(({ factor, weights }) => {
       const axes = [...weights.keys()];
-      const { hats, mean, others } = this.projected(axes, weights);
-      constant += factor * others([]);
-      for (const axis of axes) {
-        const term = { scale: factor * others([axis]), vector: weights.get(axis), mean: mean.get(axis) };
-        single.set(axis, [...(single.get(axis) || []), term]);
-      }
-      for (const part of this.measured(axes)) {
-        const term = { scale: factor * others(part), hats: part.map((axis) => hats.get(axis)) };
-        several.set(part.join(), [...(several.get(part.join()) || []), term]);
-      }
-      estimated += Math.sqrt(this.unmeasured(axes, weights)) * Math.abs(factor);
-    }
-    let noise = constant ** 2 * this.totalVariance + noiseOfSums;
-    let lacking = 0;
-    for (const [axis, terms] of single) {
-      const [known, hidden] = this.varianceOfColumn(axis, terms);
-      noise += known;
-      lacking += hidden;
-    }
-    for (const [part, terms] of several) {
-      const [known, hidden] = this.varianceOfLook(part, terms);
-      noise += known;
-      lacking += hidden;
-    }
-    return [noise, estimated ** 2 + lacking];
-  }
-
-  // What one product of weights has is kept for the next question that has it.
-  varianceOfColumn(axis, terms) {
-    const column = this.columns.get(axis);
-    if (terms.length > 1) {
-      return column.partsOfVariance(added(terms, ({ vector, mean }) => vector.map((each) => each - mean)));
-    }
-    const [{ scale, vector, mean }] = terms;
-    return this.remembered(vector, `variance ${axis} ${mean}`, () =>
-      column.partsOfVariance(vector.map((each) => each - mean)),
-    ).map((each) => scale ** 2 * each);
-  }
-
-  varianceOfLook(part, terms) {
-    const { noise, lacking } = this.looks.get(part);
-    if (terms.length > 1) {
-      const inside = (hat, place) => hat.subarray(1, 1 + noise.shape[place]);
-      const told = added(terms, ({ hats }) => outer(hats.map(inside))).map((each) => each * each);
-      return [dot(told, noise.data), dot(told, lacking.data)];
-    }
-    const [{ scale, hats }] = terms;
-    const squares = hats.map((hat) => this.squared(hat));
-    return [
-      scale ** 2 * this.under(`noise ${part}`, noise, squares),
-      scale ** 2 * this.under(`lacking ${part}`, lacking, squares),
-    ];
-  }
-
-  withoutSums(parts) {
-    if (!this.sums.size) return [parts, 0];
-    const summed = new Map();
-    const left = parts.map((part) => {
-      for (const [axis, by] of bothWays([...part.weights.keys()])) {
-        const key = `${axis},${by}`;
-        if (this.sums.has(key)) {
-          const { found, fits } = this.told(this.sums.get(key), part.weights.get(axis));
-          if (fits) {
-            const [whole, ofValue, none] = found.map((each) => part.factor * each);
-            const w = part.weights.get(by);
-            const before = summed.get(key) || [zeros(w.length), zeros(w.length)];
-            summed.set(key, [
-              before[0].map((each, i) => each + ofValue * w[i]),
-              before[1].map((each, i) => each + (none - whole) * w[i]),
-            ]);
-            return { factor: whole, weights: new Map([[by, w]]) };
-          }
-        }
-      }
-      return part;
+      const alone = axes.length === 1;
+      const outside = alone
+        ? (part) => (part.length ? 1 : this.meanAlone(axes[0], weights.get(axes[0])))
+        : this.outside(axes, weights);
+      return { weights, times: (part) => factor * outside(part), alone };
     });
-    let noise = 0;
-    for (const [key, [values, missing]] of summed) {
-      const { variances } = this.sums.get(key);
-      noise += dot(values, values) * variances[0] + dot(missing, missing) * variances[1];
+    const shared = [...asked[0].weights.keys()].filter((axis) => asked.every(({ weights }) => weights.has(axis)));
+    for (const axis of shared) {
+      const cuts = parts.map((part) => this.cut(axis, part));
+      if (cuts.every((each) => each !== null)) found += dot(cuts[0], cuts[cuts.length - 1]);
     }
-    return [left, noise];
-  }
-
-  unmeasured(axes, weights) {
-    if (axes.length < 2) return 0;
-    const squares = new Map(axes.map((axis) => [axis, this.squared(weights.get(axis))]));
-    const only = (kept) => new Map(kept.map((axis) => [axis, squares.get(axis)]));
-    const whole = Math.max(this.counted(squares), 1);
-    let found = 0;
-    for (const pair of combinations(axes, 2)) {
-      let cut = this.cut(pair, weights);
-      if (cut > 0 && axes.length > 2) {
-        const both = Math.max(this.counted(only(pair)), 1);
-        cut *= Math.min(whole / both, 1) ** 2;
-      }
-      found = Math.max(found, cut);
-    }
-    for (const axis of axes) {
-      const others = new Map(weights);
-      others.delete(axis);
-      found += this.cutCodes(axis, weights.get(axis), others);
-    }
-    if (axes.length > 2 && !this.looks.has(axes.join())) {
-      found += TUNING.third * Math.min(...axes.map((axis) => this.third(axis, whole, axes, only)));
+    // Of four and more columns only what a table tells of them.
+    const few = [0, 1, 2, 3].flatMap((order) => combinations(shared, order));
+    for (const part of [...few, ...this.measured(shared).filter((each) => each.length > 3)]) {
+      const terms = asked.map((each) => this.term(part, each));
+      found += two(asked.map(({ times }) => times(part))) * this.together(part, terms);
     }
     return found;
   }
 
-  third(axis, whole, axes, only) {
-    const others = axes.filter((other) => other !== axis);
-    const count = Math.max(this.counted(only(others)), 1);
-    const alone = this.counted(only([axis])) / Math.max(this.total, 1);
-    const share = (Math.min(whole / count, 1) + Math.min(Math.max(alone, 0), 1)) / 2;
-    const strengths = others.map((other) => this.strength([Math.min(axis, other), Math.max(axis, other)]));
-    return Math.max(...strengths) * count ** 2 * share * (1 - share);
+  cutShares(vector) {
+    return this.remembered(vector, "cut", () => cutShares(vector));
   }
 
-  counted(weights) {
-    return this.total * this.ofRows([...weights.keys()], weights);
-  }
-
-  cutCodes(axis, vector, others) {
-    const cut = this.remembered(vector, "cut codes", () => {
-      const found = [...vector.keys()].filter((code) => vector[code] > WHOLE && vector[code] < 1 - WHOLE);
-      return vector.every((each) => each >= 0 && each <= 1) ? found : [];
+  // The parts of codes that ranges cover in part, among the records that meet the others.
+  cut(axis, { factor, weights }) {
+    const cut = this.cutShares(weights.get(axis));
+    if (cut === null) return null;
+    const { counts } = this.columns.get(axis);
+    const alone = this.ofRows([axis], new Map([[axis, weights.get(axis)]]));
+    let among = weights.size > 1 ? 0 : 1;
+    if (weights.size > 1 && alone > 0) among = this.ofRows([...weights.keys()], weights) / alone;
+    const at = (code) => Math.max(counts[code], 0);
+    return cut.map((each, code) => {
+      if (!each) return 0;
+      const near = [code - 1, code + 1].filter((c) => c >= 0 && c < counts.length);
+      const steps = near.map((c) => Math.abs(at(c) - at(code)) / Math.max(at(c) + at(code), 1e-300));
+      return factor * among * Math.sqrt(HEAP) * Math.max(0, ...steps) * at(code);
     });
-    if (!(cut.length > 0 && cut.length <= MOST_CUT)) return 0;
-    let found = 0;
-    for (const code of cut) {
-      const near = [code, code - 1, code + 1].filter((c) => c >= 0 && c < vector.length);
-      const [inside, ...around] = near.map((c) => Math.max(this.countOf(axis, c, others), 0));
-      const rough = Math.max(0, ...around.map((each) => Math.abs(each - inside) / Math.max(each + inside, 1e-300)));
-      found += TUNING.heap * (rough * inside) ** 2;
+  }
+
+  // Where the rows are the counts of all columns together.
+  errorsOfCells(parts) {
+    const met = parts.map(({ factor, weights }) => {
+      const found = zeros(this.masses.length).fill(factor);
+      for (const [axis, vector] of weights) {
+        const codes = this.rows[axis];
+        for (let row = 0; row < found.length; row += 1) found[row] *= vector[codes[row]];
+      }
+      return found;
+    });
+    return this.cells[0] * dot(met[0], met[met.length - 1]) + (met.length === 1 ? this.cells[1] : 0);
+  }
+
+  // How weights of a column by itself count for its total: as its noise is spread.
+  meanAlone(axis, vector) {
+    const spread = this.cached(`spread ${axis}`, () => this.columns.get(axis).covariance(ones(this.shape[axis])));
+    return dot(spread, vector) / sumOf(spread);
+  }
+
+  // What the covariance of a set of columns is made from, of one product of weights.
+  term(part, { weights, alone }) {
+    if (!part.length) return null;
+    if (part.length > 1) return { hats: this.looks.has(part.join()) && this.hats(part, weights), ...this.fine(part, weights) };
+    const [axis] = part;
+    const vector = weights.get(axis);
+    return this.remembered(vector, `term ${axis} ${alone}`, () => {
+      const mean = alone ? this.meanAlone(axis, vector) : this.meanOf(axis, vector);
+      const centred = vector.map((each) => each - mean);
+      return { centred, spread: this.columns.get(axis).covariance(centred) };
+    });
+  }
+
+  // Features of weights, and of what tables of groups answer of them; and how dense records are.
+  fine(part, weights) {
+    const look = this.looks.get(part.join());
+    const features = part.map((axis, place) => {
+      const vector = weights.get(axis);
+      const basis = this.bases.get(axis);
+      const of = (key, make) => this.remembered(vector, `features ${axis} ${key}`, make);
+      const whole = of("", () => basis.features(vector, this.cutShares(vector)));
+      if (!look) return [whole];
+      const size = look.sizes[place];
+      return [whole, of(size, () => basis.features(basis.within(vector, size), null))];
+    });
+    if (part.length > 2) return { features, density: 1 };
+    let density = this.density(part, weights);
+    if (!look) {
+      const own = density ** 2 * this.beyond(part, [features]);
+      density *= Math.sqrt(Math.min(this.most(part, weights) / Math.max(own, 1e-300), 1));
+    }
+    return { features, density };
+  }
+
+  together(part, terms) {
+    if (!part.length) return this.totalVariance;
+    const [one, other] = [terms[0], terms[terms.length - 1]];
+    if (part.length === 1) return dot(one.spread, other.centred);
+    let found = one.density * other.density * this.beyond(part, terms.map(({ features }) => features));
+    if (one.hats) {
+      const squares = one.hats.map((hat, place) => hat.map((each, k) => each * other.hats[place][k]));
+      found += under(this.looks.get(part.join()).variances, squares);
     }
     return found;
   }
 
-  countOf(axis, code, others) {
-    if (!others.size) return this.columns.get(axis).counts[code];
-    const only = this.cached(`only ${axis} ${code}`, () => zeros(this.shape[axis]).fill(1, code, code + 1));
-    const weights = sorted(new Map(others).set(axis, only));
-    return this.total * this.ofRows([...weights.keys()], weights);
-  }
-
-  blockCounts(pair, sizes) {
-    return this.cached(`blocks ${pair}`, () => {
-      let cells = this.rowCellsOf(pair, sizes);
-      pair.forEach((axis, place) => {
-        const own = this.sumsOf(axis, this.columnResidual(axis), sizes[place]);
-        const middle = sumOf(own) / own.length;
-        const pure = own.map((each) => (each - middle) / sizes[1 - place]);
-        for (let i = 0; i < cells.data.length; i += 1) {
-          cells.data[i] += pure[place ? i % sizes[1] : Math.floor(i / sizes[1])];
+  beyond(part, both) {
+    const [one, other] = [both[0], both[both.length - 1]];
+    const kinds = [...one[0].keys()];
+    let found = 0;
+    [Math.max(this.total, 1) ** 2 * this.scale(part), Math.max(this.total, 1)].forEach((scale, law) => {
+      for (const a of kinds) {
+        for (const b of kinds) {
+          const sign = a === b ? scale : -scale;
+          found += sign * product(one.map((each, place) => dot(each[a][law], other[place][b][law])));
         }
-      });
-      if (this.looks.has(pair.join())) {
-        const scale = product(pair.map((axis, place) => sizes[place] / this.ladders.get(axis).n));
-        const told = this.cellsOf(pair, this.residual(pair), sizes, 1 / Math.sqrt(scale));
-        cells = table(cells.shape, cells.data.map((each, i) => each + told.data[i]));
       }
-      return cells.data.map((each) => Math.max(each, 0));
-    });
-  }
-
-  // Cells of a pair from coefficients of which no column is constant.
-  cellsOf(pair, { shape, data }, sizes, scale) {
-    let found = table([...sizes]);
-    for (let i = 0; i < Math.min(shape[0], sizes[0] - 1); i += 1) {
-      for (let j = 0; j < Math.min(shape[1], sizes[1] - 1); j += 1) {
-        found.data[(i + 1) * sizes[1] + j + 1] = data[i * shape[1] + j] * scale;
-      }
-    }
-    pair.forEach((axis, place) => {
-      found = along(this.functions(axis, sizes[place]), found, place);
     });
     return found;
   }
 
-  cut(pair, weights) {
-    const key = `cut ${pair} ${this.idOf(weights.get(pair[1]))}`;
-    return this.remembered(weights.get(pair[0]), key, () => this.cutBlocks(pair, weights));
+  scale(part) {
+    const key = part.join();
+    if (this.scales.has(key)) return this.scales.get(key);
+    if (part.length > 2) return THIRD * Math.min(...combinations(part, 2).map((pair) => this.scale(pair)));
+    return this.unmeasured / product(part.map((axis) => this.reaches[axis] ** 2));
   }
 
-  cutBlocks(pair, weights) {
-    const sizes = this.grids.get(pair.join()) || [1, 1];
-    const [first, second] = pair.map((axis, place) => this.blockShares(axis, weights.get(axis), sizes[place]));
-    let counts = null;
-    let found = 0;
-    for (let i = 0; i < sizes[0]; i += 1) {
-      for (let j = 0; j < sizes[1]; j += 1) {
-        const spread = first.square[i] * second.square[j] - (first.mean[i] * second.mean[j]) ** 2;
-        if (spread > 0) {
-          counts = counts || this.blockCounts(pair, sizes);
-          found += counts[i * sizes[1] + j] ** 2 * spread;
+  shares(part, weights) {
+    const plain = part.every((axis) => weights.get(axis).every((each) => each >= 0 && each <= 1));
+    return plain ? part.map((axis) => dot(this.bases.get(axis).mass, weights.get(axis))) : null;
+  }
+
+  density(part, weights) {
+    const shares = this.shares(part, weights);
+    if (shares === null) return 1;
+    const own = new Map(part.map((axis) => [axis, weights.get(axis)]));
+    return Math.max(this.ofRows(part, own) / Math.max(product(shares), 1e-12), LEAST_DENSITY);
+  }
+
+  most(part, weights) {
+    const shares = this.shares(part, weights);
+    if (shares === null) return Infinity;
+    const [a, b] = shares;
+    const far = Math.max(Math.min(a, b) - a * b, a * b - Math.max(a + b - 1, 0));
+    return Math.max(Math.max(this.total, 1) * far, 1) ** 2 / 3;
+  }
+
+  // A product without what measured sums answer of it, and features of the noise of these.
+  withoutSums(part) {
+    for (const [axis, by] of bothWays([...part.weights.keys()])) {
+      const key = `${axis},${by}`;
+      if (this.sums.has(key)) {
+        const known = this.sums.get(key);
+        const { found, fits } = this.told(known, part.weights.get(axis));
+        if (fits) {
+          const [whole, ofValue, none] = found.map((each) => part.factor * each);
+          const w = part.weights.get(by);
+          const [value, missing] = known.variances.map(Math.sqrt);
+          const features = [...w.map((each) => value * ofValue * each), ...w.map((each) => missing * (none - whole) * each)];
+          return [{ factor: whole, weights: new Map([[by, w]]) }, { key, features }];
         }
       }
     }
-    return counts === null ? 0 : TUNING.cut * this.strength(pair) * found;
+    return [part, null];
   }
+}
 
-  // Means of weights and of their squares in each block of codes.
-  blockShares(axis, vector, size) {
-    return this.remembered(vector, `shares ${axis} ${size}`, () => {
-      const mass = this.columns.get(axis).counts.map((each) => Math.max(each, 0) + 1e-9);
-      const whole = this.sumsOf(axis, mass, size);
-      const share = (values) =>
-        this.sumsOf(axis, values, size).map((each, i) => each / (whole[i] > 0 ? whole[i] : 1));
-      const mean = share(mass.map((m, i) => m * vector[i]));
-      return { mean, square: share(mass.map((m, i) => m * vector[i] ** 2)) };
-    });
+// The sum of a table times the outer product of a vector for each of its axes.
+function under(cells, vectors) {
+  let { data } = cells;
+  let shape = [...cells.shape];
+  for (const vector of vectors.slice(0, -1)) {
+    data = along([vector], table(shape, data), 0).data;
+    shape = shape.slice(1);
   }
-
-  strength(pair) {
-    return this.cached(`strength ${pair}`, () => this.measuredStrength(pair));
-  }
-
-  measuredStrength(pair) {
-    const total = Math.max(this.total, 1);
-    const look = this.looks.get(pair.join());
-    if (!look) return this.typicalStrength();
-    const sizes = this.coarseSizes(pair);
-    const stops = sizes.map((size) => size - 1);
-    const values = block(look.values, [0, 0], stops);
-    const variances = block(look.variances, [0, 0], stops).data;
-    const scale = product(pair.map((axis, place) => this.ladders.get(axis).n / sizes[place]));
-    const pure = this.cellsOf(pair, values, sizes, Math.sqrt(scale));
-    const noise = (sumOf(variances) / variances.length) * scale;
-    const margins = pair.map((axis, place) =>
-      this.sumsOf(axis, this.columns.get(axis).counts, sizes[place]).map((each) =>
-        Math.max(each, (0.02 * total) / sizes[place]),
-      ),
-    );
-    let told = 0;
-    let chance = 0;
-    let spread = 0;
-    outer(margins).forEach((each, i) => {
-      const expected = each / total;
-      told += pure.data[i] ** 2 / expected;
-      chance += 1 / expected;
-      spread += 1 / expected ** 2;
-    });
-    const found =
-      Math.max(told / total - (noise * chance) / total, 0) +
-      (TUNING.surprise * noise * Math.sqrt(2 * spread)) / total;
-    return Math.min(found / TUNING.dependence, 1);
-  }
-
-  typicalStrength() {
-    return this.cached("typical strength", () => {
-      if (this.misfit !== null) return Math.min((2 * ((Math.PI / 2) * this.misfit) ** 2) / TUNING.cut, 1);
-      const pairs = [...this.looks.values()].map((look) => look.axes).filter((axes) => axes.length === 2);
-      if (!pairs.length) return 1;
-      const found = pairs.map((pair) => this.strength(pair)).sort((a, b) => a - b);
-      return (found[(found.length - 1) >> 1] + found[found.length >> 1]) / 2;
-    });
-  }
+  return dot(data, vectors[vectors.length - 1]);
 }
 
 const sorted = (weights) => new Map([...weights].sort(([a], [b]) => a - b));
 
 const bothWays = (axes) => (axes.length === 2 ? [[axes[0], axes[1]], [axes[1], axes[0]]] : []);
-
-// The sum of vectors, each times the scale of its term.
-function added(terms, vectorOf) {
-  let found = null;
-  for (const term of terms) {
-    const vector = vectorOf(term);
-    found = found || zeros(vector.length);
-    for (let i = 0; i < vector.length; i += 1) found[i] += term.scale * vector[i];
-  }
-  return found;
-}
-
-// Parts that differ in one column only, as one.
-function merged(parts) {
-  const found = [];
-  for (const part of parts) {
-    const place = found.findIndex((other) => joined(other, part) !== null);
-    if (place < 0) found.push(part);
-    else found[place] = joined(found[place], part);
-  }
-  return found;
-}
-
-function joined(first, second) {
-  const axes = new Set([...first.weights.keys(), ...second.weights.keys()]);
-  const differing = [...axes].filter((axis) => {
-    const a = first.weights.get(axis);
-    const b = second.weights.get(axis);
-    return !a || !b || !same(a, b);
-  });
-  if (differing.length > 1) return null;
-  if (!differing.length) return { factor: first.factor + second.factor, weights: first.weights };
-  const [axis] = differing;
-  const n = (first.weights.get(axis) || second.weights.get(axis)).length;
-  const a = first.weights.get(axis) || ones(n);
-  const b = second.weights.get(axis) || ones(n);
-  const vector = a.map((each, i) => first.factor * each + second.factor * b[i]);
-  if (vector.every((each) => each === vector[0])) {
-    const rest = new Map(first.weights);
-    rest.delete(axis);
-    return { factor: vector[0], weights: vector[0] ? rest : new Map() };
-  }
-  return { factor: 1, weights: sorted(new Map([...first.weights, ...second.weights]).set(axis, vector)) };
-}
 
 // ---------------------------------------------------------------- questions
 
@@ -1122,11 +962,10 @@ export class Release {
 
   counted(weights, level) {
     const value = this.model.answer(weights);
-    const [noise, estimated] = this.model.varianceOf([weights]);
-    const std = Math.sqrt(noise + estimated);
+    const std = Math.sqrt(this.model.variance(weights));
     const quantile = this.reach(level);
     const reach = quantile * std;
-    const text = this.model.guarantee(noise, estimated, level) + this.data.about;
+    const text = `${PROMISE}${level}%. It covers ${this.data.covers}.${this.data.about}`;
     const found = { value, std, lower: Math.max(value - reach, 0), upper: value + reach, text };
     // All of it below zero: the end of the law of what is possible.
     const tail = -Math.log1p(-level / 100) / quantile ** 2;
@@ -1319,7 +1158,7 @@ export class Release {
       for (const code of order.slice(0, k + 1)) own[code] = 1 - share;
       const lifted = this.lifted(place, own);
       const vector = present.get(column.axis).map((each, code) => each * lifted[code]);
-      return sumOf(this.model.varianceOf([new Map(present).set(column.axis, vector)]));
+      return this.model.variance(new Map(present).set(column.axis, vector));
     });
     let left = 0;
     return zeros(n).map((_, k) => {

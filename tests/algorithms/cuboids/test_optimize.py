@@ -7,12 +7,7 @@ import pytest
 from loops import over
 from measured_cubes import plan_noise
 
-from skdp.algorithms.cuboids import (
-    blue_variances,
-    lattice,
-    optimize,
-    plan_optimized,
-)
+from skdp.algorithms.cuboids import blue_variances, lattice, optimize, plan_optimized
 from skdp.algorithms.cuboids.optimize import Objective
 
 

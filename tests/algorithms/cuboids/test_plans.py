@@ -11,7 +11,6 @@ from measured_cubes import ADULT, plan_noise
 
 from skdp.algorithms.cuboids import (
     best_sources,
-    blue_variances,
     equal_shares,
     lattice,
     plan_all,
@@ -38,22 +37,6 @@ def test_bmax_reaches_the_known_values(d, every, base, greedy):
     assert raw(cube, plan_all(cube)) == pytest.approx(every)
     assert raw(cube, plan_base(cube)) == pytest.approx(base)
     assert raw(cube, plan_bmax(cube)) <= greedy * (1 + 1e-9)
-
-
-def test_bmax_for_consistent_cuboids_is_never_worse():
-    for sizes in (ADULT[:5], ADULT[:6], ADULT[2:], (3, 2, 5, 4)):
-        cube = lattice(sizes)
-        for weights in (None, np.ones(len(cube))):
-            values = []
-            for plan in (
-                plan_bmax(cube, weights, consistent=True),
-                plan_bmax(cube, weights),
-                plan_all(cube),
-                plan_base(cube),
-            ):
-                variances = blue_variances(cube, plan_noise(cube, plan))
-                values.append(variances.max() if weights is None else variances.mean())
-            assert values[0] <= min(values) * (1 + 1e-9)
 
 
 @settings(max_examples=30)

@@ -1,0 +1,556 @@
+"""Coefficients of noisy tables in one orthonormal basis of nested groups of codes.
+
+Tables of several columns are measured over groups of codes. The groups of a column are nested, and
+each level has groups of equally many *units*, its finest groups. In the tensor product of
+orthonormal bases that follow these levels, every measured table is a set of coefficients with one
+known variance, for each subset of its columns. Looks at the same coefficient are averaged by their
+precision; that is the best linear unbiased estimate from everything measured, and its errors are
+uncorrelated (`docs/theory/marginals`). Post-processing of released numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
+
+from .._validation import BoolArray, FloatArray, IntArray
+
+__all__ = ["Coefficients", "Ladder", "Look", "MeasuredSums", "along", "basis_of"]
+
+Axes = tuple[int, ...]
+
+
+class Ladder(NamedTuple):
+    """Nested groups of the codes of a column.
+
+    Attributes
+    ----------
+    units : ndarray of int64, shape (n_codes,)
+        Unit of each code; consecutive units belong together. Some units may hold no code.
+    sizes : tuple of int
+        Number of groups of each level, from 1 to the number of units. Each divides the next.
+    n_ordered : int, default=0
+        How many codes, from the first, stand in an order: neighbours are alike. None of a category.
+    """
+
+    units: IntArray
+    sizes: tuple[int, ...]
+    n_ordered: int = 0
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return self.sizes[-1]
+
+    def groups(self, size: int) -> IntArray:
+        """Group of each code at the level that has so many groups."""
+        return self.units // (self.n_units // size)
+
+    def sums(self, values: FloatArray, size: int | None = None) -> FloatArray:
+        """Sums of values of codes over the groups of a level, by default over units."""
+        size = self.n_units if size is None else size
+        found = np.bincount(self.groups(size), weights=values, minlength=size)
+        return found.astype(np.float64, copy=False)
+
+
+@functools.cache
+def basis_of(sizes: tuple[int, ...]) -> FloatArray:
+    """Orthonormal functions of units, one a column: those of coarser levels first.
+
+    The first ``sizes[level]`` functions are constant on the groups of that level.
+    """
+    n_units = sizes[-1]
+    found = [np.full((n_units, 1), n_units**-0.5)]
+    for coarse, fine in zip(sizes[:-1], sizes[1:], strict=True):
+        parts = fine // coarse
+        # Contrasts of the parts of one group: Helmert's.
+        contrasts = np.zeros((parts, parts - 1))
+        for column in range(parts - 1):
+            contrasts[: column + 1, column] = 1.0
+            contrasts[column + 1, column] = -(column + 1.0)
+        contrasts /= np.sqrt((contrasts**2).sum(axis=0))
+        block = np.kron(np.eye(coarse), contrasts)
+        found.append(np.repeat(block, n_units // fine, axis=0) / math.sqrt(n_units // fine))
+    matrix = np.concatenate(found, axis=1)
+    matrix.flags.writeable = False
+    return matrix
+
+
+class Look(NamedTuple):
+    """Averaged coefficients of one subset of columns, without those of its subsets.
+
+    Attributes
+    ----------
+    values, precision : ndarray of float64
+        One axis a column, over all functions but the constant one. Precision 0: not measured.
+    """
+
+    values: FloatArray
+    precision: FloatArray
+
+    @property
+    def variances(self) -> FloatArray:
+        """Variance of each coefficient; 0 where it was not measured."""
+        found = np.zeros_like(self.precision)
+        np.divide(1.0, self.precision, out=found, where=self.precision > 0)
+        return found
+
+
+class Coefficients:
+    """What noisy tables tell of each subset of columns.
+
+    Parameters
+    ----------
+    ladders : mapping of int to Ladder
+        Of every column that tables hold.
+    """
+
+    def __init__(self, ladders: Mapping[int, Ladder]) -> None:
+        self.ladders = dict(ladders)
+        self.looks: dict[Axes, Look] = {}
+
+    def over(self, ladders: Mapping[int, Ladder]) -> Coefficients:
+        """The same looks, over ladders of the same sizes."""
+        found = Coefficients(ladders)
+        found.looks = dict(self.looks)
+        return found
+
+    def add(self, axes: Axes, counts: NDArray[Any], variance: float) -> None:
+        """Add a noisy table, one axis a column over the groups of some level.
+
+        Parameters
+        ----------
+        axes : tuple of int
+            Ascending.
+        counts : ndarray
+        variance : float
+            Of the noise of a cell.
+        """
+        sizes = counts.shape
+        hat = self._forward(axes, np.asarray(counts, dtype=np.float64))
+        for inner in _subsets(len(axes)):
+            part = tuple(axes[place] for place in inner)
+            at = tuple(slice(1, None) if position in inner else 0 for position in range(len(axes)))
+            outside = math.prod(sizes[p] for p in range(len(axes)) if p not in inner)
+            inside = math.prod(sizes[p] / self.ladders[axes[p]].n_units for p in inner)
+            self.average(
+                part,
+                hat[at] * math.sqrt(outside * inside),
+                variance * outside * inside,
+            )
+
+    def average(self, axes: Axes, values: FloatArray, variance: float) -> None:
+        """Average equally precise values of the coarser coefficients with those known."""
+        shape = np.shape(values)
+        known = self.looks.get(axes)
+        if known is None:
+            self.looks[axes] = Look(np.array(values), np.full(shape, 1.0 / variance))
+            return
+        if any(new > old for new, old in zip(shape, known.values.shape, strict=True)):
+            wide = tuple(max(two) for two in zip(shape, known.values.shape, strict=True))
+            grown = Look(np.zeros(wide), np.zeros(wide))
+            place = tuple(slice(0, size) for size in known.values.shape)
+            grown.values[place], grown.precision[place] = known
+            self.looks[axes] = known = grown
+        place = tuple(slice(0, size) for size in shape)
+        before = known.precision[place]
+        after = before + 1.0 / variance
+        known.values[place] = (known.values[place] * before + values / variance) / after
+        known.precision[place] = after
+
+    def _forward(self, axes: Axes, table: FloatArray) -> FloatArray:
+        """Coefficients of a table of groups, in the basis of these groups."""
+        for place, axis in enumerate(axes):
+            table = along(self.functions(axis, table.shape[place]).T, table, place)
+        return table
+
+    def functions(self, axis: int, size: int) -> FloatArray:
+        """Orthonormal functions of the groups of a level."""
+        sizes = self.ladders[axis].sizes
+        return basis_of(sizes[: sizes.index(size) + 1])
+
+    def of_table(self, axes: Axes, counts: FloatArray) -> FloatArray:
+        """Coefficients of a table over the groups of some level of each column."""
+        inside = math.prod(
+            size / self.ladders[axis].n_units for axis, size in zip(axes, counts.shape, strict=True)
+        )
+        hat = self._forward(axes, counts) * math.sqrt(inside)
+        return hat[tuple(slice(1, None) for _ in axes)]
+
+    def table(
+        self, axes: Axes, sizes: Sequence[int], columns: Mapping[int, FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Counts of groups from everything measured, and their variances from the looks.
+
+        Parameters
+        ----------
+        axes : tuple of int
+            Ascending.
+        sizes : sequence of int
+            Groups of each column.
+        columns : mapping of int to ndarray
+            Counts of the groups of each column alone, which replace the looks at it.
+
+        Returns
+        -------
+        counts, variances : ndarray of float64
+            Coefficients that were not measured are zero in both.
+        """
+        hat, spread = np.zeros(tuple(sizes)), np.zeros(tuple(sizes))
+        for inner in _subsets(len(axes)):
+            look = self.looks.get(tuple(axes[place] for place in inner))
+            if look is None or len(inner) == 1:
+                continue
+            outside = math.prod(sizes[p] for p in range(len(axes)) if p not in inner)
+            inside = math.prod(sizes[p] / self.ladders[axes[p]].n_units for p in inner)
+            values = look.values[tuple(slice(0, sizes[p] - 1) for p in inner)]
+            at = tuple(
+                slice(1, 1 + values.shape[inner.index(position)]) if position in inner else 0
+                for position in range(len(axes))
+            )
+            hat[at] = values / math.sqrt(outside * inside)
+            cut = tuple(slice(0, size) for size in values.shape)
+            spread[at] = look.variances[cut] / (outside * inside)
+        for place, axis in enumerate(axes):
+            functions = self.functions(axis, sizes[place])
+            hat = along(functions, hat, place)
+            spread = along(functions**2, spread, place)
+        for place, axis in enumerate(axes):
+            pure = (columns[axis] - columns[axis].mean()) * sizes[place] / math.prod(sizes)
+            shape = [1] * len(axes)
+            shape[place] = -1
+            hat = hat + pure.reshape(shape)
+        return hat, spread
+
+
+def _subsets(n: int) -> Iterator[tuple[int, ...]]:
+    for order in range(n + 1):
+        yield from combinations(range(n), order)
+
+
+def along(matrix: FloatArray, table: FloatArray, place: int) -> FloatArray:
+    """Multiply along one axis of a table."""
+    return np.moveaxis(np.tensordot(matrix, table, axes=(1, place)), 0, place)
+
+
+# ---------------------------------------------------------------- the prior
+
+# Values of u that a set may have, and scales of the law of their roots.
+_VARIANCES = np.append(0.0, np.geomspace(1e-6, 300.0, 32))
+_SCALES = np.geomspace(0.002, 5.0, 40)
+# A set of three columns that was not measured varies by this part of the least of its pairs.
+_THIRD = 0.1
+# Groups by which the distance of a set from what is expected is counted.
+_BINS = 8
+# A condition cuts two codes; shares that differ by less from none and from all are these.
+_MOST_CUT, _WHOLE = 2, 1e-9
+# Sets from which a law is found, and numbers that are computed together.
+_MOST_SETS, _AT_ONCE = 200, 1 << 20
+
+
+def _exponential_laws() -> FloatArray:
+    """Shares of `_VARIANCES` if their roots have an exponential law, one row for each scale."""
+    between = np.sqrt(_VARIANCES[1:-1] * _VARIANCES[2:])
+    edges = np.sqrt(np.concatenate([[0.0, _VARIANCES[1] / 10], between, [np.inf]]))
+    laws: FloatArray = np.diff(-np.exp(-edges / _SCALES[:, None]), axis=1)
+    return laws
+
+
+def cut_shares(weights: FloatArray) -> FloatArray:
+    """Products w (1 - w) at the codes that ranges cover in part, of weights (n_codes, n); else 0.
+
+    A range cuts two codes. Weights of more codes are no shares of them, but values.
+    """
+    inside = np.where((weights > _WHOLE) & (weights < 1.0 - _WHOLE), weights * (1.0 - weights), 0.0)
+    ranges = (inside > 0).sum(axis=0) <= _MOST_CUT
+    ranges &= (weights.min(axis=0) >= 0) & (weights.max(axis=0) <= 1)
+    return inside * ranges
+
+
+class ColumnBasis:
+    """Weights of the codes of a column: their means in groups, and features of them.
+
+    Inner products of features are covariances of sums under weights. Ordered codes deviate from
+    what is expected as a random walk does, in the angles whose squared sines are the ranks;
+    categories deviate by themselves.
+
+    Parameters
+    ----------
+    mass : ndarray of float64, shape (n_codes,)
+        Counts of the codes; negative ones count as 0.
+    ladder : Ladder
+    """
+
+    def __init__(self, mass: FloatArray, ladder: Ladder) -> None:
+        mass = np.maximum(mass, 0.0) + 1e-9 / len(mass)
+        self.mass: FloatArray = mass / mass.sum()
+        self.ladder = ladder
+        self._ordered = self.mass[: ladder.n_ordered]
+        ranks = np.append(0.0, np.cumsum(self._ordered))
+        angles = np.arcsin(np.sqrt(np.minimum(ranks / max(ranks[-1], 1e-300), 1.0)))
+        self._steps = np.sqrt(np.diff(angles) * 2.0 / math.pi)[:, None]
+        self._averages: dict[int, tuple[Any, FloatArray, IntArray]] = {}
+
+    def features(
+        self, weights: FloatArray, cut: FloatArray | float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Features of the field of a column, and of what independent records do by chance.
+
+        Parameters
+        ----------
+        weights : ndarray of float64, shape (n_codes, n)
+        cut : ndarray or float, default=0
+            Their `cut_shares`.
+        """
+        apart = np.sqrt(self.mass)[:, None] * (weights - self.mass @ weights)
+        ends = np.sqrt(self.mass[:, None] * cut) + np.zeros(weights.shape)
+        apart = np.concatenate([apart, ends])
+        return (self._walk(weights, cut) if len(self._ordered) else apart), apart
+
+    def _walk(self, weights: FloatArray, cut: FloatArray | float) -> FloatArray:
+        """Features of a random walk over ordered codes."""
+        n = len(self._ordered)
+        share = self._ordered.sum()
+        middle = self._ordered @ weights[:n] / share
+        inside = self._ordered[:, None] * (weights[:n] - middle)
+        walk = np.cumsum(inside, axis=0) - inside / 2.0
+        ends = 2.0 * self._steps * self._ordered[:, None] * (cut + np.zeros(weights.shape))[:n]
+        found = [math.sqrt(12.0) * self._steps * walk, self._steps * inside, ends]
+        if n < len(self.mass):
+            # All ordered codes together are one category among the others.
+            mean = self.mass @ weights
+            found += [
+                np.sqrt(self.mass[n:])[:, None] * (weights[n:] - mean),
+                math.sqrt(share) * (middle - mean)[None],
+            ]
+        return np.concatenate(found)
+
+    def _average(self, size: int) -> tuple[Any, FloatArray, IntArray]:
+        """What makes means of groups of weights, what fills groups without codes, and groups."""
+        if size not in self._averages:
+            group = self.ladder.groups(size)
+            whole = self.ladder.sums(self.mass, size)
+            places = group, np.arange(len(group))
+            averages = csc_array((self.mass / whole[group], places), shape=(size, len(group)))
+            filled = np.diag((whole > 0).astype(np.float64))
+            for level in reversed([each for each in self.ladder.sizes if each < size]):
+                wide = size // level
+                empty = np.flatnonzero(filled.sum(axis=1) == 0)
+                around = np.repeat(whole.reshape(level, wide).sum(axis=1), wide)
+                for place in empty[around[empty] > 0].tolist():
+                    near = slice(place // wide * wide, (place // wide + 1) * wide)
+                    filled[place, near] = whole[near] / whole[near].sum()
+            self._averages[size] = averages, filled, group
+        return self._averages[size]
+
+    def is_whole(self, size: int) -> bool:
+        """Whether each code has a group to itself."""
+        return bool(np.bincount(self.ladder.groups(size)).max() <= 1)
+
+    def within(self, weights: FloatArray, size: int) -> FloatArray:
+        """Weights of codes, replaced by the means of their groups."""
+        averages, _, group = self._average(size)
+        means: FloatArray = averages @ weights
+        return means[group]
+
+    def coefficients(self, weights: FloatArray, size: int) -> FloatArray:
+        """Coefficients of mean weights of groups, (size, n), the constant function first.
+
+        Nothing is in groups without codes: they have the weight of the groups around them.
+        """
+        averages, filled, _ = self._average(size)
+        found: FloatArray = self._functions(size).T @ (filled @ (averages @ weights))
+        return found
+
+    def of_codes(self, size: int) -> FloatArray:
+        """`coefficients` of a weight of 1 for each code, (size, n_codes)."""
+        averages, filled, group = self._average(size)
+        found: FloatArray = (self._functions(size).T @ filled)[:, group] * averages.data
+        return found
+
+    def _functions(self, size: int) -> FloatArray:
+        sizes = self.ladder.sizes
+        scale = math.sqrt(self.ladder.n_units / size)
+        return basis_of(sizes[: sizes.index(size) + 1]) * scale
+
+    @functools.cached_property
+    def even(self) -> FloatArray:
+        """Shares of the codes if all units count alike: a mean over them is that of weights."""
+        size = self.ladder.n_units
+        averages, filled, group = self._average(size)
+        shares: FloatArray = filled.mean(axis=0)[group] * averages.data
+        return shares
+
+    @functools.cached_property
+    def variances(self) -> FloatArray:
+        """Prior variances of coefficients, by the field and by chance, (2, n_units - 1)."""
+        functions = basis_of(self.ladder.sizes)[:, 1:]
+        step = max(1, _AT_ONCE // len(self.mass))
+        found = [np.zeros((2, 0))]
+        for start in range(0, functions.shape[1], step):
+            some = functions[self.ladder.units, start : start + step]
+            found.append(np.stack([(each**2).sum(axis=0) for each in self.features(some)]))
+        return np.concatenate(found, axis=1)
+
+    @functools.cached_property
+    def reach(self) -> float:
+        """How far groups deviate together: the part of a column in the distance of a set.
+
+        Groups of about equally many records, not those of tables: these may lie where noise is.
+        """
+        middle = np.cumsum(self.mass) - self.mass / 2.0
+        few = len(self.mass) <= _BINS
+        group = np.arange(len(middle)) if few else (_BINS * middle).astype(np.int64)
+        ones = np.eye(_BINS)[np.minimum(group, _BINS - 1)]
+        return float(np.sqrt((self.features(ones)[0] ** 2).sum(axis=0)).sum())
+
+
+class Belief(NamedTuple):
+    """Of the coefficients of a set how far they are believed, and their variances; and its u."""
+
+    gain: FloatArray
+    variance: FloatArray
+    u: float
+
+
+class Prior:
+    """One law of how tables of several columns deviate from what is expected of them.
+
+    Parameters
+    ----------
+    total : float
+    columns : mapping of int to ColumnBasis
+    looks : mapping of tuple of int to Look
+    expected : callable
+        Coefficients that are expected of a set.
+    distance : float or None
+        Mean distance from the rows of pairs that were not measured, as a share of the records.
+    """
+
+    def __init__(
+        self,
+        total: float,
+        columns: Mapping[int, ColumnBasis],
+        looks: Mapping[Axes, Look],
+        expected: Callable[[Axes], FloatArray],
+        distance: float | None,
+    ) -> None:
+        self.total, self._columns, self._looks = max(total, 1.0), columns, looks
+        self._expected, self._distance = expected, distance
+        self._beliefs: dict[Axes, Belief] = {}
+        self._laws: dict[int, FloatArray] = {}
+
+    def _reach(self, axes: Axes) -> float:
+        return math.prod(self._columns[axis].reach for axis in axes) ** 2
+
+    def _parts(self, axes: Axes) -> tuple[FloatArray, ...]:
+        """Of a set the prior variances for u = 1 and by chance, noise, and what was seen."""
+        look = self._looks[axes]
+        both = [
+            self._columns[axis].variances[:, :size]
+            for axis, size in zip(axes, look.values.shape, strict=True)
+        ]
+        field, chance = (
+            functools.reduce(np.multiply.outer, each) for each in zip(*both, strict=True)
+        )
+        known = look.precision > 0
+        away = np.where(known, look.values - self._expected(axes), 0.0)
+        noise = np.where(known, look.variances, 1e300)
+        return self.total**2 / self._reach(axes) * field, self.total * chance, noise, away
+
+    def _likelihoods(self, axes: Axes) -> FloatArray:
+        """Of each value of u, up to a factor."""
+        field, chance, noise, away = (each.ravel() for each in self._parts(axes))
+        whole = np.multiply.outer(_VARIANCES, field) + (chance + noise)
+        logs = -0.5 * (np.log(whole) + away**2 / whole).sum(axis=1)
+        found: FloatArray = np.exp(logs - logs.max())
+        return found
+
+    def _law(self, order: int) -> FloatArray:
+        """Shares of the values of u among sets of so many columns."""
+        if order not in self._laws:
+            sets = [axes for axes in self._looks if len(axes) == order]
+            some = sets[:: -(-len(sets) // _MOST_SETS)]
+            laws = _exponential_laws()
+            logs = sum(np.log(np.maximum(laws @ self._likelihoods(axes), 1e-300)) for axes in some)
+            scales = np.exp(logs - np.max(logs))
+            self._laws[order] = scales / scales.sum() @ laws
+        return self._laws[order]
+
+    def belief(self, axes: Axes) -> Belief:
+        """What is believed of a measured set."""
+        if axes not in self._beliefs:
+            shares = self._likelihoods(axes) * self._law(len(axes))
+            shares /= shares.sum()
+            field, chance, noise, away = self._parts(axes)
+            gain, square = np.zeros(field.shape), np.zeros(field.shape)
+            for place in np.flatnonzero(shares > 1e-4 * shares.max()).tolist():
+                prior = _VARIANCES[place] * field + chance
+                trust = prior / (prior + noise)
+                gain += shares[place] * trust
+                square += shares[place] * trust**2
+            variance = gain * noise + np.maximum(square - gain**2, 0.0) * away**2
+            self._beliefs[axes] = Belief(gain, variance, float(shares @ _VARIANCES))
+        return self._beliefs[axes]
+
+    @functools.cached_property
+    def unmeasured(self) -> float:
+        """The variance u of pairs without a table."""
+        pairs = [axes for axes in self._looks if len(axes) == 2]
+        known = float(self._law(2) @ _VARIANCES) if pairs else 1.0
+        return known if self._distance is None else min(math.pi * self._distance**2, known)
+
+    def scale(self, axes: Axes) -> float:
+        """The variance of the field of a set, before features."""
+        if axes in self._looks:
+            return self.belief(axes).u / self._reach(axes)
+        if len(axes) > 2:
+            return _THIRD * min(map(self.scale, combinations(axes, 2)))
+        return self.unmeasured / self._reach(axes)
+
+
+# Values in measured sums are rounded by up to a part in a million of their range.
+_AFFINE = 1e-5
+
+
+class MeasuredSums(NamedTuple):
+    """Noisy sums of a number for each code of another column.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_codes,)
+        Of each code of the number, less their middle; 0 for codes without a value.
+    has_value, missing : ndarray of bool, shape (n_codes,)
+        Codes with a value, and those without one that records can have.
+    sums, n_missing : ndarray of float64, shape (n_groups,)
+        Of the values, and the number of records without one.
+    variances : tuple of float
+        Of a sum, and of a number of records without a value: 0 if all have one.
+    """
+
+    values: FloatArray
+    has_value: BoolArray
+    missing: BoolArray
+    sums: FloatArray
+    n_missing: FloatArray
+    variances: tuple[float, float]
+
+    def told(self, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Weights of codes, (n_codes, n), as those of records with a value, of it, and of others.
+
+        Returns
+        -------
+        ndarray of float64, shape (3, n), and for each whether these are the weights.
+        """
+        basis = np.stack([self.has_value, self.values, self.missing], axis=1).astype(np.float64)
+        scale = np.maximum(np.abs(basis).max(axis=0), 1e-300)
+        found = np.linalg.lstsq(basis / scale, weights, rcond=None)[0] / scale[:, None]
+        away = np.abs(basis @ found - weights).max(axis=0)
+        return found, away <= _AFFINE * np.abs(weights).max(axis=0)
