@@ -274,7 +274,7 @@ def marginal(
     """A way through the release of marginals.
 
     At epsilon 1000 the counts of all columns together are measured; of "crowded", all columns are
-    one table at 1 or 2 if sets of three columns are allowed, else there are coarse tables of pairs.
+    one table at 1 or 2 if sets of three columns are allowed, else pairs are measured.
     """
     if isinstance(pairs, tuple) and len(pairs) > 1:
         pairs = ("two", *pairs, "crowded", "a row of nan")
@@ -302,9 +302,9 @@ MARGINALS = [
     marginal(
         "workload of means, rules", RULED, runs=1, workload={"means": {"y": "s"}, ("x", "s"): 1}
     ),
-    marginal("coarse tables", SPACE, CROWDED, epsilons=(1.3,), runs=4, max_order=2),
-    marginal("coarse tables, rules", RULED, CROWDED, epsilons=(3.0,), max_order=2),
-    marginal("sets of three", SPACE, CROWDED, epsilons=(0.7,), runs=4),
+    marginal("pairs", SPACE, CROWDED, epsilons=(1.3,), runs=4, max_order=2),
+    marginal("pairs, rules", RULED, CROWDED, epsilons=(3.0,), max_order=2),
+    marginal("all columns, or pairs", SPACE, CROWDED, epsilons=(0.7,), runs=4),
     marginal("all columns as one table", SPACE, CROWDED, epsilons=(2.0,), runs=4),
     marginal("all columns as one table, rules", RULED, CROWDED, epsilons=(3.0,)),
     marginal("joint counts", epsilons=(12.0,)),

@@ -210,7 +210,6 @@ def test_all_steps_together_spend_epsilon_exactly(way, ruled, monkeypatch):
     assert set(view.privacy_loss_.parts) == {"skipped", "total", "views"}
     if not ruled:
         steps = {
-            "pairs": {"coarse", "sets"},
             "single columns": set(),
             "one table": {"sets"},
             "joint counts": {"joint"},
@@ -377,25 +376,24 @@ def even(size, mass=None):
     return Attribute(mu, np.arange(size), None, mu, np.arange(size))
 
 
-def test_sets_of_a_round_share_no_pair_and_their_choices_share_its_budget(monkeypatch):
-    # Four copies of a column, and three columns of noise: the sets inside the copies stand out.
+def test_pairs_that_depend_stand_out_and_their_choices_share_a_budget(monkeypatch):
+    # Four copies of a column, and three columns of noise.
     rng = np.random.default_rng(0)
     copies = np.repeat(rng.integers(0, 4, (2000, 1)), 4, axis=1)
     codes = np.hstack([copies, rng.integers(0, 4, (2000, 3))])
     attributes = [even(4) for _ in range(7)]
     population = Population.of(attributes, Laws.of(None, attributes), 2000, rng)
     table = CountTable.from_codes(codes, (4,) * 7)
-    candidates = Candidates(table, attributes, range(7), 3, "all", None, 1000)
+    weights = dict.fromkeys(itertools.combinations(range(7), 2), 1)
+    candidates = Candidates(table, attributes, weights, 2000.0)
     costs = record(monkeypatch)
-    chosen = candidates.best(population, 2000.0, [], 5, Fraction(50), Fraction(1), noise_source(0))
-    pairs = [pair for axes in chosen for pair in itertools.combinations(axes, 2)]
-    assert len(set(pairs)) == len(pairs)
-    assert set(chosen[0]) <= {0, 1, 2, 3}
-    assert costs == {"noisy_max": [Fraction(10)] * 5}
-    # Where all sets share a pair with one that was chosen, the rest is chosen among all.
-    few = Candidates(table, attributes, range(3), 3, "all", None, 1000)
-    everything = few.best(population, 2000.0, [], 9, Fraction(9), Fraction(1), noise_source(0))
-    assert sorted(everything) == [(0, 1), (0, 1, 2), (0, 2), (1, 2)]
+    chosen = candidates.best(population, [], 6, Fraction(60), Fraction(1), noise_source(0))
+    assert sorted(chosen) == list(itertools.combinations(range(4), 2))
+    assert costs == {"noisy_max": [Fraction(10)] * 6}
+    # A weight counts in a score: the copies of smaller weight are left out.
+    halved = Candidates(table, attributes, weights | {(0, 1): Fraction(1, 2)}, 2000.0)
+    chosen = halved.best(population, [], 5, Fraction(50), Fraction(1), noise_source(0))
+    assert (0, 1) not in chosen and all(max(pair) < 4 for pair in chosen)
 
 
 def test_cells_can_be_empty_whatever_the_model_says():
@@ -440,14 +438,14 @@ def test_columns_that_rise_together_stay_together():
 def test_sets_that_need_no_choice_are_taken_in_order():
     attributes, population = independent_rows()
     table = CountTable.from_codes(np.zeros((50, 3), dtype=np.int32), (30, 20, 2))
-    candidates = Candidates(table, attributes, [0, 1, 2], 3, "all", None, 1000)
+    weights = {(0, 1): 1, (0, 2): 1, (1, 2): 1}
+    candidates = Candidates(table, attributes, weights, 50.0)
 
     def best(taken, number):
         # Noise would need a source.
-        return candidates.best(population, 50.0, taken, number, Fraction(0), Fraction(1), None)
+        return candidates.best(population, taken, number, Fraction(0), Fraction(1), None)
 
     assert best([], 2) == [(0, 1), (0, 2)]
-    # The set of all three has 1,200 cells.
     assert best([(0, 1), (0, 2)], 5) == [(1, 2)]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word
 from ..exceptions import DomainError
-from .attributes import MISSING_LABEL, Attribute, Groups, Level, halvings
+from .attributes import MISSING_LABEL, Attribute, Coding, Column, Groups, Level, halvings
 from .bins import (
     MOST_BINS,
     EvenBins,
@@ -33,7 +33,6 @@ from .bins import (
     lattice_edges,
     scale_edges,
 )
-from .reading import Coding, Column
 from .taxonomy import Taxonomy
 from .values import MAX_BINS, MAX_INTEGER, as_flag, as_float, as_int, digits, some
 
@@ -267,12 +266,13 @@ class Numeric(Attribute):
 
     @property
     def fine(self) -> Numeric:  # noqa: D102
-        if self.auto or self.one_each:
+        if self.auto or self.one_each or self._coarse is not None:
             return self
         kept = {name: getattr(self, name) for name in _KEPT}
         plain = Numeric(self.lower, self.upper, AUTO, **kept)
         auto, own = plain.edges, self.edges[1:-1]
         if np.isin(own, auto).all():
+            plain._set(_coarse=self)
             return plain
         # Of the automatic edges, those that are not near a declared one; `groups` needs all these.
         inner, widths = auto[1:-1], np.diff(auto)
@@ -281,7 +281,7 @@ class Numeric(Attribute):
         far = np.minimum(inner - below, above - inner) >= np.minimum(widths[:-1], widths[1:]) / 2
         cuts = np.concatenate([auto[:1], np.union1d(inner[far], own), auto[-1:]])
         twin = copy.copy(self)
-        twin._recut(cuts, _by_edges=True, scale="linear")
+        twin._recut(cuts, _by_edges=True, scale="linear", _coarse=self)
         twin._join_empty(own)
         return twin
 
@@ -424,13 +424,16 @@ class Numeric(Attribute):
         Parameters
         ----------
         most : int or None
-            None leaves it as it is, and so does a declared number of bins.
+            None leaves it as it is, and so does a declared number of bins; of a `fine` column the
+            declared one comes back.
 
         Returns
         -------
         Numeric
             With the same range, special values and steps; bins of equal width on the ``scale``.
         """
+        if self._coarse is not None and most is not None:
+            return self._coarse  # type: ignore[no-any-return]
         if not self.auto or most is None:
             return self
         held = self.contents
@@ -655,6 +658,8 @@ class Numeric(Attribute):
         }
 
     def __repr__(self) -> str:
+        if self._coarse is not None:
+            return f"{self._coarse!r}.fine"
         if self._by_edges:
             edges = [digits(edge) for edge in [*self.edges[:-1].tolist(), self.upper]]
             parts = [f"edges=[{', '.join(edges)}]"]

@@ -42,7 +42,9 @@ class ColumnCounts:
     def __init__(self, release: Release, domain: Domain, name: str, level: float) -> None:
         self.release, self.domain, self.name, self.level = release, domain, name, level
         self.attribute: Any = domain[name]
-        self.counts = np.asarray(view_of(release, Groups([name], domain)), dtype=np.float64)
+        self.counts = np.asarray(
+            view_of(release, Groups([name], domain, by_code=True)), dtype=np.float64
+        )
         self.guarantee = ""
 
     @property

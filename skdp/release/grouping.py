@@ -124,6 +124,8 @@ class Groups:
     domain : Domain
     bands : mapping of str to Bands, default={}
         Columns that have groups other than their codes.
+    by_code : bool, default=False
+        Whether groups are the codes, where those that were declared hold several of them.
 
     Raises
     ------
@@ -137,6 +139,8 @@ class Groups:
         names: str | Sequence[str],
         domain: Domain,
         bands: Mapping[str, Bands] | None = None,
+        *,
+        by_code: bool = False,
     ) -> None:
         self.names = [names] if isinstance(names, str) else list(names)
         self.domain, self.bands = domain, bands or {}
@@ -151,20 +155,21 @@ class Groups:
         self.coded = [name for name in self.names if name not in self.bands]
         bases = [structure.base_of(name) for name in self.coded]
         self.axes = [domain.index(base) for base in bases]
-        self.sizes = [domain[name].size for name in self.coded]
+        self._attributes = {
+            name: domain[name] if by_code else domain[name].declared for name in self.names
+        }
+        self.sizes = [self._attributes[name].size for name in self.coded]
         # Code of each column for each code of the measured column that decides it.
-        self.codes: list[IntArray] = [
-            np.arange(domain[name].size) if base == name else structure.codes_of(name)
-            for name, base in zip(self.coded, bases, strict=True)
-        ]
+        self.codes: list[IntArray] = []
+        for name, base in zip(self.coded, bases, strict=True):
+            own = np.arange(domain[name].size) if by_code else domain[name].labels_of
+            self.codes.append(own if base == name else structure.codes_of(name))
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of groups of each column."""
-        return tuple(
-            len(self.bands[name].regions) if name in self.bands else self.domain[name].size
-            for name in self.names
-        )
+        sizes = {name: len(each.regions) for name, each in self.bands.items()}
+        return tuple(sizes.get(name, each.size) for name, each in self._attributes.items())
 
     @property
     def number(self) -> int:
@@ -174,8 +179,8 @@ class Groups:
     def labels(self) -> list[Any]:
         """What stands for each group of each column in a table."""
         return [
-            self.bands[name].labels if name in self.bands else group_labels(self.domain[name])
-            for name in self.names
+            self.bands[name].labels if name in self.bands else group_labels(each)
+            for name, each in self._attributes.items()
         ]
 
     def banded(self, query: Any) -> Iterator[list[dict[str, Region]]]:

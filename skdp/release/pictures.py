@@ -32,7 +32,7 @@ def plot_parts(synopsis: Any, columns: Sequence[str] | str | None, blocks: bool)
         rectangles = model.rectangles([domain.index(name) for name in columns])
     return {
         "table": table,
-        "axes": [PlotAxis(**plot_axis(name, domain[name])) for name in columns],
+        "axes": [PlotAxis(**plot_axis(name, domain[name].declared)) for name in columns],
         "blocks": rectangles,
         "title": loss_title(synopsis.mechanism, synopsis.privacy_loss),
     }

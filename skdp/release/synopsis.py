@@ -971,7 +971,7 @@ class Synopsis:
         return fill_frame(self.model, self.domain, frame, columns, generator)
 
     def view(self, columns: Sequence[str]) -> np.ndarray:
-        """Estimated counts for every combination of the codes of one or two columns.
+        """Estimated counts for every combination of the declared codes of one or two columns.
 
         Parameters
         ----------

@@ -81,15 +81,16 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             structure=self._honours_zeros,
             of=self,
         )
+        declared, domain = domain, self._counted(domain)
         layout = Layout(X, rows, domain)
         parts = self._with_skipped(lambda epsilon: self._parts(epsilon, domain))
         together = self._together(domain)
         if together is None:
             self._warn_of_size(rows, domain)
         stop = self.on_loss == "stop"
-        loss, source = self._spend(rows, parts, domain=domain, stop=stop)
+        loss, source = self._spend(rows, parts, domain=declared, stop=stop)
         coded = Coded(rows, domain, self._contributions(loss, source, rows, domain))
-        skipped, rest = self._go_on(coded, domain, loss, source, stop)
+        skipped, rest = self._go_on(coded, declared, loss, source, stop)
         synopsis = self._release(coded.counts(together), domain, rest.of_record, source)
         # The noise was drawn for the loss of one record; the whole loss is published.
         synopsis.privacy_loss = loss
@@ -362,6 +363,10 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             return dict(drawn.items())
         codes = self.synopsis_.sample_codes(n_samples, rng, method=method)
         return dict(self.domain_.decode(codes, rng).items())
+
+    def _counted(self, domain):
+        """The domain whose codes are counted."""
+        return domain
 
     def _together(self, domain):
         """Attributes in every count that it asks for; None if it needs the whole table."""

@@ -316,8 +316,9 @@ def _axes(columns: Any, domain: Domain, max_order: int) -> tuple[int, ...]:
             f"The set {columns!r} of workload has {len(axes)} columns, and max_order={max_order} "
             "allows fewer. Raise max_order (at most 4), or name smaller sets."
         )
-    most = most_groups(domain.shape, max_order)
-    cells = math.prod(min(domain.shape[axis], most) for axis in axes)
+    sizes = _group_sizes(domain)
+    most = most_groups(sizes, max_order)
+    cells = math.prod(min(sizes[axis], most) for axis in axes)
     if cells > _MOST_CELLS:
         raise ValueError(
             f"The set {columns!r} of workload has a table of {cells:,} cells, more than "
@@ -325,6 +326,11 @@ def _axes(columns: Any, domain: Domain, max_order: int) -> tuple[int, ...]:
             "fewer bins or categories."
         )
     return axes
+
+
+def _group_sizes(domain: Domain) -> tuple[int, ...]:
+    """Number of the groups of each column that tables of several columns may tell apart."""
+    return tuple(each.declared.size for each in domain.attributes)
 
 
 def _weight(weight: Any, columns: Any) -> Fraction:
@@ -353,9 +359,10 @@ _LEAST_PART = Fraction(1, 10**12)
 class MarginalSynthesizer(Synthesizer):
     """Private counts of single columns and of privately chosen sets of columns, in one release.
 
-    It measures the total, every column, coarse tables of all pairs, and finer tables of sets of
-    two and more columns, which it chooses where they tell most beyond what is known. The more
-    records and epsilon, the more sets, and the finer their tables. A query on any columns is
+    It measures the total, every column on its finest codes whatever ``bins`` or ``edges`` say, and
+    tables of pairs of columns, which it chooses where they tell most beyond what is known. Bins are
+    groups of codes that these tables tell apart, and labels. The more records and epsilon, the more
+    pairs, and the finer their tables. A query on any columns is
     answered from weighted rows, corrected by everything measured, with an error bar of its own;
     synthetic rows are drawn from the weighted ones.
 
@@ -371,11 +378,10 @@ class MarginalSynthesizer(Synthesizer):
         columns of an array.
     target : str, default=None
         Column of the domain that takes ``y``, to be predicted from the others. All pairs with it
-        are measured first, then one table of it and the columns that tell most of it, in groups;
-        sets without it count half. It changes nothing for a workload of sets.
+        are measured first. It changes nothing for a workload of sets.
     max_order : int, default=3
-        Largest number of columns in a chosen set, 1 to 4. A number above the number of columns
-        allows the set of all columns. 1 measures single columns only, which are then independent
+        Largest number of columns in a set of a workload, 1 to 4. A table of all columns, where few
+        cells hold many records, needs 3. 1 measures single columns only, which are then independent
         of each other.
     workload : {"all", "ranges", "cells"} or dict, default="all"
         Queries that the release shall serve. "ranges" gives single columns more of the budget,
@@ -389,8 +395,8 @@ class MarginalSynthesizer(Synthesizer):
     prior : PublicTable or Synopsis, default=None
         What is known of the table beforehand, with the columns of the domain: rows that are public,
         such as ``PublicTable(last_year)``, or a release, of these records or of others, which costs
-        nothing more. Rows then start from the prior instead of independent columns, and sets are
-        chosen where it is wrong, as long as the noisy tables are clearly nearer to it: a good prior
+        nothing more. Rows then start from the prior instead of independent columns, if the noisy
+        tables are clearly nearer to it: a good prior
         makes a small ``epsilon`` useful, a bad one costs little. Its rows that do not fit the
         domain are left out, with a warning; of more than 100,000 some are taken. Needs
         ``max_order`` above 1.
@@ -439,14 +445,14 @@ class MarginalSynthesizer(Synthesizer):
     ``workload`` asks for means, and noisy counts of the blocks of every level of each column's
     tree; then either the joint counts of all columns that reach a threshold (at an epsilon above
     5), or one noisy table of all columns (where there are few cells for the number of records), or
-    noisy coarse tables of all pairs (where there is enough signal; with a target noisy tables of
-    its pairs, and one of it and several columns), which sets of columns were selected, and a noisy
-    table of groups of codes for each of them. *Cost*: a record changes the number of records by
-    one, one sum by at most half the range of the number (values count from its middle), one block
-    of each level by one, one cell of each table and of the joint counts by one, and every score of
-    a set by at most its weight, up or down. These are measured one after the other, and their
-    budgets add up to epsilon. Budgets, groups and candidate sets follow from public facts and
-    earlier releases. Rows, answers and error bars are computed from what was released.
+    which pairs of columns, or sets of a workload, were selected, a noisy table of groups of codes
+    for each of them, and how far the others are from the rows. *Cost*: a record changes the number
+    of records by one, one sum by at most half the range of the number (values count from its
+    middle), one block of each level by one, one cell of each table and of the joint counts by one,
+    every score of a set by at most its weight, up or down, and the distance by one for each of the
+    others. These are measured one after the other, and their budgets add up to epsilon. Budgets,
+    groups and candidate sets follow from public facts and earlier releases. Rows, answers and error
+    bars are computed from what was released.
 
     A *prior* is public or released already, and is compared with released tables only: nothing
     more is charged. It changes rows, and the answers where nothing was measured; what was measured
@@ -531,13 +537,17 @@ class MarginalSynthesizer(Synthesizer):
             )
         return parts
 
+    def _counted(self, domain):
+        return domain.fine
+
     def _told_in_groups(self, domain):
         """Names of columns with more codes than tables tell apart, but for fine bins of "auto"."""
-        most = most_groups(domain.shape, self._wanted(domain)[0])
+        sizes = _group_sizes(domain)
+        most = most_groups(sizes, self._wanted(domain)[0])
         return ", ".join(
             repr(domain.names[i])
-            for i in used_attributes(domain.shape)
-            if domain.shape[i] > most and not getattr(domain.attributes[i], "auto", False)
+            for i in used_attributes(sizes)
+            if sizes[i] > most and not getattr(domain.attributes[i], "auto", False)
         )
 
     def _together(self, domain):
@@ -552,6 +562,7 @@ class MarginalSynthesizer(Synthesizer):
         asked = Asked(
             [attribute.order() for attribute in domain.attributes],
             [attribute.n_alone for attribute in domain.attributes],
+            [attribute.labels_of for attribute in domain.attributes],
             label=None if self.target is None else domain.index(self.target),
             zeros=domain.structure.zeros,
             max_order=max_order,
@@ -576,7 +587,7 @@ class MarginalSynthesizer(Synthesizer):
                 f"max_order must be at most {_MOST_COLUMNS}, got {self.max_order!r}: {meaning} "
                 "Wider tables are hardly ever above the noise; wider queries are answered anyway."
             )
-        workload = used_sets(as_workload(self.workload, domain, order), domain.shape)
+        workload = used_sets(as_workload(self.workload, domain, order), _group_sizes(domain))
         means_of(self.workload, domain)
         if self.prior is not None and order == 1:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Views: coarse tables of pairs, grids of sets that depend most, and answers linear in them.
+"""Marginals: columns, tables of the pairs that depend most, and answers linear in them.
 
 ===============  =================================================================================
 ``candidates``   which sets are worth measuring

@@ -30,9 +30,9 @@ _NEVER = float(np.log(np.finfo(np.float32).tiny))
 # Numbers held at once while a column is drawn.
 _CHUNK = 1 << 17
 
+# Group of each code of some attributes; None for the codes themselves.
+Groups = Sequence[IntArray] | None
 
-# Group of each code of each attribute of a table; None where a table tells the codes apart.
-Groups = tuple[IntArray, ...] | None
 Axes = tuple[int, ...]
 
 # Single precision is enough to draw a code, and takes half the time.
@@ -40,11 +40,10 @@ Logs: TypeAlias = NDArray[np.float32]
 
 
 class Factor(NamedTuple):
-    """Attributes, and the logarithms of a table over their codes or groups."""
+    """Attributes, and the logarithms of a table over their codes."""
 
     axes: tuple[int, ...]
     log: FloatArray
-    groups: Groups = None
 
 
 class Target(NamedTuple):
@@ -56,14 +55,10 @@ class Target(NamedTuple):
         Ascending.
     table : ndarray of float64
         Probabilities, one axis for each attribute.
-    groups : tuple of ndarray of int64, default=None
-        Group of each code of each attribute, if the table is one over groups. At most one table of
-        these attributes is.
     """
 
     axes: tuple[int, ...]
     table: FloatArray
-    groups: Groups = None
 
 
 class Population:
@@ -99,7 +94,6 @@ class Population:
         self.weights = np.full(len(rows), 1.0 / len(rows))
         self._worth = 0.0
         self._factors: dict[tuple[int, ...], Factor] = {}
-        self._coarse: dict[tuple[int, ...], Factor] = {}
         alone = [_log(mass) for mass in density.grouped]
         for axis, log in enumerate(alone):
             self._factors[axis,] = Factor((axis,), log)
@@ -156,8 +150,9 @@ class Population:
         sizes = [self.sizes[axis] for axis in axes]
         if groups is not None:
             sizes = [int(each.max()) + 1 for each in groups]
-        cells = self._cells(axes, groups)
-        found = np.bincount(cells, weights=self.weights, minlength=math.prod(sizes))
+        found = np.bincount(
+            self._cells(axes, groups), weights=self.weights, minlength=math.prod(sizes)
+        )
         return found.astype(np.float64, copy=False).reshape(sizes)
 
     def grouped(self, groups: Sequence[IntArray]) -> Population:
@@ -186,29 +181,38 @@ class Population:
         smooth: FloatArray = found - by_chance * distance
         return smooth
 
-    def fit(self, targets: Sequence[Target], sweeps: int, *, rounds: int = 1) -> None:
-        """Move factors and rows until the margins are those wanted."""
-        for _ in range(sweeps):
-            self.scale(targets, rounds)
-            self.renew()
+    def fit(self, targets: Sequence[Target], sweeps: int) -> None:
+        """Move factors and rows until the margins are those wanted.
 
-    def scale(self, targets: Sequence[Target], rounds: int = 1) -> None:
+        Each column in turn is drawn again for some of the rows, and the tables that hold it are
+        fitted again: if all rows followed factors that were moved together, what these have too
+        much would add up.
+        """
+        own = [[each for each in targets if axis in each.axes] for axis in range(len(self.sizes))]
+        for _ in range(sweeps):
+            self.scale(targets)
+            self.resample(self.n_rows)
+            for axis in self._generator.permutation(len(self.sizes)).tolist():
+                if self.sizes[axis] > 1:
+                    before = self.columns[axis]
+                    self._draw(axis)
+                    again = self._generator.random(self.n_rows) < TUNING.redrawn
+                    self.columns[axis] = np.where(again, self.columns[axis], before)
+                    self.scale(own[axis])
+
+    def scale(self, targets: Sequence[Target]) -> None:
         """Proportional fitting of the weights, and of the factors with them."""
-        cells = [self._cells(target.axes, target.groups) for target in targets]
         least = TUNING.more_rows / self.n_rows
-        for _ in range(rounds):
-            for target, cell in zip(targets, cells, strict=True):
-                found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
-                wanted = target.table.ravel()
-                step = np.log((wanted + least) / (found + least))
-                step *= TUNING.damped
-                self.weights *= np.exp(step)[cell]
-                known = self._factors if target.groups is None else self._coarse
-                step = step.reshape(target.table.shape)
-                moved = known[target.axes].log + step if target.axes in known else step
-                log = np.maximum(moved, _NEVER)
-                known[target.axes] = Factor(target.axes, log, target.groups)
-            self.weights /= self.weights.sum()
+        for target in targets:
+            cell = self._cells(target.axes)
+            found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
+            step = np.log((target.table.ravel() + least) / (found + least)) * TUNING.damped
+            self.weights *= np.exp(step)[cell]
+            step = step.reshape(target.table.shape)
+            if target.axes in self._factors:
+                step = self._factors[target.axes].log + step
+            self._factors[target.axes] = Factor(target.axes, np.maximum(step, _NEVER))
+        self.weights /= self.weights.sum()
 
     def settle(self, targets: Sequence[Target], rounds: int) -> None:
         """Proportional fitting of the weights alone: the rows stay as they are.
@@ -217,7 +221,7 @@ class Population:
         they are known best, and asked for most.
         """
         targets = sorted(targets, key=lambda target: -len(target.axes))
-        cells = [self._cells(target.axes, target.groups) for target in targets]
+        cells = [self._cells(target.axes) for target in targets]
         for _ in range(rounds):
             for target, cell in zip(targets, cells, strict=True):
                 found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
@@ -237,22 +241,18 @@ class Population:
         ]
         self.weights = target.table[at] / target.table[at].sum()
 
-    def renew(self, n_rows: int | None = None) -> None:
-        """Draw rows by their weights, then each column given the others, by the factors."""
-        n_rows = self.n_rows if n_rows is None else n_rows
+    def resample(self, n_rows: int) -> None:
+        """Rows of equal weights, drawn by their weights."""
         reach = np.cumsum(self.weights)
         at = (np.arange(n_rows) + self._generator.random()) / n_rows
         chosen = np.minimum(np.searchsorted(reach / reach[-1], at), self.n_rows - 1)
         self.columns = [column[chosen] for column in self.columns]
         self.weights = np.full(n_rows, 1.0 / n_rows)
-        factors = _absorbed([*self._factors.values(), *self._barriers])
-        factors += self._coarse.values()
-        for axis in self._generator.permutation(len(self.sizes)):
-            if self.sizes[axis] > 1:
-                self._draw(int(axis), [each for each in factors if axis in each.axes])
 
-    def _draw(self, axis: int, own: Sequence[Factor]) -> None:
+    def _draw(self, axis: int) -> None:
         """Draw one column given the others, from the factors that hold it."""
+        factors = [*self._factors.values(), *self._barriers]
+        own = _absorbed([each for each in factors if axis in each.axes])
         blanket = sorted({other for each in own for other in each.axes if other != axis})
         patterns = math.prod(self.sizes[other] for other in blanket)
         u = self._generator.random(self.n_rows)
@@ -283,22 +283,21 @@ class Population:
     ) -> Logs:
         """Sum of the logarithms of factors for each code of an attribute, (n, size)."""
         total = np.zeros((n, self.sizes[axis]), dtype=np.float32)
-        for (axes, log, groups), own in lines:
+        for (axes, log), own in lines:
             if len(axes) == 1:
                 total += own
                 continue
             cell = np.zeros(n, dtype=np.int64)
-            for place, (other, size) in enumerate(zip(axes, log.shape, strict=True)):
+            for other, size in zip(axes, log.shape, strict=True):
                 if other != axis:
-                    codes = columns[other]
-                    cell = cell * size + (codes if groups is None else groups[place][codes])
+                    cell = cell * size + columns[other]
             total += np.take(own, cell, axis=0)
         return total
 
     def possible(self, axes: Sequence[int]) -> BoolArray:
         """Which combinations of codes no rule among these attributes forbids."""
         allowed = np.ones([self.sizes[axis] for axis in axes], dtype=bool)
-        for held, log, _ in self._barriers:
+        for held, log in self._barriers:
             if set(held) <= set(axes):
                 shape = [self.sizes[axis] if axis in held else 1 for axis in axes]
                 allowed &= (log == 0).reshape(shape)
@@ -317,15 +316,13 @@ def _lines(axis: int, factor: Factor) -> tuple[Factor, Logs]:
     """A factor, and its lines along an attribute: one for each combination of the others."""
     place = factor.axes.index(axis)
     lines = np.moveaxis(factor.log, place, -1).reshape(-1, factor.log.shape[place])
-    if factor.groups is not None:
-        lines = lines[:, factor.groups[place]]
     return factor, np.ascontiguousarray(lines, dtype=np.float32)
 
 
 def _absorbed(factors: Sequence[Factor]) -> list[Factor]:
     """The same product with fewer factors: one within another is multiplied into it."""
     found: dict[tuple[int, ...], FloatArray] = {}
-    for axes, log, _ in sorted(factors, key=lambda each: -len(each.axes)):
+    for axes, log in sorted(factors, key=lambda each: -len(each.axes)):
         wider = next((each for each in found if set(axes) <= set(each)), None)
         if wider is None:
             found[axes] = log.copy()

@@ -91,31 +91,24 @@ class Tuning:
     column: float = 0.5
     # By how much "ranges" raises it, and "cells" lowers it; questions.
     word: float = 2.0
-    # Share that the coarse tables of all pairs take together, if they pay; plan.
-    coarse: Fraction = Fraction(3, 25)
-    # Share that the choice of sets takes, in AIM as published; plan.
+    # Share that the choice of sets takes, in AIM as published, and what of it measures how far the
+    # others are; plan.
     choice: Fraction = Fraction(1, 10)
-    # Share of single columns beside pairs with a label, one table of all, and joint counts; plan.
+    rest: Fraction = Fraction(1, 5)
+    # Share of single columns beside one table of all, and joint counts; plan.
     beside: Fraction = Fraction(1, 10)
-    # Share of the grid of a label; plan.
-    grid: Fraction = Fraction(1, 5)
-    # Sets of other columns beside pairs with a label, as a part of those without one; plan.
-    others: float = 0.5
     # Most of epsilon for sums by group; questions.
     means: Fraction = Fraction(1, 3)
 
     # ---------------------------------------------------------------- what is measured
 
-    # Records times the epsilon of a coarse table from which on they pay; plan.
-    pays: float = 8.0
     # The square of the number of sets, for each unit of records times epsilon and cell; plan.
     sets: float = 0.5
     # Cells of a typical table of a set: larger tables have coarser grids; plan.
     typical: int = 60
     # Records times epsilon of a mean cell from which on categories are told apart; plan.
     told_apart: float = 1.5
-    # Records times epsilon of a mean cell from which on all columns are one table, and of one of a
-    # grid of a label; plan.
+    # Records times epsilon of a mean cell from which on all columns are one table; plan.
     whole: float = 5.0
     # Empty cells that may pass as joint counts, for each record and for each empty cell; fidelity.
     false: float = 0.01
@@ -147,20 +140,16 @@ class Tuning:
 
     # Bins of an attribute in the scores of sets; fidelity.
     bins: int = 8
-    # Noise of a set's table that counts against its score, in its expected absolute noise;
-    # questions.
-    noise: float = 1.0
-    # Rounds of choices after the first; questions.
-    rounds: int = 3
-
     # ---------------------------------------------------------------- rows
 
     # Rows while sets are chosen, and in the end at least; questions.
     rows: int = 30_000
     # Sweeps of fitting after a round and in the end; questions.
     sweeps: int = 2
+    # Share of the rows that take a new code when a column is drawn again; questions.
+    redrawn: float = 0.25
     # Rounds of fitting weights alone; questions.
-    settled: int = 12
+    settled: int = 4
     # Share of a step of a factor that is taken: the steps of views that overlap add up; fidelity.
     damped: float = 0.5
     # Shares are compared as if so many more rows lay in each cell; fidelity.
@@ -168,8 +157,7 @@ class Tuning:
     # A model's count below this is as uncertain as this one, in standard deviations of the noise;
     # fidelity.
     floor: float = 0.02
-    # Share of what is expected that is kept whatever noisy counts say: of even widths in the mass
-    # by which codes are grouped, and of the rows in a cell of a grid of a label; fidelity.
+    # Share of even widths in the mass by which codes are grouped; fidelity.
     kept: float = 0.1
     # Standard deviations of the noise by which blocks of codes must stand out, a prior be nearer to
     # tables to be used, and a column be away from a prior to be told from it; questions,
@@ -196,6 +184,7 @@ def ladder_of(
     order: IntArray | None,
     most_units: int = TUNING.groups,
     finest: float = math.inf,
+    told: IntArray | None = None,
 ) -> Ladder:
     """Nested groups of the codes of a column, from its released counts.
 
@@ -211,7 +200,13 @@ def ladder_of(
     finest : float, optional
         Groups of a column that tables can afford. With no more codes there is a unit for each, and
         some units are empty; with more, none is.
+    told : ndarray of int64, optional
+        Public group of each code, ascending: units hold whole ones. By default the codes.
     """
+    if told is not None and int(told.max()) + 1 < len(counts):
+        own = np.bincount(told, weights=counts).astype(np.float64, copy=False)
+        coarse = ladder_of(own, np.arange(len(own)), most_units, finest)
+        return coarse._replace(units=coarse.units[told])
     n_codes = len(counts)
     mass = np.maximum(counts, 0.0)
     sequence = np.argsort(-mass, kind="stable") if order is None else np.asarray(order)

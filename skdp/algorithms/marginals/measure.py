@@ -1,4 +1,4 @@
-"""Views of a table: total, columns, coarse tables of pairs, and grids of sets that were chosen.
+"""Views of a table: total, columns, and grids of pairs that were chosen.
 
 Everything measured becomes coefficients in one basis (`skdp.release.basis`). Rows are
 fitted to the tables of the chosen sets, and answers are what the rows say, corrected by the
@@ -34,7 +34,6 @@ from .fit import Population, Target, parts_of_set, posterior_mean, with_margins
 from .groups import (
     MOST_CELLS,
     ROWS_ONCE,
-    TINY,
     TUNING,
     Attribute,
     coarse_size,
@@ -52,8 +51,6 @@ Grids = dict[Axes, tuple[int, ...]]
 
 # Most columns of one table of all: a table has coefficients for each of their subsets.
 _WHOLE_COLUMN_COUNTS = 10
-# Most cells of the grid of a label.
-_GRID_CELLS = 2048
 # Units of half the range of a number in sums by group.
 _UNITS_OF_SUM = 1 << 20
 
@@ -69,9 +66,11 @@ class Asked(NamedTuple):
     n_alone : sequence of int, optional
         For each attribute how many of its last codes say nothing of their neighbours: special
         values and the missing one; none by default.
+    groups : sequence of ndarray of int64, optional
+        For each attribute the public group of each code, ascending: tables of several columns tell
+        no more apart. By default the codes themselves.
     label : int, default=None
-        The attribute to be predicted from the others: pairs with it are measured first, and sets
-        without it count half.
+        The attribute to be predicted from the others: all pairs with it are measured first.
     zeros : sequence of Zeros, default=()
         Public rules. Records that break one must not be in the table.
     max_order : int, default=3
@@ -90,6 +89,7 @@ class Asked(NamedTuple):
 
     orders: Sequence[IntArray | None]
     n_alone: Sequence[int] = ()
+    groups: Sequence[IntArray] = ()
     label: int | None = None
     zeros: Sequence[Zeros] = ()
     max_order: int = 3
@@ -135,7 +135,11 @@ def measured_views(
         for codes, size, n in zip(rules.codes, table.shape, asked.n_alone, strict=False)
     ]
     orders = rules.orders(asked.orders)
-    inside = asked._replace(orders=orders, n_alone=alone, means=means, prior=prior)
+    groups = [
+        np.unique(each[codes], return_inverse=True)[1]
+        for each, codes in zip(asked.groups, rules.codes, strict=False)
+    ]
+    inside = asked._replace(orders=orders, n_alone=alone, groups=groups, means=means, prior=prior)
     if asked.label is not None and rules.sizes[asked.label] < 2:
         inside = inside._replace(label=None)
     work = _Views(rules.compressed(table), parts, inside, rules, source)
@@ -168,15 +172,17 @@ class _Views:
         self.orders = asked.orders
         self.generator = sampling_generator(source)
         self.used = used_attributes(table.shape)
-        self.groups = most_groups(table.shape, asked.max_order)
+        # Public groups of codes that tables of several columns tell apart at most.
+        self.told = [*asked.groups] or [np.arange(size) for size in table.shape]
+        self.sizes = tuple(int(each.max()) + 1 for each in self.told)
+        self.groups = most_groups(self.sizes, asked.max_order)
+        self.several = [axis for axis in self.used if self.sizes[axis] > 1]
         self.budget = {"total": parts["total"]}
         self.blocks: dict[int, dict[int, FloatArray]] = {}
         self.columns: dict[int, ColumnEstimate] = {}
         self.known = Coefficients({})
         # Grids of the chosen sets, to which rows are fitted.
         self.grids: Grids = {}
-        # And those of a grid of a label, of more columns: rows follow its groups.
-        self.wide: Grids = {}
         self.joint: JointCounts | None = None
         self.sums: dict[tuple[int, int], MeasuredSums] = {}
         # How far from the rows the pairs are that were not measured.
@@ -184,11 +190,10 @@ class _Views:
         # Rows so far, and what the tables of sets told beside them.
         self.population: Population | None = None
         self.refined: dict[Axes, FloatArray] = {}
-        self.refined_prior: dict[Axes, FloatArray] = {}
         # Released tables that no rows were compared with yet, and whether rows of the prior were
         # clearly nearer to the last ones.
         self.prior = asked.prior
-        self.told: list[tuple[Axes, tuple[int, ...], FloatArray, float]] = []
+        self.unseen: list[tuple[Axes, tuple[int, ...], FloatArray, float]] = []
         self.prior_leads = False
 
     @property
@@ -201,15 +206,18 @@ class _Views:
         """Measure everything; the released model."""
         # Privacy. Released one after the other, within budgets that add up to the two parts: the
         # total (sensitivity 1), sums by group if asked for, the columns, and then either the joint
-        # counts, or one table of all columns, or perhaps the coarse tables of all pairs and in
-        # rounds the choice of sets and their tables. Which of these, budgets, groups and grids
+        # counts, or one table of all columns, or the choice of sets and their tables, and how far
+        # the other sets are from the rows. Which of these, budgets, groups and grids
         # follow from public facts and releases before them. Everything else is post-processing.
         left, asked = self.parts["views"], self.asked
         joint, whole, sets = self.first_steps()
         left = self.measure_means(left, self.share_of_means(bool(joint)))
         asked.progress("single columns")
-        share = self.share_of_columns(left, sets, bool(joint), whole)
-        left = self.measure_columns(left, share, sets and not joint and not whole)
+        several = sets and not joint and not whole
+        share = TUNING.beside if joint or whole else Fraction(1)
+        if several:
+            share = self.share_of_columns(self.records * float(left))
+        left = self.measure_columns(left, share, several)
         if joint:
             asked.progress("all columns together")
             self.joint = measure_joint(
@@ -221,15 +229,13 @@ class _Views:
             self.known.average((), np.array(float(found.counts.sum())), variance)
         elif whole:
             asked.progress("all columns together")
-            axes = tuple(self.used)
+            axes = tuple(self.several)
             self.grids[axes] = tuple(self.known.ladders[axis].n_units for axis in axes)
             self._measure(self.grids, left)
             self.budget["sets"] = left
             self._join_columns()
-        elif sets and self.labelled:
-            self.measure_sets(self.measure_label(left))
-        elif sets:
-            self.measure_sets(self.measure_coarse(left))
+        elif several:
+            self.measure_sets(left)
         asked.progress("synthetic rows")
         return self._model()
 
@@ -307,14 +313,15 @@ class _Views:
             column = ColumnEstimate(size, plan.sizes, variances, self.total_variance, alone[axis])
             column.fit(self.blocks[axis], self.total)
             self.columns[axis] = column
-        most = most_groups(self.table.shape, 2)
+        most = most_groups(self.sizes, 2)
         finest = math.inf
         if sets:
             signal = self.records * float(left * (1 - share))
-            n_sets = min(self._n_sets(signal), math.comb(len(self.used), 2))
-            finest = math.sqrt(self._most_cells(signal / n_sets))
+            finest = math.sqrt(self._most_cells(signal / self._n_sets(signal)))
         ladders = {
-            axis: ladder_of(column.counts, self.orders[axis], most, finest)._replace(
+            axis: ladder_of(
+                column.counts, self.orders[axis], most, finest, self.told[axis]
+            )._replace(
                 n_ordered=0 if self.orders[axis] is None else column.n_codes - column.n_alone
             )
             for axis, column in self.columns.items()
@@ -329,154 +336,59 @@ class _Views:
         self.budget["columns"] = each * len(self.used)
         return left - self.budget["columns"]
 
-    def measure_coarse(self, left: Fraction) -> Fraction:
-        """Measure a coarse table of every pair, if there is signal enough; what is left."""
-        each, pairs = self.coarse_tables(left)
-        if not each:
-            return left
-        self.asked.progress("coarse tables of pairs")
-        sizes = {axis: coarse_size(ladder) for axis, ladder in self.known.ladders.items()}
-        self._measure({pair: tuple(sizes[axis] for axis in pair) for pair in pairs}, each)
-        self.budget["coarse"] = each * len(pairs)
-        return left - self.budget["coarse"]
-
     @property
-    def labelled(self) -> bool:
-        """Whether tables with the label come first: a word is the workload, of several columns."""
-        word = isinstance(self.asked.workload, str)
-        return word and self.asked.label is not None and len(self.used) > 2
+    def weights(self) -> dict[Axes, float | Fraction]:
+        """Sets of columns that may be measured, and how much their scores count.
+
+        Pairs, unless a workload names sets.
+        """
+        workload = self.asked.workload
+        if isinstance(workload, Mapping):
+            return dict(sorted(workload.items()))
+        return dict.fromkeys(combinations(self.several, 2), 1)
 
     @property
     def pairs_with_label(self) -> list[Axes]:
-        """Each other column and the label."""
-        label = self.asked.label
-        assert label is not None
-        return [(min(axis, label), max(axis, label)) for axis in self.used if axis != label]
-
-    def measure_label(self, left: Fraction) -> Fraction:
-        """Measure all pairs with the label, and a grid of the columns that tell most of it."""
-        label, pairs = self.asked.label, self.pairs_with_label
-        assert label is not None
-        self.asked.progress("pairs with the label")
-        each, last = self.shares_of_label(left)
-        grids: Grids = {pair: self._grid(pair, self.records * float(each)) for pair in pairs}
-        self._measure(grids, each)
-        self.grids |= grids
-        self._join_columns()
-        sizes = self._grid_of_label(label, self.records * float(last))
-        if len(sizes) < 3:
-            last = Fraction(0)
-        else:
-            axes = tuple(sorted(sizes))
-            self._measure({axes: tuple(sizes[axis] for axis in axes)}, last)
-            self.wide[axes] = tuple(sizes[axis] for axis in axes)
-            self._join_columns()
-        self.budget["label"] = each * len(pairs) + last
-        return left - self.budget["label"]
-
-    def shares_of_label(self, left: Fraction) -> tuple[Fraction, Fraction]:
-        """Budgets of a pair with the label, and of the grid.
-
-        Pairs count as much as the sets that follow; of these there are fewer than without a label.
-        """
-        n_pairs, last = len(self.used) - 1, left * TUNING.grid
-        others = TUNING.others * self._n_sets(self.records * float(left))
-        share = Fraction(round(1000 * n_pairs / (n_pairs + others)), 1000)
-        return (left - last) * share / n_pairs, last
-
-    def _grid_of_label(self, label: int, signal: float) -> dict[int, int]:
-        """Groups of the label and of columns, refined where most is told for the cells it costs."""
-        ladders = self.known.ladders
-        own = max(size for size in ladders[label].sizes if size <= TUNING.few)
-        told = {
-            axis: [
-                (size, self._told(axis, label, size, own))
-                for size in ladders[axis].sizes
-                if size <= min(self.grids[min(axis, label), max(axis, label)][axis > label],
-                               TUNING.few)
-            ]
-            for axis in self.used
-            if axis != label
-        }  # fmt: skip
-        at = dict.fromkeys(told, 0)
-        most = min(signal / TUNING.whole, _GRID_CELLS)
-        cells = float(own)
-        while True:
-            steps = [
-                ((levels[place][1] - levels[at[axis]][1]) / math.log(ratio), axis, place, ratio)
-                for axis, levels in told.items()
-                for place in range(at[axis] + 1, len(levels))
-                for ratio in [levels[place][0] / levels[at[axis]][0]]
-                if cells * ratio <= most
-            ]
-            gain, axis, place, ratio = max(steps, default=(0.0, 0, 0, 1.0))
-            if gain <= 0:
-                break
-            at[axis], cells = place, cells * ratio
-        return {label: own} | {axis: told[axis][place][0] for axis, place in at.items() if place}
-
-    def _told(self, axis: int, label: int, size: int, own: int) -> float:
-        """How far from independence a column and the label are, less what noise makes of it."""
-        if size == 1:
-            return 0.0
-        sizes = (size, own) if axis < label else (own, size)
-        axes = (min(axis, label), max(axis, label))
-        counts, variance = self._table(axes, sizes)
-        lines = [np.maximum(counts.sum(axis=1 - place), 0.0) for place in (0, 1)]
-        expected = np.outer(*lines) / self.records
-        expected = np.maximum(expected, math.sqrt(variance))
-        apart = np.outer(*lines) / max(float(lines[0].sum()), 1.0)
-        return float((((counts - apart) ** 2 - variance) / expected).sum()) / self.records
+        """Pairs that are measured whatever the others tell; none for a workload of sets."""
+        if isinstance(self.asked.workload, Mapping):
+            return []
+        return [pair for pair in self.weights if self.asked.label in pair]
 
     def measure_sets(self, left: Fraction) -> None:
-        """Choose sets where the rows so far fit worst, and measure them, in rounds."""
-        asked = self.asked
+        """Measure tables of all sets, or choose those where the rows so far fit worst.
+
+        Half of them are chosen first, with independent columns, the others with rows that follow
+        the first ones; with a label, the first ones are the pairs with it.
+        """
+        # Privacy. Released one after the other: the choice of some sets and a table of each, twice,
+        # and how far the other sets are from the rows. The parts of "choice" and "sets" are equal
+        # for each set that is chosen and measured, and follow from public facts and releases before
+        # them; the distance takes a part of "choice". Pairs with a label are public, and if all
+        # sets are measured, none is chosen.
         attributes, population = self._population()
-        candidates, n_sets, choice = self.offered(left, attributes)
-        if not n_sets:
-            return
-        rival = self._with_prior(attributes, population)
-        each = (left - choice) / n_sets
+        candidates = Candidates(self.table, attributes, self.weights, self.records)
+        number = self._n_sets(self.records * float(left))
+        choice = left * TUNING.choice if number < len(self.weights) else left * 0
+        each = (left - choice) / number
         self.budget |= {"choice": choice, "sets": left - choice}
-        misfit = self._share_of_misfit(choice)
-        choice -= misfit
-        first = min(n_sets, len(self.used) - 1)
-        for number in (first, *_even(n_sets - first)):
-            sets = candidates.best(
-                rival[1] if self.prior_leads else population,
-                self.records,
-                list(self.grids),
-                number,
-                choice * Fraction(number, n_sets),
-                each,
-                self.source,
-            )
-            signal = self.records * float(each)
-            grids = {axes: self._grid(axes, signal) for axes in sets}
+        rest = choice * 0 if isinstance(self.asked.workload, Mapping) else choice * TUNING.rest
+        own = self.pairs_with_label
+        chosen = number - len(own)
+        first = 0 if own else chosen - chosen // 2
+        for some in (first, chosen - first):
+            part = (choice - rest) * Fraction(some, max(chosen, 1))
+            sets = candidates.best(population, self.grids, some, part, each, self.source)
+            if own and not self.grids:
+                sets = own
+            grids = {axes: self._grid(axes, self.records * float(each)) for axes in sets}
             self._measure(grids, each)
             self.grids |= grids
-            asked.progress(f"{len(self.grids)} of {n_sets} sets of columns")
+            self.asked.progress(f"{len(self.grids)} of {number} sets of columns")
             self._join_columns()
-            self._compare(population, rival[1])
+            self._compare(population)
             population.fit(self._targets(attributes, population), TUNING.sweeps)
-            rival = self._with_prior(attributes, population)
-        if misfit:
-            self.misfit = candidates.misfit(
-                rival[1] if self.prior_leads else population,
-                self.records,
-                list(self.grids),
-                misfit,
-                self.source,
-            )
-
-    def _share_of_misfit(self, choice: Fraction) -> Fraction:
-        """What of the budget of the choice tells how far off the pairs are that are not measured.
-
-        As much as a round of choices.
-        """
-        if "coarse" in self.budget or isinstance(self.asked.workload, Mapping):
-            return choice * 0
-        return choice / (TUNING.rounds + 2)
+        if rest:
+            self.misfit = candidates.misfit(population, self.grids, rest, self.source)
 
     def _measure(self, grids: Grids, epsilon: Fraction) -> None:
         """Noisy counts of all cells of some tables of groups, each for ``epsilon``."""
@@ -496,53 +408,36 @@ class _Views:
             variance = discrete_laplace_variance(epsilon)
             self.known.add(axes, noisy, variance)
             if self.prior is not None:
-                self.told.append((axes, sizes, noisy.astype(np.float64), variance))
+                self.unseen.append((axes, sizes, noisy.astype(np.float64), variance))
 
     # ---------------------------------------------------------------- how it is divided
 
     def first_steps(self) -> tuple[Fraction, bool, bool]:
         """Budget of joint counts, whether all columns are one table, and whether there are sets."""
         views, asked = self.parts["views"], self.asked
-        sets = len(self.used) > 1 and asked.max_order > 1 and asked.workload != {}
+        sets = len(self.several) > 1 and asked.max_order > 1 and asked.workload != {}
         joint = joint_share(
             views, self.total, self.table.shape, max_order=asked.max_order, workload=asked.workload
         )
         return joint, sets and not joint and self._has_whole(views), sets
 
-    def coarse_tables(self, left: Fraction) -> tuple[Fraction, list[Axes]]:
-        """Budget of the coarse table of a pair, 0 if they do not pay; and the pairs."""
-        pairs = self._pairs_asked()
-        each = left * TUNING.coarse / max(len(pairs), 1)
-        pays = len(pairs) > 1 and self.records * float(each) >= TUNING.pays
-        return each if pays else left * 0, pairs
-
-    def offered(
-        self, left: Fraction, attributes: Sequence[Attribute]
-    ) -> tuple[Candidates, int, Fraction]:
-        """Sets to choose from, how many are chosen, and the budget of the choice."""
-        n_sets = self._n_sets(self.records * float(left))
-        most_cells = self.records * float(left) / n_sets
-        candidates = self._candidates(attributes, self.asked.workload, most_cells)
-        # Where all sets that are left are measured, none is chosen.
-        number = candidates.number(list(self.grids))
-        n_sets = min(n_sets, number)
-        choice = left * TUNING.choice if n_sets < number else left * 0
-        return candidates, n_sets, choice
-
     def _n_sets(self, signal: float) -> int:
         """How many sets are worth measuring.
 
         The error of k tables of c cells grows with k c / signal, and what they tell beyond the
-        first ones with less than k.
+        first ones with less than k. There are no more than may be measured.
         """
-        sizes = [min(self.table.shape[axis], TUNING.few) for axis in self.used]
+        sizes = [min(self.sizes[axis], TUNING.few) for axis in self.several]
         cells = sorted(a * b for a, b in combinations(sizes, 2))
         typical = min(cells[len(cells) // 2], TUNING.typical)
-        return max(round(math.sqrt(TUNING.sets * signal / typical)), 1)
+        number = max(round(math.sqrt(TUNING.sets * signal / typical)), 1)
+        if own := self.pairs_with_label:
+            number = len(own) + max(number // 2, 1)
+        return min(number, len(self.weights))
 
     def _has_whole(self, left: Fraction) -> bool:
         """Whether all columns are measured as one table: few cells for the number of records."""
-        sizes = [self.table.shape[axis] for axis in self.used]
+        sizes = [self.sizes[axis] for axis in self.several]
         cells = math.prod(sizes)
         small = max(sizes) <= self.groups and len(sizes) <= _WHOLE_COLUMN_COUNTS
         word = isinstance(self.asked.workload, str)
@@ -551,55 +446,29 @@ class _Views:
             return False
         return self.records * float(left) / cells >= TUNING.whole
 
-    def share_of_columns(self, left: Fraction, sets: bool, joint: bool, whole: bool) -> Fraction:
+    def share_of_columns(self, signal: float) -> Fraction:
         """Share of single columns: each is worth a part of a table of a set."""
-        if joint:
-            return TUNING.beside
-        if not sets:
-            return Fraction(1)
-        if whole or self.labelled:
-            return TUNING.beside
         word = self.asked.workload if isinstance(self.asked.workload, str) else "all"
         factor = {"ranges": TUNING.word, "cells": 1 / TUNING.word}.get(word, 1.0)
         columns = TUNING.column * factor * len(self.used)
-        # What coarse tables and the choice leave is for sets.
-        rest = left * (1 - TUNING.coarse - TUNING.choice)
-        n_sets = self._n_sets(self.records * float(rest))
+        # What the choice leaves is for sets.
+        n_sets = self._n_sets(signal * float(1 - TUNING.choice))
         return Fraction(round(1000 * columns / (columns + n_sets)), 1000)
-
-    def _pairs_asked(self) -> list[Axes]:
-        """Pairs of columns that sets may hold."""
-        if isinstance(self.asked.workload, str):
-            return list(combinations(self.used, 2))
-        return sorted({two for axes in self.asked.workload for two in combinations(axes, 2)})
-
-    def _candidates(
-        self, attributes: Sequence[Attribute], workload: Workload, most_cells: float = math.inf
-    ) -> Candidates:
-        return Candidates(
-            self.table,
-            attributes,
-            self.used,
-            self.asked.max_order,
-            workload,
-            self.asked.label,
-            most_cells,
-        )
 
     def _grid(self, axes: Axes, signal: float) -> tuple[int, ...]:
         """Numbers of groups with which noise and what cut groups hide are about as large.
 
         A question that cuts a table of G cells in its middle has the noise of about G / 8 cells,
         and cuts sqrt(G) of them. The sum of G / epsilon^2 and sqrt(G) (n / G)^2 is least where G
-        is in proportion to (n epsilon)^0.8. Categories are told apart as long as a mean cell stands
+        is in proportion to (n epsilon)^0.8. Few codes are told apart as long as a mean cell stands
         out from the noise.
         """
         ladders = [self.known.ladders[axis] for axis in axes]
         sizes = [coarse_size(ladder) for ladder in ladders]
-        for place, (axis, ladder) in enumerate(zip(axes, ladders, strict=True)):
+        for place, ladder in enumerate(ladders):
             whole = math.prod(sizes) // sizes[place] * ladder.n_units
             apart = ladder.n_units <= TUNING.few and whole * TUNING.told_apart <= signal
-            if self.orders[axis] is None and apart:
+            if apart:
                 sizes[place] = ladder.n_units
         most = self._most_cells(signal)
         while finer := list(_finer(ladders, sizes, most)):
@@ -639,22 +508,9 @@ class _Views:
             self.population = Population.of(attributes, laws, TUNING.rows, self.generator)
         return attributes, self.population
 
-    def _with_prior(
-        self, attributes: list[Attribute], population: Population
-    ) -> tuple[list[Attribute], Population]:
-        """Columns, and rows of the prior that agree with everything; those given without one."""
-        columns, found = self._rival(attributes, population)
-        if found is population:
-            return columns, found
-        self.refined_prior = {}
-        for _ in range(2 if self.grids or self.wide else 0):
-            found.settle(self._targets(columns, found, self.refined_prior), TUNING.settled)
-        return columns, found
-
-    def _rival(
-        self, attributes: list[Attribute], population: Population
-    ) -> tuple[list[Attribute], Population]:
-        """Columns, and rows of the prior that agree with these, compared with those without one."""
+    def _with_prior(self, population: Population) -> tuple[list[Attribute], Population]:
+        """Columns and rows of the prior that agree with each other; those given without one."""
+        attributes = self._attributes()
         if self.prior is None or not len(self.prior.rows):
             return attributes, population
         columns = [
@@ -664,28 +520,26 @@ class _Views:
         found = population.with_prior(self.prior, columns, Laws.of(self.rules, columns))
         alone = [Target((axis,), each.grouped) for axis, each in enumerate(columns)]
         found.settle(alone, TUNING.settled)
-        self._compare(population, found)
         return columns, found
 
-    def _compare(self, without: Population, rival: Population) -> None:
-        """Which rows are nearer to the tables that were released since the last comparison."""
-        if self.told and rival is not without:
-            attributes = self._attributes()
-            prior: list[FloatArray] = []
-            none: list[FloatArray] = []
-            for axes, sizes, _, _ in self.told:
-                groups = tuple(
+    def _compare(self, population: Population) -> None:
+        """Whether rows of the prior are nearer to tables that no rows have followed yet."""
+        attributes, rival = self._with_prior(population)
+        if self.unseen and rival is not population:
+            tables: tuple[list[FloatArray], list[FloatArray]] = [], []
+            for axes, sizes, _, _ in self.unseen:
+                groups = [
                     self._groups_of_rows(axis, size, attributes)
                     for axis, size in zip(axes, sizes, strict=True)
-                )
-                for population, tables in ((rival, prior), (without, none)):
-                    shares = population.margin(axes, groups)
-                    tables.append(np.zeros(sizes))
-                    tables[-1][tuple(slice(0, n) for n in shares.shape)] = self.records * shares
-            _, _, noisy, variances = zip(*self.told, strict=True)
-            nearer = nearer_to(prior, none, noisy, variances)
+                ]
+                for rows, found in zip((rival, population), tables, strict=True):
+                    shares = rows.margin(axes, groups)
+                    found.append(np.zeros(sizes))
+                    found[-1][tuple(slice(0, n) for n in shares.shape)] = self.records * shares
+            _, _, noisy, variances = zip(*self.unseen, strict=True)
+            nearer = nearer_to(*tables, noisy, variances)
             self.prior_leads = self.prior_leads if nearer is None else nearer
-        self.told.clear()
+        self.unseen.clear()
 
     def _attributes(self) -> list[Attribute]:
         """Released columns as rows need them: probabilities of codes, and of units if many."""
@@ -703,58 +557,42 @@ class _Views:
             else:
                 mu = project_to_simplex(counts, self.records) / self.records
             order = np.argsort(-mu, kind="stable") if order is None else order
-            if size <= self.groups:
+            if size <= self.groups and size == self.sizes[axis]:
                 found.append(Attribute(mu, order, None, mu, order))
                 continue
-            ladder = self.known.ladders[axis]
-            _, units = np.unique(ladder.units, return_inverse=True)
-            mass = np.bincount(units, weights=mu).astype(np.float64, copy=False)
-            found.append(Attribute(mu, order, units, mass, np.arange(len(mass))))
+            groups = self.told[axis]
+            if self.sizes[axis] > self.groups:
+                _, groups = np.unique(self.known.ladders[axis].units, return_inverse=True)
+            mass = np.bincount(groups, weights=mu).astype(np.float64, copy=False)
+            found.append(Attribute(mu, order, groups, mass, np.arange(len(mass))))
         return found
 
     def _targets(
         self,
         attributes: Sequence[Attribute],
         population: Population,
-        refined: dict[Axes, FloatArray] | None = None,
     ) -> list[Target]:
         """The margins that rows should have: single columns and chosen sets.
 
         What a table tells beside the rows is found once, when they have not followed it yet: else
         its noise would count again each time. The tables keep to what is known of their margins.
         """
-        refined = self.refined if refined is None else refined
         found: dict[Axes, FloatArray] = {
             (axis,): each.grouped for axis, each in enumerate(attributes)
         }
         grids = self._with_parts()
         for axes in sorted(grids, key=lambda each: (len(each), each)):
-            if axes not in refined:
+            if axes not in self.refined:
                 model, possible = population.smooth_margin(axes), population.possible(axes)
-                refined[axes] = self._refined(axes, grids[axes], model, possible, attributes)
-            found[axes] = with_margins(refined[axes], axes, parts_of_set(axes, found))
-        targets = [Target(axes, table) for axes, table in found.items()]
-        for axes, sizes in self.wide.items():
-            groups = tuple(
-                self._groups_of_rows(axis, size, attributes)
-                for axis, size in zip(axes, sizes, strict=True)
-            )
-            near = np.maximum(population.margin(axes, groups), TINY) * self.records
-            near = near / near.sum() * self.records
-            counts, variance = self._table(axes, sizes)
-            within = tuple(slice(0, size) for size in near.shape)
-            mean = posterior_mean(counts[within], variance, near)
-            mean = np.maximum(mean, TUNING.kept * near)
-            targets.append(Target(axes, mean / mean.sum(), groups))
-        return targets
+                self.refined[axes] = self._refined(axes, grids[axes], model, possible, attributes)
+            found[axes] = with_margins(self.refined[axes], axes, parts_of_set(axes, found))
+        return [Target(axes, table) for axes, table in found.items()]
 
     def _groups_of_rows(self, axis: int, size: int, attributes: Sequence[Attribute]) -> IntArray:
         """Group of each code that rows tell apart."""
-        ladder = self.known.ladders[axis]
-        if attributes[axis].groups is None:
-            return ladder.groups(size)
-        # Rows tell apart the units that hold a code.
-        return np.unique(ladder.units) // (ladder.n_units // size)
+        groups = self.known.ladders[axis].groups(size)
+        own = attributes[axis].groups
+        return groups if own is None else groups[np.unique(own, return_index=True)[1]]
 
     def _with_parts(self) -> Grids:
         """Grids of the chosen sets, and of sets within wide ones, whose sums have less noise."""
@@ -805,28 +643,29 @@ class _Views:
     def _model(self) -> ViewsModel:
         """The released model."""
         attributes, population = self._population()
-        if self.told:
-            self._rival(attributes, population)
+        self._compare(population)
         targets = self._targets(attributes, population)
-        whole = tuple(self.used) if self.joint is None and len(self.used) > 1 else None
-        listed = max(self.table.shape) <= self.groups and any(
-            each.axes == whole and each.groups is None and each.table.size <= MOST_CELLS
-            for each in targets
+        whole = tuple(self.several) if self.joint is None and len(self.several) > 1 else None
+        alike = self.table.shape == self.sizes and max(self.sizes) <= self.groups
+        listed = alike and any(
+            each.axes == whole and each.table.size <= MOST_CELLS for each in targets
         )
         if not listed:
             population.scale(targets)
             # As many as records, and as the signal asks for.
             signal = self.records * float(self.parts["views"])
-            population.renew(int(min(max(self.total, signal, TUNING.rows), ROWS_ONCE)))
+            population.resample(int(min(max(self.total, signal, TUNING.rows), ROWS_ONCE)))
             population.fit(targets, TUNING.sweeps)
             population.settle(targets, TUNING.settled)
         prior = self.prior if self.prior_leads else None
         if prior is not None:
-            attributes, population = self._with_prior(attributes, population)
-            targets = self._targets(attributes, population, self.refined_prior)
-            population.settle(targets, TUNING.settled)
+            attributes, population = self._with_prior(population)
+            self.refined = {}
+            for _ in range(2):
+                targets = self._targets(attributes, population)
+                population.settle(targets, TUNING.settled)
         if listed:
-            population.list_cells(next(t for t in targets if t.axes == whole and t.groups is None))
+            population.list_cells(next(t for t in targets if t.axes == whole))
         rows = as_model(
             population,
             targets,
@@ -876,9 +715,3 @@ def _finer(
         if above and math.prod(sizes) // size * above[0] <= most:
             found.append((size, place, above[0]))
     return found
-
-
-def _even(number: int) -> list[int]:
-    """So many sets in a few rounds; none in no round."""
-    n_rounds = min(TUNING.rounds, number)
-    return [number // n_rounds + (r < number % n_rounds) for r in range(n_rounds)]

@@ -46,9 +46,7 @@ def as_model(
         Released joint counts, which replace the population but for the records they lack.
     """
     singles = [next(t.table for t in targets if t.axes == (i,)) for i in range(len(attributes))]
-    pairs = {
-        (t.axes[0], t.axes[1]): t.table for t in targets if len(t.axes) == 2 and t.groups is None
-    }
+    pairs = {(t.axes[0], t.axes[1]): t.table for t in targets if len(t.axes) == 2}
     views = [_with_view(each, view) for each, view in zip(attributes, singles, strict=True)]
     rows = _in_codes(population, views, generator)
     weights = population.weights
