@@ -176,7 +176,7 @@ def test_with_a_flat_prior_answers_are_the_best_linear_estimate(model, monkeypat
     pairs = [axes for axes in model.coefficients.looks if len(axes) == 2]
     assert pairs
     for axes in pairs:
-        sizes = again._sizes(axes)
+        sizes = again.sizes(axes)
         ladders = [again.coefficients.ladders[axis] for axis in axes]
         sums = {
             axis: own.sums(again.columns[axis].counts, size)
