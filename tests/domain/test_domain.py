@@ -257,7 +257,7 @@ def test_meaning_of_odd_values():
     number = Numeric(0, 8, 8, nullable=True)
     cases = {
         10**400: 7, -(10**400): 0, "2.5": 2, " 3 ": 3, "inf": 7, "x": 8, Decimal("1.5"): 1,
-        True: 1, 1j: 8, dt.date(2020, 1, 1): 8, Fraction(9, 2): 4,
+        True: 1, 1j: 8, dt.date(2020, 1, 1): 8, Fraction(9, 2): 4, np.timedelta64(5, "D"): 8,
     }  # fmt: skip
     assert codes_of(number, object_array(list(cases))) == list(cases.values())
 
