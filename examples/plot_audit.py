@@ -93,5 +93,5 @@ colours = ["#31688e" if result.passed else "#c0392b" for result in results]
 ax.barh(names, [result.epsilon_lower_bound for result in results], height=0.5, color=colours)
 ax.axvline(1, color="0.3")
 ax.invert_yaxis()
-ax.set(xlabel="lower bound on epsilon / claimed epsilon")
+ax.set(xlabel="lower bound on epsilon / claimed epsilon", title="Four of six are convicted")
 plt.show()

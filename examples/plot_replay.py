@@ -105,6 +105,7 @@ ax.axvline(1, color="0.3")
 ax.set_yticks(range(len(results) + len(broken)), [each.name for each in (*results, *broken)])
 ax.invert_yaxis()
 ax.set(xlabel="privacy loss / claimed epsilon, by step", xlim=(0, 2.4))
+ax.set_title("Four functions are convicted")
 plt.show()
 
 # %%

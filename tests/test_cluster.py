@@ -218,8 +218,6 @@ def test_bounds_by_column():
         for bounds in ([(-10, 10), (-9, 9)], {"north": (-9, 9), "east": (-10, 10)}, domain)
     ]
     assert (centers[0] == centers[1]).all() and (centers[0] == centers[2]).all()
-    inferred = skdp.Domain({"north": (-9.0, 9.0), "east": (-9.0, 9.0)}, inferred=True)
-    assert DPKMeans(3, domain=inferred).fit(frame).synopsis_.domain.inferred
     colour = skdp.Domain({"east": skdp.Numeric(-9, 9, bins=4), "north": skdp.Categorical(["a"])})
     for bounds, message in (
         ({"east": (0, 1)}, r"missing are \['north'\]"),

@@ -250,7 +250,8 @@ def test_clones_share_the_ledger_and_each_fit_is_charged(case):
             fit(one)
 
 
-@over("branch", [branch for branch in CHARGED if branch.name not in PLANNED])
+# A prior is public, and its rows are read before.
+@over("branch", [each for each in CHARGED if each.name not in PLANNED and "prior" not in each.name])
 def test_over_budget_raises_before_a_value_is_read(branch, monkeypatch):
     def read(*args, **kwargs):
         raise AssertionError("a value was read")

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from ..domain import Domain, DomainReport, structure_from_data
-from ..domain.data import editable, read_json
+from ..domain.schemas import editable, read_json
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..tables import UNFIT, as_frame
 from .csv import Declared, header_of, open_source, open_table

@@ -8,37 +8,31 @@ Each record is treated by itself, because an exception that depends on a value w
 membership question for free. Only the schema (columns and declared types) is checked with errors.
 
 ===============  =================================================================================
-``attributes``   what :class:`Numeric` and :class:`Categorical` share, codes, labels and levels;
-                 `Identifier`, `Text`
+``attributes``   what attributes share: codes, labels and levels; :class:`Categorical`,
+                 `Identifier`, `Text`; how a domain gets at rows, `PublicTable`
 ``bins``         how a range is cut into bins, which numbers each holds, automatic fine bins
-``categorical``  `Categorical`: a list of categories, also one that a type declares
 ``check``        what a declaration does to the records of a table, and what it misses: not
                  private
-``clock``        whole units since 1970, and moments as users write them
 ``constraints``  rules between columns: declared, compiled, kept by drawn rows
-``data``         domains as JSON holds them, and attributes in short: pairs and lists
-``dates``        `Date` and `Datetime`: ranges of days and of times
+``dates``        `Date` and `Datetime`: ranges of days and of times, on a line of whole units
 ``domain``       `Domain`: columns and their declarations; records to codes and back
 ``numeric``      `Numeric`: a range, cut into bins
 ``query``        conditions on columns: parsed from text or from a dict, as regions, joined by or
                  and not
-``reading``      how a domain gets at rows, without importing `skdp.tables`; `PublicTable`
 ``regions``      regions: the part of one attribute that a condition covers, as a weight for each
                  code
-``schemas``      domains from code books and types, and code with blanks
+``schemas``      domains in short, in JSON, from code books and types, and code with blanks
 ``taxonomy``     `Taxonomy`: nested groups of categories
 ``values``       numbers, categories and flags as they are declared; gaps filled with values
 ===============  =================================================================================
 """
 
-from .attributes import Attribute, Identifier, Level, Text
-from .categorical import Categorical
+from .attributes import Attribute, Categorical, Identifier, Level, PublicTable, Text
 from .check import DomainReport
 from .constraints import Rule, Structure, Zeros, at_most, derived, forbid, structure_from_data
 from .dates import Date, Datetime
 from .domain import Domain
 from .numeric import FEW_BINS, Numeric
-from .reading import PublicTable
 from .taxonomy import Taxonomy
 
 __all__ = [

@@ -1,21 +1,172 @@
-"""What all attributes share: codes, labels and levels; `Text` and `Identifier`."""
+"""What all attributes share: codes, labels and levels; `Categorical`, `Identifier`, `Text`.
+
+A domain knows the schema only. Releases hold domains, and a release must not be able to reach rows.
+So the package for rows imports this one, never the other way round, and registers its reader here.
+"""
 
 from __future__ import annotations
 
+import enum
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from .._validation import FloatArray, IntArray, run_starts
+from .._keys import Key, key_of, positions_of, shared_key
+from .._validation import CodeArray, FloatArray, IntArray, run_starts
 from ..exceptions import DomainError
-from .reading import Coding, Column
 from .taxonomy import Taxonomy
-from .values import plain_text
+from .values import (
+    MAX_BINS,
+    Category,
+    as_flag,
+    is_exact_float,
+    is_missing,
+    number_meant,
+    plain_category,
+    plain_text,
+    some,
+)
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How the values of a column become codes: a public description that `skdp.tables` applies.
+
+    Privacy. The code of a value depends on its key and the declaration alone, never on another
+    value or on the type that a reader gave to the column.
+
+    Attributes
+    ----------
+    table : mapping of Key to int
+        Code of each declared category, by its key.
+    unknown, missing : int
+        Code of values that are not in the table, and of missing ones; -1: there is none.
+    place : callable, or None
+        Of numbers and dates: codes of float64 numbers, NaN where missing.
+    clock : Clock or None
+        Of dates: the line of numbers on which they are read.
+    """
+
+    table: Mapping[Key, int] = field(default_factory=dict)
+    unknown: int = -1
+    missing: int = -1
+    place: Callable[[FloatArray], CodeArray] | None = None
+    clock: Any = None
+
+    def code_of(self, value: Any) -> int:
+        """Code of one value. Never raises."""
+        key = key_of(value)
+        return self.missing if key is None else self.table.get(key, self.unknown)
+
+
+class Column(Protocol):
+    """A column: its type, which says what it may hold; in memory also its values."""
+
+    kind: str
+    dtype: str
+
+    def codes(self, coding: Coding) -> CodeArray:
+        """Code of each value, -1 where there is none. Never raises."""
+
+    def numbers(self) -> FloatArray:
+        """Values as float64, NaN where missing or not a number. Never raises."""
+
+    def instants(self, clock: Any) -> FloatArray:
+        """Dates as whole units of a clock, NaN where missing or no date. Never raises."""
+
+    def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
+        """Values as positions in a list of distinct values; -1 where missing. Never raises."""
+
+
+class Rows(Protocol):
+    """Columns of a table in memory."""
+
+    n_rows: int
+    # Records that fit no domain, whatever their columns say; None: there are none.
+    unfit: Any
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names; columns of arrays are called x0, x1, ..."""
+
+    def column(self, name: str) -> Column:
+        """One column by name."""
+
+
+_reader: Callable[[Any], Any] | None = None
+
+
+def provide_reader(reader: Callable[[Any], Any]) -> None:
+    """Register the reader of row containers; `skdp.tables` calls this once, on import."""
+    global _reader
+    _reader = reader
+
+
+def read(data: Any) -> Any:
+    """The columns of a container; only names and types have been looked at."""
+    if _reader is None:
+        # A script may have asked for names of domains and releases alone. The top level loads
+        # the package for rows, which registers its reader, when it is asked for it.
+        _ = sys.modules[__name__.partition(".")[0]].tables
+    assert _reader is not None
+    return _reader(data)
+
+
+class PublicTable:
+    """Declares that the rows of a table are public: whoever sees them learns nothing private.
+
+    Nothing that an estimator learns from them is charged to a ledger or protected. Rows that were
+    published, such as the public sample of an earlier survey, are public. Private records are not,
+    even if they are those of other people.
+
+    Parameters
+    ----------
+    frame : table or 2-D array
+        Rows in memory, of any library that ``fit`` takes. They are not copied, and must not be
+        changed afterwards.
+
+    Attributes
+    ----------
+    frame : table or ndarray
+
+    Raises
+    ------
+    TypeError
+        If ``frame`` is no table in memory.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skdp import PublicTable
+    >>> PublicTable(pd.DataFrame({"age": [31, 45], "sex": ["F", "M"]}))
+    PublicTable(2 rows, 2 columns)
+    """
+
+    def __init__(self, frame: Any) -> None:
+        rows = read(frame)
+        n_rows = getattr(rows, "n_rows", None)
+        if n_rows is None:
+            raise TypeError(
+                f"PublicTable needs rows in memory, got a {type(frame).__name__}, which an engine "
+                "has yet to read. Collect it first."
+            )
+        self.frame = frame
+        self._shape = n_rows, len(rows.names)
+
+    def __repr__(self) -> str:
+        n_rows, n_columns = self._shape
+        return f"PublicTable({n_rows:,} rows, {n_columns:,} columns)"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PublicTable:
+        # scikit-learn copies parameters for each clone; these rows never change.
+        return self
+
 
 MISSING_LABEL = "missing"
 
@@ -350,7 +501,7 @@ class Identifier:
         texts = [self.format.format(number) for number in range(1, n + 1)]
         return pd.Series(texts, dtype=pd.Series(["text"]).dtype)
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> dict[str, Any]:  # noqa: D102
         return {"type": "identifier", "format": self.format}
 
     def __repr__(self) -> str:
@@ -377,3 +528,314 @@ class Text:
 
     def __repr__(self) -> str:
         return f"Text({self.description!r})" if self.description else "Text()"
+
+
+# Without order or taxonomy, lists of at most this many categories are not halved, and lists of at
+# most `_MOST_AGAINST_REST` offer each category against the rest.
+_FEW_CATEGORIES = 10
+
+
+_MOST_AGAINST_REST = 16
+
+
+class Categorical(Attribute):
+    """A list of categories.
+
+    Values are compared by their meaning: 1, 1.0, "1" and "01" are the same category, and so are
+    True and "true", or a date and the text that writes it. A reader of files may make text of
+    numbers, or numbers of text, because of one other record; so two categories must not mean the
+    same, as "1" and "1.0", "01" and "1", or 2**53 and 2**53 + 1 do. A gap is one value, however it
+    is written (missing, "", "NA" and such); a category "" or "NA" names it.
+
+    Parameters
+    ----------
+    categories : sequence of str, int, float or bool, or a type
+        Publicly known values, in the order of their codes. A type that lists them may be given
+        instead: a pandas CategoricalDtype, an Enum of Polars, a class of Python's Enum (its values;
+        members in the data stand for them).
+    ordered : bool, default=None
+        Whether the order is meaningful, so that queries may ask for ranges of categories. None: as
+        the type says, else False; an Enum of Polars is ordered, one of Python is not.
+    taxonomy : Taxonomy, optional
+        Nested groups whose leaves are the categories, in any order.
+    other : category, optional
+        One of ``categories``, which stands for all unknown values. Without it records with an
+        unknown value are skipped.
+    nullable : bool, default=False
+        Whether a missing value has a cell of its own, the last code. Otherwise records without
+        this value are skipped.
+
+    Attributes
+    ----------
+    size : int
+        Number of codes, the missing cell included.
+
+    Raises
+    ------
+    DomainError
+        If categories are missing, repeated or of another type, two of them mean one number or truth
+        value, ``other`` is not one of them, or the taxonomy does not fit.
+
+    Examples
+    --------
+    >>> Categorical(["Female", "Male"]).index_of("Male")
+    1
+    """
+
+    categories: tuple[Category, ...]
+    ordered: bool
+    taxonomy: Taxonomy | None
+    other: Category | None
+
+    def __init__(
+        self,
+        categories: Any,
+        *,
+        ordered: bool | None = None,
+        taxonomy: Taxonomy | None = None,
+        other: Category | None = None,
+        nullable: bool = False,
+    ) -> None:
+        categories, in_order = declared_categories(categories)
+        if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
+            raise DomainError(
+                f"categories must be a list of values, got {categories!r} of type "
+                f"{type(categories).__name__}."
+            )
+        values = tuple(plain_category(value, "Category") for value in categories)
+        if not values:
+            raise DomainError("Categorical needs at least one category.")
+        if len(values) > MAX_BINS:
+            raise DomainError(f"Categorical takes at most {MAX_BINS} categories.")
+        index = {value: code for code, value in enumerate(values)}
+        if len(index) != len(values):
+            seen: set[Category] = set()
+            repeated = [value for value in values if value in seen or seen.add(value)]  # type: ignore[func-returns-value]
+            raise DomainError(
+                f"Categories must differ, but {some(repeated)} occur more than once (values that "
+                "are equal in Python, such as True and 1, are the same category)."
+            )
+        shared = shared_key(values)
+        if shared is not None:
+            first, second = shared
+            raise DomainError(
+                f"Categories {first!r} and {second!r} mean one number, date or gap. Readers of "
+                "files tell them apart only where some other record holds text, so one record "
+                "would decide the codes of all. Declare one of them; or, to keep them apart, write "
+                f"them with a letter, in the declaration and in the data: 'c{first}' and "
+                f"'c{second}'."
+            )
+        gap = next((value for value in values if key_of(value) is None), None)
+        if gap is not None and nullable is True:
+            raise DomainError(
+                f"The category {gap!r} is how files write a gap, for which nullable=True declares "
+                "a cell too: leave out one of them."
+            )
+        if other is not None:
+            other = plain_category(other, "other")
+            if other not in index:
+                raise DomainError(
+                    f"other={other!r} is not one of the categories; add it to the list."
+                )
+            other = values[index[other]]
+        if taxonomy is not None:
+            if not isinstance(taxonomy, Taxonomy):
+                raise DomainError(
+                    f"taxonomy must be a Taxonomy, got {type(taxonomy).__name__}. Make it with "
+                    "Taxonomy.from_tree."
+                )
+            if set(taxonomy.leaves) != set(values):
+                unknown = [leaf for leaf in taxonomy.leaves if leaf not in index]
+                absent = [value for value in values if value not in set(taxonomy.leaves)]
+                raise DomainError(
+                    "The leaves of the taxonomy must be the categories"
+                    + (f"; {some(unknown)} are leaves only" if unknown else "")
+                    + (f"; {some(absent)} are categories only" if absent else "")
+                    + "."
+                )
+        self._set(
+            categories=values,
+            ordered=in_order if ordered is None else as_flag(ordered, "ordered"),
+            taxonomy=taxonomy,
+            other=other,
+            nullable=as_flag(nullable, "nullable"),
+            _index=index,
+            _keys=positions_of(values),
+        )
+
+    _index: dict[Category, int]
+    # Codes by the keys of the categories.
+    _keys: Mapping[Key, int]
+
+    @property
+    def n_values(self) -> int:
+        """Number of categories."""
+        return len(self.categories)
+
+    @property
+    def only_words(self) -> bool:
+        """Whether no category is a number, or text that writes one."""
+        return not any(number_meant(each) is not None for each in self.categories)
+
+    def index_of(self, value: Any) -> int:
+        """Code of a category.
+
+        Raises
+        ------
+        KeyError
+            If it is not declared.
+        """
+        code = None
+        if not is_missing(value):
+            code = self._keys.get(key_of(value))
+        if code is None:
+            raise KeyError(value)
+        return code
+
+    def coding(self) -> Coding:  # noqa: D102
+        missing = self.n_values if self.nullable else -1
+        unknown = -1 if self.other is None else self._index[self.other]
+        # A declared "" or "NA" names the gap.
+        return Coding(self._keys, unknown, self._keys.get(None, missing))
+
+    def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:  # noqa: D102
+        positions = np.asarray(codes, dtype=np.int64)
+        # The missing cell is the last code, and the last entry here.
+        dtype = self._dtype()
+        if dtype is object:
+            objects = np.array([*self.categories, None], dtype=object)
+            return pd.Series(objects[positions], dtype=object)
+        values = pd.array(list(self.categories), dtype=dtype)
+        if not self.nullable:
+            return pd.Series(values.take(positions))
+        positions = np.where(positions < self.n_values, positions, -1)
+        return pd.Series(values.take(positions, allow_fill=True))
+
+    def _dtype(self) -> Any:
+        """Pandas type of decoded values: never dependent on the codes."""
+        types = {type(value) for value in self.categories}
+        if types == {bool}:
+            return "boolean" if self.nullable else "bool"
+        if types == {int} and all(-(2**63) <= value < 2**63 for value in self.categories):  # type: ignore[operator]
+            return "Int64" if self.nullable else "int64"
+        if (
+            types <= {int, float}
+            and float in types
+            and all(is_exact_float(v) for v in self.categories)
+        ):
+            return "float64"
+        if types == {str}:
+            # What pandas makes of a list of text: object before pandas 3, "str" since.
+            return pd.Series(["text"]).dtype
+        return object
+
+    def labels(self) -> list[str]:  # noqa: D102
+        return [str(value) for value in self.categories] + [MISSING_LABEL] * self.nullable
+
+    def hierarchy(self) -> tuple[Taxonomy, IntArray]:  # noqa: D102
+        if self.taxonomy is not None:
+            leaf_codes = [self._index[leaf] for leaf in self.taxonomy.leaves]
+            return self.taxonomy, np.array(leaf_codes, dtype=np.int64)
+        codes = np.arange(self.n_values)
+        if self.ordered:
+            return Taxonomy.dyadic(self.n_values), codes
+        labels = ["Any", *self.categories]
+        return Taxonomy(labels, [-1] + [0] * self.n_values), codes
+
+    def order(self) -> IntArray | None:  # noqa: D102
+        if self.taxonomy is None and not self.ordered:
+            return None
+        _, codes = self.hierarchy()
+        return np.concatenate([codes, np.arange(self.n_values, self.size)])
+
+    def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
+        n, codes = self.n_values, np.arange(self.n_values, dtype=np.int64)
+        if self.taxonomy is not None:
+            levels = self.levels()[1:]
+            yield [(groups[:n], texts[: len(texts) - self.nullable]) for groups, texts in levels]
+            return
+        if n <= _FEW_CATEGORIES and not self.ordered:
+            # Neighbours in a short list may have nothing in common.
+            yield [self._spans(codes)]
+        else:
+            yield [self._spans(groups) for groups in halvings(codes, n, limit)]
+        if against_rest and 2 < n <= _MOST_AGAINST_REST and not self.ordered:
+            for code, category in enumerate(self.categories):
+                yield [((codes != code).astype(np.int64), [str(category), "all others"])]
+
+    def _joined(self, start: int, stop: int) -> str:
+        first, last = self.categories[start], self.categories[stop - 1]
+        return str(first) if stop - start == 1 else f"{first} .. {last}"
+
+    def _diagnose(self, column: Column) -> dict[str, int]:
+        coding = replace(self.coding(), unknown=-2)
+        kinds = column.codes(coding)
+        unknown, missing = int((kinds == -2).sum()), int((kinds == coding.missing).sum())
+        unnamed = missing if coding.missing < 0 else 0
+        skipped = unnamed + (unknown if self.other is None else 0)
+        return {
+            "below": 0,
+            "above": 0,
+            "to_other": 0 if self.other is None else unknown,
+            "to_missing": missing if self.nullable else 0,
+            "skipped": skipped,
+            "not_understood": 0,
+        }
+
+    def _to_data(self) -> dict[str, Any]:
+        return {
+            "type": "categorical",
+            "categories": list(self.categories),
+            "ordered": self.ordered,
+            "taxonomy": None if self.taxonomy is None else self.taxonomy._to_data(),
+            "other": self.other,
+            "nullable": self.nullable,
+        }
+
+    def __repr__(self) -> str:
+        parts = [f"[{some(self.categories)}]"]
+        parts += ["ordered=True"] * self.ordered
+        parts += [] if self.taxonomy is None else [f"taxonomy={self.taxonomy!r}"]
+        parts += [] if self.other is None else [f"other={self.other!r}"]
+        parts += ["nullable=True"] * self.nullable
+        return f"Categorical({', '.join(parts)})"
+
+
+def declared_categories(declared: Any) -> tuple[Any, bool]:
+    """The categories of a type, and whether it orders them; other things as they are.
+
+    Parameters
+    ----------
+    declared : CategoricalDtype, Enum of Polars or narwhals, class of enum.Enum, or anything else
+        No import is needed to recognise them.
+
+    Raises
+    ------
+    DomainError
+        If it is a type of categories that does not say which they are.
+    """
+    if isinstance(declared, pd.CategoricalDtype):
+        if declared.categories is None:
+            raise _without_categories("CategoricalDtype")
+        return declared.categories.tolist(), bool(declared.ordered)
+    if isinstance(declared, type) and issubclass(declared, enum.Enum):
+        return [member.value for member in declared], False
+    home = (declared if isinstance(declared, type) else type(declared)).__module__
+    name = declared.__name__ if isinstance(declared, type) else type(declared).__name__
+    library = home.partition(".")[0]
+    if library in ("polars", "narwhals") and name in ("Enum", "Categorical"):
+        known = None if isinstance(declared, type) else getattr(declared, "categories", None)
+        if name == "Categorical" or known is None:
+            raise _without_categories(f"{library}.{name}")
+        # Polars compares the values of an Enum by their place.
+        return list(known), True
+    if library == "pyarrow" and name == "DictionaryType":
+        raise _without_categories(str(declared))
+    return declared, False
+
+
+def _without_categories(name: str) -> DomainError:
+    return DomainError(
+        f"The type {name} does not say which categories there are. List them, as in "
+        "Categorical(['F', 'M']); reading them from the data would leak them."
+    )

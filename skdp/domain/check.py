@@ -19,9 +19,8 @@ import numpy as np
 import pandas as pd
 
 from .._validation import BoolArray, FloatArray, check_choice
-from .categorical import Categorical
-from .clock import DAY, date_form, moment
-from .dates import Date, Datetime
+from .attributes import Categorical
+from .dates import DAY, Date, Datetime, date_form, moment
 from .numeric import MOST_SINGLE, Numeric
 from .values import digits, is_missing, number_written
 

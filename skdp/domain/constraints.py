@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
-from .attributes import Identifier
-from .categorical import Categorical
+from .attributes import Categorical, Identifier
 from .dates import Date, Datetime
 from .numeric import Numeric
 from .query import parts_of

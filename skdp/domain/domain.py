@@ -16,13 +16,11 @@ from numpy.typing import ArrayLike
 from .._random import sampling_generator
 from .._validation import CodeArray
 from ..exceptions import DomainError, PrivacyLeakWarning
-from .attributes import Attribute, Identifier, Text
-from .categorical import Categorical
+from .attributes import Attribute, Categorical, Identifier, Rows, Text, read
 from .check import DomainReport, examined
 from .constraints import Structure, draw_columns, structure_from_data
-from .data import domain_to_text, parts_from_text, short_form
 from .numeric import Numeric
-from .reading import Rows, read
+from .schemas import domain_to_text, parts_from_text, short_form
 from .values import (
     plain_text,
     refuse_placeholder,
@@ -737,8 +735,6 @@ class Domain(Columns):
         source: Any,
         *,
         ranges: Mapping[str, Any] | None = None,
-        drop: str | Iterable[str] = (),
-        nullable: bool | Iterable[str] | None = None,
         structure: Any = (),
         encoding: str = "utf-8-sig",
     ) -> Domain:
@@ -753,12 +749,7 @@ class Domain(Columns):
         ranges : mapping, optional
             What the source does not say, or says otherwise: a tuple ``(smallest, largest)`` of
             numbers or dates; a list of all values, of which numbers are categories in their order;
-            or a whole attribute.
-        drop : str or list of str, optional
-            Columns to leave out.
-        nullable : bool or list of str, optional
-            Columns with a missing cell: all, none, or these. Default: as the source says; types
-            that can hold missing values get one.
+            or a whole attribute. Types that can hold missing values get a cell for them.
         structure : sequence of Rule, optional
             Rules between columns, as for `Domain`.
         encoding : str, default="utf-8-sig"
@@ -785,7 +776,7 @@ class Domain(Columns):
         """
         from .schemas import from_schema
 
-        pairs = from_schema(source, ranges or {}, drop, nullable, encoding)
+        pairs = from_schema(source, ranges or {}, encoding)
         return cls(pairs, structure=structure or ())
 
     def describe(self) -> pd.DataFrame:

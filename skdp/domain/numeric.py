@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word
 from ..exceptions import DomainError
-from .attributes import MISSING_LABEL, Attribute, Groups, Level, halvings
+from .attributes import MISSING_LABEL, Attribute, Coding, Column, Groups, Level, halvings
 from .bins import (
     MOST_BINS,
     EvenBins,
@@ -33,7 +33,6 @@ from .bins import (
     lattice_edges,
     scale_edges,
 )
-from .reading import Coding, Column
 from .taxonomy import Taxonomy
 from .values import MAX_BINS, MAX_INTEGER, as_flag, as_float, as_int, digits, some
 

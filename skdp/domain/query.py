@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import bisect
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -173,7 +174,8 @@ def _too_much() -> ValueError:
 # ------------------------------------------------------------------------------------------------
 # Queries written as text, as for ``DataFrame.query``; nothing in them is ever executed.
 #
-# The text becomes a tree of `Node`: conditions on single columns, joined by and, or, not.
+# Token by token the text becomes an expression of Python, in which columns are numbered, and whose
+# tree Python reads. That becomes a tree of `Node`: conditions on single columns, joined.
 
 
 _TOKEN = re.compile(
@@ -187,25 +189,16 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
-
-
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-
-
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"', "\n": ""}
-
-
-_CONSTANTS = {"True": True, "False": False, "None": None}
-
-
-_MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-
-
+_SYMBOLS = {"=": "==", "<>": "!=", "&": "and", "&&": "and", "|": "or", "||": "or", "~": "not",
+            "!": "not"}  # fmt: skip
 # Words of the language; in capitals too, where no column has that name.
 _WORDS = ("and", "or", "not", "in", "is", "between", "null")
-_RESERVED = ("and", "or", "not", "in")
-
-
+_OPERATORS: dict[type, tuple[str, str]] = {
+    ast.Lt: ("<", ">"), ast.LtE: ("<=", ">="), ast.Gt: (">", "<"), ast.GtE: (">=", "<="),
+    ast.Eq: ("==", "=="), ast.NotEq: ("!=", "!="), ast.In: ("in", ""), ast.NotIn: ("not in", ""),
+}  # fmt: skip
 # Limits of a text: characters, parentheses and negations inside each other, conditions.
 _MAX_LENGTH = 1_000_000
 _MAX_DEPTH = 50
@@ -216,10 +209,10 @@ _SHOWN = 100
 
 @dataclass(frozen=True)
 class _Column:
-    """A column name in a query string."""
+    """A column that a text names."""
 
     name: str
-    position: int
+    attribute: Any
 
 
 def quoted(name: str) -> str:
@@ -228,329 +221,159 @@ def quoted(name: str) -> str:
     return name if plain else "`{}`".format(name.replace("`", "``"))
 
 
-def read_query(text: str, schema: Schema, names: Mapping[str, Any] | None = None) -> Node:
-    """The conditions of a text and how they are joined.
+class _Text:
+    """A query as text: what it says, and where.
 
     Parameters
     ----------
     text : str
     schema : Schema
         The columns that may be named.
-    names : mapping of str to value, default=None
+    names : mapping of str to value
         What ``@name`` in the text stands for.
-
-    Raises
-    ------
-    ValueError
-        If the text cannot be read; the message says where.
     """
-    return _QueryText(text, schema, names or {}).read()
 
-
-class _QueryText:
-    """Recursive descent over one query string."""
-
-    def __init__(self, text: str, domain: Schema, names: Mapping[str, Any]) -> None:
-        self.text = text
-        self.domain = domain
-        self.names = names
+    def __init__(self, text: str, schema: Schema, names: Mapping[str, Any]) -> None:
+        self.text, self.schema, self.names = text, schema, names
         if len(text) > _MAX_LENGTH:
             raise ValueError(
                 f"A query has at most {_MAX_LENGTH:,} characters, got {len(text):,}. Give a long "
                 "list of values by name: 'column in @values'."
             )
-        self.tokens = self._tokenize()
-        self.at = 0
-        self.depth = 0
+        # Columns and given values, by their numbers in the expression.
+        self.known: list[Any] = []
         self.conditions = 0
 
     def read(self) -> Node:
-        """The whole text."""
-        if len(self.tokens) == 1:
-            raise self._error("the query is empty; use None or {} to ask for all records", 0)
-        found = self._any_of()
-        kind, value, position = self.tokens[self.at]
-        if kind != "end":
-            raise self._unexpected(kind, value, position)
-        return found
+        """The conditions of the text and how they are joined."""
+        tokens = list(self._tokens())
+        if not tokens:
+            raise self.error("the query is empty; use None or {} to ask for all records", 0)
+        # The expression, and where its pieces begin and where they stand in the text.
+        self.source, self.starts, self.places = "", list[int](), list[int]()
+        for piece, place in self._pieces([*tokens, ("end", "", len(self.text.rstrip()))]):
+            self.starts.append(len(self.source))
+            self.places.append(place)
+            self.source += f"{piece} "
+        try:
+            tree = ast.parse(f"({self.source})", mode="eval").body
+        except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+            raise self._unexpected(tokens, (getattr(error, "offset", 0) or 0) - 2) from None
+        return self._node(tree)
 
-    def _tokenize(self) -> list[tuple[str, Any, int]]:
-        tokens: list[tuple[str, Any, int]] = []
+    def _tokens(self) -> Iterator[tuple[str, Any, int]]:
         position, end = 0, len(self.text.rstrip())
         while position < end:
             match = _TOKEN.match(self.text, position)
             if match is None:
-                start = position + len(self.text[position:]) - len(self.text[position:].lstrip())
-                raise self._unreadable(start)
+                rest = self.text[position:]
+                raise self._unreadable(position + len(rest) - len(rest.lstrip()))
             kind = str(match.lastgroup)
             raw, start = match.group(kind), match.start(kind)
-            value: Any = raw
-            if kind == "number":
-                value = self._read_number(raw, start)
-            elif kind == "text":
-                value = self._unescape(raw[1:-1], start)
-            elif kind == "quoted":
-                value = raw[1:-1].replace("``", "`")
-            elif kind == "name":
-                # A word of the language in lower case; another name as it is.
-                word = raw.lower() if raw.isupper() else raw
-                value = word if word in _WORDS and self.domain.find(raw) is None else raw
-            elif kind == "given":
-                value = raw[1:]
-            elif kind == "symbol":
-                value = {"=": "==", "&&": "&", "||": "|", "<>": "!="}.get(raw, raw)
-            tokens.append((kind, value, start))
+            word = raw.lower() if raw.isupper() else raw
+            if kind == "name" and word in _WORDS and self.schema.find(raw) is None:
+                kind, raw = "word", word
+            yield kind, raw, start
             position = match.end()
-        tokens.append(("end", "", end))
-        return tokens
 
-    def _read_number(self, raw: str, start: int) -> int | float:
-        try:
-            return int(raw) if re.fullmatch(r"[\d_]+", raw) else float(raw)
-        except ValueError:
-            raise self._error(f"{raw[:40]!r} is not a number", start) from None
-
-    def _unescape(self, body: str, start: int) -> str:
-        def replace(match: re.Match[str]) -> str:
-            escape = match.group(1)
-            if len(escape) > 1:
-                point = int(escape[1:], 16)
-                if point > 0x10FFFF:
-                    raise self._error(f"\\{escape} is not a character", start)
-                return chr(point)
-            return _ESCAPES.get(escape, "\\" + escape)
-
-        return _ESCAPE.sub(replace, body)
-
-    def _unreadable(self, position: int) -> ValueError:
-        character = self.text[position]
-        if character in "'\"`":
-            return self._error("a quotation mark is never closed", position)
-        if character == "@":
-            return self._error("'@' stands before the name of a value, as in @limit", position)
-        if character == ".":
-            return self._error(
-                "methods of columns are not supported; write for example 'x is null', "
-                "'x between 1 and 2' or 'x in [1, 2]'",
-                position,
-            )
-        if character.isdigit():
-            return self._error(
-                "not a number; a column name that is not an identifier goes between backticks",
-                position,
-            )
-        return self._error(
-            f"unexpected {character!r}; a column name that is not an identifier goes between "
-            "backticks",
-            position,
-        )
-
-    def _error(self, reason: str, position: int) -> ValueError:
-        return ValueError(f"{self._where(position)}: {reason}.")
-
-    def _where(self, position: int) -> str:
-        """Which query cannot be read, and where; of a long one the part around that place."""
-        text = self.text
-        if len(text) > 2 * _SHOWN:
-            start = max(0, position - _SHOWN)
-            text = f"{'...' if start else ''}{text[start : position + _SHOWN]}..."
-        return f"Cannot read the query {text!r} at position {position}"
-
-    def _unexpected(self, kind: str, value: Any, position: int) -> ValueError:
-        if kind == "end":
-            return self._error("it ends too early", position)
-        if kind == "symbol" and value in ("+", "-"):
-            return self._error(
-                "arithmetic is not supported; a column name with a sign in it goes between "
-                "backticks",
-                position,
-            )
-        shown = f"the column name `{value}`" if kind == "quoted" else repr(value)
-        return self._error(f"unexpected {shown}", position)
-
-    def _symbol(self, *symbols: str) -> str | None:
-        """Take the next token if it is one of these symbols."""
-        kind, value, _ = self.tokens[self.at]
-        if kind == "symbol" and value in symbols:
-            self.at += 1
-            return str(value)
-        return None
-
-    def _word(self, word: str) -> bool:
-        """Take the next token if it is this word."""
-        if self.tokens[self.at][:2] == ("name", word):
-            self.at += 1
-            return True
-        return False
-
-    def _any_of(self) -> Node:
-        found = [self._all_of()]
-        while self._word("or") or self._symbol("|"):
-            found.append(self._all_of())
-        return either(found)
-
-    def _all_of(self) -> Node:
-        found = [self._term()]
-        while self._word("and") or self._symbol("&"):
-            found.append(self._term())
-        return both(found)
-
-    def _term(self) -> Node:
-        """A condition, a negation, or what stands between parentheses."""
-        position = self.tokens[self.at][2]
-        if self._word("not"):
-            with self._deeper(position):
-                return negated(self._term())
-        if self._symbol("~", "!"):
-            kind, value, after = self.tokens[self.at]
-            if kind != "symbol" or value not in ("(", "~", "!"):
-                # pandas would negate the column alone.
-                raise self._error("after '~' come parentheses; or write 'not'", after)
-            with self._deeper(position):
-                return negated(self._term())
-        if self._symbol("("):
-            with self._deeper(position):
-                found = self._any_of()
-            if not self._symbol(")"):
-                raise self._unexpected(*self.tokens[self.at])
-            return found
-        return self._chain(position)
-
-    def _chain(self, start: int) -> Node:
-        """Comparisons such as ``a < x <= b``; each has a column on one side only."""
-        left = self._operand()
-        if isinstance(left, _Column):
-            told = self._worded(left)
-            if told is not None:
-                return told
-        operators: list[tuple[_Column, str, Any, int]] = []
-        while (operator := self._operator()) is not None:
-            position = self.tokens[self.at][2]
-            right = self._operand()
-            if isinstance(left, _Column) == isinstance(right, _Column):
-                raise self._error(
-                    "a comparison needs a column on one side and a value on the other", position
+    def _pieces(self, tokens: list[tuple[str, Any, int]]) -> Iterator[tuple[str, int]]:
+        """The expression of Python, piece by piece, with places in the text."""
+        closing: list[str] = []
+        depth, at, listing, ended = 0, 0, False, False
+        while tokens[at][0] != "end":
+            kind, raw, place = tokens[at]
+            following = tokens[at + 1]
+            at += 1
+            said = _SYMBOLS.get(raw, raw) if kind == "symbol" else raw if kind == "word" else ""
+            if said == "not" and following[1] not in ("in", "between"):
+                depth += 1
+                if raw in ("~", "!") and following[1] not in ("(", "~", "!"):
+                    # pandas would negate the column alone.
+                    raise self.error("after '~' come parentheses; or write 'not'", following[2])
+            elif said in ("(", "["):
+                depth += 1
+                closing.append("]" if listing or said == "[" else ")")
+                said = "[" if listing else said
+            elif said in (")", "]") and closing:
+                said, depth = closing.pop(), max(depth - 1, 0)
+            elif said in ("and", "or"):
+                depth = len(closing)
+            elif said in ("+", "-") and ended:
+                raise self.error(
+                    "arithmetic is not supported; a column name with a sign in it goes between "
+                    "backticks",
+                    place,
                 )
-            if isinstance(left, _Column):
-                operators.append((left, operator, right, position))
-            elif operator in _MIRROR and isinstance(right, _Column):
-                operators.append((right, _MIRROR[operator], left, start))
-            else:
-                raise self._error(f"'{operator}' needs the column on its left side", position)
-            left = right
-        if not operators:
-            if isinstance(left, _Column) and self.tokens[self.at][0] == "end":
-                raise self._error(
-                    f"column {left.name!r} is not compared with anything; write for example "
-                    f"{left.name} == True",
-                    start,
+            elif said == "is":
+                negative = following[1] == "not"
+                at += negative
+                if tokens[at][1] not in ("null", "None"):
+                    raise self.error("after 'is' comes 'null' or 'not null'", tokens[at][2])
+                said, at = "!= None" if negative else "== None", at + 1
+            elif said == "between":
+                low, at = self._value(tokens, at)
+                if tokens[at][1] != "and":
+                    here = tokens[at][2]
+                    raise self.error("'between' needs two ends, as in 'between 1 and 2'", here)
+                high, at = self._value(tokens, at + 1)
+                said = f"in {{{low}, {high}}}"
+            elif not said:
+                said = self._operand(kind, raw, place)
+            if depth > _MAX_DEPTH:
+                raise self.error(
+                    f"more than {_MAX_DEPTH} parentheses or negations inside each other", place
                 )
-            raise self._unexpected(*self.tokens[self.at])
-        self._check_ends(operators, start)
-        return both([self._atom(*each) for each in operators])
+            yield said, place
+            listing = said == "in"
+            ended = kind not in ("symbol", "word") or said in (")", "]")
 
-    def _worded(self, column: _Column) -> Node | None:
-        """``is null`` or ``between``, if one of them follows the column."""
-        if self._word("is"):
-            negative = self._word("not")
-            kind, value, position = self.tokens[self.at]
-            if kind != "name" or value not in ("null", "None"):
-                raise self._error("after 'is' comes 'null' or 'not null'", position)
-            self.at += 1
-            return self._atom(column, "!=" if negative else "==", None, column.position)
-        ahead = self.tokens[self.at + 1 : self.at + 2]
-        negative = bool(ahead) and ahead[0][:2] == ("name", "between") and self._word("not")
-        if not self._word("between"):
-            return None
-        position = self.tokens[self.at][2]
-        low = self._value()
-        if not self._word("and"):
-            here = self.tokens[self.at][2]
-            raise self._error("'between' needs two ends, as in 'between 1 and 2'", here)
-        high = self._value()
-        attribute = attribute_of(column.name, self.domain)
-        with self._reading_at(position):
-            found = region_of_range(column.name, attribute, low, high)
-        self._count(position)
-        return negated(found) if negative else found
+    def _value(self, tokens: list[tuple[str, Any, int]], at: int) -> tuple[str, int]:
+        """One end of a range, perhaps with a sign, and where it ends."""
+        kind, raw, place = tokens[at]
+        if kind == "symbol" and raw in "+-":
+            value, after = self._value(tokens, at + 1)
+            return raw + value, after
+        if kind not in ("number", "text", "given"):
+            raise self.error("the end of a range is a value", place)
+        return self._operand(kind, raw, place), at + 1
 
-    def _value(self) -> Any:
-        """One end of a range."""
-        position = self.tokens[self.at][2]
-        value = self._operand()
-        if isinstance(value, _Column | list) or value is None:
-            raise self._error("the end of a range is a value", position)
-        return value
-
-    def _atom(self, column: _Column, operator: str, value: Any, position: int) -> Region:
-        self._count(position)
-        attribute = attribute_of(column.name, self.domain)
-        with self._reading_at(position):
-            return region_of_comparison(column.name, attribute, operator, value)
-
-    def _count(self, position: int) -> None:
-        self.conditions += 1
-        if self.conditions > _MAX_CONDITIONS:
-            raise self._error(
-                f"a query has at most {_MAX_CONDITIONS:,} conditions; for many values of one "
-                "column use 'in'",
-                position,
-            )
-
-    def _check_ends(self, operators: list[tuple[_Column, str, Any, int]], position: int) -> None:
-        """Refuse a reversed range written as one chain, ``40 <= x <= 30``."""
-        ends: dict[str, tuple[Any, str]] = {}
-        for column, operator, value, _ in operators:
-            if operator[0] in "<>" and value is not None and not isinstance(value, list):
-                ends[operator[0]] = (value, column.name)
-        if len(ends) == 2 and ends["<"][1] == ends[">"][1]:
-            column_name = ends["<"][1]
-            attribute = attribute_of(column_name, self.domain)
-            with self._reading_at(position):
-                region_of_range(column_name, attribute, ends[">"][0], ends["<"][0])
-
-    def _operator(self) -> str | None:
-        symbol = self._symbol("==", "!=", "<=", ">=", "<", ">")
-        if symbol is not None:
-            return symbol
-        if self._word("in"):
-            return "in"
-        if self.tokens[self.at][:2] == ("name", "not"):
-            if self.tokens[self.at + 1][:2] == ("name", "in"):
-                self.at += 2
-                return "not in"
-            raise self._unexpected(*self.tokens[self.at])
-        return None
-
-    def _operand(self) -> Any:
-        """A column, a value, or a list of values."""
-        kind, value, position = self.tokens[self.at]
-        if kind == "symbol" and value in ("[", "("):
-            return self._list("]" if value == "[" else ")")
-        if kind == "given":
-            self.at += 1
-            return self._given(value, position)
-        if kind == "quoted" or (
-            kind == "name" and value not in _CONSTANTS and value not in _RESERVED
-        ):
-            self.at += 1
+    def _operand(self, kind: str, raw: str, place: int) -> str:
+        """A column, a value that is given by name, or a literal of Python."""
+        if kind == "number":
             try:
-                attribute_of(value, self.domain)
+                return repr(int(raw) if re.fullmatch(r"[\d_]+", raw) else float(raw))
+            except ValueError:
+                raise self.error(f"{raw[:40]!r} is not a number", place) from None
+        if kind == "text":
+            return ascii(_ESCAPE.sub(lambda each: self._escaped(each[1], place), raw[1:-1]))
+        if raw in ("True", "False", "None"):
+            return raw
+        self.known.append(self._given(raw[1:], place) if kind == "given" else None)
+        if kind != "given":
+            name = raw[1:-1].replace("``", "`") if kind == "quoted" else raw
+            try:
+                self.known[-1] = _Column(name, attribute_of(name, self.schema))
             except ValueError as error:
-                unknown = kind == "name" and self.domain.why_not(value) is None
-                hint = self._hint(position) if unknown else ""
-                raise ValueError(f"{self._where(position)}: {error}{hint}") from None
-            return _Column(value, position)
-        return self._literal()
+                unknown = kind == "name" and self.schema.why_not(name) is None
+                hint = self._hint(place) if unknown else ""
+                raise ValueError(f"{self._where(place)}: {error}{hint}") from None
+        return f"_{len(self.known) - 1}"
 
-    def _given(self, name: str, position: int) -> Any:
+    def _escaped(self, escape: str, place: int) -> str:
+        if len(escape) == 1:
+            return _ESCAPES.get(escape, "\\" + escape)
+        point = int(escape[1:], 16)
+        if point > 0x10FFFF:
+            raise self.error(f"\\{escape} is not a character", place)
+        return chr(point)
+
+    def _given(self, name: str, place: int) -> Any:
         """What ``@name`` stands for."""
         if name not in self.names:
-            known = [*map(str, self.names)]
-            close = difflib.get_close_matches(name, known, n=1)
+            close = difflib.get_close_matches(name, [*map(str, self.names)], n=1)
             hint = f"; did you mean @{close[0]}?" if close else ""
-            raise self._error(
-                f"nothing is given for @{name}{hint}; pass it as names={{{name!r}: ...}}", position
+            raise self.error(
+                f"nothing is given for @{name}{hint}; pass it as names={{{name!r}: ...}}", place
             )
         value = self.names[name]
         if isinstance(value, list | tuple | range | AbstractSet):
@@ -559,59 +382,133 @@ class _QueryText:
             return value.tolist()
         return value
 
-    def _hint(self, position: int) -> str:
+    # --- the tree
+
+    def _place(self, node: ast.expr) -> int:
+        """Where a part of the expression stands in the text."""
+        return self.places[bisect.bisect_right(self.starts, node.col_offset - 1) - 1]
+
+    def _node(self, tree: ast.expr) -> Node:
+        if isinstance(tree, ast.BoolOp):
+            members = [self._node(each) for each in tree.values]
+            return both(members) if isinstance(tree.op, ast.And) else either(members)
+        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+            return negated(self._node(tree.operand))
+        if isinstance(tree, ast.Compare):
+            return self._chain(tree)
+        value = self._read(tree)
+        if isinstance(value, _Column):
+            raise self.error(
+                f"column {value.name!r} is not compared with anything; write for example "
+                f"{value.name} == True",
+                self._place(tree),
+            )
+        raise self.error(f"unexpected {value!r}", self._place(tree))
+
+    def _read(self, tree: ast.expr) -> Any:
+        """A column, a value, or a list of values."""
+        if isinstance(tree, ast.Name):
+            return self.known[int(tree.id[1:])]
+        if isinstance(tree, ast.List | ast.Tuple | ast.Set):
+            found = [self._read(each) for each in tree.elts]
+            if isinstance(tree, ast.Set):
+                return tuple(found)
+            if not any(isinstance(each, _Column | list) for each in found):
+                return found
+        if isinstance(tree, ast.Constant):
+            return tree.value
+        if isinstance(tree, ast.UnaryOp) and isinstance(tree.operand, ast.Constant):
+            value = tree.operand.value
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return -value if isinstance(tree.op, ast.USub) else value
+        raise self.error(
+            "unexpected " + repr(self.text[self._place(tree) :][:20]), self._place(tree)
+        )
+
+    def _chain(self, tree: ast.Compare) -> Node:
+        """Comparisons such as ``a < x <= b``; each has a column on one side only."""
+        parts = [tree.left, *tree.comparators]
+        values = [self._read(each) for each in parts]
+        found: list[Node] = []
+        ends: dict[str, tuple[Any, _Column]] = {}
+        for number, operator in enumerate(tree.ops):
+            left, right = values[number : number + 2]
+            place = self._place(parts[number + 1])
+            if isinstance(left, _Column) == isinstance(right, _Column):
+                raise self.error(
+                    "a comparison needs a column on one side and a value on the other", place
+                )
+            said, mirrored = _OPERATORS[type(operator)]
+            if not isinstance(left, _Column):
+                left, right, said = right, left, mirrored
+                place = self._place(parts[number])
+                if not said:
+                    raise self.error("'in' needs the column on its left side", place)
+            self.conditions += 1
+            if self.conditions > _MAX_CONDITIONS:
+                raise self.error(
+                    f"a query has at most {_MAX_CONDITIONS:,} conditions; for many values of one "
+                    "column use 'in'",
+                    place,
+                )
+            found.append(self._condition(left, said, right, place))
+            if said[0] in "<>" and right is not None and not isinstance(right, list):
+                ends[said[0]] = right, left
+        if len(ends) == 2 and ends["<"][1] == ends[">"][1]:
+            # A reversed range, 40 <= x <= 30, is refused.
+            self._condition(ends["<"][1], "in", (ends[">"][0], ends["<"][0]), self._place(tree))
+        return both(found)
+
+    def _condition(self, column: _Column, operator: str, value: Any, place: int) -> Node:
+        try:
+            if not isinstance(value, tuple):
+                return region_of_comparison(column.name, column.attribute, operator, value)
+            within = region_of_range(column.name, column.attribute, *value)
+        except ValueError as error:
+            raise ValueError(f"{self._where(place)}: {error}") from None
+        return within if operator == "in" else negated(within)
+
+    # --- errors
+
+    def error(self, reason: str, place: int) -> ValueError:
+        """What is wrong at a place of the text."""
+        return ValueError(f"{self._where(place)}: {reason}.")
+
+    def _where(self, place: int) -> str:
+        """Which query cannot be read, and where; of a long one the part around that place."""
+        text = self.text
+        if len(text) > 2 * _SHOWN:
+            start = max(0, place - _SHOWN)
+            text = f"{'...' if start else ''}{text[start : place + _SHOWN]}..."
+        return f"Cannot read the query {text!r} at position {place}"
+
+    def _unexpected(self, tokens: list[tuple[str, Any, int]], offset: int) -> ValueError:
+        if offset >= len(self.source) - 1 or self.source.count("(") > self.source.count(")"):
+            return self.error("it ends too early", len(self.text.rstrip()))
+        number = max(bisect.bisect_right(self.starts, max(offset, 0)) - 1, 0)
+        place = self.places[number]
+        shown = next((str(raw) for _, raw, start in tokens if start == place), "")
+        return self.error(f"unexpected {shown!r}", place)
+
+    def _unreadable(self, place: int) -> ValueError:
+        reasons = {
+            **dict.fromkeys("'\"`", "a quotation mark is never closed"),
+            "@": "'@' stands before the name of a value, as in @limit",
+            ".": "methods of columns are not supported; write for example 'x is null', "
+            "'x between 1 and 2' or 'x in [1, 2]'",
+        }
+        character = self.text[place]
+        what = "not a number" if character.isdigit() else f"unexpected {character!r}"
+        other = f"{what}; a column name that is not an identifier goes between backticks"
+        return self.error(reasons.get(character, other), place)
+
+    def _hint(self, place: int) -> str:
         """What a word that is no column may have been meant to be."""
-        rest = self.text[position:]
-        meant = [name for name in self.domain.known if rest.startswith(name)]
+        rest = self.text[place:]
+        meant = [name for name in self.schema.known if rest.startswith(name)]
         if meant:
             return f" Write the column name between backticks: `{max(meant, key=len)}`."
         return " Text goes between quotation marks."
-
-    def _literal(self) -> Any:
-        sign = self._symbol("-", "+")
-        kind, value, position = self.tokens[self.at]
-        if kind == "number":
-            self.at += 1
-            return -value if sign == "-" else value
-        if sign is not None:
-            raise self._error("a sign must stand before a number", position)
-        if kind == "text":
-            self.at += 1
-            return value
-        if kind == "name" and value in _CONSTANTS:
-            self.at += 1
-            return _CONSTANTS[value]
-        raise self._unexpected(kind, value, position)
-
-    def _list(self, closing: str) -> list[Any]:
-        self.at += 1
-        values: list[Any] = []
-        while not self._symbol(closing):
-            if values and not self._symbol(","):
-                raise self._unexpected(*self.tokens[self.at])
-            if values and self._symbol(closing):  # a trailing comma
-                break
-            values.append(self._literal())
-        return values
-
-    @contextmanager
-    def _deeper(self, position: int) -> Iterator[None]:
-        """A step into parentheses or a negation."""
-        self.depth += 1
-        if self.depth > _MAX_DEPTH:
-            raise self._error(
-                f"more than {_MAX_DEPTH} parentheses or negations inside each other", position
-            )
-        yield
-        self.depth -= 1
-
-    @contextmanager
-    def _reading_at(self, position: int) -> Iterator[None]:
-        """Says in which text and where, if a condition does not fit its column."""
-        try:
-            yield
-        except ValueError as error:
-            raise ValueError(f"{self._where(position)}: {error}") from None
 
 
 # --- conditions: a dict or a text becomes the region of each column that it constrains
@@ -665,9 +562,9 @@ def parts_of(query: Any, schema: Schema) -> list[dict[str, Region]]:
     if query is None:
         return [{}]
     if isinstance(query, str):
-        return conjunctions(read_query(query, schema))
+        return conjunctions(_Text(query, schema, {}).read())
     if isinstance(query, NamedQuery):
-        return conjunctions(read_query(query.text, schema, query.names))
+        return conjunctions(_Text(query.text, schema, query.names).read())
     if isinstance(query, Mapping):
         return [_from_dict(query, schema)]
     raise TypeError(

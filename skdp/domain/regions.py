@@ -17,9 +17,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from .._validation import BoolArray, FloatArray
-from .attributes import Attribute
+from .attributes import Attribute, Categorical
 from .bins import Grid, Points
-from .categorical import Categorical
 from .numeric import Numeric
 from .values import digits
 

@@ -22,7 +22,18 @@ from scipy.sparse import csc_array
 
 from .._validation import BoolArray, FloatArray, IntArray
 
-__all__ = ["Coefficients", "Ladder", "Look", "MeasuredSums", "along", "basis_of"]
+__all__ = [
+    "Coefficients",
+    "ColumnBasis",
+    "Ladder",
+    "Look",
+    "MeasuredSums",
+    "Prior",
+    "along",
+    "basis_of",
+    "cut_shares",
+    "under",
+]
 
 Axes = tuple[int, ...]
 
@@ -81,6 +92,14 @@ def basis_of(sizes: tuple[int, ...]) -> FloatArray:
     matrix = np.concatenate(found, axis=1)
     matrix.flags.writeable = False
     return matrix
+
+
+def under(values: FloatArray, vectors: Sequence[FloatArray]) -> FloatArray:
+    """Sums of an array times the outer products of vectors, (n_a, n) of each axis."""
+    found = np.tensordot(vectors[0].T, values, axes=1)
+    for vector in vectors[1:]:
+        found = np.einsum("nk...,kn->n...", found, vector)
+    return found
 
 
 class Look(NamedTuple):
@@ -413,9 +432,9 @@ class ColumnBasis:
 
 
 class Belief(NamedTuple):
-    """What is believed of the coefficients of a set, and the variance u of its field."""
+    """Of the coefficients of a set how far they are believed, and their variances; and its u."""
 
-    mean: FloatArray
+    gain: FloatArray
     variance: FloatArray
     u: float
 
@@ -497,8 +516,7 @@ class Prior:
                 gain += shares[place] * trust
                 square += shares[place] * trust**2
             variance = gain * noise + np.maximum(square - gain**2, 0.0) * away**2
-            mean = self._expected(axes) + gain * away
-            self._beliefs[axes] = Belief(mean, variance, float(shares @ _VARIANCES))
+            self._beliefs[axes] = Belief(gain, variance, float(shares @ _VARIANCES))
         return self._beliefs[axes]
 
     @functools.cached_property

@@ -12,9 +12,9 @@ import pandas as pd
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, places_by_group
 from ..domain import Domain, Numeric
+from ..domain.attributes import read
 from ..domain.bins import Points
 from ..domain.query import Weights, parts_of, weights_of
-from ..domain.reading import read
 from ..domain.regions import POINT, Region, everything
 from ..domain.values import some
 

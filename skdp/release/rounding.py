@@ -19,7 +19,6 @@ from .._validation import (
 )
 
 __all__ = [
-    "GOLDEN",
     "codes_under",
     "count_records",
     "deal",
@@ -28,7 +27,6 @@ __all__ = [
     "places",
     "product_of_weights",
     "round_line",
-    "round_lines",
     "round_table",
     "share_of",
     "shared_keys",
@@ -167,49 +165,20 @@ def round_line(expected: FloatArray, total: int, generator: np.random.Generator)
     >>> round_line(np.array([1.0, 0.0, 2.0, 1.0]), 8, np.random.default_rng(0))
     array([2, 0, 4, 2])
     """
-    return round_lines(expected, np.array([len(expected)]), np.array([total]), generator)
+    reach = running_sums(expected)
+    # Exactly 1 at the end, and at zeros before it.
+    share = reach[1:] / (reach[-1] if reach[-1] > 0 else 1.0)
+    # Clear of the ends, where the rounding errors of sums would show.
+    offset = _EXACT + (1 - 2 * _EXACT) * generator.random(1)
+    stops = np.floor(share * total + offset).astype(np.int64)
+    counts: IntArray = np.diff(stops, prepend=0)
+    return counts
 
 
 def shuffled_line(expected: FloatArray, total: int, generator: np.random.Generator) -> IntArray:
     """Positions in random order, each as often as `round_line` says; (total,)."""
     counts = round_line(expected, total, generator)
     return generator.permutation(np.repeat(np.arange(len(counts)), counts))
-
-
-def round_lines(
-    expected: FloatArray, lengths: IntArray, totals: IntArray, generator: np.random.Generator
-) -> IntArray:
-    """Whole counts of consecutive lines, each with its own sum; see `round_line`.
-
-    Parameters
-    ----------
-    expected : ndarray of shape (n,)
-        The lines one after the other.
-    lengths : ndarray of int, shape (n_lines,)
-        At least 1 each.
-    totals : ndarray of int, shape (n_lines,)
-    generator : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-    """
-    reach = running_sums(expected)
-    first = exclusive_cumsum(lengths)
-    low, high = reach[first], reach[first + lengths]
-    line = np.repeat(np.arange(len(lengths)), lengths)
-    # Exactly 1 at the end of each line, and at zeros before it.
-    share = (reach[1:] - low[line]) / np.where(high > low, high - low, 1.0)[line]
-    offset = _offset(generator, len(lengths))
-    stops = np.floor(share * totals[line] + offset[line]).astype(np.int64)
-    counts = np.diff(stops, prepend=0)
-    counts[first] = stops[first]
-    return counts
-
-
-def _offset(generator: np.random.Generator, size: int) -> FloatArray:
-    """Uniform, but clear of the ends, where the rounding errors of sums would show."""
-    return _EXACT + (1 - 2 * _EXACT) * generator.random(size)
 
 
 def round_table(expected: FloatArray, rows: IntArray, generator: np.random.Generator) -> IntArray:
@@ -333,8 +302,6 @@ def _path(
 
 # --- values dealt to the rows of strata, evenly along an order of the rows
 
-# The irrational number whose multiples are spread most evenly.
-GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 # Shares by which columns are dealt, in turn: with the same one they would depend on each other.
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83)
 

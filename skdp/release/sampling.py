@@ -11,9 +11,9 @@ import pandas as pd
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
 from ..domain import Categorical, Domain, Identifier, Numeric
+from ..domain.attributes import read
 from ..domain.constraints import spans
 from ..domain.query import Query
-from ..domain.reading import read
 from ..domain.values import fill_series, some
 from .conditions import Bounds, Condition, Known, within_bounds
 from .model import Release

@@ -489,13 +489,16 @@ class Statistics:
         """Numbers of records."""
         asked = parse_all(queries, self.domain)
         value = self.release.answer(asked) if asked else np.zeros(0)
+        return self._in_parts(self._counts, asked, value)
+
+    def _in_parts(self, of: Callable[..., Estimates], asked: Sequence[Any], value: Any) -> Any:
+        """Linear statistics, with their intervals where there is a confidence."""
         if self.confidence is None or not asked:
             return value
         # The law of the noise in one answer is found exactly, that of many together quickly.
         step = 1 if len(asked) <= _MANY else _AT_ONCE
         parts = (slice(start, start + step) for start in range(0, len(asked), step))
-        found = [self._counts(asked[part], value[part]) for part in parts]
-        return Estimates.joined(found).results()
+        return Estimates.joined([of(asked[part], value[part]) for part in parts]).results()
 
     def _counts(self, asked: Sequence[Query], value: FloatArray) -> Estimates:
         """Intervals of numbers of records.
@@ -540,13 +543,7 @@ class Statistics:
     def sums(self, column: str, queries: Sequence[Any]) -> Any:
         """Sums of a column."""
         cases = [Case.of(query, self.domain, [column]) for query in queries]
-        value = self._sums(cases, 1)[:, 1]
-        if self.confidence is None or not cases:
-            return value
-        step = 1 if len(cases) <= _MANY else _AT_ONCE
-        parts = (slice(start, start + step) for start in range(0, len(cases), step))
-        found = [self._sums_with_ends(cases[part], value[part]) for part in parts]
-        return Estimates.joined(found).results()
+        return self._in_parts(self._sums_with_ends, cases, self._sums(cases, 1)[:, 1])
 
     def _sums_with_ends(self, cases: Sequence[Case], value: FloatArray) -> Estimates:
         release, confidence = self.release, self._confidence
@@ -593,9 +590,10 @@ class Statistics:
         count, totals = sums[:, 0], sums[:, 1:]
         with np.errstate(divide="ignore", invalid="ignore"):
             means = np.where(count[:, None] > 0, totals / count[:, None], np.nan)
-        # Means are clipped to the range of the column, as far as a condition may cut it.
-        clipped = np.clip(means[:, 0], *self._span(cases))
-        if not cases or (statistic == "mean" and self.confidence is None):
+        if not cases:
+            return Estimates.plain(count)
+        clipped = np.clip(means[:, 0], *cases[0][0].numbers[0].span)
+        if statistic == "mean" and self.confidence is None:
             return Estimates.plain(clipped)
         ends = np.array([[case.ends(place) for place in range(n_columns)] for case in cases])
         low, high = ends[:, :, 0], ends[:, :, 1]
@@ -649,15 +647,10 @@ class Statistics:
             ]
             second = answered(products).reshape(len(cases), len(terms), -1)
         cut = [case.present.cuts for case in cases]
-        more = (
-            [_BINS * bool(each) for each in bins] if statistic == "mean" else [_EVEN] * len(cases)
-        )
+        more = [_BINS * bool(each) + _EVEN * (statistic != "mean") for each in bins]
         return self._simulated(
             value, values, covariance, second, function, (least, most), cut, more
         )
-
-    def _span(self, cases: Sequence[Case]) -> tuple[float, float]:
-        return cases[0][0].numbers[0].span if cases else (0.0, 0.0)
 
     def proportion(self, query: Any, among: Any) -> QueryResult | float:
         """Share of a query among the records of another."""
@@ -837,7 +830,7 @@ class Statistics:
 _MANY = 100  # queries, above which the law of a sum of noise is not found for each by itself
 _AT_ONCE = 1024  # queries or groups that are simulated together
 _MAX_GROUPS = 100_000
-_FEWEST = 20  # draws from which the ends of an interval are taken
+_FEWEST = 500  # possible draws, of 2,000, below which nothing is known
 _WHOLE = 1e-9  # by which rounding may exceed what is possible
 
 

@@ -18,7 +18,7 @@ distinct coded rows. Nothing here is ever an attribute of an estimator.
 
 from typing import Any
 
-from ..domain.reading import provide_reader
+from ..domain.attributes import provide_reader
 from ..domain.values import is_missing
 from .columns import Column, object_array
 from .counts import CountTable, ProjectedCounts

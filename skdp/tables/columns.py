@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from .._foreign import attempt
 from .._keys import NO_KEY, TICKS, Moments, micros_of, rescaled, written_all
 from .._validation import BoolArray, CodeArray, FloatArray
-from ..domain.clock import Clock
-from ..domain.reading import Coding
+from ..domain.attributes import Coding
+from ..domain.dates import Clock
 from ..domain.values import is_missing, number_in
 
 

@@ -23,7 +23,7 @@ from skdp import (
     forbid,
 )
 from skdp.domain.check import examined
-from skdp.domain.data import editable
+from skdp.domain.schemas import editable
 from skdp.tables import as_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")

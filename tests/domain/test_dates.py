@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import skdp
 from skdp import Categorical, DataCube, Date, Datetime, Domain, Numeric, RangeTreeHistogram
-from skdp.domain.clock import Clock, moment, unit_start
+from skdp.domain.dates import Clock, moment, unit_start
 from skdp.exceptions import DomainError
 from skdp.release import parse
 from skdp.tables import as_frame, code_rows, count_rows, identities, read_rows

@@ -24,8 +24,7 @@ from skdp import (
     Taxonomy,
     forbid,
 )
-from skdp.domain.data import editable
-from skdp.domain.schemas import HEADERS, as_range, as_values
+from skdp.domain.schemas import HEADERS, as_range, as_values, editable
 
 
 def declared(domain):
@@ -97,8 +96,6 @@ def test_unknown_types_are_named_with_the_known_ones():
         Domain.from_schema(pa.schema([("s", pa.duration("ns")), ("b", pa.bool_())]).empty_table())
     with pytest.raises(DomainError, match="'b' has type geopoint"):
         Domain.from_schema({"a": "bool", "b": "geopoint"})
-    domain = Domain.from_schema({"a": "bool", "b": "geopoint"}, drop="b")
-    assert domain.names == ("a",)
 
 
 def test_overrides():
@@ -112,7 +109,6 @@ def test_overrides():
             "age": Numeric(0, 9),
             "w": Numeric(0, 10**6, 50, integer=True),
         },
-        nullable=["x"],
     )
     assert domain.columns == tuple(types) and domain.names == ("age", "zip", "x", "w")
     assert domain["zip"] == Categorical([1, 2]) and domain["x"] == Numeric(0, 1.5, nullable=True)
@@ -125,8 +121,6 @@ def test_overrides():
     [
         ({"ranges": {"b": (0, 1)}}, "ranges names 'b', which the schema does not have"),
         ({"ranges": ["a"]}, "ranges must be a dict"),
-        ({"drop": 3}, "drop must be a list"),
-        ({"drop": ["a"]}, "drop leaves none"),
         ({"ranges": {"a": (0, 1, 2)}}, "takes a pair"),
         ({"ranges": {"a": 3}}, "takes a pair"),
         ({"ranges": {"a": (1, 0)}}, "Column 'a': Numeric needs lower"),
@@ -426,9 +420,9 @@ def test_names_that_no_domain_can_have_are_refused(frame, message):
 def test_lists_are_all_values():
     types = {"term": "int64", "rate": "float64", "age": "int64"}
     ranges = {"term": [36, 60], "rate": [0.5, 1.5], "age": (0, 99)}
-    domain = Domain.from_schema(types, ranges=ranges, nullable=False)
+    domain = Domain.from_schema(types, ranges=ranges)
     assert domain["term"] == Categorical([36, 60], ordered=True)
-    assert domain["rate"] == Categorical([0.5, 1.5], ordered=True)
+    assert domain["rate"] == Categorical([0.5, 1.5], ordered=True, nullable=True)
     assert domain["age"] == Numeric(0, 99, integer=True)
     with pytest.raises(DomainError, match="'c': .*Give all values as a list"):
         Domain.from_schema({"c": "str"}, ranges={"c": ("F", "M")})
@@ -462,8 +456,8 @@ def test_names_of_types(name, kind, expected):
     ("name", "ordered"), [("VARCHAR(20)", False), ("Ordinal", True), ("Free text", False)]
 )
 def test_names_of_types_of_categories(name, ordered):
-    found = Domain.from_schema({"x": name}, ranges={"x": ["a", "b"]}, nullable=False)["x"]
-    assert found == Categorical(["a", "b"], ordered=ordered)
+    found = Domain.from_schema({"x": name}, ranges={"x": ["a", "b"]})["x"]
+    assert found == Categorical(["a", "b"], ordered=ordered, nullable=True)
 
 
 def test_names_of_identifiers_and_names_without_a_meaning():

@@ -143,14 +143,6 @@ def test_every_threshold_is_right_to_its_64_bits(rate, signed, many):
             assert not (many and signed) or int(first[-1]) >> 48 == 2**16 - 1
 
 
-@over("exponent", [Fraction(0), Fraction(1, 3), Fraction(5), Fraction(70), Fraction(300)])
-@over("bits", [64, 129, 700])
-def test_exponential_lies_in_its_interval(exponent, bits):
-    low, high = laplace.exp_interval(*exponent.as_integer_ratio(), bits)
-    assert 0 <= low < high <= low + 3
-    assert low <= exact_exp(exponent, bits + 100) * 2**bits <= high
-
-
 @over("rate", [Fraction(1), Fraction(10485, 2**20), Fraction(1048, 2**20)])
 @over("signed", [True, False])
 def test_buckets_decide_only_what_is_certain(rate, signed):

@@ -9,14 +9,12 @@ import pandas as pd
 import pytest
 from loops import over
 from sklearn import metrics as exact
-from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
 from skdp._random import noise_source
 from skdp.model_selection import (
-    PrivateGridSearchCV,
     _metrics,
     make_private_scorer,
     private_confusion_matrix,
@@ -240,18 +238,6 @@ def test_scorers_have_the_names_of_scikit_learn():
             make_private_scorer(bad, epsilon=1)
     with pytest.raises(ValueError, match="needs domain="):
         make_private_scorer("r2", epsilon=1)
-
-
-@over("metric", ["roc_auc", "balanced_accuracy", "neg_log_loss"])
-def test_searches_by_name(metric):
-    domain = skdp.Domain({"a": skdp.Numeric(-3, 3, bins=12)})
-    release = skdp.MarginalSynthesizer(epsilon=5, domain=domain)
-    tree = DecisionTreeClassifier(max_depth=3)
-    model = skdp.PrivateClassifier(tree, release, classes=[0, 1])
-    grid = {"estimator": [DummyClassifier(), tree]}
-    search = PrivateGridSearchCV(model, grid, epsilon=1, metric=metric)
-    search.fit(pd.DataFrame({"a": X[:N, 0]}), Y[:N])
-    assert search.best_index_ == 1 and search.privacy_loss_.epsilon == 6
 
 
 def test_rows_of_a_search_add_up_to_the_metric():

@@ -209,6 +209,84 @@ def test_groups_have_the_intervals_of_their_queries():
     assert counts.loc[1, ["lower", "upper"]].tolist() == pytest.approx([one.lower, one.upper])
 
 
+def random_query(rng, shape):
+    """Weights of any sign, shares, ranges and single codes of some columns."""
+    weights = {}
+    for axis in sorted(rng.permutation(len(shape))[: rng.integers(len(shape) + 1)].tolist()):
+        codes, size = np.arange(shape[axis]), shape[axis]
+        kinds = (rng.random(size), rng.normal(size=size), codes < rng.integers(size), codes == 0)
+        weights[axis] = np.asarray(kinds[rng.integers(4)], dtype=float)
+    return Query((weights,))
+
+
+@over("name", ["marginals", "boxes", "any spread", "cube", "programs", "line"])
+def test_covariances_of_blocks_are_semidefinite_and_those_of_each(name):
+    numbers = Domain({"n": Numeric(0, 9, bins=5), "s": Categorical(["F", "M"])})
+    how, pairs = {"epsilon": 1.0, "domain": numbers, "random_state": 0}, ROWS[["n", "s"]]
+    made = {
+        "marginals": lambda: skdp.MarginalSynthesizer(**how).fit(pairs).synopsis_.model,
+        "boxes": lambda: skdp.HDPViewSynthesizer(**how).fit(pairs).synopsis_.model,
+        "any spread": lambda: skdp.GridSynthesizer(**how, rule=2).fit(pairs).synopsis_.model,
+        "cube": lambda: skdp.DataCube(**how).fit(pairs)._asked().model,
+        "programs": lambda: skdp.DataCube(**how, consistency="l1").fit(pairs)._asked().model,
+        "line": lambda: (
+            skdp.RangeTreeHistogram(
+                **{**how, "domain": numbers.select(["n"])}, partition="adaptive"
+            )
+            .fit(ROWS[["n"]])
+            ._model
+        ),
+    }
+    model, shape = made[name](), (5,) if name == "line" else (5, 2)
+    rng = np.random.default_rng(7)
+    blocks = [[random_query(rng, shape) for _ in range(4)] for _ in range(40)]
+    # Sums of others: their errors follow from those.
+    blocks = [[*block, block[0].plus(block[1])] for block in blocks]
+    found = model.covariances(blocks)
+    values = np.linalg.eigvalsh(found)
+    assert (values[:, 0] >= -1e-12 * values[:, -1]).all()
+    for block, covariance in zip(blocks, found, strict=True):
+        np.testing.assert_allclose(covariance, model.covariance(block), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(np.diag(covariance), model.variance(block), rtol=1e-6, atol=1e-9)
+        if name == "cube":
+            # Noise alone is linear.
+            whole = covariance[:2, :2].sum()
+            assert covariance[4, 4] == pytest.approx(whole, rel=1e-6, abs=1e-9)
+
+
+def test_records_of_a_box_may_lie_in_any_one_cell():
+    boxes = Boxes([[0, 0], [0, 1], [3, 0]], [[3, 1], [3, 2], [5, 2]])
+    model = BoxModel(boxes, [40, -5, 90], (5, 2), AnySpread(0.5))
+    rng, noise = np.random.default_rng(0), model.noise_variances()
+    for _ in range(20):
+        weights = rng.normal(size=(2, 5)), rng.normal(size=(2, 2))
+        asked = [Query(({0: one, 1: two},)) for one, two in zip(*weights, strict=True)]
+        cells = np.einsum("qi,qj->qij", *weights)
+        expected = np.zeros((2, 2))
+        for count, variance, low, high in zip(
+            model.counts, noise, boxes.lower, boxes.upper, strict=True
+        ):
+            inside = cells[:, low[0] : high[0], low[1] : high[1]].reshape(2, -1)
+            mean = inside.mean(axis=1)
+            expected += variance * np.outer(mean, mean)
+            expected += max(count, 0) ** 2 * np.cov(inside, bias=True)
+        np.testing.assert_allclose(model.covariances([asked])[0], expected, rtol=1e-9)
+
+
+def test_correlations_that_no_table_has_are_left_out():
+    """The spread of a column may be hidden in noise: not every correlation is possible then."""
+    rng, covered, widths = np.random.default_rng(3), 0, []
+    truth = STATISTICS["correlation"][1]
+    for _ in range(100):
+        release = gaussian(noisy(rng, 80.0), 6400.0)
+        found = release.correlation("n", "m", return_interval=True, level=0.8)
+        assert -1 <= found.lower <= found.upper <= 1
+        covered += found.lower <= truth <= found.upper
+        widths.append(found.upper - found.lower)
+    # Fewer than 64 of 100 with a probability of 0.01% if 80% are covered.
+    assert covered >= 64 and np.mean(widths) < 1.4, (covered, np.mean(widths))
+
+
 # --- limits of what is possible
 
 

@@ -117,14 +117,3 @@ def test_parameters_are_checked_before_the_charge(parameters, error, text):
     with pytest.raises(DomainError, match="PrivBayesSynthesizer"):
         skdp.PrivBayesSynthesizer(domain=ruled, ledger=ledger).fit(people(20))
     assert ledger.spent == 0
-
-
-def test_engines_release_the_same():
-    pl = pytest.importorskip("polars")
-    rows = people(400)
-    synthesizer = skdp.PrivBayesSynthesizer(
-        epsilon=20, domain=DOMAIN, encoding="hierarchical", max_candidates=8, random_state=0
-    )
-    whole = synthesizer.fit(rows).synopsis_.to_frame()
-    lazy = synthesizer.fit(pl.from_pandas(rows).lazy()).synopsis_.to_frame()
-    pd.testing.assert_frame_equal(whole, lazy)

@@ -31,7 +31,7 @@ from ..._random import token
 from ..._validation import as_epsilon, write_text
 from ...accounting import PrivacyLedger
 from ...domain import Domain
-from ...domain.data import editable
+from ...domain.schemas import editable
 from ...exceptions import LedgerError
 from ..csv import header_of, no_records, try_out
 from ..domains import checked, proposed, read_domain
