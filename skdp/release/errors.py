@@ -10,16 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray
 from .basis import cut_shares, under
 from .model import by_attributes
-
-if TYPE_CHECKING:
-    from .marginals import ViewsModel
 
 __all__ = ["Asked", "Part", "errors", "stacked"]
 
@@ -58,7 +55,7 @@ def stacked(parts: Sequence[Part]) -> Iterator[tuple[Axes, IntArray, Stacked]]:
 class Asked:
     """Products of weights of the same columns: what of an error of some meets the others."""
 
-    def __init__(self, model: ViewsModel, axes: Axes, weights: Stacked) -> None:
+    def __init__(self, model: Any, axes: Axes, weights: Stacked) -> None:
         self._model, self._axes, self._weights = model, axes, weights
         self.means = {axis: model.mean(axis, axes, weights[axis]) for axis in axes}
         self.shared = len(axes) > 2 and axes not in model.coefficients.looks
@@ -94,7 +91,7 @@ class Asked:
         return (rows * self._shares[key] + others) / (rows * meeting + 1.0)
 
 
-def errors(model: ViewsModel, parts: Sequence[Part], i: IntArray, j: IntArray) -> FloatArray:
+def errors(model: Any, parts: Sequence[Part], i: IntArray, j: IntArray) -> FloatArray:
     """Covariances of the errors of products i of weights with products j."""
     found = np.zeros(len(i))
     for members, times, covariance in _terms(model, parts):
@@ -107,9 +104,7 @@ def errors(model: ViewsModel, parts: Sequence[Part], i: IntArray, j: IntArray) -
     return found
 
 
-def _terms(
-    model: ViewsModel, parts: Sequence[Part]
-) -> Iterator[tuple[IntArray, FloatArray, Covariance]]:
+def _terms(model: Any, parts: Sequence[Part]) -> Iterator[tuple[IntArray, FloatArray, Covariance]]:
     """Independent errors: which products have them, how often, and their covariances."""
     parts, summed = _without_sums(model, parts)
     for each in summed.values():
@@ -134,7 +129,7 @@ def _terms(
         yield members, times, _term(model, part, own)
 
 
-def _sets(model: ViewsModel, axes: Axes) -> Iterator[Axes]:
+def _sets(model: Any, axes: Axes) -> Iterator[Axes]:
     """Sets of columns that have an error of their own: of few columns, and measured ones."""
     for order in range(min(len(axes), _MOST_TOGETHER) + 1):
         yield from combinations(axes, order)
@@ -153,7 +148,7 @@ def _heaps(counts: FloatArray) -> FloatArray:
     return math.sqrt(_HEAP) * found
 
 
-def _term(model: ViewsModel, axes: Axes, weights: Stacked) -> Covariance:
+def _term(model: Any, axes: Axes, weights: Stacked) -> Covariance:
     """Covariances of the errors of a set of columns under weights."""
     if not axes:
         return lambda i, j: np.full(len(i), model.total_variance)
@@ -163,7 +158,7 @@ def _term(model: ViewsModel, axes: Axes, weights: Stacked) -> Covariance:
     return _of_several(model, axes, weights)
 
 
-def _of_several(model: ViewsModel, axes: Axes, weights: Stacked) -> Covariance:
+def _of_several(model: Any, axes: Axes, weights: Stacked) -> Covariance:
     """Of two and more columns: what measured coefficients leave open, and what is beyond."""
     vectors, bases = [*weights.values()], [model.bases[axis] for axis in axes]
     cuts = [cut_shares(vector) for vector in vectors]
@@ -250,7 +245,7 @@ def _inner(first: FloatArray, second: FloatArray | None = None) -> Covariance:
     return inner
 
 
-def _without_sums(model: ViewsModel, parts: Sequence[Part]) -> tuple[list[Part], dict[Any, Any]]:
+def _without_sums(model: Any, parts: Sequence[Part]) -> tuple[list[Part], dict[Any, Any]]:
     """Parts without those that measured sums answer, and features of the noise of these."""
     left: list[Part] = []
     summed: dict[tuple[int, int], dict[int, FloatArray]] = {}
