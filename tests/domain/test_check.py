@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from loops import over
 
 from skdp import (
     Categorical,
@@ -23,7 +24,6 @@ from skdp import (
     forbid,
 )
 from skdp.domain.check import examined
-from skdp.domain.schemas import editable
 from skdp.tables import as_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
@@ -47,43 +47,46 @@ DAYS = pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(RNG.integers(0, 36
 YEAR = Date("2020-01-01", "2020-12-31")
 
 
-@pytest.mark.parametrize(
-    ("values", "attribute", "finding", "code"),
+@over(
+    "values, attribute, finding, code",
     [
         (WHOLE, Numeric(0, 100, 32), "whole numbers", "Numeric(0, 100, integer=True)"),
+        (WHOLE * 90, Numeric(0, 9999, 9), "whole", "Numeric(0, 9999, bins='auto', integer=True)"),
         (np.round(REAL, 2), Numeric(0, 100), "no value has more than 2 decimals", "decimals=2"),
         (np.where(WHOLE < 30, np.nan, REAL), Numeric(0, 100), "have no value", "nullable=True"),
         (np.where(WHOLE < 30, 0, REAL), Numeric(0, 100), "share one value, 0", "special=..."),
+        (np.where(REAL < 30, 2000000205, WHOLE), Numeric(0, 9), "one value, 2000000205 (", ""),
         (REAL / 30, Numeric(0, 100, 20), "one bin holds", "bins='auto'"),
         (REAL / 30, Numeric(0, 100, 20), "small part of the range: scale=", "scale='log'"),
         ([f"${v:,.2f}" for v in REAL * 99], Numeric(0, 9999), "signs or groups", "decimals=2"),
-        ([f"{v:.2f}".replace(".", ",") for v in REAL], Numeric(0, 100), "decimal comma", ""),
+        ([f"{v:.2f}".replace(".", ",") for v in REAL], Numeric(0, 100), "decimal=','", ""),
+        (["12 kg", "15 kg", "9"] * 9, Numeric(0, 100), "'12 kg': a form that is not read", ""),
+        (["unknown", "15", "9"] * 9, Numeric(0, 100), "missing", "nullable=True"),
         (DAYS.dt.strftime("%m/%d/%Y"), YEAR, "%m/%d/%Y reads 100%", "format='%m/%d/%Y'"),
-        (DAYS.dt.strftime("%d.%m.%Y"), YEAR, "%d.%m.%Y reads 100%", "format='%d.%m.%Y'"),
         (DAYS.dt.strftime("%d %b %Y"), YEAR, "%d %b %Y reads 100%", "format='%d %b %Y'"),
-        (DAYS.dt.strftime("%b %d %Y"), YEAR, "%b %d %Y reads 100%", "format='%b %d %Y'"),
         (DAYS.dt.strftime("%d-%b-%y %H:%M"), YEAR, "%H:%M reads 100%", "format='%d-%b-%y %H:%M'"),
         (["05/06/2020"] * 9, YEAR, "which is it?", "format="),
         (["Bern", "bern "] * 9, Categorical(["Bern", "Basel"]), "by case or blanks", ""),
         (["Bern", "Ems"] * 9, Categorical(["Bern", "Basel"]), "'Ems': add them, or one for", ""),
-        (np.where(REAL < 30, 2000000205, WHOLE), Numeric(0, 9), "one value, 2000000205 (", ""),
         (["ZÃ¼rich", "Bern"] * 9, Categorical(["Zürich", "Bern"]), "wrong encoding", ""),
         (np.arange(N) // 2, Identifier(), "2000 rows of 1000 persons", "Identifier()"),
+        (np.repeat(np.arange(500), 4), Identifier(), "1: 25%, 2: 50%", "Identifier()"),
     ],
 )
 def test_findings_and_corrections(values, attribute, finding, code):
     found, proposed = said(values, attribute)
     assert finding in found and code in proposed
+    # What cannot be read as it is written is not taken for missing.
+    assert ("nullable" in proposed) == (code == "nullable=True")
 
 
-@pytest.mark.parametrize(
-    ("values", "attribute"),
+@over(
+    "values, attribute",
     [
-        (WHOLE, Numeric(0, 100, integer=True)),
         (np.where(WHOLE < 40, 0, WHOLE), Numeric(0, 100, integer=True)),  # each has its own cell
+        (np.where(WHOLE < 50, 40, 30.0), Numeric(0, 120, integer=True)),
         (REAL, Numeric(0, 100)),
         (DAYS.dt.strftime("%Y-%m-%d"), YEAR),
-        (DAYS, YEAR),
         (["Zürich", "Bern"] * 9, Categorical(["Zürich", "Bern"])),
         (np.arange(N), Identifier()),
         (np.zeros(0), Numeric(0, 100)),
@@ -94,20 +97,13 @@ def test_nothing_is_said_of_what_is_declared_well(values, attribute):
     assert not found and eval(proposed.split(": ", 1)[1].rstrip(","), globals()) == attribute
 
 
-def test_kept_shares_of_a_person():
-    found, _ = said(np.repeat(np.arange(500), 4), Identifier(), "person")
-    assert "1: 25%, 2: 50%" in found and "at most 4" in found
-
-
 def test_a_proposal_for_a_table_of_which_nothing_is_declared():
     frame = pd.DataFrame(
         {
             "person_id": np.arange(N) // 2,
             "amount": [f"${v:,.2f}" for v in REAL],
-            "n": WHOLE,
             "day": DAYS.dt.strftime("%d.%m.%Y"),
             "grade": RNG.choice(["a", "b"], N),
-            "code": RNG.integers(1, 4, N),
             "asked": ["N" if w < 20 else str(int(w)) for w in WHOLE],
             "note": [f"note {i}" for i in range(N)],
             "nothing": [None] * N,
@@ -115,18 +111,17 @@ def test_a_proposal_for_a_table_of_which_nothing_is_declared():
     )
     found = examined(None, as_frame(frame))
     drafts = {name: data for name, data, _ in found.drafts}
-    kinds = {name: data["type"] for name, data in drafts.items()}
-    assert kinds == {
-        "person_id": "identifier", "amount": "numeric", "n": "numeric", "day": "date",
-        "grade": "categorical", "code": "categorical", "asked": "numeric",
-        "note": "identifier", "nothing": ...,
-    }  # fmt: skip
+    kinds = ["identifier", "numeric", "date", "categorical", "numeric", "identifier", ...]
+    assert [data["type"] for data in drafts.values()] == kinds
     assert any("no numbers, such as 'N': missing" in line for line in found.findings)
-    assert drafts["asked"]["nullable"] is True
-    assert drafts["amount"]["decimals"] == 2 and drafts["n"]["integer"] is True
-    assert drafts["day"]["format"] == "%d.%m.%Y" and drafts["grade"]["categories"] is ...
+    assert drafts["asked"]["nullable"] is True and drafts["asked"]["integer"] is True
+    assert drafts["amount"]["decimals"] == 2 and drafts["day"]["format"] == "%d.%m.%Y"
     # No value of the records is in it.
+    assert drafts["grade"]["categories"] is ...
     assert all(data.get("lower", ...) is ... for data in drafts.values())
+    one = Domain({"day": Date("2020-01-01", "2020-12-31")}).check(frame[["day", "person_id"]])
+    assert any("2000 rows of 1000 persons" in line for line in one.findings)
+    assert any("--privacy-id 'person_id'" in line for line in one.findings)
 
 
 def test_findings_stay_out_of_what_is_saved():
@@ -141,93 +136,6 @@ def test_findings_stay_out_of_what_is_saved():
         report.declaration("yaml")
     with pytest.raises(DomainError):
         exec(report.declaration().replace("100", "...", 1), {})
-
-
-def test_odd_values_raise_nothing():
-    odd = [None, "", " ", "?", np.nan, np.inf, 10**400, "1e999", b"x", [1], object(), "0/0/0", True]
-    frame = pd.DataFrame({"x": pd.Series(odd, dtype=object), "y": pd.Series(odd, dtype=object)})
-    for x in (Numeric(0, 9), Numeric(0, 9, integer=True), YEAR, Categorical([1, 2]), Identifier()):
-        Domain({"x": x, "y": Categorical(["a", "b"])}).check(frame)
-    examined(None, as_frame(frame))
-
-
-# Columns of which nothing is declared
-
-
-def kind_of(values, name="x", **options):
-    """What is proposed for one column, and the findings on it."""
-    rows = len(values)
-    frame = pd.DataFrame({name: values, "other": [str(i % 3) for i in range(rows)]}, **options)
-    report = Domain.propose(frame)
-    data = {name: data for name, data, _ in report.drafts}[name]
-    return data, "; ".join(line for line in report.findings if line.startswith(name))
-
-
-HEAPED = RNG.lognormal(9, 1, N).round(-2)
-DIAGNOSES = [f"A{min(int(v), 199)}" for v in RNG.exponential(12, N)]
-
-
-@pytest.mark.parametrize(
-    ("values", "kind"),
-    [
-        # Hospital numbers, each a few times; numbers without a gap; text with digits.
-        (RNG.choice(RNG.integers(100_000, 999_999, 700), N), "identifier"),
-        (RNG.permutation(np.arange(1, N + 1) // 2), "identifier"),
-        ([f"17-{i // 3:06d}" for i in range(N)], "identifier"),
-        # A category, an amount and a count of many values are none.
-        (DIAGNOSES, "categorical"),
-        (HEAPED, "numeric"),
-        (RNG.integers(0, 1440, N), "numeric"),
-        (RNG.exponential(400, N).round(), "numeric"),
-        (RNG.choice([f"{n}" for n in range(98101, 98180)], N), "numeric"),
-    ],
-)
-def test_identifiers_are_found_by_values(values, kind):
-    data, found = kind_of(values)
-    assert data["type"] == kind
-    # The line on persons comes wherever whole numbers or texts repeat, whatever is proposed.
-    assert "persons" in found
-
-
-def test_what_a_column_is_by_its_values():
-    name = [f"{a}{b} {c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrst"] * 7
-    assert kind_of(name)[0]["type"] is None and "free text" in kind_of(name)[1]
-    assert kind_of([f"{i % 24}:{i % 60:02d}" for i in range(N)])[0]["type"] is None
-    assert kind_of(RNG.integers(98101, 98250, 900), "zip_code")[0]["type"] == "categorical"
-    assert kind_of([f"{v:.2f}".replace(".", ",") for v in REAL])[0] == {
-        "type": "numeric", "lower": ..., "upper": ..., "nullable": False, "decimals": 2,
-    }  # fmt: skip
-    assert kind_of([20200101 + i % 28 for i in range(N)])[0]["type"] == "date"
-    month = kind_of(["Jan-2018", "Mar-2018"] * 9)[0]
-    assert month["type"] == "date" and month["unit"] == "month"
-
-
-@pytest.mark.parametrize(
-    "written", ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S", "%d/%m/%Y %H:%M", ""]
-)
-def test_times_are_proposed_as_times(written):
-    times = DAYS + pd.to_timedelta(RNG.integers(0, 86_400, N), unit="s")
-    data, _ = kind_of(times.dt.strftime(written) if written else times)
-    assert data["type"] == "datetime"
-    assert kind_of(DAYS)[0]["type"] == "date"
-
-
-def test_numbers_in_a_form_that_is_not_read_are_not_missing():
-    found, proposed = said(["12 kg", "15 kg", "9"] * 9, Numeric(0, 100))
-    assert "such as '12 kg': a form that is not read" in found and "nullable" not in proposed
-    found, proposed = said(["unknown", "15", "9"] * 9, Numeric(0, 100))
-    assert "missing" in found and "nullable=True" in proposed
-    found, proposed = said([f"{v:.2f}".replace(".", ",") for v in REAL], Numeric(0, 100))
-    assert "--decimal ," in found and "decimal=','" in found and "nullable" not in proposed
-
-
-def test_whole_numbers_of_a_wide_range_get_bins():
-    assert "Numeric(0, 9999, bins='auto', integer=True)" in said(WHOLE * 90, Numeric(0, 9999, 9))[1]
-
-
-def test_values_are_common_by_their_neighbours():
-    few = RNG.binomial(60, 0.5, N).astype(float) + RNG.integers(0, 2, N) * 40
-    assert "share one value" not in said(few, Numeric(0, 120, integer=True))[0]
 
 
 def test_text_for_no_value_and_many_spellings():
@@ -267,13 +175,9 @@ def test_rules_are_never_proposed_and_declared_ones_stay():
     scope = {}
     exec(report.declaration(), scope)
     assert scope["domain"] == domain
-
-
-def test_an_identifier_that_is_not_declared_is_told():
-    frame = pd.DataFrame({"number": np.arange(N) // 4 * 7 + 10_001, "x": WHOLE})
-    found = Domain({"x": Numeric(0, 100, integer=True)}).check(frame).findings
-    assert len(found) == 1 and "number: 2000 rows of 500 persons" in found[0]
-    assert "--privacy-id 'number'" in found[0]
+    shown = domain.describe()["structure"]
+    assert shown["low"].startswith("at_most('low', 'high'); forbid(")
+    assert shown["city"].startswith("derived('region'") and shown["high"].startswith("at_most(")
 
 
 # Kinds
@@ -282,19 +186,20 @@ def test_an_identifier_that_is_not_declared_is_told():
 COLUMNS = json.loads(Path(__file__).with_name("columns.json").read_text(encoding="utf-8"))
 
 
-def proposed_kind(name, values):
-    report = Domain.propose(pd.DataFrame({name: pd.Series(values, dtype=object)}))
-    kind = report.drafts[0][1]["type"]
-    return {"datetime": "date", None: "none"}.get(kind, kind), "; ".join(report.findings)
+def kind_of(values, name="x"):
+    """The kind that is proposed for one column, and the findings."""
+    report = Domain.propose(pd.DataFrame({name: values}))
+    return report.drafts[0][1]["type"], "; ".join(report.findings)
 
 
 def test_kinds_of_columns_of_public_files():
     """At least 57 of 60 columns of public files, labelled before they were tried."""
-    wrong = [
-        each["name"]
-        for each in COLUMNS
-        if proposed_kind(each["name"], each["values"].split("\n"))[0] != each["kind"]
-    ]
+    wrong = []
+    for each in COLUMNS:
+        values = pd.Series(each["values"].split("\n"), dtype=object)
+        kind = kind_of(values, each["name"])[0]
+        if {"datetime": "date", None: "none"}.get(kind, kind) != each["kind"]:
+            wrong.append(each["name"])
     assert len(COLUMNS) == 60 and len(wrong) <= 3, wrong
 
 
@@ -302,54 +207,59 @@ def visits(ids):
     return [str(n) for n in ids for _ in range(int(n) % 3 + 1)]
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "kind"),
+TIMES = DAYS + pd.to_timedelta(RNG.integers(0, 86_400, N), unit="s")
+NAMES = [f"{a}{b} {c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrst"] * 7
+
+
+@over(
+    "name, values, kind",
     [
         *(
             ("age", [*(str(i % 90) for i in range(990)), *[word] * 10], "numeric")
             for word in ("Unknown", "<0.5", "-", "NA", "n/d")
         ),
-        ("age", [str(n) for n in RNG.integers(18, 95, 14)], "numeric"),
         ("bmi", [f"{x:.1f}" for x in RNG.normal(25, 4, 40)], "numeric"),
         ("drinks", ["None"] * 60 + [str(n) for n in RNG.integers(1, 40, 40)], "numeric"),
+        ("cost", RNG.lognormal(9, 1, N).round(-2), "numeric"),
+        ("cost", [f"{v:.2f}".replace(".", ",") for v in REAL], "numeric"),
+        ("minute", RNG.integers(0, 1440, N), "numeric"),
+        ("n_visits", [str(n) for n in RNG.poisson(30, 300)], "numeric"),
+        ("year", [str(n) for n in range(1950, 2020)], "numeric"),
         ("PatientId", visits(RNG.integers(1, 99_999, 200)), "identifier"),
         ("id_paciente", visits(range(1, 200)), "identifier"),
-        ("MRN", visits(RNG.integers(1_000, 9_999_999, 150)), "identifier"),
         ("nr", [str(n) for n in range(3, 203)], "identifier"),
         ("Patientennummer", visits(RNG.integers(1, 5_000, 120)), "identifier"),
-        ("n_visits", [str(n) for n in RNG.poisson(30, 300)], "numeric"),
-        ("salary", [str(n) for n in RNG.integers(23_000, 99_000, 80)], "numeric"),
-        ("year", [str(n) for n in range(1950, 2020)], "numeric"),
-        ("station", [f"{n:03d}" for n in RNG.integers(1, 60, 400)], "categorical"),
         ("account", [f"{n:08d}" for n in RNG.integers(1, 10**7, 300)], "identifier"),
-        ("seen", DAYS.dt.strftime("%Y-%d-%m"), "date"),
-        ("seen", DAYS.dt.strftime("%d%m%Y"), "date"),
-        ("seen", [int(day) for day in DAYS.dt.strftime("%d%m%Y")], "date"),
-        ("seen", DAYS.dt.strftime("%b-%y"), "date"),
-        ("admission_date", [str(n) for n in RNG.integers(43_000, 44_500, 400)], "date"),
-        ("Timestamp", [str(1_517_558_400 + 86_400 * n) for n in range(90)], "date"),
-        ("lean", [f"R+{x:.1f}" for x in RNG.random(90) * 40], "none"),
+        # Hospital numbers, each a few times; numbers without a gap; text with digits.
+        ("x", RNG.choice(RNG.integers(100_000, 999_999, 700), N), "identifier"),
+        ("x", RNG.permutation(np.arange(1, N + 1) // 2), "identifier"),
+        ("x", [f"17-{i // 3:06d}" for i in range(N)], "identifier"),
+        ("x", [f"A{min(int(v), 199)}" for v in RNG.exponential(12, N)], "categorical"),
+        ("station", [f"{n:03d}" for n in RNG.integers(1, 60, 400)], "categorical"),
+        ("zip_code", RNG.integers(98101, 98250, 900), "categorical"),
         ("complication", ["None"] * 60 + ["Mild"] * 25 + ["Severe"] * 15, "categorical"),
         ("pressure", [f"{n}/80" for n in RNG.integers(100, 160, 200)], "categorical"),
-        ("note", [f"{i} words that a person wrote, and which no list can hold" for i in range(50)],
-         "none"),
+        ("seen", DAYS.dt.strftime("%Y-%d-%m"), "date"),
+        ("seen", [int(day) for day in DAYS.dt.strftime("%d%m%Y")], "date"),
+        ("seen", [20200101 + i % 28 for i in range(N)], "date"),
+        ("seen", DAYS.dt.strftime("%b-%y"), "date"),
+        ("admission_date", [str(n) for n in RNG.integers(43_000, 44_500, 400)], "date"),
+        # Midnight is no time of the day.
+        ("seen", DAYS.dt.strftime("%Y-%m-%d 00:00:00"), "date"),
+        ("seen", DAYS, "date"),
+        ("seen", TIMES, "datetime"),
+        ("seen", TIMES.dt.strftime("%Y-%m-%dT%H:%M:%SZ"), "datetime"),
+        ("seen", TIMES.dt.strftime("%d/%m/%Y %H:%M"), "datetime"),
+        ("lean", [f"R+{x:.1f}" for x in RNG.random(90) * 40], None),
+        ("time", [f"{i % 24}:{i % 60:02d}" for i in range(N)], None),
+        ("who", NAMES, None),
     ],
-)  # fmt: skip
+)
 def test_kinds_of_messy_columns(name, values, kind):
-    found, lines = proposed_kind(name, values)
+    found, lines = kind_of(values, name)
     assert found == kind
     if kind == "identifier" and len(set(values)) < len(values):
         assert f"{len(values)} rows of {len(set(values))} persons" in lines
-
-
-@pytest.mark.parametrize("written", ["%Y-%m-%d 00:00:00", "%d/%m/%Y 00:00", ""])
-def test_midnight_is_no_time_of_day(written):
-    values = DAYS.dt.strftime(written).tolist() if written else DAYS
-    assert kind_of(values)[0]["type"] == "date"
-
-
-def test_none_is_an_answer_and_no_gap():
-    assert not kind_of(["None"] * 60 + ["Mild"] * 40)[1]
 
 
 def test_check_counts_values_that_are_there_and_not_understood():
@@ -402,23 +312,3 @@ def test_report_names_what_changes_with_shares():
     assert clean.clean and "all represented as they are: 3 of 3" in repr(clean)
     with pytest.warns(PrivacyLeakWarning):
         assert "records skipped: 0 of 0 (0%)" in repr(domain.check(frame[:0]))
-
-
-def test_structure_is_shown():
-    columns = {
-        "a": Numeric(0, 9, integer=True),
-        "b": Numeric(0, 9, integer=True),
-        "g": Categorical(["u", "v"]),
-        "s": Categorical(["u1", "v1"]),
-        "id": Identifier(),
-    }
-    rules = [at_most("a", "b"), derived("g", from_="s", map={"u1": "u", "v1": "v"}),
-             forbid("a > 3 and s == 'u1'")]  # fmt: skip
-    domain = Domain(columns, structure=rules)
-    table = domain.describe()
-    assert list(table.index) == list(columns)
-    assert table.loc["a", "structure"].startswith("at_most('a', 'b'); forbid(")
-    assert table.loc["s", "structure"].startswith("derived('g'")
-    assert table.loc["b", "structure"] == "at_most('a', 'b')"
-    assert table["cells"].tolist() == [10, 10, 0, 2, 0]
-    assert Domain.from_json(editable(domain.to_json())) == domain

@@ -1,6 +1,5 @@
 """Rules between columns: what they mean, for codes and values, in memory and in engines."""
 
-import json
 import pickle
 
 import numpy as np
@@ -8,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from loops import over
 
 from skdp import (
     Categorical,
@@ -68,7 +68,6 @@ def test_measured_columns_are_those_that_follow_from_nothing():
     domain = loans()
     assert domain.columns[:3] == ("id", "sub_grade", "grade") and len(domain.columns) == 9
     assert domain.names == tuple(name for name in domain.columns if name not in ("id", "grade"))
-    assert set(domain.structure.derived) == {"grade"}
     assert "grade" in domain and "id" not in domain
     assert domain["grade"] == domain.declared("grade") == Categorical(["A", "B"])
     assert domain.declared("id") == Identifier("C{:04d}")
@@ -77,8 +76,7 @@ def test_measured_columns_are_those_that_follow_from_nothing():
     with pytest.raises(DomainError, match="not in the domain"):
         domain["id"]
     plain = domain.without_structure()
-    assert plain.columns == domain.columns and not plain.structure
-    assert plain.names == domain.columns[1:]
+    assert plain.names == domain.columns[1:] and not plain.structure
 
 
 def test_rows_satisfy_all_rules():
@@ -139,19 +137,14 @@ def test_derived_columns_and_identifiers_may_be_absent():
 
 def test_a_domain_with_a_structure_travels():
     domain = loans()
-    again = Domain.from_json(domain.to_json())
-    assert again == domain and hash(again) == hash(domain)
-    assert pickle.loads(pickle.dumps(domain)) == domain
-    assert structure_from_data(json.loads(json.dumps(domain.structure.to_data()))) == list(
-        domain.structure.rules
-    )
+    for again in (Domain.from_json(domain.to_json()), pickle.loads(pickle.dumps(domain))):
+        assert again == domain and hash(again) == hash(domain)
     assert "at_most('balance', 'amount')" in repr(domain)
     assert domain != domain.without_structure()
     more = domain.with_attribute("more", Numeric(0, 1))
     assert more.structure == domain.structure and more.columns[-1] == "more"
-    assert Domain(domain, structure=[at_most("fee", "amount")]).structure.rules[-1] == at_most(
-        "fee", "amount"
-    )
+    added = Domain(domain, structure=[at_most("fee", "amount")])
+    assert added.structure.rules[-1] == at_most("fee", "amount")
 
 
 def test_select_keeps_rules_whose_columns_are_there():
@@ -285,20 +278,6 @@ def test_tables_are_narrowed_to_what_rows_can_have(data):
             assert codes[np.unique(rows[expected, axis])].all()
 
 
-def test_zeros_are_consistent():
-    domain = Domain(
-        {"a": Numeric(0, 4, bins=4), "b": Numeric(0, 4, bins=4), "c": Categorical(["u", "v"])},
-        structure=[forbid("b >= 2"), at_most("a", "b"), forbid("a < 1 and c == 'u'")],
-    )
-    zeros = {each.axes: each.allowed for each in domain.structure.zeros}
-    assert zeros[(0,)].tolist() == [True, True, False, False]
-    assert (
-        zeros[(0, 1)].tolist()
-        == [[True, True, False, False], [False, True, False, False]] + [[False] * 4] * 2
-    )
-    assert list(zeros)[:2] == [(0,), (1,)]
-
-
 # -- bins that a condition cuts
 
 
@@ -310,12 +289,10 @@ CUT = {
 }
 
 
-@pytest.mark.parametrize(
-    ("condition", "holds"),
+@over(
+    "condition, holds",
     [
-        ("x < 3", lambda f: f.x < 3),
         ("x > 1 and x < 11 and c == 'p'", lambda f: (f.x > 1) & (f.x < 11) & (f.c == "p")),
-        ("i < 7", lambda f: f.i < 7),
         ("i in [0, 1, 2, 5, 9]", lambda f: f.i.isin([0, 1, 2, 5, 9])),
         ("i not in [3, 6] and x < 6", lambda f: (~f.i.isin([3, 6]) | f.i.isna()) & (f.x < 6)),
         ("d > 0.3 and i >= 2", lambda f: (f.d > 0.3) & (f.i >= 2)),
@@ -355,10 +332,8 @@ def test_drawn_values_keep_cut_bins_and_chains_at_once():
 
 
 def test_bounds_of_decode_hold_unless_a_rule_would_break():
-    domain = Domain(
-        {"a": Numeric(0, 10, bins=2), "b": Numeric(0, 10, bins=2), "c": Numeric(0, 10, bins=2)},
-        structure=[at_most("a", "b")],
-    )
+    columns = {name: Numeric(0, 10, bins=2) for name in "abc"}
+    domain = Domain(columns, structure=[at_most("a", "b")])
     codes = np.zeros((1000, 3), dtype=int)
     frame = domain.decode(codes, 0, within={"a": (2, None), "c": (1, np.full(1000, 3.0))})
     assert (frame["a"] >= 2).all() and (frame["a"] <= frame["b"]).all()
@@ -370,11 +345,9 @@ def test_bounds_of_decode_hold_unless_a_rule_would_break():
 
 
 def test_chains_of_at_most():
+    bins = {"a": 3, "b": 10, "c": 4, "d": 7}
     domain = Domain(
-        {
-            name: Numeric(0, 10, bins=bins)
-            for name, bins in [("a", 3), ("b", 10), ("c", 4), ("d", 7)]
-        },
+        {name: Numeric(0, 10, bins=n) for name, n in bins.items()},
         structure=[at_most("a", "b"), at_most("b", "c"), at_most("b", "d")],
     )
     frame = domain.decode(lawful(domain, 20_000), 0)
@@ -382,11 +355,6 @@ def test_chains_of_at_most():
     assert (frame["b"] <= frame[["c", "d"]].min(axis=1)).all()
     with pytest.raises(DomainError, match="circle"):
         Domain(domain, structure=[at_most("c", "a")])
-    with pytest.raises(DomainError, match="not on one grid"):
-        Domain(
-            {"a": Numeric(0, 9), "b": Numeric(0, 9, integer=True), "c": Numeric(0, 9)},
-            structure=[at_most("a", "b"), at_most("b", "c")],
-        )
 
 
 def test_dates():
@@ -408,11 +376,6 @@ def test_dates():
     assert (frame["start"].dt.strftime("%y") == frame["year"]).all()
     assert frame["paid"].notna()[frame["start"] >= "2021-07-01"].all()
     assert Domain.from_json(domain.to_json()) == domain
-    with pytest.raises(DomainError, match="different number lines"):
-        Domain(
-            {"a": Date("2020-01-01", "2021-12-31"), "b": Numeric(0, 9)},
-            structure=[at_most("a", "b")],
-        )
 
 
 def test_derived_from_numbers():
@@ -446,11 +409,11 @@ def release(seed=0, **parameters):
 
 
 def test_answers_and_rows_of_a_release(tmp_path):
-    frame, estimator = release()
+    frame, estimator = release(privacy_id="id", max_rows_per_id=1)
     rows = estimator.sample(2_000, random_state=1)
     assert rows.columns.to_list() == frame.columns.to_list()
-    with pytest.warns(Warning, match="not private"):
-        assert estimator.domain_.check(rows).clean
+    assert rows["id"].to_list()[:3] == ["C0001", "C0002", "C0003"]
+    assert (estimator.domain_.encode(rows) >= 0).all()
     synopsis = estimator.synopsis_
     inside = frame["grade"] == "B"
     assert synopsis.count("grade == 'B'") == pytest.approx(inside.sum(), abs=20)
@@ -459,16 +422,14 @@ def test_answers_and_rows_of_a_release(tmp_path):
         synopsis.count("sub_grade == 'A1'")
     )
     assert synopsis.count("grade == 'B' and amount >= 50") == 0
-    assert synopsis.mean("fee", "grade == 'B'") == pytest.approx(
-        frame["fee"][inside].mean(), rel=0.05
-    )
+    mean = synopsis.mean("fee", "grade == 'B'", return_interval=True)
+    assert float(mean) == pytest.approx(frame["fee"][inside].mean(), rel=0.05)
+    assert "records that satisfy the rules" in mean.guarantee
     table = synopsis.aggregate(["grade", "kind"], "fee")
-    assert table["count"].sum() == pytest.approx(synopsis.count())
     assert table["sum"].sum() == pytest.approx(synopsis.sum("fee"), rel=1e-4)
     view = synopsis.view(["grade", "sub_grade"])
     assert view.shape == (2, 3) and (view[[0, 0, 1], [2, 2, 0]] == 0).all()
     assert np.allclose(view.sum(axis=1), synopsis.view("grade"))
-    assert synopsis.plot(["grade", "amount"]) is not None
     with pytest.raises(ValueError, match="Column 'id' is an Identifier"):
         synopsis.count({"id": "C0001"})
     synopsis.save(tmp_path / "release.zip")
@@ -483,11 +444,6 @@ def test_identifiers_are_no_features():
     for target, message in [("grade", "follows from other columns"), ("id", "not a column")]:
         with pytest.raises(DomainError, match=message):
             MarginalSynthesizer(domain=loans(), epsilon=1, target=target).fit(frame)
-
-
-def test_a_declared_identifier_may_be_the_unit():
-    frame, estimator = release(privacy_id="id", max_rows_per_id=1)
-    assert estimator.sample(3, random_state=0)["id"].to_list() == ["C0001", "C0002", "C0003"]
 
 
 def test_other_releases_take_derived_columns_and_refuse_empty_cells():
@@ -512,51 +468,47 @@ def test_other_releases_take_derived_columns_and_refuse_empty_cells():
         GridSynthesizer(domain=ruled_, epsilon=1).fit(full)
 
 
-@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+LAZY = {
+    "polars": lambda frame: pytest.importorskip("polars").from_pandas(frame).lazy(),
+    "duckdb": lambda frame: pytest.importorskip("duckdb").from_df(frame),
+    "dask": lambda frame: pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=3),
+}
+
+
+@pytest.mark.parametrize("engine", LAZY)
 def test_engines_skip_the_same_rows(engine):
-    rules = [
-        at_most("a", "b"),
-        forbid("d != None and c != 'x'"),
-        forbid("a >= 5 and b < 5 and c == 'y'"),
-        forbid("a >= 2.5 and a < 5 and b >= 5 and d in [1, 5, 7] and c in ['x', 'z']"),
-        derived("e", "c", {"x": 0, "y": 1, "z": 1, None: 1}),
-    ]
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        frame = pd.DataFrame(
-            {
-                "a": rng.uniform(-1, 11, 400),
-                "b": rng.uniform(-1, 11, 400),
-                "c": rng.choice(np.array(["x", "y", "z", None], dtype=object), 400),
-                "d": np.where(rng.random(400) < 0.1, np.nan, rng.integers(-1, 9, 400)),
-                "id": rng.integers(0, 300, 400),
-                "e": rng.integers(0, 5, 400),
-            }
-        )
-        domain = Domain(
-            {
-                "a": Numeric(0, 10, bins=[4, 20, 40][seed]),
-                "b": Numeric(0, 10, bins=[100, 4, 20][seed]),
-                "c": Categorical(["x", "y", "z"], nullable=True),
-                "d": Numeric(0, 8, integer=True, nullable=True),
-                "e": Categorical([0, 1]),
-                "id": Identifier(),
-            },
-            structure=[rules[i] for i in rng.permutation(5)[: 3 + seed]] if seed else rules,
-        )
-        expected = count_rows(read_rows(frame), domain)
-        found = count_rows(read_rows(lazily(engine, frame)).select(domain.names), domain)
-        assert np.array_equal(found.codes, expected.codes)
-        assert np.array_equal(found.counts, expected.counts)
-        assert 0 < expected.n < 400
-
-
-def lazily(engine, frame):
-    if engine == "polars":
-        return pytest.importorskip("polars").from_pandas(frame).lazy()
-    if engine == "duckdb":
-        return pytest.importorskip("duckdb").from_df(frame)
-    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=3)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "a": rng.uniform(-1, 11, 400),
+            "b": rng.uniform(-1, 11, 400),
+            "c": rng.choice(np.array(["x", "y", "z", None], dtype=object), 400),
+            "d": np.where(rng.random(400) < 0.1, np.nan, rng.integers(-1, 9, 400)),
+            "e": rng.integers(0, 5, 400),
+            "id": rng.integers(0, 300, 400),
+        }
+    )
+    domain = Domain(
+        {
+            "a": Numeric(0, 10, bins=4),
+            "b": Numeric(0, 10, bins=100),
+            "c": Categorical(["x", "y", "z"], nullable=True),
+            "d": Numeric(0, 8, integer=True, nullable=True),
+            "e": Categorical([0, 1]),
+            "id": Identifier(),
+        },
+        structure=[
+            at_most("a", "b"),
+            forbid("d != None and c != 'x'"),
+            forbid("a >= 2.5 and a < 5 and b >= 5 and d in [1, 5, 7] and c in ['x', 'z']"),
+            derived("e", "c", {"x": 0, "y": 1, "z": 1, None: 1}),
+        ],
+    )
+    expected = count_rows(read_rows(frame), domain)
+    found = count_rows(read_rows(LAZY[engine](frame)).select(domain.names), domain)
+    assert np.array_equal(found.codes, expected.codes)
+    assert np.array_equal(found.counts, expected.counts)
+    assert 0 < expected.n < 400
 
 
 # -- declarations that are refused
@@ -567,116 +519,67 @@ BASE = {
     "b": Numeric(0, 10, bins=5),
     "n": Numeric(0, 9, integer=True),
     "c": Categorical(["p", "q"]),
+    "e": Categorical(["p", "q"]),
     "t": Categorical(["u", "v"], nullable=True),
     "id": Identifier(),
-    "s": Numeric(0, 20),
-    "w": Numeric(0, 9, bins=5, integer=True),
+    "day": Date("2020-01-01", "2020-12-31"),
+    "wide": Numeric(0, 10, bins=10_000),
 }
+SAME = {"p": "p", "q": "q"}
 
 
-@pytest.mark.parametrize(
-    ("rules", "message"),
+@over(
+    "rules, message",
     [
         ([at_most("a", "zz")], "no column 'zz'"),
         ([at_most("a", "c")], "hold text"),
         ([at_most("a", "id")], "'id' is an Identifier"),
+        ([at_most("a", "day")], "different number lines"),
+        ([at_most("a", "n"), at_most("n", "b")], "not on one grid"),
+        ([at_most("wide", "wide2")], r"100,000,000 cells together.*fewer bins"),
         ([forbid("a > 20")], "covers no cell"),
         ([forbid("a >= 0")], r"contradict each other.*forbid\('a >= 0'\)"),
-        ([forbid("zz == 3")], "no column 'zz'"),
         ([forbid("a <")], "ends too early"),
-        ([forbid("c == 'p'"), forbid("c == 'q'"), at_most("a", "b")], "contradict each other"),
         ([forbid("c == 'p' and n < 5"), forbid("c == 'q'"), forbid("n >= 5")], "contradict"),
         ([derived("c", "t", {"u": "p"})], "gaps: the map has no entry for v, missing"),
-        ([derived("c", "t", {"u": "p", None: "q"})], "gaps: the map has no entry for v"),
         ([derived("c", "t", {"u": "p", "v": "p", "w": "q", None: "p"})], "not a declared value"),
         ([derived("c", "n", {(0, 5): "p", (6, None): "q"})], "gaps: the map has no entry for 5"),
         ([derived("c", "n", {(0, 5): "p", (4, None): "q"})], "overlaps"),
-        ([derived("c", "a", {(0, 5): "p", (5, None): "q"})], r"cuts the bin \[4, 6\)"),
         ([derived("c", "n", {(0, 5): "p", (5, None): "x"})], "not a declared value"),
-        ([derived("a", "n", {(0, None): 1})], "no share|cuts the bin"),
-        ([derived("w", "n", {(0, None): 1})], "cuts the bin"),
+        ([derived("c", "a", {(0, 5): "p", (5, None): "q"})], r"cuts the bin \[4, 6\)"),
+        ([derived("c", "day", {("soon", None): "p"})], "'day' must be a date, got 'soon'"),
         ([derived("c", "id", {1: "p"})], "Identifier"),
-        (
-            [derived("c", "t", {"u": "p", "v": "q", None: "p"}), derived("t", "c", {"p": "u"})],
-            "circle|gaps",
-        ),
-        (
-            [derived("c", "n", {(0, None): "p"}), derived("c", "a", {(0, None): "p"})],
-            "follows from two rules",
-        ),
+        ([derived("c", "e", SAME), derived("e", "c", SAME)], "circle: '.' from '.' from"),
+        ([derived("c", "e", SAME), derived("c", "n", {(0, None): "p"})], "follows from two rules"),
         ("at_most('a', 'b')", "list of rules"),
-        (at_most("a", "b"), "list of rules"),
         ([{"rule": "at_most"}], "list of rules"),
     ],
 )
 def test_structures_that_are_refused(rules, message):
     with pytest.raises(DomainError, match=message):
-        Domain(BASE, structure=rules)
+        Domain({**BASE, "wide2": BASE["wide"]}, structure=rules)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
+@over(
+    "make, message",
     [
         (lambda: at_most("a", 5), "name of another column"),
-        (lambda: at_most("a", "a"), "name of another column"),
         (lambda: derived("a", "a", {1: 1}), "name of another column"),
         (lambda: derived("a", "b", {}), "and a map"),
         (lambda: derived("a", "b", {(1, 2, 3): 1}), "pair"),
-        (lambda: forbid(""), "must be a query as text"),
         (lambda: forbid({"a": 3}), "must be a query as text"),
         (lambda: at_most(3, "a"), "name of a column"),
         (lambda: Identifier("x"), "same id"),
         (lambda: Identifier("{:q}"), "cannot write a number"),
         (lambda: Domain({"a": Text()}), "free text"),
-        (lambda: Domain({"a": Text("notes", max_length=200)}), "free text"),
         (lambda: Domain({"a": Identifier()}), "no column to measure"),
-        (lambda: Domain([("a", Numeric(0, 1)), ("a", Identifier())]), "unique"),
-        (lambda: Domain({3: Identifier()}), "must be strings"),
         (lambda: structure_from_data({}), "list of rules"),
-        (lambda: structure_from_data([{"rule": "no"}]), "Entry 1 of the structure is no rule"),
+        (lambda: structure_from_data(["at_most"]), "Entry 1 of the structure is no rule"),
         (lambda: structure_from_data([{"rule": "at_most", "column": "a"}]), "'bound'"),
         (lambda: structure_from_data([{"rule": "forbid", "condition": "a", "x": 1}]), "'x'"),
         (lambda: structure_from_data([{"rule": "only_if", "column": "a"}]), "one of at_most, "),
-        (lambda: structure_from_data(["at_most"]), "Entry 1 of the structure is no rule"),
     ],
 )
 def test_rules_that_are_refused(make, message):
     with pytest.raises(DomainError, match=message):
         make()
-
-
-def test_circles_of_derived_columns():
-    attributes = {"a": Categorical([0, 1]), "b": Categorical([0, 1]), "c": Numeric(0, 1)}
-    same = {0: 0, 1: 1}
-    with pytest.raises(DomainError, match="circle: 'a' from 'b' from 'a'"):
-        Domain(attributes, structure=[derived("a", "b", same), derived("b", "a", same)])
-
-
-def test_tables_that_are_too_large():
-    wide = {"a": Numeric(0, 1, bins=5000), "b": Numeric(0, 1, bins=5000)}
-    with pytest.raises(DomainError, match=r"25,000,000 cells together.*fewer bins"):
-        Domain(wide, structure=[at_most("a", "b")])
-
-
-@pytest.mark.slow
-def test_large_domains_are_compiled():
-    columns = {f"c{i}": Numeric(0, 10, bins=10, nullable=True) for i in range(2_000)}
-    rules = [forbid(f"c{i} != None and c0 < 5") for i in range(1, 1_000)]
-    rules += [at_most(f"c{i}", f"c{i + 1}") for i in range(1_000, 1_998, 2)]
-    assert len(Domain(columns, structure=rules).structure.zeros) == len(rules)
-    many = list(range(1_000_000))
-    half = dict.fromkeys(many[:500_000], "low") | dict.fromkeys(many[500_000:], "high")
-    big = Domain(
-        {"item": Categorical(many), "group": Categorical(["low", "high"])},
-        structure=[derived("group", "item", half)],
-    )
-    assert big.structure.codes_of("group").sum() == 500_000
-
-
-def test_intervals_say_that_answers_are_about_records_that_satisfy_the_rules():
-    rows = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
-    columns = {"a": (0, 5), "b": (0, 5)}
-    for rules, said in (((), False), ([at_most("a", "b")], True)):
-        view = MarginalSynthesizer(epsilon=1.0, domain=Domain(columns, structure=rules))
-        answer = view.fit(rows).synopsis_.mean("a", return_interval=True)
-        assert ("records that satisfy the rules" in answer.guarantee) is said

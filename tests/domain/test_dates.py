@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 
 import numpy as np
 import pandas as pd
 import pytest
 from engines import ENGINE_WARNINGS
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from loops import over
 
 import skdp
 from skdp import Categorical, DataCube, Date, Datetime, Domain, Numeric, RangeTreeHistogram
@@ -105,18 +105,7 @@ def attributes(nullable=True):
         yield Datetime("1999-06-01", "2025-05-31", unit, tz="UTC", nullable=nullable)
 
 
-every = pytest.mark.parametrize("attribute", list(attributes()), ids=repr)
-
-
-@pytest.mark.parametrize("tz", [None, "UTC"])
-@pytest.mark.parametrize("unit", UNITS)
-def test_numbers_are_those_of_pythons_calendar(unit, tz):
-    inside = MOMENTS[:-2]
-    given_values = inside if tz is None else aware(inside)
-    micros = np.array([moment(value, unit)[0] for value in given_values])
-    expected = [number_by_hand(value, unit, tz) for value in given_values]
-    line = Clock(unit, tz)
-    assert line.numbers(micros).tolist() == expected
+every = over("attribute", list(attributes()))
 
 
 @settings(max_examples=60)
@@ -183,53 +172,27 @@ def test_all_libraries_and_types_read_alike(attribute):
         assert Domain.for_array(attribute, 1).encode(array[:, None])[:, 0].tolist() == expected
 
 
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-@pytest.mark.parametrize("attribute", [Date("1960-01-01", "2030-12-31", nullable=True)], ids=repr)
-def test_resolutions_of_times_round_down(attribute, unit):
+@over("unit", ["s", "ms", "us", "ns"])
+def test_resolutions_of_times_round_down(unit):
+    attribute = Date("1960-01-01", "2030-12-31", nullable=True)
     values = [value for value in MOMENTS if 1700 < value.year < 2200]
-    table = table_of([value.replace(microsecond=0) for value in values], None, unit)
     expected = encoded(attribute, pd.DataFrame({"t": pd.Series(values, dtype=object)}))
-    assert encoded(attribute, table) == expected
-    assert encoded(attribute, table.to_pandas()) == expected
-    series = pd.Series(np.array(values, dtype=f"datetime64[{unit}]"))
-    assert encoded(attribute, pd.DataFrame({"t": series})) == expected
+    table = table_of([value.replace(microsecond=0) for value in values], None, unit)
     frame = pl.from_arrow(table)
-    assert encoded(attribute, frame) == expected
-    assert encoded(attribute, pl.DataFrame({"t": frame["t"].cast(pl.Date)})) == expected
+    frames = [table, table.to_pandas(), frame, pl.DataFrame({"t": frame["t"].cast(pl.Date)})]
+    frames.append(pd.DataFrame({"t": np.array(values, dtype=f"datetime64[{unit}]")}))
     for dtype in (pa.date32(), pa.date64()):
         days = pa.array([value.date() for value in values], dtype)
-        assert encoded(attribute, pa.table({"t": days})) == expected
         arrow = pd.Series(days, dtype=pd.ArrowDtype(dtype))
-        for frame in (pa.table({"t": days}), pd.DataFrame({"t": arrow})):
-            assert Domain({"t": attribute}).encode(frame)[:, 0].tolist() == expected
+        frames += [pa.table({"t": days}), pd.DataFrame({"t": arrow})]
+    for each in frames:
+        assert encoded(attribute, each) == expected
 
 
 NO_DATES = [
-    "2021-02-30",
-    "2021-13-01",
-    "2021-2-3",
-    "01/03/2021",
-    "2021-03-01T24:00",
-    "2021-03-01T12:00:60",
-    "2021-03-01T12:00+25:00",
-    "2021-03-01Z",
-    "2021-03",
-    "2021",
-    "٢٠٢١-٠٣-٠١",
-    "today",
-    "",
-    "nan",
+    *("2021-02-30", "2021-13-01", "2021-2-3", "01/03/2021", "2021-03-01T24:00", "2021-03", "2021"),
+    *("2021-03-01T12:00:60", "2021-03-01T12:00+25:00", "2021-03-01Z", "٢٠٢١-٠٣-٠١", "today", ""),
 ]
-
-
-@pytest.mark.parametrize("nullable", [True, False])
-def test_text_that_is_no_date_is_missing(nullable):
-    day = Date("2021-01-01", "2021-12-31", nullable=nullable)
-    missing = 365 if nullable else -1
-    expected = [*[missing] * len(NO_DATES), 59]
-    assert encoded(day, pa.table({"t": [*NO_DATES, "2021-03-01"]})) == expected
-    objects = pd.Series([*NO_DATES, "2021-03-01 23:59:59.999999999"], dtype=object)
-    assert encoded(day, pd.DataFrame({"t": objects})) == expected
 
 
 class Raises(dt.datetime):
@@ -240,20 +203,10 @@ class Raises(dt.datetime):
 class Computes(dt.date):
     """A date that counts its days in its own way."""
 
-    def __new__(cls, days):
-        self = super().__new__(cls, 2021, 3, 1)
-        self.days = days
-        return self
+    days = float("nan")
 
     def toordinal(self):
         return self.days
-
-
-@pytest.mark.parametrize("days", [float("nan"), np.arange(3), "a", None])
-def test_dates_that_do_not_compute_are_missing(days):
-    day = Date("2021-01-01", "2021-12-31", nullable=True)
-    series = pd.Series([dt.date(2021, 3, 1), Computes(days)], dtype=object)
-    assert encoded(day, pd.DataFrame({"t": series})) == [59, 365]
 
 
 # Beyond what Python's dates reach: to read them as objects is an error that quotes them.
@@ -278,43 +231,35 @@ def far_columns():
     yield None, pa.table({"t": pa.array([2**31 - 1, 18_687, None], pa.int32()).cast(pa.date32())})
 
 
-# By position: pytest would print them.
-@pytest.mark.parametrize("position", range(15))
-def test_dates_beyond_python_never_raise(position, capfd):
-    zone, table = list(far_columns())[position]
-    owners = identities(as_frame(table).column("t")).tolist()
-    values = FAR if len(owners) == len(FAR) else FAR[:2] + FAR[3:4]
-    # Those 140,000 years away are moved nearer, where two would be one.
-    near = [value is not None and abs(value) < 2**40 for value in values]
-    assert [owner >= 0 for owner in owners] == near or len(values) < len(FAR)
-    day = Datetime("2021-01-01", "2021-12-31", "day", tz=zone and "UTC", nullable=True)
-    codes = Domain({"t": day}).encode(table)[:, 0].tolist()
-    assert codes[0] == 364
-    assert codes[len(values) - 1] == 365 if len(values) == 3 else codes[2:4] == [0, 365]
+def test_dates_beyond_python_never_raise(capfd):
+    # Those 140,000 years away are moved nearer, where two would be one person.
+    for zone, table in far_columns():
+        n = len(as_frame(table))
+        day = Datetime("2021-01-01", "2021-12-31", "day", tz=zone and "UTC", nullable=True)
+        codes = Domain({"t": day}).encode(table)[:, 0].tolist()
+        owners = identities(as_frame(table).column("t")).tolist()
+        if n == len(FAR):
+            assert codes[0] == 364 and codes[2:4] == [0, 365]
+            assert [owner >= 0 for owner in owners] == [False, True, False, False, True]
+        else:
+            assert codes[0] == 364 and codes[-1] == 365
     # Polars prints what it could not convert.
     assert capfd.readouterr() == ("", "")
 
 
-def test_objects_that_are_no_dates_are_missing():
-    day = Date("2021-01-01", "2021-12-31", nullable=True)
+def test_what_is_no_date_is_missing():
     odd = [
-        None,
-        pd.NaT,
-        np.datetime64("NaT", "s"),
-        float("nan"),
-        18_690,
-        18_690.0,
-        True,
-        b"2021-03-01",
-        dt.time(12),
-        dt.timedelta(1),
-        np.timedelta64(1, "D"),
-        Raises(2021, 3, 1),
-        [2021, 3, 1],
-        object(),
+        *(None, pd.NaT, np.datetime64("NaT", "s"), float("nan"), 18_690, 18_690.0, True),
+        *(b"2021-03-01", dt.time(12), dt.timedelta(1), np.timedelta64(1, "D"), [2021, 3, 1]),
+        *(Raises(2021, 3, 1), Computes(2021, 3, 1), object(), *NO_DATES),
     ]
-    series = pd.Series([*odd, dt.date(2021, 3, 1)], dtype=object)
-    assert encoded(day, pd.DataFrame({"t": series})) == [365] * len(odd) + [59]
+    last = "2021-03-01 23:59:59.999999999"
+    for nullable, missing in ((True, 365), (False, -1)):
+        day = Date("2021-01-01", "2021-12-31", nullable=nullable)
+        texts = pa.table({"t": [*NO_DATES, "2021-03-01"]})
+        assert encoded(day, texts) == [missing] * len(NO_DATES) + [59]
+        objects = pd.DataFrame({"t": pd.Series([*odd, last], dtype=object)})
+        assert encoded(day, objects) == [missing] * len(odd) + [59]
 
 
 @settings(max_examples=80)
@@ -358,17 +303,14 @@ def test_a_value_with_a_zone_is_a_moment_in_utc():
     assert encoded(day, pd.DataFrame({"t": pd.Series(objects, dtype=object)})) == [59, 59]
 
 
-@pytest.mark.parametrize(
-    ("form", "texts"),
+@over(
+    "form, texts",
     [
-        (
-            None,
-            ["2020-11-07", " 2020-11-07 ", "20201107", "20201107T1200Z", "2020-11-07 00:00:00Z"],
-        ),
+        (None, [" 2020-11-07 ", "20201107", "20201107T1200Z", "2020-11-07 00:00:00Z"]),
         ("%m/%d/%Y", ["11/07/2020", "11/7/2020", "2020-11-07"]),
         ("%d.%m.%Y", ["07.11.2020", "7.11.2020", "20201107"]),
         ("%d %b %Y", ["07 Nov 2020", "7 november  2020", "7 Nov. 2020"]),
-        ("%d%m%Y", ["07112020", "7112020"][:1]),
+        ("%d%m%Y", ["07112020"]),
         ("%m/%d/%y %I:%M %p", ["11/07/20 02:30 PM", "11/7/20 2:30 a.m."]),
         ("%A, %d-%B-%Y %H:%M:%S.%f %z", ["Saturday, 7-Nov-2020 14:59:59.5 -0900"]),
         ("%Y (%d/%m)", ["2020 (07/11)"]),
@@ -379,17 +321,8 @@ def test_text_in_a_declared_form(form, texts):
     assert encoded(day, pa.table({"t": texts})) == [6] * len(texts)
     odd = ["11/31/2020", "31.02.2020", "07 Nox 2020", "00/00/0000", "1/1", "", "2020-11-7"]
     assert encoded(day, pa.table({"t": odd})) == [-1] * len(odd)
-    domain = Domain({"t": day, "more": Categorical(["a", "b"])})
-    assert Domain.from_json(domain.to_json()) == domain
-    assert eval(repr(day)) == day
-    assert day == Date("2020-11-01", "2020-11-30", format=form)
+    assert Domain.from_json(Domain({"t": day}).to_json())["t"] == eval(repr(day)) == day
     assert (day == Date("2020-11-01", "2020-11-30")) == (form is None)
-
-
-@pytest.mark.parametrize("form", ["%d", "%Y", "x", "%Y-%Y-%m-%d", "%m/%d/%q", "", 3, "%c"])
-def test_forms_that_say_no_date_are_refused(form):
-    with pytest.raises(DomainError, match="strptime"):
-        Date("2020-11-01", "2020-11-30", format=form)
 
 
 CONNECTION = duckdb.connect()
@@ -431,32 +364,14 @@ def test_engines_count_what_memory_counts(make):
     assert_all_counted_alike(make, [*MOMENTS, None, *MOMENTS[:3]], many)
 
 
-@pytest.mark.parametrize("engine", ["polars", "duckdb"])
-@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(
-    st.lists(st.none() | st.datetimes(), min_size=1, max_size=20),
-    st.sampled_from(UNITS),
-    st.sampled_from([None, "UTC"]),
-)
-def test_engines_count_any_dates_as_memory_does(engine, values, unit, tz):
-    special = ["1900-01-01"]
-    one = Datetime("1980-01-01", "2000-01-01", unit, bins=5, tz=tz, special=special)
-    assert_all_counted_alike(ENGINES[engine], values, [one])
-
-
 def test_infinite_dates_of_duckdb_are_clipped():
-    made = "SELECT unnest(['infinity'::{0}, '-infinity'::{0}, NULL, '5000-01-01'::{0}]) AS t"
+    day = Date("2020-01-01", "2020-01-03", nullable=True)
     for kind in ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
-        if kind == "TIMESTAMP_NS":
-            made = made.replace("5000", "2200")
-        relation = CONNECTION.sql(made.format(kind))
-        day = Date("2020-01-01", "2020-01-03", nullable=True)
+        texts = ["'infinity'", "'-infinity'", "NULL", "'2200-01-01'"]
+        made = ", ".join(f"{text}::{kind}" for text in texts)
+        relation = CONNECTION.sql(f"SELECT unnest([{made}]) AS t")
         counts = count_rows(read_rows(relation), Domain({"t": day}))
-        assert dict(zip(counts.codes[:, 0].tolist(), counts.counts.tolist(), strict=True)) == {
-            0: 1,
-            2: 2,
-            3: 1,
-        }
+        assert counts.codes[:, 0].tolist() == [0, 2, 3] and counts.counts.tolist() == [1, 2, 1]
 
 
 @pytest.mark.parametrize("unit", ["s", "ms"])
@@ -504,112 +419,74 @@ def test_a_zone_that_duckdb_sniffs_decides_nothing(tmp_path):
     assert "zoned" in kinds and kinds & {"string", "object"} and found == [3] * 6
 
 
-def test_times_with_a_zone_are_refused_by_their_type():
-    # DuckDB gives them without their offset, so that two of one moment would differ.
-    connection = pytest.importorskip("duckdb").connect()
-    rows = read_rows(connection.sql("SELECT TIMETZ '10:30:00+02' AS t"))
-    with pytest.raises(DomainError, match="neither numbers, text nor dates"):
-        Domain({"t": Categorical(["10:30", "08:30"])}).check_schema(rows)
-
-
-def test_durations_are_refused_by_their_type():
-    day = Date("2021-01-01", "2021-12-31")
+def test_durations_and_times_with_a_zone_are_refused_by_their_type():
+    durations = pa.table({"t": pa.array([1], pa.duration("s"))})
+    # DuckDB gives these without their offset, so that two of one moment would differ.
+    times = CONNECTION.sql("SELECT TIMETZ '10:30:00+02' AS t")
     refused = [
-        (day, pa.table({"t": pa.array([1], pa.duration("s"))}), "holds durations"),
-        (Numeric(0, 1), pa.table({"t": pa.array([1], pa.duration("s"))}), "such as minutes"),
+        (Date("2021-01-01", "2021-12-31"), forms_of(durations), "holds durations"),
+        (Numeric(0, 1), forms_of(durations), "such as minutes"),
+        (Categorical(["10:30", "08:30"]), [times], "neither numbers, text nor dates"),
     ]
-    for attribute, table, message in refused:
-        domain = Domain({"t": attribute})
-        for frame in forms_of(table):
-            rows = read_rows(frame)
-            # Columns of objects are read value by value, whatever they hold.
-            if rows.kinds["t"] != "object":
-                with pytest.raises(DomainError, match=message):
-                    domain.check_schema(rows)
+    for attribute, frames, message in refused:
+        for frame in frames:
+            with pytest.raises(DomainError, match=message):
+                Domain({"t": attribute}).check_schema(read_rows(frame))
 
 
 def forms_of(table):
-    # A day is an object in pandas and Dask, and a time of the day is nothing to Dask.
-    frames = [table, pl.from_arrow(table), ENGINES["polars"](table)]
-    kind = table["t"].type
-    if not (pa.types.is_time(kind) or pa.types.is_date(kind)):
-        frames += [table.to_pandas(), ENGINES["dask"](table)]
-    return frames
+    lazy = [ENGINES["polars"](table), ENGINES["dask"](table)]
+    return [table, pl.from_arrow(table), table.to_pandas(), *lazy]
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
+YEARS = ("2021-01-01", "2021-12-31")
+
+
+@over(
+    "kind, arguments, options, message",
     [
-        (
-            lambda: Date("2021-02-30", "2021-12-31"),
-            "lower of Date must be a date, got '2021-02",
-        ),
-        (lambda: Date("2021-01-01", 3), "upper of Date must be a date, got 3. Give ISO text"),
-        (lambda: Date("2021-12-31", "2021-01-01"), "needs lower <= upper, got lower='2021-12-31'"),
-        (lambda: Date("2021-01-01", "2021-12-31", "hour"), "unit must be one of 'day'.*got 'hour'"),
-        (lambda: Date("2021-01-01", "2021-12-31", bins=366), "from 1 to the number of days.*365"),
-        (lambda: Date("2021-01-01", "2021-12-31", bins=0), "bins=0 must be"),
-        (lambda: Date("2021-01", "2021-12"), "must be a date, got '2021-01'"),
-        (lambda: Date("2021-01-01T00:00Z", "2021-12-31"), "has a time zone.*Leave it out"),
-        (lambda: Date("2021-01-01", "2021-12-31", special="1900-01-01"), "must be a list of dates"),
-        (lambda: Date("2021-01-01", "2021-12-31", special=[0]), "A special value of Date must be"),
-        (lambda: Date("2021-01-01", "2021-12-31", special=["1900-01-01"] * 2), "must differ"),
-        (
-            lambda: Datetime("2021-01-01T00:00Z", "2021-12-31"),
-            "has a time zone.*Declare it with",
-        ),
-        (
-            lambda: Datetime("2021-01-01", "2021-12-31", tz="Europe/Berlin"),
-            "tz must be 'UTC'.*got 'Europe/Berlin'.*pandas first: .dt.tz_convert",
-        ),
-        (lambda: Datetime("2021-01-01", "2021-12-31", tz=3), "tz must be 'UTC'.*got 3"),
-        (
-            lambda: Datetime("1000-01-01", "2021-01-01", "microsecond"),
-            "too far from 1970 to be counted exactly",
-        ),
-        (
-            lambda: Datetime("2001-01-01", "2021-01-01", "microsecond", bins=100),
-            "use at most 14 bins, or a coarser unit",
-        ),
+        (Date, ("2021-02-30", "2021-12-31"), {}, "lower of Date must be a date, got '2021-02"),
+        (Date, ("2021-01-01", 3), {}, "upper of Date must be a date, got 3. Give ISO text"),
+        (Date, ("2021-12-31", "2021-01-01"), {}, "needs lower <= upper, got lower='2021-12-31'"),
+        (Date, (*YEARS, "hour"), {}, "unit must be one of 'day'.*got 'hour'"),
+        (Date, YEARS, {"bins": 366}, "from 1 to the number of days.*365"),
+        (Date, YEARS, {"bins": 0}, "bins=0 must be"),
+        (Date, ("2021-01", "2021-12"), {}, "must be a date, got '2021-01'"),
+        (Date, ("2021-01-01T00:00Z", "2021-12-31"), {}, "has a time zone.*Leave it out"),
+        (Date, YEARS, {"special": "1900-01-01"}, "must be a list of dates"),
+        (Date, YEARS, {"special": [0]}, "A special value of Date must be"),
+        (Date, YEARS, {"special": ["1900-01-01"] * 2}, "must differ"),
+        (Datetime, ("2021-01-01T00:00Z", "2021-12-31"), {}, "has a time zone.*Declare it with"),
+        (Datetime, YEARS, {"tz": "Europe/Berlin"}, "must be 'UTC'.*got 'Eur.*first: .dt.tz_conv"),
+        (Datetime, ("1000-01-01", "2021-01-01", "microsecond"), {}, "too far from 1970"),
+        (Datetime, ("2001-01-01", "2021-01-01", "microsecond", 100), {}, "at most 14 bins"),
+        *((Date, YEARS, {"format": form}, "strptime") for form in ("%d", "%Y-%Y-%m-%d", "", 3)),
     ],
 )
-def test_declarations_that_are_refused(make, message):
+def test_declarations_that_are_refused(kind, arguments, options, message):
     with pytest.raises(DomainError, match=message):
-        make()
+        kind(*arguments, **options)
 
 
 def test_ends_may_be_written_in_many_ways():
-    expected = Date("2021-03-01", "2021-09-30")
-    for low, high in [
+    ends = [
         (dt.date(2021, 3, 1), dt.datetime(2021, 9, 30, 12)),
         (pd.Timestamp("2021-03-01"), np.datetime64("2021-09-30")),
         ("2021-03-01T13:00", "2021-09-30 23:59:59"),
-    ]:
-        assert Date(low, high) == expected
+    ]
+    assert {Date(*each) for each in ends} == {Date("2021-03-01", "2021-09-30")}
     assert Date("2021", "2022", "year").size == 2
     assert Date("2021-Q2", "2022-Q1", "quarter") == Date("2021-05-03", "2022-03-31", "quarter")
     # With a distance from UTC, where that is declared.
     here = Datetime("2021-01-01", "2021-12-31T23:00", "hour", tz="UTC")
     assert here == Datetime("2021-01-01T01:00+01:00", "2021-12-31T23:00Z", "hour", tz="UTC")
     # An upper end without a time is a whole day.
-    assert Datetime("2021-01-01", dt.date(2021, 1, 1), "minute").size == 128
     assert Datetime("2021-01-01", dt.date(2021, 1, 1), "hour").size == 24
     assert Datetime("2021-01-01", dt.datetime(2021, 1, 1), "hour").size == 1
 
 
 @every
-def test_repr_and_json_read_back(attribute):
-    names = {"Date": Date, "Datetime": Datetime}
-    assert eval(repr(attribute), names) == attribute
-    domain = Domain({"t": attribute})
-    assert Domain.from_json(domain.to_json()) == domain
-    (data,) = json.loads(domain.to_json())["attributes"]
-    assert data["type"] == type(attribute).__name__.lower()
-    assert isinstance(data["lower"], str)
-
-
-@every
-def test_every_code_comes_back(attribute):
+def test_every_code_and_declaration_comes_back(attribute):
     codes = np.arange(attribute.size)
     drawn = attribute.decode(codes, np.random.default_rng(0))
     assert column_of(drawn).codes(attribute.coding()).tolist() == codes.tolist()
@@ -617,17 +494,9 @@ def test_every_code_comes_back(attribute):
     assert (zone, drawn.isna().tolist()) == (attribute.tz, [False] * attribute.n_values + [True])
     low, high = (attribute.shown(end) for end in attribute.span(codes))
     inside = codes < attribute.n_values
-    assert (drawn[inside] >= low[inside]).all()
-    assert (drawn[inside] <= high[inside]).all()
-
-
-def test_sampled_values_are_the_first_moments_of_units():
-    month = Date("2020-01", "2021-12", "month")
-    drawn = month.decode(np.arange(24), np.random.default_rng(0))
-    assert (drawn.dt.day == 1).all()
-    hour = Datetime("2021-01-01", "2021-12-31", "hour")
-    drawn = hour.decode(np.arange(128), np.random.default_rng(0))
-    assert (drawn.dt.floor("h") == drawn).all()
+    assert (drawn[inside] >= low[inside]).all() and (drawn[inside] <= high[inside]).all()
+    assert eval(repr(attribute)) == attribute
+    assert Domain.from_json(Domain({"t": attribute}).to_json())["t"] == attribute
 
 
 YEAR = Domain({"t": Date("2021-01-01", "2021-12-31"), "k": Numeric(0, 1)})
@@ -635,16 +504,14 @@ YEAR = Domain({"t": Date("2021-01-01", "2021-12-31"), "k": Numeric(0, 1)})
 MONTHS = Domain({"t": Date("2021-01", "2021-12", "month", nullable=True)})
 
 
-@pytest.mark.parametrize(
-    ("query", "days"),
+@over(
+    "query, days",
     [
         ("t >= '2021-12-31'", 1),
         ("t > '2021-12-30'", 1),
         ("'2021-03-01' <= t < '2021-04-01'", 31),
-        ("t == '2021-03-01'", 1),
         ("t != '2021-03-01'", 364),
         ("t in ['2021-03-01', '2021-03-05']", 2),
-        ({"t": ("2021-03-01", "2021-03-31")}, 31),
         ({"t": (dt.date(2021, 3, 1), None)}, 306),
         ({"t": pd.Timestamp("2021-03-01")}, 1),
         ({"t": [np.datetime64("2021-03-01")]}, 1),
@@ -659,41 +526,34 @@ def test_queries_count_days(query, days):
 
 
 def test_queries_compare_with_the_first_moment_of_a_unit():
-    def months(query):
-        return np.flatnonzero(shares(query, MONTHS)).tolist()
+    for query, months in (
+        ("t >= '2021-11-15'", [11]),
+        ("t >= '2021-11'", [10, 11]),
+        ("t <= '2021-02-15'", [0, 1]),
+        ("t == '2021-03'", [2]),
+        ({"t": ("2021-03", "2021-04-30")}, [2, 3]),
+        ("t == None", [12]),
+    ):
+        assert np.flatnonzero(shares(query, MONTHS)).tolist() == months
+    hours = Domain({"t": Datetime("2021-03-28", "2021-03-28", "hour", tz="UTC")})
+    for query in ("t < '2021-03-28T02:00'", "t < '2021-03-28T03:00+01:00'"):
+        assert shares(query, hours).sum() == 2
+    assert shares({"t": pd.Timestamp("2021-03-28T11:00", tz="Asia/Tokyo")}, hours)[2] == 1
 
-    assert months("t >= '2021-11-15'") == [11]
-    assert months("t >= '2021-11'") == [10, 11]
-    assert months("t <= '2021-02-15'") == [0, 1]
-    assert months("t == '2021-03'") == [2]
-    assert months({"t": ("2021-03", "2021-04-30")}) == [2, 3]
-    assert months("t == None") == [12]
-    with pytest.raises(ValueError, match="no record has the value"):
-        months("t == '2021-03-15'")
 
-
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
+def test_queries_that_are_refused():
+    for query, message in (
         ("t >= 5", "A value compared with column 't' must be a date, got 5. Give ISO text"),
-        ("t >= 'March'", "column 't' must be a date, got 'March'"),
         ("t >= '2021-02-30'", "must be a date"),
         ("t >= '2021-03-01T00:00Z'", "has a time zone"),
         ({"t": True}, "must be a date, got True"),
         ({"t": ("2021-03-01", "2021-02-01")}, "reversed"),
         ({"t": float("nan")}, "must be a date"),
-    ],
-)
-def test_queries_that_are_refused(query, message):
-    with pytest.raises(ValueError, match=message):
-        parse(query, YEAR)
-
-
-def test_queries_with_a_zone():
-    domain = Domain({"t": Datetime("2021-03-28", "2021-03-28", "hour", tz="UTC")})
-    assert shares("t < '2021-03-28T02:00'", domain).sum() == 2
-    assert shares("t < '2021-03-28T03:00+01:00'", domain).sum() == 2
-    assert shares({"t": pd.Timestamp("2021-03-28T11:00", tz="Asia/Tokyo")}, domain)[2] == 1
+    ):
+        with pytest.raises(ValueError, match=message):
+            parse(query, YEAR)
+    with pytest.raises(ValueError, match="no record has the value"):
+        parse("t == '2021-03-15'", MONTHS)
 
 
 @pytest.fixture(scope="module")
@@ -755,55 +615,13 @@ def test_histograms_of_dates():
     assert pd.isna(table["lower"].iloc[-1])
 
 
-def test_rules_about_dates():
-    month = Date("2020-01", "2021-12", "month", bins=8)
-    domain = Domain(
-        {
-            "start": month,
-            "end": month,
-            "year": Categorical(["2020", "2021"]),
-            "reason": Categorical(["a", "b"], nullable=True),
-        },
-        structure=[
-            skdp.at_most("start", "end"),
-            skdp.derived(
-                "year", "start", {("2020-01", "2021-01"): "2020", ("2021-01", None): "2021"}
-            ),
-            skdp.forbid("reason != None and end < '2021-07'"),
-        ],
-    )
-    assert Domain.from_json(domain.to_json()) == domain
-    assert domain.names == ("start", "end", "reason")
-    rng = np.random.default_rng(0)
-    codes = np.column_stack([rng.integers(0, size, 500) for size in domain.shape])
-    codes = codes[~domain.structure.breaks(codes)]
-    frame = domain.decode(codes, 0)
-    assert len(frame) > 100
-    assert (frame["start"] <= frame["end"]).all()
-    assert (frame["start"].dt.year.astype(str) == frame["year"]).all()
-    assert frame["reason"].isna()[frame["end"] < "2021-07-01"].all()
-    with pytest.raises(DomainError, match="number line"):
-        Domain(
-            {"start": month, "end": Date("2020-01-01", "2021-12-31")},
-            structure=[skdp.at_most("start", "end")],
-        )
-    with pytest.raises(DomainError, match="column 'start' must be a date, got 'soon'"):
-        Domain(
-            {"start": month, "year": Categorical(["2020"])},
-            structure=[skdp.derived("year", "start", {("soon", None): "2020"})],
-        )
-
-
-@pytest.mark.parametrize(
-    ("form", "written"),
+@over(
+    "form, written",
     [("%d%m%Y", "7112020"), ("%d%m%y", "70905"), ("%y%m%d", "70905"), ("%Y%m%d", "20201107")],
 )
 def test_digits_are_read_alike_as_text_and_as_numbers(form, written):
     """Readers of files decide by other records which of both they are."""
-    attribute = Date("1990-01-01", "2030-12-31", format=form, nullable=True)
-    domain = Domain({"day": attribute})
-    codes = [
-        domain.encode(pd.DataFrame({"day": values}))[0, 0]
-        for values in ([written, "unknown"], [int(written)], [float(written)])
-    ]
-    assert len(set(codes)) == 1 and codes[0] != attribute.size - 1
+    day = Date("1990-01-01", "2030-12-31", format=form, nullable=True)
+    columns = ([written, "unknown"], [int(written)], [float(written)])
+    codes = {encoded(day, pd.DataFrame({"t": values}))[0] for values in columns}
+    assert len(codes) == 1 and codes != {day.size - 1}

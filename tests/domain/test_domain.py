@@ -1,5 +1,6 @@
 import copy
 import datetime as dt
+import itertools
 import json
 import math
 import pickle
@@ -13,13 +14,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from loops import over
+from odd_values import ODD_VALUES, hostile
 from trees import trees
 
 import skdp
 from skdp._keys import key_of
-from skdp.domain import Categorical, Date, Datetime, Domain, Identifier, Numeric, Taxonomy
+from skdp.domain import Categorical, Date, Datetime, Domain, Numeric, Taxonomy
 from skdp.exceptions import DomainError
-from skdp.tables import as_frame
+from skdp.tables import as_frame, object_array
 
 QUICK = settings(max_examples=100)
 
@@ -82,13 +85,6 @@ def domains(draw):
     return Domain(attributes)
 
 
-def test_attributes_cannot_be_changed():
-    with pytest.raises(AttributeError, match="cannot be changed"):
-        Numeric(0, 1).bins = 3
-    with pytest.raises(AttributeError, match="cannot be changed"):
-        Domain({"a": Numeric(0, 1)}).names = ("b",)
-
-
 @given(ATTRIBUTES)
 @QUICK
 def test_levels_cover_every_code_and_are_nested(attribute):
@@ -112,30 +108,14 @@ PEOPLE = Domain(
 )
 
 
-def people():
-    return pd.DataFrame(
-        {
-            "age": [17, 95, 20, 21],
-            "pay": [1.0, math.nan, 2e5, 5e4],
-            "sex": ["Female", "Male", "?", None],
-            "größe": ["l", None, "xxl", "s"],
-        }
-    )
-
-
-CODES = [[0, 0, 0, 2], [73, 50, 1, 3], [3, 49, -1, 1], [4, 12, -1, 0]]
-
-
 def test_basic_properties():
     assert PEOPLE.names == ("age", "pay", "sex", "größe") == tuple(PEOPLE)
     assert (PEOPLE.shape, PEOPLE.size, len(PEOPLE)) == ((74, 51, 2, 4), 74 * 51 * 2 * 4, 4)
-    assert PEOPLE["age"] is PEOPLE.attributes[0]
-    assert PEOPLE.index("größe") == 3
+    assert PEOPLE["age"] is PEOPLE.attributes[0] and PEOPLE.index("größe") == 3
     assert "age" in PEOPLE and "x" not in PEOPLE and 3 not in PEOPLE
-    with pytest.raises(DomainError, match="'x' is not in the domain; it has 'age'"):
-        PEOPLE["x"]
-    with pytest.raises(DomainError, match="not in the domain"):
-        PEOPLE.index(["age"])
+    for frozen, name in ((PEOPLE, "names"), (PEOPLE["age"], "bins")):
+        with pytest.raises(AttributeError, match="cannot be changed"):
+            setattr(frozen, name, 3)
 
 
 def test_encode_arrays_by_position():
@@ -144,60 +124,54 @@ def test_encode_arrays_by_position():
     array = np.array([[-11, 0, 11], [np.nan, -np.inf, np.inf]])
     assert domain.encode(array).tolist() == [[0, 2, 3], [-1, 0, 3]]
     assert domain.encode(pd.DataFrame(array)).tolist() == domain.encode(array).tolist()
+    assert domain.encode(array[:0]).shape == (0, 3)
     named = Domain({"u": Numeric(0, 1, 2), "label": Categorical([0, 1]), "v": Numeric(0, 1, 2)})
     rows = as_frame(np.array([[0.1, 0.9]])).with_column("label", [1])
     assert named.encode(rows).tolist() == [[0, 1, 1]]
-
-
-def test_for_array():
     parts = [Numeric(0, 1), Categorical(["a", "b"])]
     assert Domain.for_array(parts, 2).attributes == tuple(parts)
     assert Domain.for_array(PEOPLE, 4) is PEOPLE
-    for given_, n, message in [
-        (parts, 3, "declares 2 columns, but the data has 3"),
-        (PEOPLE, 3, "declares 4 columns, but the data has 3"),
-        ("a", 1, "must be a Domain"),
-        (5, 1, "must be a Domain"),
-    ]:
-        with pytest.raises(DomainError, match=message):
-            Domain.for_array(given_, n)
 
 
-@pytest.mark.parametrize(
-    ("attributes", "message"),
+@over(
+    "make, message",
     [
-        ({}, "no attributes"),
-        ([], "no attributes"),
-        ({"a": Categorical(["x"])}, "a single cell"),
-        ({"a": Categorical(["x"]), "b": Numeric(0, 1, 1)}, "a single cell"),
-        ([("a", Numeric(0, 1)), ("a", Numeric(0, 2))], "unique, but 'a' are repeated"),
-        ({1: Numeric(0, 1)}, "must be strings, got 1 of type int"),
-        ({("a",): Numeric(0, 1)}, "must be strings"),
-        ({"\udfff": Numeric(0, 1)}, "not valid Unicode"),
-        ({"a": (0, 1, 2)}, "'a': A tuple is a range"),
-        ({"a": ("F", "M")}, "'a': A tuple is a range.*as a list"),
-        ({"a": (1, 0)}, "'a': Numeric needs lower < upper"),
-        ({"a": ["x", None]}, "'a': Category None"),
-        ({"a": ("2021-01-01", "2020-01-01")}, "'a': Date needs lower <= upper"),
-        ({"a": Numeric}, "'a' must be declared by"),
-        (["a"], "pairs, got 'a'"),
-        (Numeric(0, 1), "declared by a mapping.*for_array"),
-        (None, "declared by a mapping"),
+        (lambda: Domain({}), "no attributes"),
+        (lambda: Domain({"a": Categorical(["x"]), "b": Numeric(0, 1, 1)}), "a single cell"),
+        (lambda: Domain([("a", [1, 2]), ("a", [1, 2])]), "unique, but 'a' are repeated"),
+        (lambda: Domain({1: Numeric(0, 1)}), "must be strings, got 1 of type int"),
+        (lambda: Domain({"\udfff": Numeric(0, 1)}), "not valid Unicode"),
+        (lambda: Domain({"a": ("F", "M")}), "'a': A tuple is a range.*as a list"),
+        (lambda: Domain({"a": (1, 0)}), "'a': Numeric needs lower < upper"),
+        (lambda: Domain({"a": ["x", None]}), "'a': Category None"),
+        (lambda: Domain({"a": ("2021-01-01", "2020-01-01")}), "'a': Date needs lower <= upper"),
+        (lambda: Domain({"a": Numeric}), "'a' must be declared by"),
+        (lambda: Domain(["a"]), "pairs, got 'a'"),
+        (lambda: Domain(Numeric(0, 1)), "declared by a mapping.*for_array"),
+        (lambda: Domain.for_array([(0, 1)], 3), "declares 1 columns, but the data has 3"),
+        (lambda: Domain.for_array(PEOPLE, 3), "declares 4 columns, but the data has 3"),
+        (lambda: Domain.for_array("a", 1), "must be a Domain"),
+        (lambda: PEOPLE["x"], "'x' is not in the domain; it has 'age'"),
+        (lambda: PEOPLE.index(["age"]), "not in the domain"),
+        (lambda: PEOPLE.select(["x"]), "'x' is not in the domain"),
+        (lambda: PEOPLE.with_attribute("age", [0, 1]), "'age' is declared twice"),
+        (lambda: Domain.from_json("domain.json"), r"pathlib\.Path"),
+        (lambda: Domain.from_json({}), "takes JSON text or a path, got dict"),
+        (lambda: PEOPLE.decode([[0, 0, 0]]), "shape \\(n, 4\\)"),
+        (lambda: PEOPLE.decode([[0, 0, 0, -1]]), "0..size - 1"),
+        (lambda: PEOPLE.decode([[0, 0, 2, 0]]), "0..size - 1"),
+        (lambda: PEOPLE.decode([[0.0, 0, 0, 0]]), "must be integers"),
     ],
 )
-def test_refused_domains(attributes, message):
-    with pytest.raises(DomainError, match=message):
-        Domain(attributes)
+def test_what_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
 
 
 def test_select_and_with_attribute():
     part = PEOPLE.select(["größe", "age"])
     assert part.names == ("größe", "age")
     assert part.with_attribute("y", Categorical([0, 1])).names == ("größe", "age", "y")
-    with pytest.raises(DomainError, match="'age' is declared twice"):
-        part.with_attribute("age", Categorical([0, 1]))
-    with pytest.raises(DomainError, match="'x' is not in the domain"):
-        PEOPLE.select(["x"])
     # Parts may have a single cell, which cannot be declared.
     constant = Domain({"a": Numeric(0, 1), "b": Categorical(["only"])})
     assert constant.select(["b"]).size == 1
@@ -240,136 +214,43 @@ def test_repr():
     assert "... (92 more)" in repr(long) and "... (88 more)" in repr(long)
 
 
-NUMBER = Numeric(0, 1, 32)
-
-TEXT = Categorical(["a", "b"])
-
-DIGIT = Categorical([0, 1])
-
-MIXED = Categorical(["a", 1])
-
-
-@pytest.mark.parametrize(
-    ("attribute", "series", "message"),
-    [
-        (NUMBER, pl.Series([dt.timedelta(1)]), "holds durations"),
-        (NUMBER, pl.Series([[1]]), "holds neither numbers"),
-        (TEXT, pl.Series([dt.date(2020, 1, 1)]), None),
-        (MIXED, pl.Series([b"a"]), "holds neither numbers"),
-        (NUMBER, pl.Series(["1"]), None),
-        (DIGIT, pl.Series(["0"]), None),
-        (Categorical(["00", "01"]), pl.Series([1]), None),
-        (TEXT, pl.Series([1.5, None]), None),
-        (TEXT, pl.Series([1]), None),
-        (TEXT, pl.Series([True]), None),
-        (NUMBER, pl.Series([1]), None),
-        (NUMBER, pl.Series([True]), None),
-        (NUMBER, pl.Series([None]), None),
-        (TEXT, pl.Series(["0"]), None),
-        (TEXT, pl.Series([None]), None),
-        (DIGIT, pl.Series([7.5]), None),
-        (DIGIT, pl.Series([True]), None),
-        (MIXED, pl.Series(["0"]), None),
-        (MIXED, pl.Series([0]), None),
-    ],
-)
-def test_declared_types(attribute, series, message):
-    domain = Domain({"ä": attribute})
-    frame = pl.DataFrame({"ä": series})
-    if message is None:
-        assert len(domain.encode(frame)) == len(frame)
-    else:
+def test_types_do_not_decide_but_for_those_that_hold_nothing_to_read():
+    declared = [Numeric(0, 1, 32), Categorical(["a", "b"]), Categorical([0, 1])]
+    columns = [["1"], [1.5, None], [1], [True], [None], [dt.date(2020, 1, 1)]]
+    for attribute, values in itertools.product(declared, columns):
+        frame = pl.DataFrame({"ä": pl.Series(values)})
+        assert len(Domain({"ä": attribute}).encode(frame)) == len(values)
+    for series, message in (
+        (pl.Series([dt.timedelta(1)]), "holds durations"),
+        (pl.Series([], dtype=pl.Duration), "holds durations"),
+        (pl.Series([[1]]), "holds neither numbers"),
+        (pl.Series([b"a"]), "holds neither numbers"),
+    ):
         with pytest.raises(DomainError, match=message):
-            domain.check_schema(frame)
-
-
-def test_schema_errors_do_not_depend_on_values():
-    messages = set()
-    for values in ([dt.timedelta(1)], [None] * 5, []):
-        series = pl.Series(values, dtype=pl.Duration)
-        with pytest.raises(DomainError) as caught:
-            PEOPLE.encode(pl.DataFrame(dict.fromkeys(PEOPLE, series)))
-        messages.add(str(caught.value))
-    assert len(messages) == 1
-
-
-class Hostile:
-    """Raises whatever is asked of it."""
-
-    def __hash__(self):
-        raise RuntimeError("hash")
-
-    def __eq__(self, other):
-        raise RuntimeError("eq")
-
-    def __float__(self):
-        raise RuntimeError("float")
-
-
-class HostileEqual(Hostile):
-    """Falls into the bucket of a category, then refuses the comparison."""
-
-    def __hash__(self):
-        return hash("a")
-
-
-HOSTILE = [
-    None, math.nan, math.inf, -math.inf, pd.NA, pd.NaT, 0, 1, -1, True, False, 0.5, 1e308,
-    10**400, -(10**400), 2**63, 2**64 + 1, -(2**63) - 1, Fraction(1, 2), Fraction(10**400),
-    Decimal("0.5"), Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Decimal("1e999"),
-    "", "a", "b", "0.5", "nan", "inf", "1e999", " 1 ", "1_0", "\ud800", "é", "x" * 10_000, b"a",
-    b"1", 1j, complex("nan"), complex(1), np.complex128(1), [1], [], (1,), {"a": 1}, {1},
-    np.zeros(2), np.array(0.5),
-    np.float32(0.5), np.float16(0.5), np.longdouble("1e4000"), np.int8(1), np.bool_(True),
-    np.str_("a"), np.datetime64("NaT", "s"), np.datetime64("2020-01-01"), np.timedelta64(1, "D"),
-    dt.date(2020, 1, 1), dt.datetime(2020, 1, 1), dt.timedelta(1), pd.Timestamp("2020"),
-    pd.Interval(0, 1), object, object(), Hostile(), HostileEqual(), Ellipsis, range(3), len,
-]  # fmt: skip
-
-HOSTILE_ATTRIBUTES = [
-    Numeric(0, 1, 8),
-    Numeric(0, 9, integer=True, nullable=True),
-    Categorical(["a", "b"]),
-    Categorical(["a", "b", 1, 0.5], other="b", nullable=True),
-    Categorical([True, False], nullable=True),
-]
-
-
-def holding(values):
-    array = np.empty(len(values), dtype=object)
-    for position, value in enumerate(values):
-        array[position] = value
-    return array
+            Domain({"ä": declared[0]}).check_schema(pl.DataFrame({"ä": series}))
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("attribute", HOSTILE_ATTRIBUTES, ids=repr)
+@over(
+    "attribute",
+    [
+        Numeric(0, 9, integer=True, nullable=True),
+        Categorical(["a", "b", 1, 0.5], other="b", nullable=True),
+        Categorical([True, False]),
+    ],
+)
 def test_no_value_raises_or_warns_and_each_stands_for_itself(attribute):
-    alone = [codes_of(attribute, holding([value]))[0] for value in HOSTILE]
+    values = [*ODD_VALUES.values(), *hostile()]
+    alone = [codes_of(attribute, object_array([value]))[0] for value in values]
     domain = Domain({"a": attribute, "b": Numeric(0, 1, 2)})
-    column = holding(HOSTILE)
-    zeros = np.zeros(len(column))
-    together = [
+    column, zeros = object_array(values), np.zeros(len(values))
+    for table in (
         pd.DataFrame({"a": column, "b": zeros}),
         np.column_stack([column, zeros.astype(object)]),
-        [[value, 0] for value in HOSTILE],
-        pl.DataFrame({"a": pl.Series(HOSTILE, dtype=pl.Object), "b": zeros}),
-    ]
-    for table in together:
+        [[value, 0] for value in values],
+        pl.DataFrame({"a": pl.Series(values, dtype=pl.Object), "b": zeros}),
+    ):
         assert domain.encode(table)[:, 0].tolist() == alone
-    # The same without what cannot be hashed, which takes another way.
-    tame = [(v, code) for v, code in zip(HOSTILE, alone, strict=True) if not unhashable(v)]
-    assert len(tame) > 40
-    values, codes = zip(*tame, strict=True)
-    assert codes_of(attribute, holding(values)) == list(codes)
-
-
-def unhashable(value):
-    try:
-        hash(value)
-    except Exception:
-        return True
-    return isinstance(value, HostileEqual)
 
 
 def test_meaning_of_odd_values():
@@ -378,11 +259,11 @@ def test_meaning_of_odd_values():
         10**400: 7, -(10**400): 0, "2.5": 2, " 3 ": 3, "inf": 7, "x": 8, Decimal("1.5"): 1,
         True: 1, 1j: 8, dt.date(2020, 1, 1): 8, Fraction(9, 2): 4,
     }  # fmt: skip
-    assert codes_of(number, holding(list(cases))) == list(cases.values())
+    assert codes_of(number, object_array(list(cases))) == list(cases.values())
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("library", [pl.DataFrame, pa.table, pd.DataFrame])
+@over("library", [pl.DataFrame, pa.table, pd.DataFrame])
 def test_typed_columns_with_extreme_values(library):
     number = Numeric(0, 8, 8, nullable=True)
     both = Domain({"i": number, "f": number})
@@ -394,89 +275,47 @@ def test_typed_columns_with_extreme_values(library):
     assert large.encode(table).tolist() == [[1, 0], [-1, -1], [0, -1]]
 
 
-def test_empty_and_single_rows():
-    frame = people()
-    for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
-        assert PEOPLE.encode(table[:0]).shape == (0, 4)
-        assert PEOPLE.encode(table[:1]).tolist() == CODES[:1]
-    assert Domain.for_array(Numeric(0, 1), 2).encode(np.zeros((0, 2))).shape == (0, 2)
-
-
-@given(domains(), st.data())
-@QUICK
-def test_containers_give_identical_codes(domain, data):
-    rows = data.draw(
-        st.lists(st.tuples(*[st.integers(0, s - 1) for s in domain.shape]), max_size=9)
-    )
-    frame = domain.decode(np.array(rows, dtype=int).reshape(-1, len(domain)), random_state=0)
-    wanted = domain.encode(frame).tolist()
-    assert domain.encode(frame.to_numpy(dtype=object)).tolist() == wanted
-    # Mixed types exist in object columns only.
-    if not any(isinstance(a, Categorical) and a._dtype() is object for a in domain.attributes):
-        assert domain.encode(pl.from_pandas(frame)).tolist() == wanted
-        assert domain.encode(pa.Table.from_pandas(frame)).tolist() == wanted
-
-
 @given(domains(), st.data(), st.integers(0, 2**32))
-@settings(max_examples=200)
-def test_codes_of_decoded_rows_are_the_codes(domain, data, seed):
+@settings(max_examples=150)
+def test_codes_of_decoded_rows_are_the_codes_in_every_container(domain, data, seed):
     rows = data.draw(
         st.lists(st.tuples(*[st.integers(0, s - 1) for s in domain.shape]), max_size=9)
     )
     codes = np.array(rows, dtype=np.int64).reshape(-1, len(domain))
     frame = domain.decode(codes, random_state=seed)
     assert tuple(frame.columns) == domain.names
-    assert domain.encode(frame).tolist() == codes.tolist()
+    tables = [frame, frame.to_numpy(dtype=object)]
+    # Mixed types exist in object columns only.
+    if not any(isinstance(a, Categorical) and a._dtype() is object for a in domain.attributes):
+        tables += [pl.from_pandas(frame), pa.Table.from_pandas(frame)]
+    for table in tables:
+        assert domain.encode(table).tolist() == codes.tolist()
     # Types are the domain's, whatever the codes.
     assert frame.dtypes.equals(domain.decode(codes[:0]).dtypes)
 
 
 def test_decoded_types():
     text = pd.Series(["a"]).dtype
-    domain = Domain(
-        {
-            "real": Numeric(0, 1),
-            "real?": Numeric(0, 1, nullable=True),
-            "int": Numeric(0, 9, integer=True),
-            "int?": Numeric(0, 9, integer=True, nullable=True),
-            "text": Categorical(["a", "b"]),
-            "text?": Categorical(["a", "b"], nullable=True),
-            "flag": Categorical([True, False]),
-            "flag?": Categorical([True, False], nullable=True),
-            "code": Categorical([3, 5]),
-            "code?": Categorical([3, 5], nullable=True),
-            "half": Categorical([0.5, 1], nullable=True),
-            "mixed?": Categorical(["a", 1], nullable=True),
-            "big": Categorical([2**70, 1]),
-            "fine": Categorical([2**53 + 1, 0.5]),
-        }
-    )
-    last = np.array(domain.shape) - 1
-    frame = domain.decode([np.zeros(14, int), last])
-    assert frame.dtypes.tolist() == [
-        np.float64, np.float64, np.int64, pd.Int64Dtype(), text, text, bool, pd.BooleanDtype(),
-        np.int64, pd.Int64Dtype(), np.float64, object, object, object,
-    ]  # fmt: skip
-    assert frame.isna().loc[1].tolist() == [name[-1] == "?" or name == "half" for name in domain]
+    declared = {
+        "real?": (Numeric(0, 1, nullable=True), np.float64),
+        "int": (Numeric(0, 9, integer=True), np.int64),
+        "int?": (Numeric(0, 9, integer=True, nullable=True), pd.Int64Dtype()),
+        "text?": (Categorical(["a", "b"], nullable=True), text),
+        "flag": (Categorical([True, False]), bool),
+        "flag?": (Categorical([True, False], nullable=True), pd.BooleanDtype()),
+        "code?": (Categorical([3, 5], nullable=True), pd.Int64Dtype()),
+        "half?": (Categorical([0.5, 1], nullable=True), np.float64),
+        "mixed?": (Categorical(["a", 1], nullable=True), object),
+        "big": (Categorical([2**70, 1]), object),
+        "fine": (Categorical([2**53 + 1, 0.5]), object),
+    }
+    domain = Domain({name: attribute for name, (attribute, _) in declared.items()})
+    frame = domain.decode([np.zeros(len(domain), int), np.array(domain.shape) - 1])
+    assert frame.dtypes.tolist() == [dtype for _, dtype in declared.values()]
+    assert frame.isna().loc[1].tolist() == [name[-1] == "?" for name in domain]
     assert not frame.isna().loc[0].any()
     assert frame["mixed?"].tolist() == ["a", None]
     assert frame["fine"].tolist() == [2**53 + 1, 0.5]
-    assert isinstance(frame.index, pd.RangeIndex)
-
-
-@pytest.mark.parametrize(
-    ("codes", "message"),
-    [
-        ([[0, 0, 0]], "shape \\(n, 4\\)"),
-        ([0, 0, 0, 0], "shape \\(n, 4\\)"),
-        ([[0, 0, 0, -1]], "0..size - 1"),
-        ([[0, 0, 2, 0]], "0..size - 1"),
-        ([[0.0, 0, 0, 0]], "must be integers"),
-    ],
-)
-def test_refused_codes(codes, message):
-    with pytest.raises(ValueError, match=message):
-        PEOPLE.decode(codes)
 
 
 def test_json_files(tmp_path):
@@ -488,19 +327,12 @@ def test_json_files(tmp_path):
         Domain.from_json(path)
     with pytest.raises(FileNotFoundError):
         Domain.from_json(tmp_path / "none.json")
-    with pytest.raises(DomainError, match=r"pathlib\.Path"):
-        Domain.from_json(str(tmp_path / "domain.json"))
-    with pytest.raises(DomainError, match="takes JSON text or a path, got dict"):
-        Domain.from_json({})
 
 
 def changed(path, value):
-    data = json.loads(
-        Domain(
-            {"n": Numeric(0, 9), "c": Categorical(["a"], taxonomy=Taxonomy.from_tree(["a"]))}
-        ).to_json()
-    )
-    part = data
+    tree = Taxonomy.from_tree(["a"])
+    domain = Domain({"n": Numeric(0, 9), "c": Categorical(["a"], taxonomy=tree)})
+    part = data = json.loads(domain.to_json())
     for key in path[:-1]:
         part = part[key]
     if value is KeyError:
@@ -510,13 +342,10 @@ def changed(path, value):
     return json.dumps(data)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@over(
+    "text, message",
     [
-        ("", "not a domain in JSON"),
-        ("{", "not a domain in JSON"),
         ("[" * 100_000, "not a domain in JSON"),
-        ("[]", "not a domain"),
         ("null", "not a domain"),
         ('{"format": "other"}', "lacks the format"),
         (changed(["version"], 3), "version 3, but only version 1"),
@@ -524,21 +353,15 @@ def changed(path, value):
         (changed(["attributes"], {}), "no attributes"),
         (changed(["attributes"], None), "damaged"),
         (changed(["attributes"], [1]), "damaged"),
-        (changed(["attributes", 0, "name"], 3), "must be strings"),
-        (changed(["attributes", 0, "name"], "c"), "unique"),
         (changed(["attributes", 0, "type"], "colour"), "type 'colour' is unknown"),
-        (changed(["attributes", 0, "lower"], 10), "lower < upper"),
         (changed(["attributes", 0, "lower"], math.nan), "finite"),
-        (changed(["attributes", 0, "upper"], 10**400), "finite"),
         (changed(["attributes", 0, "upper"], KeyError), "upper must be a number"),
         (changed(["attributes", 0, "bins"], 1e30), "bins must be in"),
         (changed(["attributes", 0, "extra"], 1), "damaged"),
         (changed(["attributes", 1, "categories"], ["b"]), "leaves of the taxonomy"),
-        (changed(["attributes", 1, "categories"], [["b"]]), "has type list"),
         (changed(["attributes", 1, "taxonomy"], [1]), "damaged"),
         (changed(["attributes", 1, "taxonomy", "parents"], [-1, 5]), "after its parent"),
         (changed(["attributes", 1, "taxonomy", "parents"], [-1, 0.5]), "must be an integer"),
-        (changed(["attributes", 1, "taxonomy", "parents"], [-1, [0]]), "damaged|no valid domain"),
         (changed(["attributes", 1, "taxonomy", "parents"], "x"), "damaged|no valid domain"),
     ],
 )
@@ -560,40 +383,17 @@ def test_any_damage_to_json_is_a_domain_error_or_a_domain(data):
         pass
 
 
-@pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
-def test_check_ignores_columns_that_are_not_declared():
-    domain = Domain({"age": Numeric(0, 99, integer=True)})
-    assert domain.check(pd.DataFrame({"more": [["x"]], "age": [3]})).clean
-    with pytest.raises(DomainError, match="Missing: 'age'"):
-        domain.check(pd.DataFrame({"more": [1]}))
-
-
 def test_pairs_and_lists_are_attributes():
-    short = {
-        "age": (18, 90),
-        "score": (0, 100_000),
-        "pay": (0.0, 200_000.0),
-        "mixed": (0, 1.5),
-        "sex": ["F", "M"],
-        "joined": ("2015-01-01", "2024-12-31"),
-        "left": (dt.date(2015, 1, 1), pd.Timestamp("2024-12-31")),
-        "at": ("2015-01-01T10:00", "2015-01-02T10:00"),
-        "id": Identifier(),
-        "told": Numeric(0, 9, integer=True, nullable=True),
-    }
-    full = {
-        "age": Numeric(18, 90, integer=True),
-        "score": Numeric(0, 100_000, "auto", integer=True),
-        "pay": Numeric(0, 200_000),
-        "mixed": Numeric(0, 1.5),
-        "sex": Categorical(["F", "M"]),
-        "joined": Date("2015-01-01", "2024-12-31"),
-        "left": Date("2015-01-01", "2024-12-31"),
-        "at": Datetime("2015-01-01T10:00", "2015-01-02T10:00"),
-        "id": short["id"],
-        "told": short["told"],
-    }
-    assert Domain(short) == Domain(full)
+    for short, full in (
+        ((18, 90), Numeric(18, 90, integer=True)),
+        ((0, 100_000), Numeric(0, 100_000, "auto", integer=True)),
+        ((0, 1.5), Numeric(0, 1.5)),
+        (["F", "M"], Categorical(["F", "M"])),
+        (("2015-01-01", "2024-12-31"), Date("2015-01-01", "2024-12-31")),
+        ((dt.date(2015, 1, 1), pd.Timestamp("2024-12-31")), Date("2015-01-01", "2024-12-31")),
+        (("2015-01-01T10:00", "2015-01-02"), Datetime("2015-01-01T10:00", "2015-01-02")),
+    ):
+        assert Domain({"a": short}) == Domain({"a": full})
     assert Domain.for_array((0, 9), 2) == Domain.for_array([Numeric(0, 9, integer=True)] * 2, 2)
     listed = Domain.for_array([(0.0, 1.0), ["a", "b"]], 2)
     assert listed.attributes == (Numeric(0, 1), Categorical(["a", "b"]))
@@ -621,15 +421,5 @@ def test_estimators_take_domains_in_short():
     for domain in ([(0.0, 1.0), (0.0, 9.0)], (0.0, 9.0)):
         cube = skdp.DataCube(epsilon=1, domain=domain, random_state=0).fit(array)
         assert cube.cuboid(["x1"]).shape[0] == 32
-    for pair, bins, expected in (
-        ((0, 9), None, Numeric(0, 9, integer=True)),
-        ((0.0, 9.0), None, Numeric(0, 9)),
-        ((0, 9), 3, Numeric(0, 9, 3)),
-    ):
-        tree = skdp.RangeTreeHistogram(epsilon=1, domain=pair, bins=bins, random_state=0)
-        assert tree.fit([1.0, 8.5]).domain_.attributes == (expected,)
-    ranges = {"x0": (0, 1), "x1": Numeric(0, 9, integer=True)}
-    scaler = skdp.PrivateStandardScaler(epsilon=1, domain=ranges, random_state=0).fit(
-        pd.DataFrame(array, columns=["x0", "x1"])
-    )
-    assert 0 <= scaler.mean_[0] <= 1 and 0 <= scaler.mean_[1] <= 9
+    tree = skdp.RangeTreeHistogram(epsilon=1, domain=(0, 9), bins=3, random_state=0)
+    assert tree.fit([1.0, 8.5]).domain_.attributes == (Numeric(0, 9, 3),)

@@ -6,8 +6,9 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from loops import over
 
 import skdp
 from skdp import Categorical, DomainError, Numeric
@@ -23,25 +24,19 @@ KINDS = [
     Numeric(-1, 1, bins=2),
     Numeric(0, 100, bins=7, special=[0, 999, -1], nullable=True),
     Numeric(0, 1, bins=3, special=[0, 1, 0.5]),
-    Numeric(edges=[0, 1, 10, 100]),
     Numeric(edges=[0, 1, 10, 100], integer=True, special=[5]),
     Numeric(0, 1e5, scale="log", special=[0], decimals=2),
     Numeric(0.01, 1e5, scale="log", decimals=2, bins=20),
-    Numeric(0, 1e5, scale="log"),
     Numeric(1, 10**6, scale="log", integer=True, nullable=True),
     Numeric(0, 2000, bins=10, integer=True, scale="log", special=[0, 3, 1999]),
-    Numeric(0, 40, integer=True, scale="log"),
     Numeric(-5, 20, scale="sqrt", bins=10),
     Numeric(0, 10**12, bins=32, scale="sqrt", integer=True),
-    Numeric(0, 100, bins=7, integer=True, special=[50, -7]),
     Numeric(-1, 1, bins=4, decimals=1),
     Numeric(-60, 1500, special=[0, 9999], nullable=True),
-    Numeric(0, 50, decimals=1, special=[0, 0.3]),
-    Numeric(0, 5e4, scale="log", decimals=0, special=[0]),
     Numeric(-5, 10**7, "auto", integer=True, special=[3]),
 ]
 
-kinds = pytest.mark.parametrize("attribute", KINDS, ids=repr)
+kinds = over("attribute", KINDS)
 
 one_kind = st.sampled_from(KINDS)
 
@@ -148,23 +143,6 @@ def test_codes_of_special_values_come_after_the_bins():
     assert attribute.means().tolist() == [2.5, 7.5, -1, 0, 999]
 
 
-def test_drawn_values_lie_on_the_grid():
-    rng = np.random.default_rng(0)
-    cents = Numeric(0, 1e5, 32, scale="log", decimals=2)
-    drawn = cents.decode(np.repeat(np.arange(32), 200), rng)
-    assert (drawn == drawn.round(2)).all() and drawn.nunique() > 3000
-    tenths = Numeric(0.05, 1, decimals=1).decode(np.arange(10).repeat(9), rng)
-    assert sorted(set(tenths)) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
-
-
-@st.composite
-def integers(draw):
-    lower = draw(st.integers(-(10**9), 10**9))
-    span = draw(st.integers(0, 500))
-    bins = draw(st.one_of(st.none(), st.integers(1, span + 1)))
-    return Numeric(lower, lower + span, bins, integer=True, nullable=draw(st.booleans()))
-
-
 def test_bins_follow_the_documented_formula():
     attribute = Numeric(0.1, 0.9, 7)
     x = np.linspace(-0.2, 1.2, 1001)
@@ -182,86 +160,66 @@ def test_out_of_range_is_clipped_and_missing_is_not():
     assert codes_of(whole, values).tolist() == [0, 0, 0, 0, 1, 2, 9, 9, 10]
 
 
-@given(integers())
-@settings(max_examples=100)
-def test_every_integer_lies_in_the_bin_between_its_edges(attribute):
+@given(st.integers(-(10**9), 10**9), st.integers(0, 500), st.data())
+def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
+    bins = data.draw(st.none() | st.integers(1, span + 1))
+    attribute = Numeric(lower, lower + span, bins, integer=True)
     values = np.arange(attribute.lower, attribute.upper + 1)
-    codes = codes_of(attribute, values)
-    edges = attribute.edges
-    assert edges.dtype == np.int64
-    assert len(edges) == attribute.bins + 1
-    assert (edges[codes] <= values).all()
-    assert (values < edges[codes + 1]).all()
+    codes, edges = codes_of(attribute, values), attribute.edges
+    assert edges.dtype == np.int64 and len(edges) == attribute.bins + 1
+    assert (edges[codes] <= values).all() and (values < edges[codes + 1]).all()
     # No bin is empty, and sizes differ as little as whole numbers allow, but for the closed end.
     sizes = np.bincount(codes, minlength=attribute.bins)
-    assert sizes.min() >= 1
-    assert np.ptp(sizes[:-1]) <= 1 if attribute.bins > 1 else True
-    np.testing.assert_allclose(
-        attribute.centers, [values[codes == code].mean() for code in range(attribute.bins)]
-    )
+    assert sizes.min() >= 1 and (attribute.bins == 1 or np.ptp(sizes[:-1]) <= 1)
+    means = [values[codes == code].mean() for code in range(attribute.bins)]
+    np.testing.assert_allclose(attribute.centers, means)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
+@over(
+    "arguments, options, message",
     [
         ((None, 1), {}, "lower must be a number, got None"),
         ((1, 0), {}, "lower < upper, got lower=1 and upper=0"),
-        ((1, 1), {}, "lower < upper"),
         ((math.nan, 1), {}, "lower must be finite"),
         ((0, 10**400), {}, "upper must be finite"),
-        (("0", 1), {}, "lower must be a number"),
         ((True, 1), {}, "lower must be a number"),
         ((0, 1, 0), {}, "bins must be in 1"),
         ((0, 1, 2.5), {}, "bins must be an integer"),
-        ((0, 1, "3"), {}, "bins must be a number"),
+        ((0, 1, "fine"), {}, "bins must be a number or 'auto', got 'fine'"),
         ((0, 1, 2**31), {}, "bins must be in 1"),
         ((1, 1 + 1e-15), {}, "narrower than float64"),
+        ((-1e308, 1e308), {}, "too wide for float64"),
         ((0, 1), {"nullable": "yes"}, "nullable must be True or False"),
         ((0.5, 3), {"integer": True}, "lower must be an integer"),
         ((0, 9, 11), {"integer": True}, "exceeds the number of integers"),
         ((0, 2**60, 4), {"integer": True}, "too many for one code each"),
         ((0, 2**50, 2**10), {"integer": True}, "cannot be computed exactly"),
+        ((0, 10**10), {"integer": True}, "give bins=, such as bins=32, with scale='log'"),
         ((), {"edges": [0, 1, 1]}, r"edges\[1\]=1 is followed by 1. Sort them"),
         ((), {"edges": [0]}, "at least two"),
         ((), {"edges": 5}, "list of numbers"),
         ((), {"edges": [0, "a"]}, r"edges\[1\] must be a number"),
-        ((), {"edges": [0, math.nan]}, r"edges\[1\] must be finite"),
         ((), {"edges": [0, 1.5], "integer": True}, r"edges\[1\] must be an integer"),
         ((1, 2), {"edges": [0, 2]}, "lower=1, but edges say 0"),
-        ((0, 2, 5), {"edges": [0, 2]}, "bins=5, but edges say 1"),
         ((), {"edges": [0, 2], "scale": "log"}, "both say where to cut"),
-        ((0, 2), {"scale": "exp"}, "'linear', 'log' or 'sqrt'"),
         ((0, 2), {"scale": ["log"]}, "'linear', 'log' or 'sqrt'"),
         ((-1, 2), {"scale": "log"}, r"Use scale='sqrt', or a positive lower"),
         ((0, 2), {"special": 0}, "special must be a list"),
         ((0, 2), {"special": [0, 0.0]}, "must differ"),
         ((0, 2), {"special": [math.nan]}, "must be finite"),
-        ((0, 2), {"special": ["none"]}, "must be a number"),
-        ((0, 2), {"special": [0.5], "integer": True}, "must be an integer"),
         ((0, 2), {"special": [0], "integer": True}, "every value has a cell without being special"),
         ((0, 1), {"special": range(2000)}, "at most 256 values"),
         ((0, 2), {"decimals": 1, "integer": True}, "no decimals"),
         ((0, 2), {"decimals": 20}, "0..15"),
-        ((0, 2), {"decimals": 1.5}, "must be an integer"),
         ((0, 1e15), {"decimals": 6}, "more than float64 can tell apart"),
         ((0.2, 0.8), {"decimals": 0}, "No number lies from 0.2 to 0.8"),
         ((0, 2, 100), {"decimals": 1}, "exceeds the number of possible values"),
         ((), {"edges": [0, 0.4, 0.6, 2], "decimals": 0}, r"fall into \[0.4, 0.6\)"),
-        ((0, 10**10), {"integer": True}, "give bins=, such as bins=32, with scale='log'"),
     ],
 )
 def test_refused_declarations(arguments, options, message):
     with pytest.raises(DomainError, match=message):
         Numeric(*arguments, **options)
-
-
-@given(st.lists(st.sampled_from([0, 1, -1, 0.5, None, "x", [1], True, 1e400, 10**400]), max_size=4))
-def test_odd_declarations_raise_nothing_but_domain_errors(values):
-    for name in ("edges", "special"):
-        try:
-            Numeric(**{"edges": [0, 1], name: values})
-        except DomainError as error:
-            assert str(error)
 
 
 @kinds
@@ -291,22 +249,25 @@ def first_moment(query, domain, column):
     return found.weights, found.weights[numbers.axis] * numbers.mean
 
 
-def test_special_values_in_queries():
-    balance = Numeric(0, 10, bins=2, special=[0, 99], nullable=True)
-    assert shares("x == 0", balance) == [0, 0, 1, 0, 0]
-    assert shares({"x": 99}, balance) == [0, 0, 0, 1, 0]
-    assert shares("x != 0", balance) == [1, 1, 0, 1, 1]
-    assert shares("x in [0, 99]", balance) == [0, 0, 1, 1, 0]
-    assert shares({"x": [0, None]}, balance) == [0, 0, 1, 0, 1]
-    assert shares("x not in [0, None]", balance) == [1, 1, 0, 1, 0]
-    assert shares("x > 0", balance) == [1, 1, 0, 1, 0]
-    assert shares("x >= 0", balance) == [1, 1, 1, 1, 0]
-    assert shares("x <= 5", balance) == [1, 0, 1, 0, 0]
-    assert shares({"x": (5, 99)}, balance) == [0, 1, 0, 1, 0]
-    assert shares({"x": (50, None)}, balance) == [0, 0, 0, 1, 0]
-    assert shares("x > 0 and x != 99", balance) == [1, 1, 0, 0, 0]
-    assert shares("x == 5", balance) == [0, POINT, 0, 0, 0]
-    assert shares("x in [5, 99]", balance) == [0, POINT, 0, 1, 0]
+@over(
+    "query, expected",
+    [
+        ("x == 0", [0, 0, 1, 0, 0]),
+        ({"x": 99}, [0, 0, 0, 1, 0]),
+        ("x != 0", [1, 1, 0, 1, 1]),
+        ({"x": [0, None]}, [0, 0, 1, 0, 1]),
+        ("x not in [0, None]", [1, 1, 0, 1, 0]),
+        ("x > 0", [1, 1, 0, 1, 0]),
+        ("x >= 0", [1, 1, 1, 1, 0]),
+        ("x <= 5", [1, 0, 1, 0, 0]),
+        ({"x": (5, 99)}, [0, 1, 0, 1, 0]),
+        ({"x": (50, None)}, [0, 0, 0, 1, 0]),
+        ("x > 0 and x != 99", [1, 1, 0, 0, 0]),
+        ("x in [5, 99]", [0, POINT, 0, 1, 0]),
+    ],
+)
+def test_special_values_in_queries(query, expected):
+    assert shares(query, Numeric(0, 10, bins=2, special=[0, 99], nullable=True)) == expected
 
 
 def test_single_values_of_a_grid_have_a_share():
@@ -358,24 +319,17 @@ MONEY = Domain(
 
 
 @pytest.mark.filterwarnings("ignore::skdp.InsecureSeedWarning")
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        skdp.MarginalSynthesizer,
-        skdp.HDPViewSynthesizer,
-        skdp.GridSynthesizer,
-    ],
-)
+@over("estimator", [skdp.MarginalSynthesizer, skdp.HDPViewSynthesizer])
 def test_releases_answer_about_special_values(estimator):
     rows = people()
     release = estimator(epsilon=50.0, domain=MONEY, random_state=0).fit(rows).synopsis_
     zeros = (rows["balance"] == 0).sum()
     assert release.count("balance == 0") == pytest.approx(zeros, rel=0.05)
-    assert release.mean("income") == pytest.approx(rows["income"].mean(), rel=0.05)
-    assert release.mean("balance") == pytest.approx(rows["balance"].mean(), rel=0.1)
+    for name in MONEY:
+        assert release.mean(name) == pytest.approx(rows[name].mean(), rel=0.1)
     drawn = release.sample(4000, random_state=0)
     assert (drawn["balance"] == 0).mean() == pytest.approx(0.7, abs=0.05)
-    assert (drawn["income"] == drawn["income"].round(2)).all()
+    assert (drawn == drawn.round(2)).all(axis=None)
     groups = release.aggregate(by="balance")
     assert len(groups) == MONEY["balance"].size and groups["balance"].iloc[-1] == 0
 
@@ -393,16 +347,14 @@ def test_sums_in_a_cube_are_bounded_by_special_values_too():
 
 
 @pytest.mark.filterwarnings("ignore::skdp.InsecureSeedWarning")
-@pytest.mark.parametrize(
+@over(
     "attribute",
     [
         Numeric(0, 30, 16, scale="log", special=[0, -1, 5]),
-        Numeric(0, 40, bins=8, integer=True, special=[0, 7, 99]),
         Numeric(0, 40, bins=8, integer=True, scale="log", special=[9, 50], nullable=True),
         Numeric(0, 10, decimals=1, bins=10, special=[2.5]),
         Numeric(edges=[0, 1, 5, 30]),
     ],
-    ids=repr,
 )
 def test_histograms_of_special_and_uneven_columns(attribute):
     rng = np.random.default_rng(0)
@@ -416,25 +368,16 @@ def test_histograms_of_special_and_uneven_columns(attribute):
     assert (release.count([(-1e9, x) for x in values]) >= (shares - 1e-4) * whole).all()
     for x in rng.choice(rows, 20):
         assert release.count((-1e9, x)) / whole == pytest.approx((rows <= x).mean(), abs=0.03)
-    ranges = np.sort(rng.choice(rows, (5, 2)), axis=1)
-    one_by_one = [release.count(tuple(ends)) for ends in ranges.tolist()]
-    np.testing.assert_allclose(release.count(ranges), one_by_one, atol=0.01)
-    table = release.to_frame()
-    assert len(table) == attribute.size
+    assert len(release.to_frame()) == attribute.size
 
 
-@pytest.mark.parametrize("bins", [1000, 500, 250, 333])
-def test_values_of_a_grid_that_are_edges_lie_in_the_bin_that_begins_there(bins):
-    column = Numeric(0, 100, bins=bins, decimals=1)
-    values = np.arange(1001) / 10
-    exact = np.minimum(np.arange(1001) * bins // 1000, bins - 1)
-    codes = Domain({"x": column}).encode(pd.DataFrame({"x": values}))[:, 0]
-    if bins == 1000:
-        assert np.array_equal(codes, exact)
-    assert np.abs(codes - exact).max() <= 1 and len(set(codes.tolist())) == bins
-    assert eval(repr(column)) == column
-    domain = Domain({"x": column})
-    assert Domain.from_json(domain.to_json()) == domain
+def test_values_of_a_grid_that_are_edges_lie_in_the_bin_that_begins_there():
+    values, steps = np.arange(1001) / 10, np.arange(1001)
+    for bins in (1000, 500, 250, 333):
+        exact = np.minimum(steps * bins // 1000, bins - 1)
+        codes = codes_of(Numeric(0, 100, bins=bins, decimals=1), values)
+        # Bins of several values may end a step from where they would.
+        assert np.abs(codes - exact).max() <= (bins < 1000) and len(set(codes.tolist())) == bins
 
 
 def test_fractions_of_integers_go_to_the_nearest():
@@ -448,7 +391,6 @@ def test_fractions_of_integers_go_to_the_nearest():
 
 def test_partly_covered_bins_count_by_their_width():
     edges = Numeric(edges=[0, 1, 11])
-    assert shares({"x": (0.5, 6)}, edges) == [0.5, 0.5]
     weights, moment = first_moment({"x": (0.5, 6)}, Domain({"x": edges}), "x")
-    assert moment.tolist() == [0.375, 1.75]
+    assert weights[0].tolist() == [0.5, 0.5] and moment.tolist() == [0.375, 1.75]
     assert shares({"x": (0, 1)}, Numeric(0, 16, bins=2, scale="sqrt")) == [0.25, 0]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loops import over
 from trees import trees
 
 from skdp.domain import Categorical, Numeric, Taxonomy
@@ -40,24 +41,24 @@ def test_taxonomy_shorthands():
     assert Taxonomy.from_tree({"all": {"other": ["other"], "x": ["a"]}}).leaves == ("other", "a")
 
 
-@pytest.mark.parametrize(
-    ("tree", "message"),
+@over(
+    "make, message",
     [
-        ({}, "'Any' is empty"),
-        ([], "'Any' is empty"),
-        ({"a": {"b": []}}, "'b' is empty"),
-        ({"r": {"x": ["a"], "y": ["a"]}}, "'a' occur more than once: groups must be nested"),
+        (lambda: Taxonomy.from_tree({}), "'Any' is empty"),
+        (lambda: Taxonomy.from_tree({"a": {"b": []}}), "'b' is empty"),
+        (lambda: Taxonomy.from_tree({"r": {"x": ["a"], "y": ["a"]}}), "'a' occur more than once"),
+        *(
+            (lambda n=n: Taxonomy.dyadic(n), "The number of codes|at least one code")
+            for n in (0, 2.5, "a")
+        ),
+        (lambda: Taxonomy([], []), "at least one node"),
+        (lambda: Taxonomy(["a", "b"], [-1, 1]), "after its parent"),
+        (lambda: Taxonomy(["a"], [-1, 0]), "one parent per node"),
     ],
 )
-def test_refused_trees(tree, message):
+def test_refused_trees(make, message):
     with pytest.raises(DomainError, match=message):
-        Taxonomy.from_tree(tree)
-
-
-def test_refused_arrays_of_parents():
-    for labels, parents in (([], []), (["a"], [0]), (["a", "b"], [-1, 1]), (["a"], [-1, 0])):
-        with pytest.raises(DomainError):
-            Taxonomy(labels, parents)
+        make()
 
 
 @given(st.integers(1, 300))
@@ -69,16 +70,8 @@ def test_dyadic_tree(n):
     for level in range(tree.height + 1):
         step = 2 ** (tree.height - level)
         assert tree.groups(level).tolist() == [code // step for code in range(n)]
-
-
-def test_dyadic_labels():
-    assert Taxonomy.dyadic(3).labels == ("[0, 3)", "[0, 2)", "[2, 3)", 0, 1, 2)
     ages = Numeric(0, 120, 3).hierarchy()[0]
     assert ages.labels == ("[0, 120]", "[0, 80)", "[80, 120]", 0, 1, 2)
-    assert Numeric(1, 4, integer=True).hierarchy()[0].labels[:2] == ("[1, 5)", "[1, 3)")
-    for n in (0, -1, 2.5, "a"):
-        with pytest.raises(DomainError):
-            Taxonomy.dyadic(n)
 
 
 @given(st.integers(1, 9).flatmap(lambda n: trees(list(range(n)))))
@@ -104,24 +97,17 @@ def test_taxonomies_are_nested(tree):
 
 
 def test_levels_of_attributes():
-    country = Categorical(
-        ["IN", "FR", "KR", "DE", "JP"], taxonomy=Taxonomy.from_tree(WORLD), nullable=True
-    )
-    levels = country.levels()
-    assert [level.groups.tolist() for level in levels] == [
-        [0, 0, 0, 0, 0, 0],
-        [1, 0, 1, 0, 1, 2],
-        [3, 1, 2, 0, 2, 4],
-        [4, 1, 3, 0, 2, 5],
-    ]
-    assert levels[1].labels == ["Europe", "Asia", "missing"]
-    assert levels[3].labels == ["DE", "FR", "JP", "KR", "IN", "missing"]
-    age = Numeric(0, 3, integer=True).levels()
-    assert [level.groups.tolist() for level in age] == [[0] * 4, [0, 0, 1, 1], [0, 1, 2, 3]]
-    assert [level.labels for level in age[1:]] == [["[0, 2)", "[2, 4)"], ["0", "1", "2", "3"]]
-    flat = Categorical(["a", "b", "c"]).levels()
-    assert [level.groups.tolist() for level in flat] == [[0, 0, 0], [0, 1, 2]]
-    ordered = Categorical(["a", "b", "c"], ordered=True).levels()
-    assert [level.groups.tolist() for level in ordered] == [[0] * 3, [0, 0, 1], [0, 1, 2]]
-    single = Numeric(1, 1, integer=True, nullable=True).levels()
-    assert [level.groups.tolist() for level in single] == [[0, 0], [0, 1]]
+    tree = Taxonomy.from_tree(WORLD)
+    country = Categorical(["IN", "FR", "KR", "DE", "JP"], taxonomy=tree, nullable=True)
+    for attribute, groups in (
+        (country, [[0] * 6, [1, 0, 1, 0, 1, 2], [3, 1, 2, 0, 2, 4], [4, 1, 3, 0, 2, 5]]),
+        (Numeric(0, 3, integer=True), [[0] * 4, [0, 0, 1, 1], [0, 1, 2, 3]]),
+        (Categorical(["a", "b", "c"]), [[0, 0, 0], [0, 1, 2]]),
+        (Categorical(["a", "b", "c"], ordered=True), [[0] * 3, [0, 0, 1], [0, 1, 2]]),
+        (Numeric(1, 1, integer=True, nullable=True), [[0, 0], [0, 1]]),
+    ):
+        assert [level.groups.tolist() for level in attribute.levels()] == groups
+    labels = [level.labels for level in country.levels()]
+    assert labels[1] == ["Europe", "Asia", "missing"]
+    assert labels[3] == ["DE", "FR", "JP", "KR", "IN", "missing"]
+    assert Numeric(0, 3, integer=True).levels()[1].labels == ["[0, 2)", "[2, 4)"]

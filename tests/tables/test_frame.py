@@ -1,12 +1,13 @@
 import datetime as dt
+import itertools
 from decimal import Decimal
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from loops import over
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
@@ -16,110 +17,45 @@ from skdp.tables import (
     as_column,
     as_frame,
     identities,
-    is_missing,
     row_taker,
     select_columns,
     take_rows,
 )
 
-TABLES = {
-    "pandas": pd.DataFrame,
-    "polars": lambda data: pl.DataFrame(data, strict=False),
-    "pyarrow": pa.table,
-}
 
-
-@pytest.fixture(params=TABLES)
+@pytest.fixture(params=[pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
 def table(request):
-    make = TABLES[request.param]
-    make_named = lambda data: make(data)  # noqa: E731
-    make_named.library = request.param
-    return make_named
+    return request.param
 
 
 def test_names_rows_and_kinds(table):
     frame = as_frame(
         table(
             {
-                "größe": [1.5, 2.5],
+                "größe": [1.5, None],
                 "n": [1, 2],
-                "b": [True, False],
-                "s": ["x", "y"],
+                "b": [True, None],
+                "s": ["x", None],
                 "t": [dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1)],
             }
         )
     )
-    assert frame.library == table.library
-    assert frame.names == ("größe", "n", "b", "s", "t")
+    assert frame.names == ("größe", "n", "b", "s", "t") and as_frame(frame) is frame
     assert (len(frame), frame.n_rows, frame.n_unnamed) == (2, 2, 0)
-    # Text is of the type "object" before pandas 3.
-    text = "object" if frame.dtypes["s"] == "object" else "string"
-    assert list(frame.kinds.values()) == ["numeric", "numeric", "boolean", text, "temporal"]
-    assert frame.column("größe").numbers().tolist() == [1.5, 2.5]
+    kinds = list(frame.kinds.values())
+    # Text and truth values with gaps are objects in pandas, text not since pandas 3.
+    assert kinds[:2] + kinds[4:] == ["numeric", "numeric", "temporal"]
+    assert kinds[2] in ("boolean", "object") and kinds[3] in ("string", "object")
+    np.testing.assert_array_equal(frame.column("größe").numbers(), [1.5, np.nan])
+    assert values_of(frame.column("s")) == ["x", None]
+    assert values_of(frame.column("b")) == [True, None]
     with pytest.raises(KeyError):
         frame.column("grosse")
-
-
-def test_missing_values_are_identified(table):
-    frame = as_frame(
-        table({"f": [1.0, None, 3.0], "s": ["x", None, "y"], "b": [True, None, False]})
-    )
-    values, missing = frame.column("f").values()
-    assert missing.tolist() == [False, True, False]
-    assert values[~missing].tolist() == [1.0, 3.0]
-    values, missing = frame.column("s").values()
-    assert missing.tolist() == [False, True, False]
-    assert values[~missing].tolist() == ["x", "y"]
-    assert np.isnan(frame.column("b").numbers()).tolist() == [False, True, False]
-    codes, uniques = frame.column("b").factorize()
-    assert [None if code < 0 else uniques[code] for code in codes] == [True, None, False]
 
 
 def values_of(column):
     codes, uniques = column.factorize()
     return [None if code < 0 else uniques[code] for code in codes]
-
-
-PANDAS_COLUMNS = {
-    "int64": ([1, 2], "numeric", [1, 2]),
-    "Int64": ([1, None], "numeric", [1, None]),
-    "Float64": ([1.5, None], "numeric", [1.5, None]),
-    "float32": ([1.5, np.nan], "numeric", [1.5, None]),
-    "boolean": ([True, None], "boolean", [True, None]),
-    "bool": ([True, False], "boolean", [True, False]),
-    "string": (["a", None], "string", ["a", None]),
-    "object": (["a", 2], "object", ["a", 2]),
-    "int64[pyarrow]": ([2**53 + 1, None], "numeric", [2**53 + 1, None]),
-    "string[pyarrow]": (["a", None], "string", ["a", None]),
-    "datetime64[ns]": (["2020-01-01", "2021-01-01"], "temporal", None),
-    "timedelta64[ns]": ([1, 2], "duration", None),
-    "period[D]": (["2020-01-01", "2021-01-01"], "temporal", None),
-}
-
-
-@pytest.mark.parametrize("dtype", PANDAS_COLUMNS)
-def test_pandas_types(dtype):
-    values, kind, expected = PANDAS_COLUMNS[dtype]
-    column = as_frame(pd.DataFrame({"a": pd.Series(values, dtype=dtype)})).column("a")
-    assert (column.kind, column.dtype) == (kind, str(pd.Series(values, dtype=dtype).dtype))
-    if expected is not None:
-        assert values_of(column) == expected
-    if kind in ("numeric", "boolean"):
-        wanted = [np.nan if value is None else float(value) for value in expected]
-        np.testing.assert_array_equal(column.numbers(), wanted)
-
-
-@pytest.mark.parametrize(
-    ("categories", "kind"),
-    [(["a", "b"], "string"), ([10, 20], "numeric"), ([True, False], "boolean")],
-)
-def test_pandas_categories_have_the_kind_of_their_values(categories, kind):
-    series = pd.Series(pd.Categorical([categories[1], None, categories[0]], categories))
-    column = as_frame(pd.DataFrame({"a": series})).column("a")
-    assert column.kind == kind or (kind == "string" and column.kind == "object")
-    assert values_of(column) == [categories[1], None, categories[0]]
-    if kind == "numeric":
-        np.testing.assert_array_equal(column.numbers(), [20, np.nan, 10])
 
 
 def test_object_kind_does_not_depend_on_values():
@@ -130,33 +66,36 @@ def test_object_kind_does_not_depend_on_values():
         assert as_frame(np.array([[v] for v in values], dtype=object)).kinds == {"x0": "object"}
 
 
-@pytest.mark.parametrize(
-    ("series", "kind", "expected"),
+@over(
+    "column, kind, expected",
     [
+        *(
+            (pd.Series(values, dtype=dtype), kind, values)
+            for dtype, kind, values in [
+                ("int64", "numeric", [1, 2]),
+                ("Int64", "numeric", [1, None]),
+                ("boolean", "boolean", [True, None]),
+                ("string", "string", ["a", None]),
+                ("object", "object", ["a", 2]),
+                ("int64[pyarrow]", "numeric", [2**53 + 1, None]),
+                ("string[pyarrow]", "string", ["a", None]),
+            ]
+        ),
+        (pd.Series([1, 2], dtype="timedelta64[ns]"), "duration", None),
+        (pd.Series(["2020-01-01"], dtype="period[D]"), "temporal", None),
+        # Categories have the kind of their values.
+        (pd.Series(pd.Categorical([20, None, 10], [10, 20])), "numeric", [20, None, 10]),
+        (pd.Series(pd.Categorical([True], [True, False])), "boolean", [True]),
         (pl.Series([1, None, 3], dtype=pl.UInt8), "numeric", [1, None, 3]),
         (pl.Series([2**53 + 1, None]), "numeric", [2**53 + 1, None]),
         (pl.Series([1.0, None, float("nan")]), "numeric", [1.0, None, None]),
-        (pl.Series(["a", None, "b", "a"], dtype=pl.Categorical), "string", ["a", None, "b", "a"]),
+        (pl.Series(["a", None, "a"], dtype=pl.Categorical), "string", ["a", None, "a"]),
         (pl.Series(["b", None], dtype=pl.Enum(["a", "b"])), "string", ["b", None]),
-        (pl.Series([], dtype=pl.String), "string", []),
-        (pl.Series([None, None], dtype=pl.String), "string", [None, None]),
         (pl.Series([None, None]), "null", [None, None]),
         (pl.Series([Decimal("1.5"), None]), "numeric", [1.5, None]),
         (pl.Series([object, None], dtype=pl.Object), "object", [object, None]),
         (pl.Series([[1], [2]]), "other", [[1], [2]]),
         (pl.Series([dt.date(2020, 1, 1)]), "temporal", ["2020-01-01"]),
-    ],
-)
-def test_polars_types(series, kind, expected):
-    column = as_frame(pl.DataFrame({"a": series})).column("a")
-    assert column.kind == kind
-    assert [v if v is None or v == v else None for v in values_of(column)] == expected
-    assert len(column.numbers()) == len(series)
-
-
-@pytest.mark.parametrize(
-    ("array", "kind", "expected"),
-    [
         (pa.array([2**53 + 1, None]), "numeric", [2**53 + 1, None]),
         (pa.array([1.5, None, float("nan")]), "numeric", [1.5, None, None]),
         (pa.array(["a", None, "a"]).dictionary_encode(), "string", ["a", None, "a"]),
@@ -165,14 +104,17 @@ def test_polars_types(series, kind, expected):
         (pa.nulls(2), "null", [None, None]),
         (pa.array([], type=pa.string()), "string", []),
         (pa.array([b"x"]), "other", [b"x"]),
-        (pa.array([[1]]), "other", [[1]]),
     ],
 )
-def test_arrow_types(array, kind, expected):
-    column = as_frame(pa.table({"a": array})).column("a")
-    assert column.kind == kind
-    assert [v if v is None or v == v else None for v in values_of(column)] == expected
-    assert len(column.numbers()) == len(array)
+def test_types_and_values_of_columns(column, kind, expected):
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+    found = as_frame(make[type(column).__module__.split(".")[0]]({"a": column})).column("a")
+    assert found.kind == kind and len(found.numbers()) == len(column)
+    if expected is not None:
+        assert [v if v is None or v == v else None for v in values_of(found)] == expected
+    if kind in ("numeric", "boolean"):
+        wanted = [np.nan if value is None else float(value) for value in expected]
+        np.testing.assert_array_equal(found.numbers(), wanted)
 
 
 def test_arrow_chunks_and_slices():
@@ -209,47 +151,32 @@ def test_lists_of_rows_are_arrays_of_objects():
 def test_pandas_without_string_names_counts_as_array():
     frame = as_frame(pd.DataFrame(np.zeros((2, 3))))
     assert (frame.names, frame.n_unnamed, frame.library) == (("x0", "x1", "x2"), 3, "pandas")
-    with pytest.raises(TypeError, match="all of them are strings.*int.*str"):
-        as_frame(pd.DataFrame([[1, 2]], columns=["a", 1]))
 
 
-def test_narwhals_frames_are_frames():
-    frame = as_frame(nw.from_native(pl.DataFrame({"a": [1]})))
-    assert (frame.library, frame.names) == ("polars", ("a",))
-    assert as_frame(frame) is frame
-
-
-@pytest.mark.parametrize(
-    ("data", "error", "message"),
+@over(
+    "data, error, message",
     [
         (sparse.csr_matrix(np.eye(2)), TypeError, "(?i)sparse.*dense.*toarray"),
-        (sparse.coo_array(np.eye(2)), TypeError, "(?i)sparse"),
         (pd.DataFrame({"a": pd.arrays.SparseArray([0, 1])}), TypeError, "'a' is sparse"),
         (np.zeros(3), ValueError, "Expected 2D array, got 1D array.*Reshape your data"),
         (pd.Series([1]), ValueError, "Expected 2D array.*Reshape your data"),
         (pl.Series([1]), ValueError, "Reshape your data"),
-        ([1, 2, 3], ValueError, "Reshape your data"),
         ([], ValueError, "Reshape your data"),
         (np.zeros((2, 2, 2)), ValueError, "dim 3"),
         ([np.zeros((2, 2))], ValueError, "dim 3"),
         ([[1, 2], [3]], ValueError, "different lengths"),
-        ([[1, 2], np.ones((1, 2))], ValueError, "different lengths"),
         ([[1], np.array(5)], ValueError, "different lengths"),
         (np.zeros((3, 0)), ValueError, r"0 feature\(s\) \(shape=\(3, 0\)\)"),
-        (pd.DataFrame(index=range(3)), ValueError, r"0 feature\(s\)"),
         (pl.DataFrame(), ValueError, r"0 feature\(s\)"),
         (np.array([[1j]]), ValueError, "Complex data not supported"),
-        (np.array([1j]), ValueError, "Complex data not supported"),
         ({"a": [1]}, TypeError, "got dict.*pandas.DataFrame"),
-        ("a", TypeError, "got str"),
         (None, TypeError, "got NoneType"),
-        (5, TypeError, "got int"),
         (object(), ValueError, "Expected 2D array"),
         (pl.LazyFrame({"a": [1]}), TypeError, "LazyFrame is lazy.*collect"),
+        (pd.DataFrame([[1, 2]], columns=["a", 1]), TypeError, "all of them are strings.*int.*str"),
         (pd.DataFrame([[1, 2]], columns=["é", "é"]), DomainError, "unique.*'é'"),
         (pa.table([[1], [2]], names=["b", "b"]), DomainError, "unique.*'b'"),
     ],
-    ids=lambda value: type(value).__name__ if not isinstance(value, str | type) else None,
 )
 def test_what_is_not_a_table(data, error, message):
     with pytest.raises(error, match=message):
@@ -260,6 +187,11 @@ def test_one_complex_number_leaves_the_others_real():
     column = as_frame(pd.DataFrame({"z": [0.5, 1j, None, 2]})).column("z")
     assert column.kind == "numeric"
     np.testing.assert_array_equal(column.numbers(), [0.5, np.nan, np.nan, 2.0])
+    n_rows, take = row_taker(pd.DataFrame({"a": [1.0, 2 + 1j, np.nan], "b": ["x", "y", "z"]}))
+    taken = take(np.array([0, 2]))
+    assert n_rows == 3 and list(taken.columns) == ["a", "b"]
+    assert taken["a"].astype(float).tolist()[0] == 1.0 and taken["a"].isna().tolist()[1]
+    assert take(np.array([1]))["a"].tolist() == [2 + 1j]
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
@@ -278,47 +210,27 @@ def test_select_and_names():
         as_frame(np.zeros((1, 2))).with_names(["a", "a"])
 
 
-@pytest.mark.parametrize(
-    "y",
-    [
-        [1, 0, 1],
-        (1, 0, 1),
-        np.array([1, 0, 1]),
-        pd.Series([1, 0, 1], index=[5, 6, 7]),
-        pl.Series([1, 0, 1]),
-        pa.chunked_array([[1, 0], [1]]),
-        pa.array([1, 0, 1]),
-        pd.Series([1, 0, 1], dtype="category"),
-    ],
-    ids=lambda y: type(y).__module__,
-)
-def test_appended_column(y):
-    frame = as_frame(np.zeros((3, 2))).with_column("étiquette", y)
-    assert frame.names == ("x0", "x1", "étiquette")
-    assert (frame.n_unnamed, frame.named) == (2, ("étiquette",))
-    assert frame.column("étiquette").numbers().tolist() == [1, 0, 1]
-
-
-def test_list_keeps_its_types():
-    frame = as_frame(np.zeros((2, 1))).with_column("y", ["a", 1])
-    assert values_of(frame.column("y")) == ["a", 1]
-
-
-@pytest.mark.parametrize("y", [np.zeros((3, 1)), pd.DataFrame({"y": [0, 0, 0]})])
-def test_column_vector_warns_as_scikit_learn(y):
+def test_appended_column():
+    columns = [[1, 0, 1], (1, 0, 1), np.array([1, 0, 1]), pd.Series([1, 0, 1], index=[5, 6, 7])]
+    columns += [pl.Series([1, 0, 1]), pa.chunked_array([[1, 0], [1]]), pa.array([1, 0, 1])]
+    for y in columns:
+        frame = as_frame(np.zeros((3, 2))).with_column("étiquette", y)
+        assert frame.names == ("x0", "x1", "étiquette")
+        assert (frame.n_unnamed, frame.named) == (2, ("étiquette",))
+        assert frame.column("étiquette").numbers().tolist() == [1, 0, 1]
+    mixed = as_frame(np.zeros((2, 1))).with_column("y", ["a", 1])
+    assert values_of(mixed.column("y")) == ["a", 1]
     with pytest.warns(DataConversionWarning, match="column-vector y was passed when a 1d array"):
-        frame = as_frame(np.zeros((3, 1))).with_column("y", y)
+        frame = as_frame(np.zeros((3, 1))).with_column("y", np.zeros((3, 1)))
     assert frame.column("y").numbers().tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("y", "error", "message"),
+@over(
+    "y, error, message",
     [
         ([1, 2], ValueError, "inconsistent numbers of samples"),
         (np.zeros((3, 2)), ValueError, "should be a 1d array"),
-        (pd.DataFrame({"a": [1] * 3, "b": [1] * 3}), ValueError, "should be a 1d array"),
         (5, ValueError, "should be a 1d array"),
-        (None, TypeError, "must be a Series"),
         ("abc", TypeError, "must be a Series"),
         (sparse.csr_matrix(np.zeros((3, 1))), TypeError, "sparse"),
         (np.zeros(3, dtype=complex), ValueError, "Complex data not supported"),
@@ -343,58 +255,29 @@ def test_select_columns_and_take_rows(table):
     assert take_rows(array, np.array([1])).tolist() == [[3, 4]]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        None,
-        float("nan"),
-        np.float32("nan"),
-        pd.NA,
-        pd.NaT,
-        np.datetime64("NaT", "s"),
-        Decimal("sNaN"),
-    ],
+@over(
+    "make, others",
+    itertools.product(
+        [
+            lambda values: pd.DataFrame({"x": pd.Series(values, dtype=object)}),
+            lambda values: pd.DataFrame({"x": pd.Series(values, dtype="string[python]")}),
+            lambda values: pd.DataFrame({"x": pd.Series(values, dtype="str")}),
+            lambda values: np.array(values, dtype=object)[:, None],
+            lambda values: [[value] for value in values],
+        ],
+        ([], [None], ["c"]),
+    ),
 )
-def test_missing(value):
-    assert is_missing(value)
-
-
-@pytest.mark.parametrize("value", [0, "", "nan", [], np.zeros(2), (), {}, float("inf"), False])
-def test_not_missing(value):
-    assert not is_missing(value)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda values: pd.DataFrame({"x": pd.Series(values, dtype=object)}),
-        lambda values: pd.DataFrame({"x": pd.Series(values, dtype="string[python]")}),
-        lambda values: pd.DataFrame({"x": pd.Series(values, dtype="str")}),
-        lambda values: np.array(values, dtype=object)[:, None],
-        lambda values: [[value] for value in values],
-    ],
-    ids=["object", "string", "str", "numpy", "list"],
-)
-def test_text_is_read_beyond_a_nul_whatever_the_other_records_are(make):
+def test_text_is_read_beyond_a_nul_whatever_the_other_records_are(make, others):
     # In pandas 2 one record without text changed which others were equal.
     texts = ["a", "a\0b", "a\0", "b", "\0", ""]
-    for others in ([], [None], ["c"]):
-        frame = as_frame(make([*texts, *others]))
-        codes, uniques = frame.column(frame.names[0]).factorize()
-        assert len(set(codes[: len(texts)].tolist())) == len(texts)
-        assert [uniques[code] for code in codes[: len(texts)]] == texts
+    frame = as_frame(make([*texts, *others]))
+    codes, uniques = frame.column(frame.names[0]).factorize()
+    assert len(set(codes[: len(texts)].tolist())) == len(texts)
+    assert [uniques[code] for code in codes[: len(texts)]] == texts
 
 
-def test_rows_of_a_frame_with_one_complex_number_are_real_but_for_that():
-    n_rows, take = row_taker(pd.DataFrame({"a": [1.0, 2 + 1j, np.nan], "b": ["x", "y", "z"]}))
-    taken = take(np.array([0, 2]))
-    assert n_rows == 3 and list(taken.columns) == ["a", "b"]
-    assert taken["a"].astype(float).tolist()[0] == 1.0 and taken["a"].isna().tolist()[1]
-    assert take(np.array([1]))["a"].tolist() == [2 + 1j]
-
-
-@pytest.mark.parametrize("kind", ["i1", "u1", "i2", "i4", "i8", "u8"])
-@pytest.mark.parametrize("end", ["least", "zero", "most"])
+@over("kind, end", itertools.product(["i1", "u1", "i4", "i8", "u8"], ["least", "zero", "most"]))
 def test_close_integers_are_their_own_positions(kind, end):
     limits = np.iinfo(kind)
     first = {"least": limits.min, "zero": 0, "most": limits.max - 19}[end]
