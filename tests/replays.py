@@ -670,7 +670,8 @@ def trees(epsilon: float) -> Any:
 
 
 def regressor(epsilon: float) -> Any:
-    release = skdp.HDPViewSynthesizer(epsilon=epsilon, domain=NUMBERS, target="x")
+    domain = SPACE.select(["x", "z"])
+    release = skdp.HDPViewSynthesizer(epsilon=epsilon, domain=domain, target="x")
     return skdp.PrivateRegressor(DecisionTreeRegressor(max_depth=2), release, n_samples=60)
 
 

@@ -49,9 +49,13 @@ class EvenBins:
         codes = place.astype(np.int32)
         np.minimum(codes, self.bins - 1, out=codes)
         if not self.integer:
-            # The formula rounds: the edges decide.
-            codes -= x < self.edges_at(codes)
-            codes += (x >= self.edges_at(codes + 1)) & (codes < self.bins - 1)
+            # The formula rounds: where a number may be on an edge, the edges decide.
+            largest = max(abs(self.lower), abs(self.upper))
+            error = 8 * np.spacing(largest) * self.bins / (self.upper - self.lower)
+            near = np.flatnonzero(np.abs(place - np.rint(place)) <= error)
+            own = codes[near] - (x[near] < self.edges_at(codes[near]))
+            own += (x[near] >= self.edges_at(own + 1)) & (own < self.bins - 1)
+            codes[near] = own
         return codes
 
     def edges_at(self, positions: IntArray | CodeArray) -> NDArray[Any]:

@@ -10,6 +10,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``combined``      `combine`: several releases of one table answer together
 ``conditions``    what drawn rows must satisfy, and columns that a user gives
 ``description``   `Synopsis.describe`: statistics of every column with margins of error
+``errors``        covariances of answers from marginals, of many products of weights at once
 ``files``         a zip archive of JSON and plain arrays
 ``grouping``      groups by measured and derived columns or intervals of them, and views of them
 ``intervals``     boxes: a partition of the domain

@@ -22,7 +22,18 @@ from scipy.sparse import csc_array
 
 from .._validation import BoolArray, FloatArray, IntArray
 
-__all__ = ["Coefficients", "Ladder", "Look", "MeasuredSums", "along", "basis_of"]
+__all__ = [
+    "Coefficients",
+    "ColumnBasis",
+    "Ladder",
+    "Look",
+    "MeasuredSums",
+    "Prior",
+    "along",
+    "basis_of",
+    "cut_shares",
+    "under",
+]
 
 Axes = tuple[int, ...]
 
@@ -81,6 +92,14 @@ def basis_of(sizes: tuple[int, ...]) -> FloatArray:
     matrix = np.concatenate(found, axis=1)
     matrix.flags.writeable = False
     return matrix
+
+
+def under(values: FloatArray, vectors: Sequence[FloatArray]) -> FloatArray:
+    """Sums of an array times the outer products of vectors, (n_a, n) of each axis."""
+    found = np.tensordot(vectors[0].T, values, axes=1)
+    for vector in vectors[1:]:
+        found = np.einsum("nk...,kn->n...", found, vector)
+    return found
 
 
 class Look(NamedTuple):

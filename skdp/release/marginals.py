@@ -9,51 +9,32 @@ columns, what measured sets leave open, and what sets that were not measured may
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import combinations, pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from .._validation import BoolArray, FloatArray, IntArray
+from .._validation import BoolArray, FloatArray
 from ..domain.query import Query
-from .basis import Coefficients, ColumnBasis, Ladder, Look, MeasuredSums, Prior, cut_shares
+from .basis import Coefficients, ColumnBasis, Ladder, Look, MeasuredSums, Prior, under
 from .columns import ColumnEstimate
-from .model import Reach, Weights, added, by_attributes
+from .errors import Asked, Part, Stacked, errors, stacked
+from .model import Reach, Weights, added
 from .rounding import product_of_weights
 from .trees import TreeModel
 
 __all__ = ["ViewsModel"]
 
 Axes = tuple[int, ...]
-# Weights of codes, (n_codes, n), of some columns.
-Stacked = dict[int, FloatArray]
-# Covariances of errors of some products with others.
-Covariance = Callable[[IntArray, IntArray], Any]
 
-# Variance of the records of a bin that a question cuts, as a part of the square of those that stand
-# out of its neighbours: all of them may lie at one number, on either side of its end.
-_HEAP = 0.3
-# Least density of the records of two columns, as a part of that of independent ones, by which what
-# is not known of them is scaled.
-_LEAST_DENSITY = 0.3
 # Two columns are tabulated over the rows if they have at most this many cells.
 _DENSE_CELLS = 1 << 20
-# Most columns of a set whose deviation is allowed for.
-_MOST_TOGETHER = 3
 # Numbers that are computed together: a bound on memory.
 _AT_ONCE = 1 << 22
-
-
-class _Part(NamedTuple):
-    """One product of weights: of codes, and what is constant."""
-
-    factor: float
-    weights: dict[int, FloatArray]
 
 
 class ViewsModel(TreeModel):
@@ -127,7 +108,7 @@ class ViewsModel(TreeModel):
 
     # ---------------------------------------------------------------- parts of a question
 
-    def _part(self, weights: Weights) -> _Part:
+    def _part(self, weights: Weights) -> Part:
         """Weights without columns that do not matter."""
         factor, left = 1.0, {}
         for axis, vector in weights.items():
@@ -140,7 +121,7 @@ class ViewsModel(TreeModel):
                 left[axis] = vector if allowed is None else np.where(allowed, vector, 0.0)
         if not self._allowed(left):
             factor = 0.0
-        return _Part(factor, left if factor else {})
+        return Part(factor, left if factor else {})
 
     def _allowed(self, weights: Weights) -> bool:
         """Whether public rules leave any record that meets the conditions."""
@@ -156,7 +137,7 @@ class ViewsModel(TreeModel):
         return int(np.argmax(self.possible.get((axis,), np.ones(1))))
 
     @cached_property
-    def _bases(self) -> dict[int, ColumnBasis]:
+    def bases(self) -> dict[int, ColumnBasis]:
         """Groups and features of each column."""
         ladders = self.coefficients.ladders
         return {
@@ -167,18 +148,18 @@ class ViewsModel(TreeModel):
     def believed(self) -> Prior:
         """What is believed of sets of columns."""
         looks = {axes: look for axes, look in self.coefficients.looks.items() if len(axes) > 1}
-        return Prior(self._total, self._bases, looks, self._expected, self.misfit)
+        return Prior(self._total, self.bases, looks, self._expected, self.misfit)
 
     def _expected(self, axes: Axes) -> FloatArray:
         """Coefficients that are expected of a set: those of independent columns, or of the rows.
 
         Rows that were fitted to a table hold its noise.
         """
-        sizes = self._sizes(axes)
+        sizes = self.sizes(axes)
         if len(axes) > 2 or not self._is_followed(axes):
             return self._row_coefficients(axes)
         margins = [
-            self.coefficients.ladders[axis].sums(self._bases[axis].mass, size)
+            self.coefficients.ladders[axis].sums(self.bases[axis].mass, size)
             for axis, size in zip(axes, sizes, strict=True)
         ]
         return self.coefficients.of_table(axes, self._total * reduce(np.multiply.outer, margins))
@@ -187,7 +168,7 @@ class ViewsModel(TreeModel):
         """Whether the rows were fitted to a table that holds these columns."""
         return any({*axes} <= {*each} for each in self.followed)
 
-    def _sizes(self, axes: Axes) -> tuple[int, ...]:
+    def sizes(self, axes: Axes) -> tuple[int, ...]:
         """Groups of each column in the finest table of a set."""
         return tuple(length + 1 for length in self.coefficients.looks[axes].values.shape)
 
@@ -195,7 +176,7 @@ class ViewsModel(TreeModel):
 
     def _row_coefficients(self, axes: Axes) -> FloatArray:
         """Coefficients of a set among the rows."""
-        sizes = self._sizes(axes)
+        sizes = self.sizes(axes)
         cell = np.zeros(len(self.rows), dtype=np.int64)
         for axis, size in zip(axes, sizes, strict=True):
             groups = self.coefficients.ladders[axis].groups(size)
@@ -222,7 +203,7 @@ class ViewsModel(TreeModel):
             self._caches[key] = found.astype(np.float64, copy=False)
         return self._caches[key]
 
-    def _of_rows(self, axes: Axes, weights: Stacked) -> FloatArray:
+    def of_rows(self, axes: Axes, weights: Stacked) -> FloatArray:
         """Share of the rows under products of weights of the same columns."""
         if len(axes) == 1:
             alone: FloatArray = self._row_counts(axes[0]) @ weights[axes[0]]
@@ -259,8 +240,8 @@ class ViewsModel(TreeModel):
     def _answer(self, queries: Sequence[Weights]) -> FloatArray:
         parts = [self._part(query) for query in queries]
         answers = np.zeros(len(queries))
-        for axes, members, weights in _stacked(parts):
-            factors = np.array([parts[i].factor for i in members])
+        for axes, members, weights in stacked(parts):
+            factors = np.array([parts[place].factor for place in members.tolist()])
             answers[members] = factors * self._answered(axes, weights, len(members))
         return answers
 
@@ -268,45 +249,49 @@ class ViewsModel(TreeModel):
         if not axes:
             return np.full(n, self._total)
         if self.cells is not None:
-            return self._total * self._of_rows(axes, weights)
+            return self._total * self.of_rows(axes, weights)
         if len(axes) == 1:
             [axis] = axes
             return self.columns[axis].counts @ weights[axis]
-        rows = self._total * self._of_rows(axes, weights)
-        asked = _Asked(self, axes, weights)
+        rows = self._total * self.of_rows(axes, weights)
+        asked = Asked(self, axes, weights)
         found = rows.copy()
         for axis in axes:
             residual = self._column_residual(axis)
             alone = residual @ weights[axis] - asked.means[axis] * residual.sum()
             found += alone * asked.outside((axis,))
-        for part in self._measured(axes):
-            hats = self._hats(part, [weights[axis] for axis in part])
-            found += _under(self._corrected(part), hats) * asked.outside(part)
+        for part in self.measured(axes):
+            hats = self.hats(part, [weights[axis] for axis in part])
+            found += under(self._corrected(part), hats) * asked.outside(part)
         if asked.shared:
             # Corrections that are shared out leave no count below zero.
             plain = np.all([(each >= 0).all(axis=0) for each in weights.values()], axis=0)
             found = np.where(plain, np.maximum(found, 0.0), found)
-        for key in _both_ways(axes):
-            if key in self.sums:
-                found = self._summed(key, weights, found)
+        for key in self.summed(axes):
+            found = self._summed(key, weights, found)
         return found
 
-    def _mean(self, axis: int, axes: Axes, weights: FloatArray) -> FloatArray:
+    def summed(self, axes: Axes) -> list[tuple[int, int]]:
+        """Which column of a pair has measured sums by the other."""
+        both = [(axes[0], axes[1]), (axes[1], axes[0])] if len(axes) == 2 else []
+        return [key for key in both if key in self.sums]
+
+    def mean(self, axis: int, axes: Axes, weights: FloatArray) -> FloatArray:
         """How weights of a column count where it is not looked at: all units count alike.
 
         Of a column by itself as the noise of its total is spread over its codes.
         """
         if len(axes) > 1:
-            return self._bases[axis].even @ weights
+            return self.bases[axis].even @ weights
         spread = self.columns[axis].covariance(np.ones(self.shape[axis]))
         return spread @ weights / spread.sum()
 
-    def _hats(self, axes: Axes, vectors: Sequence[FloatArray]) -> list[FloatArray]:
+    def hats(self, axes: Axes, vectors: Sequence[FloatArray]) -> list[FloatArray]:
         """Coefficients of weights in the table of a set, without the constant functions."""
-        sizes = zip(axes, vectors, self._sizes(axes), strict=True)
-        return [self._bases[axis].coefficients(vector, size)[1:] for axis, vector, size in sizes]
+        sizes = zip(axes, vectors, self.sizes(axes), strict=True)
+        return [self.bases[axis].coefficients(vector, size)[1:] for axis, vector, size in sizes]
 
-    def _measured(self, axes: Axes) -> Iterator[Axes]:
+    def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""
         looks = self.coefficients.looks
         for order in range(2, len(axes) + 1):
@@ -345,14 +330,14 @@ class ViewsModel(TreeModel):
         table = self._total * self._row_table(axes)
         if self.cells is not None:
             return table
-        first, second = self._bases[a], self._bases[b]
+        rows, columns = self.bases[a], self.bases[b]
         one, other = self._column_residual(a), self._column_residual(b)
-        table += np.outer(one - first.even * one.sum(), second.even)
-        table += np.outer(first.even, other - second.even * other.sum())
+        table += np.outer(one - rows.even * one.sum(), columns.even)
+        table += np.outer(rows.even, other - columns.even * other.sum())
         if (a, b) in self.coefficients.looks:
-            sizes = self._sizes((a, b))
+            sizes = self.sizes((a, b))
             hats = [
-                each.of_codes(size)[1:] for each, size in zip((first, second), sizes, strict=True)
+                each.of_codes(size)[1:] for each, size in zip((rows, columns), sizes, strict=True)
             ]
             table += hats[0].T @ self._corrected((a, b)) @ hats[1]
         if (a, b) in self.possible:
@@ -371,45 +356,40 @@ class ViewsModel(TreeModel):
         """Variance of each answer: of the noise, and of what was not measured."""
         return self.covariances([[query] for query in queries])[:, 0, 0]
 
-    def covariance(self, queries: Sequence[Query]) -> FloatArray:
-        """Covariance of the errors of a few answers."""
-        return self.covariances([queries])[0]
-
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariances of equally many answers each, (n, k, k)."""
         if self.cells is not None:
             return np.array([self._covariance_of_cells(queries) for queries in blocks])
-        step = max(1, _AT_ONCE // (max(self.shape) * max(map(len, blocks), default=1)))
-        starts = range(0, len(blocks), step)
-        found = [self._covariances(blocks[start : start + step]) for start in starts]
-        return np.concatenate(found) if found else np.zeros((0, 1, 1))
+        k = max(map(len, blocks), default=1)
+        step = max(1, _AT_ONCE // (max(self.shape) * k))
+        found = [np.zeros((0, k, k))]
+        for start in range(0, len(blocks), step):
+            found.append(self._covariances(blocks[start : start + step], k))
+        return np.concatenate(found)
 
-    def _covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
-        k = len(blocks[0])
-        products, query_of, first, second = [], [], [], []
-        for queries in blocks:
-            start = len(products)
+    def _covariances(self, blocks: Sequence[Sequence[Query]], k: int) -> FloatArray:
+        owners: list[tuple[int, int]] = []
+        parts: list[Part] = []
+        pairs = []
+        for block, queries in enumerate(blocks):
+            start = len(parts)
             for number, query in enumerate(queries):
-                products += query.products
-                query_of += [number] * len(query.products)
-            pairs = np.tril_indices(len(products) - start)
-            first.append(start + pairs[0])
-            second.append(start + pairs[1])
-        block = np.repeat(np.arange(len(blocks)), [len(each) for each in first])
-        i, j = np.concatenate(first), np.concatenate(second)
-        told = self._errors([self._part(each) for each in products], i, j)
-        row, column = np.array(query_of)[i], np.array(query_of)[j]
+                parts += map(self._part, query.products)
+                owners += [(block, number)] * len(query.products)
+            pairs.append(start + np.array(np.tril_indices(len(parts) - start)))
+        i, j = np.concatenate(pairs, axis=1)
+        (block, row), (_, column) = np.array(owners)[i].T, np.array(owners)[j].T
+        told = errors(self, parts, i, j)
         found = np.zeros((len(blocks), k, k))
         np.add.at(found, (block, row, column), told)
-        other = i != j
-        np.add.at(found, (block[other], column[other], row[other]), told[other])
+        np.add.at(found, (block, column, row), np.where(i == j, 0.0, told))
         places = np.arange(k)
         found[:, places, places] = np.maximum(found[:, places, places], 0.0)
         return found
 
     def _covariance_of_cells(self, queries: Sequence[Query]) -> FloatArray:
         """Where the rows are the counts of all columns together."""
-        variance, elsewhere = self.cells
+        variance, elsewhere = self.cells or (0.0, 0.0)
         met = np.zeros((len(queries), len(self.rows)))
         for place, query in enumerate(queries):
             for factor, weights in map(self._part, query.products):
@@ -428,158 +408,6 @@ class ViewsModel(TreeModel):
         )
         cut = " Bins covered in part are taken as covered in proportion."
         return Reach(std, half, half, text + cut * any(each.cuts for each in queries))
-
-    def _errors(self, parts: list[_Part], i: IntArray, j: IntArray) -> FloatArray:
-        """Covariances of the errors of some products of weights with others."""
-        found = np.zeros(len(i))
-        for members, times, covariance in self._terms(parts):
-            place = np.full(len(parts), -1)
-            place[members] = np.arange(len(members))
-            both = (place[i] >= 0) & (place[j] >= 0)
-            if both.any():
-                one, other = place[i[both]], place[j[both]]
-                found[both] += times[one] * times[other] * covariance(one, other)
-        return found
-
-    def _terms(self, parts: list[_Part]) -> Iterator[tuple[IntArray, FloatArray, Covariance]]:
-        """Independent errors: which products have them, how often, and their covariances."""
-        parts, summed = self._without_sums(parts)
-        for each in summed.values():
-            features = np.stack(list(each.values()), axis=1)
-            yield np.array([*each]), np.ones(len(each)), _Inner(features)
-        found: dict[Axes, list[Any]] = {}
-        for axes, members, weights in _stacked(parts):
-            factors = np.array([parts[i].factor for i in members])
-            asked = _Asked(self, axes, weights)
-            for part in self._parts_of(axes):
-                own = {axis: weights[axis] for axis in part}
-                if len(part) == 1:
-                    own = {axis: own[axis] - asked.means[axis] for axis in part}
-                found.setdefault(part, []).append((members, factors * asked.outside(part), own))
-            for axis in axes:
-                cut = self._cut(axis, weights[axis])
-                if cut is not None:
-                    yield np.array(members), factors * asked.among(axis), cut
-        for part, several in found.items():
-            members = np.concatenate([each[0] for each in several])
-            times = np.concatenate([each[1] for each in several])
-            keys = part
-            own = {key: np.concatenate([each[2][key] for each in several], axis=1) for key in keys}
-            yield members, times, self._term(part, own)
-
-    def _parts_of(self, axes: Axes) -> Iterator[Axes]:
-        """Sets of columns that have an error of their own: of few columns, and measured ones."""
-        for order in range(min(len(axes), _MOST_TOGETHER) + 1):
-            yield from combinations(axes, order)
-        yield from (part for part in self._measured(axes) if len(part) > _MOST_TOGETHER)
-
-    def _term(self, axes: Axes, weights: Stacked) -> Covariance:
-        """Covariances of the errors of a set of columns under weights."""
-        if not axes:
-            return lambda i, j: self.total_variance
-        if len(axes) == 1:
-            [axis] = axes
-            return _Inner(weights[axis], self.columns[axis].covariance(weights[axis]))
-        return self._beyond(axes, weights)
-
-    def _cut(self, axis: int, weights: FloatArray) -> Covariance | None:
-        """The parts of codes that ranges cover in part.
-
-        Records of a code may lie anywhere in it, the more so the more its count differs from those
-        of its neighbours.
-        """
-        cut = cut_shares(weights) > 0
-        if not cut.any():
-            return None
-        counts = np.maximum(self.columns[axis].counts, 0.0)
-        steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
-        rough = np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
-        return _Inner(cut * (math.sqrt(_HEAP) * rough * counts)[:, None])
-
-    def _beyond(self, axes: Axes, weights: Stacked) -> Covariance:
-        """Of two and more columns: what measured coefficients leave open, and what is beyond."""
-        bases = [self._bases[axis] for axis in axes]
-        vectors = [weights[axis] for axis in axes]
-        look = axes in self.coefficients.looks
-        cuts = [cut_shares(vector) for vector in vectors]
-        fine = [[basis.features(*each) for basis, *each in zip(bases, vectors, cuts, strict=True)]]
-        hats = []
-        if look:
-            # What tables of groups answer is taken off.
-            hats = self._hats(axes, vectors)
-            each = list(zip(bases, vectors, self._sizes(axes), strict=True))
-            fine.append([basis.features(basis.within(*of), 0.0) for basis, *of in each])
-            if all(basis.is_whole(size) for basis, _, size in each) and not any(map(np.any, cuts)):
-                fine = []
-        n = max(self._total, 1.0)
-        scales = n**2 * self.believed.scale(axes), n
-
-        def beyond(i: IntArray, j: IntArray) -> FloatArray:
-            found = np.zeros(len(i))
-            for law, scale in enumerate(scales):
-                for one in range(len(fine)):
-                    for other in range(len(fine)):
-                        told = scale * (1.0 if one == other else -1.0)
-                        for a, b in zip(fine[one], fine[other], strict=True):
-                            told = told * _Inner(a[law], b[law])(i, j)
-                        found += told
-            return found
-
-        def covariance(i: IntArray, j: IntArray) -> FloatArray:
-            found = density[i] * density[j] * beyond(i, j)
-            if look:
-                variance = self.believed.belief(axes).variance
-                found += _under(variance, [each[:, i] * each[:, j] for each in hats])
-            return found
-
-        density = np.ones(vectors[0].shape[1])
-        if len(axes) == 2 and fine:
-            density = self._density(axes, weights)
-        if not look and len(axes) == 2:
-            each = np.arange(len(density))
-            own, most = density**2 * beyond(each, each), self._most(bases, vectors)
-            density *= np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
-        return covariance
-
-    def _density(self, axes: Axes, weights: Stacked) -> FloatArray:
-        """What the rows say of counts of two columns, as a part of independent columns' counts.
-
-        Where records lie densely, what is not known of them is more.
-        """
-        expected = np.prod([self._bases[axis].mass @ weights[axis] for axis in axes], axis=0)
-        part = self._of_rows(axes, weights) / np.maximum(expected, 1e-12)
-        plain = _are_shares([weights[axis] for axis in axes])
-        return np.where(plain, np.maximum(part, _LEAST_DENSITY), 1.0)
-
-    def _most(self, bases: Sequence[ColumnBasis], vectors: Sequence[FloatArray]) -> FloatArray:
-        """Variance of counts of two columns that may be anything that the columns allow."""
-        first, second = (basis.mass @ vector for basis, vector in zip(bases, vectors, strict=True))
-        expected = first * second
-        high = np.minimum(first, second) - expected
-        low = expected - np.maximum(first + second - 1.0, 0.0)
-        half = np.maximum(max(self._total, 1.0) * np.maximum(high, low), 1.0)
-        return np.where(_are_shares(vectors), half**2 / 3.0, np.inf)
-
-    def _without_sums(self, parts: Sequence[_Part]) -> tuple[list[_Part], dict[Any, Any]]:
-        """Parts without those that measured sums answer, and features of the noise of these."""
-        left: list[_Part] = []
-        summed: dict[tuple[int, int], dict[int, FloatArray]] = {}
-        for place, part in enumerate(parts):
-            keys = [key for key in _both_ways(tuple(sorted(part.weights))) if key in self.sums]
-            for axis, by in keys:
-                known = self.sums[axis, by]
-                told, fits = known.told(part.weights[axis][:, None])
-                if fits[0]:
-                    whole, of_value, none = part.factor * told[:, 0]
-                    w = part.weights[by]
-                    value, missing = np.sqrt(known.variances)
-                    both = np.concatenate([value * of_value * w, missing * (none - whole) * w])
-                    summed.setdefault((axis, by), {})[place] = both
-                    left.append(_Part(float(whole), {by: w}))
-                    break
-            else:
-                left.append(part)
-        return left, summed
 
     # ---------------------------------------------------------------- files
 
@@ -652,7 +480,7 @@ class ViewsModel(TreeModel):
         found = {name: facts.get(name) for name in kept}
         found["scales"] = [self.believed.scale(axes) for axes in sets]
         found["unmeasured"] = self.believed.unmeasured
-        found["reaches"] = {str(axis): basis.reach for axis, basis in self._bases.items()}
+        found["reaches"] = {str(axis): basis.reach for axis, basis in self.bases.items()}
         found["total"], found["total_variance"] = self._total, self.total_variance
         return found, arrays
 
@@ -812,91 +640,3 @@ def _positive(*numbers: float) -> bool:
 
 def _chained(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(arrays) if arrays else np.zeros(0)
-
-
-def _both_ways(axes: Axes) -> list[tuple[int, int]]:
-    """A pair of columns in both orders; nothing for more or fewer columns."""
-    return [(axes[0], axes[1]), (axes[1], axes[0])] if len(axes) == 2 else []
-
-
-@dataclass
-class _Inner:
-    """Inner products of columns of one array with those of another."""
-
-    first: FloatArray
-    second: FloatArray | None = None
-
-    def __call__(self, i: IntArray, j: IntArray) -> FloatArray:
-        second = self.first if self.second is None else self.second
-        if self.first.shape[1] ** 2 <= 8 * len(i):
-            whole: FloatArray = (self.first.T @ second)[i, j]
-            return whole
-        return np.einsum("kp,kp->p", self.first[:, i], second[:, j])
-
-
-class _Asked:
-    """Products of weights of the same columns: what of an error of some meets the others."""
-
-    def __init__(self, model: ViewsModel, axes: Axes, weights: Stacked) -> None:
-        self.model, self.axes, self.weights = model, axes, weights
-        self.means = {axis: model._mean(axis, axes, weights[axis]) for axis in axes}
-        self.shared = len(axes) > 2 and axes not in model.coefficients.looks
-        if not self.shared:
-            return
-        self._on = {axis: (each != 0).astype(np.float64) for axis, each in weights.items()}
-        # Conditions are their own; only values are replaced.
-        self._valued = {axis for axis in axes if not np.array_equal(self._on[axis], weights[axis])}
-        self._shares: dict[frozenset[int], FloatArray] = {}
-
-    def among(self, axis: int) -> FloatArray:
-        """Share of the rows with weight on a column that meets the conditions on the others."""
-        if len(self.axes) == 1:
-            return np.ones(1)
-        alone = self.model._of_rows((axis,), self.weights)
-        share = self.model._of_rows(self.axes, self.weights)
-        return np.divide(share, alone, out=np.zeros_like(share), where=alone > 0)
-
-    def outside(self, part: Axes) -> FloatArray:
-        """How much of an error of some columns meets the conditions on the others.
-
-        Where no table holds all of them, as much as of the rows with weight on these columns, and
-        of one record more: where rows have nothing in common, nothing is corrected. So sums and
-        counts under one condition are shared out alike, and means agree with both. Counts are not
-        negative then. They need not add up to those of fewer columns.
-        """
-        means = [self.means[axis] for axis in self.axes if axis not in part]
-        others: FloatArray = np.prod(means, axis=0) if means else np.ones(1)
-        if not self.shared or not part or not means:
-            return others
-        rows = max(self.model.total, 1.0)
-        kept = {axis: self._on[axis] for axis in part}
-        key = frozenset(self._valued & kept.keys())
-        if key not in self._shares:
-            self._shares[key] = self.model._of_rows(self.axes, self.weights | kept)
-        meeting = self.model._of_rows(part, kept)
-        return (rows * self._shares[key] + others) / (rows * meeting + 1.0)
-
-
-def _stacked(parts: Sequence[_Part]) -> Iterator[tuple[Axes, list[int], Stacked]]:
-    """Which parts are of the same columns, and their weights (n_codes, n)."""
-    for axes, members in by_attributes([part.weights for part in parts]).items():
-        columns = {
-            axis: np.stack([parts[i].weights[axis] for i in members], axis=1) for axis in axes
-        }
-        yield axes, members, columns
-
-
-def _are_shares(vectors: Sequence[FloatArray]) -> BoolArray:
-    """For each product whether all weights are shares of codes."""
-    found: BoolArray = np.all(
-        [(w.min(axis=0) >= 0) & (w.max(axis=0) <= 1) for w in vectors], axis=0
-    )
-    return found
-
-
-def _under(values: FloatArray, vectors: Sequence[FloatArray]) -> FloatArray:
-    """Sums of an array times the outer products of vectors, (n_a, n) of each axis."""
-    found = np.tensordot(vectors[0].T, values, axes=1)
-    for vector in vectors[1:]:
-        found = np.einsum("nk...,kn->n...", found, vector)
-    return found

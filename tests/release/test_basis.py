@@ -39,13 +39,13 @@ def model(request):
     return made.fit(people()).synopsis_.model
 
 
-def asked(rng, number):
+def asked(rng, number, shape):
     """Queries of one to four columns: ranges that end inside codes, codes, and values."""
     found = []
     for _ in range(number):
         weights = {}
         for axis in rng.choice(4, rng.integers(1, 5), replace=False).tolist():
-            size, kind = DOMAIN.shape[axis], rng.integers(3)
+            size, kind = shape[axis], rng.integers(3)
             places = np.arange(size + 1.0)
             if kind == 0:
                 low, high = np.sort(rng.uniform(0, size, 2))
@@ -176,7 +176,7 @@ def test_with_a_flat_prior_answers_are_the_best_linear_estimate(model, monkeypat
     pairs = [axes for axes in model.coefficients.looks if len(axes) == 2]
     assert pairs
     for axes in pairs:
-        sizes = again._sizes(axes)
+        sizes = again.sizes(axes)
         ladders = [again.coefficients.ladders[axis] for axis in axes]
         sums = {
             axis: own.sums(again.columns[axis].counts, size)
@@ -194,7 +194,7 @@ def test_with_a_flat_prior_answers_are_the_best_linear_estimate(model, monkeypat
 
 def test_covariances_are_those_of_sums_and_positive(model):
     rng = np.random.default_rng(3)
-    queries = asked(rng, 40)
+    queries = asked(rng, 40, model.shape)
     whole = model.covariance(queries)
     np.testing.assert_allclose(np.diag(whole), model.variance(queries), rtol=1e-8)
     assert np.linalg.eigvalsh(whole).min() > -1e-8 * np.diag(whole).max()
@@ -206,7 +206,7 @@ def test_covariances_are_those_of_sums_and_positive(model):
 
 def test_many_questions_together_have_the_answers_of_each(model):
     rng = np.random.default_rng(4)
-    blocks = [asked(rng, 3) for _ in range(20)]
+    blocks = [asked(rng, 3, model.shape) for _ in range(20)]
     together = model.covariances(blocks)
     for block, found in zip(blocks, together, strict=True):
         largest = np.diag(found).max()

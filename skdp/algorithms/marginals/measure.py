@@ -213,11 +213,13 @@ class _Views:
         joint, whole, sets = self.first_steps()
         left = self.measure_means(left, self.share_of_means(bool(joint)))
         asked.progress("single columns")
-        several = sets and not joint and not whole
-        share = TUNING.beside if joint or whole else Fraction(1)
-        if several:
+        share = TUNING.beside if sets else Fraction(1)
+        if whole and self.table.shape != self.sizes:
+            # Of codes inside of groups the table says nothing.
+            share = Fraction(1, 2)
+        elif sets and not joint and not whole:
             share = self.share_of_columns(self.records * float(left))
-        left = self.measure_columns(left, share, several)
+        left = self.measure_columns(left, share, sets and not joint and not whole)
         if joint:
             asked.progress("all columns together")
             self.joint = measure_joint(
@@ -234,7 +236,7 @@ class _Views:
             self._measure(self.grids, left)
             self.budget["sets"] = left
             self._join_columns()
-        elif several:
+        elif sets:
             self.measure_sets(left)
         asked.progress("synthetic rows")
         return self._model()
