@@ -699,7 +699,7 @@ def _findings(domain: Any, frame: Any) -> tuple[list[str], list[Draft]]:
 
 
 def _data_of(attribute: Any) -> dict[str, Any]:
-    data: dict[str, Any] = {"type": ...} if attribute is None else dict(attribute._to_data())
+    data: dict[str, Any] = {"type": ...} if attribute is None else dict(attribute.to_data())
     for end in ("lower", "upper"):
         if isinstance(data.get(end), float) and data[end].is_integer():
             data[end] = int(data[end])
