@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from joblib import Parallel, delayed
 from loops import over
@@ -44,12 +44,10 @@ def make_ledger(request, tmp_path):
 
 
 def test_loss_is_exact_and_frozen():
-    loss = PrivacyLoss(0.3, {"a": 0.1, "b": Fraction(1, 5)})
-    assert loss.epsilon == Fraction(3, 10)
-    assert dict(loss.parts) == {"a": Fraction(1, 10), "b": Fraction(2, 10)}
-    assert list(loss.parts) == ["a", "b"]
-    assert float(loss) == 0.3
-    assert not loss.seeded
+    parts = {"a": 0.1, "b": Fraction(1, 5)}
+    loss = PrivacyLoss(0.3, parts)
+    assert loss.epsilon == Fraction(3, 10) and float(loss) == 0.3
+    assert list(loss.parts.items()) == [("a", Fraction(1, 10)), ("b", Fraction(2, 10))]
     with pytest.raises(AttributeError, match="frozen"):
         loss.epsilon = 1
     with pytest.raises(AttributeError, match="frozen"):
@@ -57,16 +55,8 @@ def test_loss_is_exact_and_frozen():
     with pytest.raises(TypeError):
         loss.parts["a"] = Fraction(1)
     # It does not follow the mapping it was made from.
-    parts = {"a": Fraction(1)}
-    loss = PrivacyLoss(1, parts)
     parts["a"] = Fraction(2)
-    assert loss.parts["a"] == 1
-    for bad in (0, -1, math.nan, math.inf):
-        with pytest.raises(ValueError, match="epsilon"):
-            PrivacyLoss(bad)
-    for bad in ("1", None, True, [1]):
-        with pytest.raises(TypeError, match="epsilon"):
-            PrivacyLoss(bad)
+    assert loss.parts["a"] == Fraction(1, 10)
 
 
 def test_parts_must_sum():
@@ -84,10 +74,7 @@ def test_parts_must_sum():
 def test_losses_compose():
     first = PrivacyLoss(0.3, {"a": 0.1, "b": 0.2})
     second = PrivacyLoss(0.1, {"b": 0.1}, seeded=True)
-    both = first + second
-    assert both == PrivacyLoss(0.4, {"a": 0.1, "b": 0.3}, seeded=True)
-    with pytest.raises(TypeError):
-        first + 1
+    assert first + second == PrivacyLoss(0.4, {"a": 0.1, "b": 0.3}, seeded=True)
 
 
 def test_loss_equality_hash_pickle():
@@ -102,26 +89,6 @@ def test_loss_equality_hash_pickle():
 
 
 # --- charging -----------------------------------------------------------------------------------
-
-
-def test_decimals_are_exact(make_ledger):
-    ledger = make_ledger(0.3)
-    for _ in range(3):
-        ledger.charge("a tenth", 0.1)
-    assert ledger.remaining == 0
-    with pytest.raises(BudgetExceededError) as caught:
-        ledger.charge("one more", 0.1)
-    assert caught.value.asked == Fraction(1, 10)
-    assert caught.value.remaining == 0
-    assert caught.value.total == Fraction(3, 10)
-    assert ledger.spent == Fraction(3, 10)
-    assert len(ledger.to_frame()) == 3
-    # The smallest excess is refused.
-    ledger = make_ledger(1)
-    with pytest.raises(BudgetExceededError):
-        ledger.charge("x", 1 + Fraction(1, 10**40))
-    ledger.charge("x", 1 - Fraction(1, 10**40))
-    assert ledger.remaining == Fraction(1, 10**40)
 
 
 def test_sums_with_any_denominators_are_held(make_ledger):
@@ -179,25 +146,27 @@ def test_an_epsilon_that_cannot_be_written_is_refused_before_the_charge(tmp_path
     assert filed.spent == 0
 
 
-def test_ledger_refuses_bad_charges(make_ledger, tmp_path):
+@over("epsilon", [0, -1, math.nan, math.inf, "1", None, True, [1]])
+def test_bad_epsilons_are_refused(epsilon, tmp_path):
+    ledger, path = PrivacyLedger(1), tmp_path / "x.db"
+    calls = [lambda: PrivacyLoss(epsilon), lambda: ledger.charge("x", epsilon)]
+    if epsilon is not None:
+        # A ledger without a total only counts.
+        calls += [lambda: PrivacyLedger(epsilon), lambda: PrivacyLedger(epsilon, path)]
+    for call in calls:
+        with pytest.raises((ValueError, TypeError), match="epsilon"):
+            call()
+    assert ledger.spent == 0 and not path.exists()
+
+
+def test_bad_names_are_refused(make_ledger):
     ledger = make_ledger(1)
-    for loss, kind in [(0, ValueError), (-1, ValueError), (math.nan, ValueError), ("1", TypeError)]:
-        with pytest.raises(kind):
-            ledger.charge("x", loss)
     for name in ("", None, 3):
         with pytest.raises(TypeError, match="name"):
             ledger.charge(name, 0.1)
     with pytest.raises(TypeError, match="name"):
         PrivacyLedger(1, name=3)
     assert ledger.spent == 0
-    before = list(tmp_path.iterdir())
-    for epsilon in (0, -1, math.nan, math.inf):
-        for path in (None, tmp_path / "x.db"):
-            with pytest.raises(ValueError, match="epsilon"):
-                PrivacyLedger(epsilon, path)
-    with pytest.raises(LedgerError, match="no ledger at"):
-        PrivacyLedger(path=tmp_path / "x.db")
-    assert list(tmp_path.iterdir()) == before
 
 
 def test_frame(make_ledger):
@@ -229,22 +198,19 @@ amounts = st.one_of(
 )
 
 
-@settings(max_examples=60)
-@given(total=amounts, charges=st.lists(amounts, max_size=12))
-def test_memory_ledger_against_an_oracle(total, charges):
-    check_against_oracle(PrivacyLedger(total), total, charges)
-
-
 @settings(max_examples=15)
 @given(total=amounts, charges=st.lists(amounts, max_size=8))
-def test_file_ledger_against_an_oracle(tmp_path_factory, total, charges):
+@example(total=0.3, charges=[0.1, 0.1, 0.1, 0.1])
+@example(total=1, charges=[1 + Fraction(1, 10**40), 1 - Fraction(1, 10**40), Fraction(1, 10**40)])
+def test_ledgers_against_an_oracle(tmp_path_factory, total, charges):
     path = tmp_path_factory.mktemp("oracle") / "ledger.db"
-    check_against_oracle(PrivacyLedger(total, path), total, charges)
+    for ledger in (PrivacyLedger(total), PrivacyLedger(total, path)):
+        check_against_oracle(ledger, Fraction(str(total)), charges)
     assert PrivacyLedger(path=path).spent == PrivacyLedger(total, path).spent
 
 
 def check_against_oracle(ledger, total, charges):
-    left = Fraction(str(total))
+    left = total
     accepted = []
     for number, amount in enumerate(charges):
         exact = Fraction(str(amount))
@@ -256,7 +222,8 @@ def check_against_oracle(ledger, total, charges):
             before = ledger.to_frame()
             with pytest.raises(BudgetExceededError) as caught:
                 ledger.charge(f"c{number}", amount)
-            assert caught.value.remaining == left
+            told = caught.value
+            assert (told.asked, told.remaining, told.total) == (exact, left, total)
             pd.testing.assert_frame_equal(ledger.to_frame(), before)
         assert ledger.remaining == left
         assert ledger.spent + ledger.remaining == ledger.epsilon
@@ -279,10 +246,9 @@ class Holder(BaseEstimator):
 def test_copies_are_the_same_ledger(make_ledger):
     ledger = make_ledger(1)
     assert copy.copy(ledger) is ledger
-    assert copy.deepcopy(ledger) is ledger
     assert copy.deepcopy({"a": [ledger]})["a"][0] is ledger
-    assert clone(Holder(ledger)).ledger is ledger
-    assert clone(clone(Holder(ledger))).fit(None).ledger.spent == Fraction(1, 10)
+    assert clone(clone(Holder(ledger))).fit(None).ledger is ledger
+    assert ledger.spent == Fraction(1, 10)
 
 
 def test_memory_ledger_leaves_its_budget_behind():
@@ -294,8 +260,6 @@ def test_memory_ledger_leaves_its_budget_behind():
         lambda: twin["a"].charge("x", 0.1),
         lambda: twin["b"].fit(None),
         lambda: twin["a"].spent,
-        lambda: twin["a"].remaining,
-        lambda: twin["a"].epsilon,
         lambda: twin["a"].to_frame(),
         lambda: pickle.loads(pickle.dumps(copy.deepcopy(twin["a"]))).charge("x", 0.1),
     ):
@@ -329,19 +293,13 @@ def test_a_prepaid_handle_charges_what_goes_beyond(make_ledger, monkeypatch):
         back = pickle.dumps(twin)
         twin.charge("paid", 0.05)
     # What comes back from a worker, beside what was fitted there, pays for nothing.
-    returned = pickle.loads(back)
-    if ledger.path is None:
-        with pytest.raises(LedgerError, match="path="):
-            returned.charge("beyond", 0.01)
-    else:
-        returned.charge("beyond", 0.01)
-        assert ledger.spent == Fraction(1, 100)
-    if ledger.path is None:
-        with pytest.raises(LedgerError, match="path="):
-            twin.charge("beyond", 0.25)
-    else:
-        twin.charge("beyond", 0.24)
-        assert ledger.spent == Fraction(1, 4)
+    for number, one in enumerate((pickle.loads(back), twin), 1):
+        if ledger.path is None:
+            with pytest.raises(LedgerError, match="path="):
+                one.charge("beyond", 0.01)
+        else:
+            one.charge("beyond", 0.01)
+            assert ledger.spent == Fraction(number, 100)
     before = ledger.spent
     handle.charge("beyond", 0.3)
     assert ledger.spent == before + Fraction(3, 10)
@@ -350,7 +308,6 @@ def test_a_prepaid_handle_charges_what_goes_beyond(make_ledger, monkeypatch):
     assert ledger.spent == handle.spent == before + Fraction(4, 10)
     assert (handle.epsilon, handle.path, handle.name) == (1, ledger.path, None)
     inner = accounting.prepaid(outer := accounting.prepaid(ledger, Fraction(1)), Fraction(1))
-    assert accounting.same_budget(inner, ledger)
     accounting.settle(outer)
     accounting.settle(inner)
     with pytest.raises(BudgetExceededError):
@@ -531,21 +488,17 @@ def test_a_process_with_the_id_of_its_grandparent_is_another(monkeypatch):
         ledger.charge("x", 0.5)
 
 
-def test_file_ledger_does_not_depend_on_the_directory(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    ledger = PrivacyLedger(1, "l.db")
-    (tmp_path / "other").mkdir()
-    monkeypatch.chdir(tmp_path / "other")
-    ledger.charge("x", 0.5)
-    assert PrivacyLedger(path=tmp_path / "l.db").spent == Fraction(1, 2)
-
-
 # --- the file -----------------------------------------------------------------------------------
 
 
-def test_restart(tmp_path):
+def test_restart(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "l.db"
-    PrivacyLedger(0.3, path, name="clinic").charge("x", PrivacyLoss(0.1, {"a": 0.1}, seeded=True))
+    first = PrivacyLedger(0.3, "l.db", name="clinic")
+    (tmp_path / "other").mkdir()
+    # The file stays where it was when the process goes elsewhere.
+    monkeypatch.chdir(tmp_path / "other")
+    first.charge("x", PrivacyLoss(0.1, {"a": 0.1}, seeded=True))
     ledger = PrivacyLedger(path=path)
     assert (ledger.epsilon, ledger.spent, ledger.name) == (
         Fraction(3, 10),
@@ -553,17 +506,16 @@ def test_restart(tmp_path):
         "clinic",
     )
     assert list(ledger.to_frame()["seeded"]) == [True]
-    assert PrivacyLedger(Fraction(3, 10), path).remaining == Fraction(1, 5)
     again = pickle.loads(pickle.dumps(ledger))
     again.charge("y", 0.05)
     assert ledger.spent == again.spent == Fraction(3, 20)
     assert (again.name, again.path, again.epsilon) == (ledger.name, ledger.path, ledger.epsilon)
-    assert list(tmp_path.iterdir()) == [path]
     # Odd names, and an empty file that becomes a ledger.
     odd = tmp_path / "läger #1?mode=memory%20&x.db"
     odd.touch()
     PrivacyLedger(1, odd).charge("x", 0.5)
     assert PrivacyLedger(1, str(odd)).spent == Fraction(1, 2)
+    assert sorted(tmp_path.iterdir()) == sorted([path, odd, tmp_path / "other"])
 
 
 def test_another_total_is_an_error(tmp_path):
@@ -604,9 +556,7 @@ def test_the_unit_and_its_bound_are_kept(make_ledger):
     assert list(frame["unit"]) == ["person", "person"]
     assert list(frame["max_rows_per_id"]) == [3, 1]
     assert "spent=1.5 (per person)" in repr(ledger)
-    page = ledger._repr_html_()
-    assert "add or remove one person (at most 3 records of each)" in page
-    assert "one record" not in page
+    assert "one person (at most 3 records of each)" in ledger._repr_html_()
 
 
 def test_the_loss_of_a_record_and_that_of_a_person_are_not_summed(make_ledger):
@@ -627,10 +577,6 @@ def test_the_loss_of_a_record_and_that_of_a_person_are_not_summed(make_ledger):
 # --- older copies
 
 
-def put_back(copy_of_file, path):
-    path.write_bytes(copy_of_file)
-
-
 def test_an_older_copy_under_an_open_ledger_is_noticed(tmp_path):
     path = tmp_path / "l.db"
     ledger = PrivacyLedger(2, path, name="old")
@@ -639,7 +585,7 @@ def test_an_older_copy_under_an_open_ledger_is_noticed(tmp_path):
     ledger.charge("lost", 1)
     travelled = pickle.dumps(ledger)
     newest = path.read_bytes()
-    put_back(older, path)
+    path.write_bytes(older)
     for one in (ledger, pickle.loads(travelled)):
         for use in (lambda one=one: one.charge("x", 1), lambda one=one: one.spent, one.to_frame):
             with pytest.raises(LedgerError, match="has lost the charge 'lost'"):
@@ -649,7 +595,7 @@ def test_an_older_copy_under_an_open_ledger_is_noticed(tmp_path):
     PrivacyLedger(path=path).charge("lost", 1)
     with pytest.raises(LedgerError, match="has lost the charge 'lost'"):
         ledger.charge("x", 0.5)
-    put_back(newest, path)
+    path.write_bytes(newest)
     ledger.charge("x", 0.75)
     assert ledger.remaining == 0
 
@@ -660,9 +606,17 @@ def test_what_others_charged_is_remembered_once_it_was_seen(tmp_path):
     older = path.read_bytes()
     other.charge("theirs", 0.5)
     assert ledger.spent == Fraction(1, 2)
-    put_back(older, path)
+    path.write_bytes(older)
     with pytest.raises(LedgerError, match="'theirs'"):
         ledger.charge("x", 1)
+
+
+def edit(path, command):
+    """Change the file of a ledger by another program."""
+    other = sqlite3.connect(path)
+    other.execute(command)
+    other.commit()
+    other.close()
 
 
 DAMAGES = [
@@ -670,12 +624,9 @@ DAMAGES = [
     "INSERT INTO ledger SELECT * FROM ledger",
     "UPDATE ledger SET total = 'much'",
     "UPDATE ledger SET total = '1/0'",
-    "UPDATE ledger SET total = '-1'",
     "UPDATE charges SET spent = '0'",
-    "UPDATE charges SET spent = 'x'",
     "UPDATE charges SET epsilon = '1/20'",
     "UPDATE charges SET parts = '[1]'",
-    "UPDATE charges SET parts = '{'",
     "DROP TABLE charges",
     "DELETE FROM charges WHERE id = 1",
 ]
@@ -694,23 +645,23 @@ def test_damaged_and_foreign_contents(damage, match, tmp_path):
     ledger = PrivacyLedger(1, path)
     for _ in range(2):
         ledger.charge("x", 0.1)
-    other = sqlite3.connect(path)
-    other.execute(damage)
-    other.commit()
-    other.close()
+    edit(path, damage)
     refused_unchanged(path, match)
     assert "PrivacyLedger(" in repr(ledger)
     assert "Privacy ledger" in ledger._repr_html_()
 
 
 def test_a_directory_and_a_missing_one(tmp_path):
-    with pytest.raises(LedgerError, match="is a directory"):
-        PrivacyLedger(1, tmp_path)
-    with pytest.raises(LedgerError, match="directory is missing"):
-        PrivacyLedger(1, tmp_path / "missing" / "l.db")
-    if os.path.exists("/dev/null"):
-        with pytest.raises(LedgerError, match="device"):
-            PrivacyLedger(1, "/dev/null")
+    for path, words in (
+        (tmp_path, "is a directory"),
+        (tmp_path / "missing" / "l.db", "directory is missing"),
+        (os.devnull, "device"),
+    ):
+        with pytest.raises(LedgerError, match=words):
+            PrivacyLedger(1, path)
+    with pytest.raises(LedgerError, match="no ledger at"):
+        PrivacyLedger(path=tmp_path / "x.db")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_read_only_file(tmp_path):
@@ -731,35 +682,22 @@ def test_a_read_only_file(tmp_path):
     assert ledger.spent == Fraction(1, 2)
 
 
-def test_a_locked_file(tmp_path, monkeypatch):
+def test_a_charge_waits_for_a_lock_and_is_refused_at_last(tmp_path, monkeypatch):
     monkeypatch.setattr(FileStore, "BUSY_SECONDS", 0.1)
     path = tmp_path / "l.db"
     ledger = PrivacyLedger(1, path)
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(LedgerError, match="locked by another process"):
-        ledger.charge("x", 0.5)
-    assert ledger.spent == 0
-    other.execute("ROLLBACK")
-    other.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(LedgerError, match="locked by another process"):
-        ledger.charge("x", 0.5)
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    for lock in ("IMMEDIATE", "EXCLUSIVE"):
+        other.execute(f"BEGIN {lock}")
+        with pytest.raises(LedgerError, match="locked by another process"):
+            ledger.charge("x", 0.5)
+        if lock == "IMMEDIATE":
+            assert ledger.spent == 0
+            other.execute("ROLLBACK")
     with pytest.raises(LedgerError, match="locked by another process"):
         PrivacyLedger(1, path)
-    other.execute("ROLLBACK")
-    other.close()
-    assert ledger.spent == 0
-    ledger.charge("x", 0.5)
-    assert ledger.spent == Fraction(1, 2)
-
-
-def test_a_charge_waits_for_a_lock(tmp_path, monkeypatch):
     # Longer than any machine is busy.
     monkeypatch.setattr(FileStore, "BUSY_SECONDS", 250.0)
-    path = tmp_path / "l.db"
-    ledger = PrivacyLedger(1, path)
-    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN EXCLUSIVE")
     timer = threading.Timer(0.3, other.execute, ["ROLLBACK"])
     timer.start()
     ledger.charge("x", 0.5)
@@ -786,10 +724,7 @@ def test_a_removed_or_replaced_file(tmp_path):
 def test_an_edited_total(tmp_path):
     path = tmp_path / "l.db"
     ledger = PrivacyLedger(1, path)
-    other = sqlite3.connect(path)
-    other.execute("UPDATE ledger SET total = '100'")
-    other.commit()
-    other.close()
+    edit(path, "UPDATE ledger SET total = '100'")
     with pytest.raises(LedgerError, match="edited"):
         ledger.charge("x", 50)
 

@@ -325,19 +325,6 @@ def test_nodes_hold_the_leaves_of_the_taxonomy(declared, monkeypatch):
             RangeTreeHistogram(domain=town, tree=wrong).plan()
 
 
-def test_sample_follows_the_counts(monkeypatch):
-    quieted(monkeypatch)
-    rows = pd.DataFrame({"age": np.repeat([3.0, 27.0], [100, 300])})
-    estimator = histogram().fit(rows)
-    drawn = estimator.sample(random_state=0)
-    assert isinstance(drawn, pd.DataFrame) and list(drawn) == ["age"] and len(drawn) == 400
-    bins = np.floor(drawn["age"]).astype(int)
-    assert set(bins) == {3, 27}
-    # 5 sigma of a binomial.
-    assert abs((bins == 3).mean() - 0.25) < 5 * math.sqrt(0.1875 / 400)
-    assert len(estimator.sample(7)) == 7 and len(histogram().fit(AGES[:0]).sample()) == 0
-
-
 # --- the plan
 
 
@@ -371,17 +358,13 @@ def test_the_plan_is_the_error_of_the_release(shape):
     [
         ({"domain": None, "bins": None}, skdp.DomainError, "domain is required"),
         ({"domain": Numeric(0, 40)}, ValueError, "needs domain="),
-        ({"domain": (5, 5)}, ValueError, "low < high"),
         ({"branching": 3, "tree": NESTED}, ValueError, "branching"),
         ({"branching": 7, "budget": [1, -1, 1]}, ValueError, "negative"),
-        ({"branching": 7, "budget": [0, 0, 0]}, ValueError, "not all zero"),
         ({"non_negative": True, "consistency": None}, ValueError, "consistency"),
         ({"partition": "dawa", "branching": 2}, ValueError, "makes the tree and its budget"),
-        ({"partition": "ahp", "consistency": None}, ValueError, "makes the tree and its budget"),
         ({"consistency": None, "branching": 7, "budget": [1, 1, 0]}, ValueError, "leaves"),
         ({"tree": [(0, 40), (0, 20), (10, 40)]}, ValueError, "overlap"),
         ({"tree": [(0, 39)]}, ValueError, "39 bins"),
-        ({"tree": []}, ValueError, "intervals"),
         ({"domain": Domain({"a": GRADES, "b": GRADES}), "bins": None}, skdp.DomainError, "2"),
         ({"domain": (0, 1), "bins": 1}, skdp.DomainError, "more than one value"),
         # A share for each node.
@@ -402,7 +385,6 @@ def test_bad_parameters_cost_nothing(changes, error, message):
     "parent, lower, upper",
     [
         # One record is counted by both children, each of which gets all of epsilon.
-        ([-1, 0, 0], [0, 0, 0], [40, 40, 40]),
         ([-1, 0, 0], [0, 0, 10], [40, 30, 40]),
         ([-1, 0, 0, 1, 1, 2], [0, 0, 20, 0, 10, 0], [40, 20, 40, 10, 20, 40]),
     ],
@@ -453,12 +435,6 @@ def test_pictures(changes):
         high, _, low = band.get_data()
         assert (high >= heights).all() and (low <= heights).all()
     assert sum(heights) == pytest.approx(estimator.to_frame()["count"].sum(), rel=0.1)
-    if not changes:
-        (lines,) = ax.collections
-        for i, segment in enumerate(lines.get_segments()):
-            answer = estimator.count((i, i + 1), return_interval=True, level=0.9)
-            ends = [answer.lower, answer.upper]
-            np.testing.assert_allclose(segment[:, 1].clip(0), ends, atol=1e-6)
     plt.close("all")
 
 

@@ -546,7 +546,7 @@ class ViewsModel(TreeModel):
             raise ValueError("the columns do not fit the domain")
         coefficients = Coefficients(ladders)
         values, precision = _Cutter(arrays["look_values"]), _Cutter(arrays["look_precision"])
-        for axes, sizes, *_ in facts["looks"]:
+        for axes, sizes in facts["looks"]:
             key = tuple(int(axis) for axis in axes)
             if list(key) != sorted({*key} & {*columns}) or len(sizes) != len(key):
                 raise ValueError("a table is not of columns of the domain")

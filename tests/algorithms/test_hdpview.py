@@ -226,14 +226,11 @@ def largest_loss(rate, s, delta, floor, top):
     "rate, s, delta, floor",
     [
         (0.5, 3, 3, -1),
-        (0.5, 3, 4, -2),
         (0.4, 2, 5, -3),
         (0.9, 4, 4, 0),
-        (1.5, 8, 8, 0),
         (0.3, 1, 6, -2),
         # The bias below the sensitivity and the floor above the threshold, as in the paper's
         # constants at a large epsilon.
-        (0.8, 4, 2, 2),
         (0.8, 4, 1, 3),
         (0.6, 5, 2, -1),
         (1.2, 8, 3, 5),
@@ -432,14 +429,9 @@ def test_law_test_is_not_vacuous(calibration):
     # ... and noise that is four times too small is caught.
     worst, budget = worst_ratio((3,), tables, 1, calibration, speed_up=4)
     assert worst > budget
-
-
-def test_public_cuts_beyond_kappa_lose_nothing():
-    tables = [np.array(x) for x in ([0, 3, 0, 1], [0, 9, 0, 0], [4, 0, 0, 12])]
-    for kappa in (1, 2):
-        # The whole part is spent on the first kappa cuts; a third cut would exceed it.
-        worst, budget = worst_ratio((4,), tables, 2, "tight", kappa=kappa)
-        assert worst <= budget
+    # The whole part is spent on the first kappa cuts; public ones beyond them lose nothing.
+    worst, budget = worst_ratio((3,), tables, 2, calibration, kappa=1)
+    assert worst <= budget
 
 
 # Structure of the release.
@@ -523,15 +515,12 @@ def test_without_noise_it_is_the_recursion(cells, calibration, epsilon, at_once)
     "wrong, error, words",
     [
         ({"alpha": 1}, ValueError, "alpha"),
-        ({"alpha": 1e308}, ValueError, "alpha"),
-        ({"beta": 0}, ValueError, "beta"),
         ({"gamma": 1}, ValueError, "gamma"),
         ({"ratio": math.nan}, ValueError, "ratio"),
         ({"ratio": "0.9"}, TypeError, "ratio"),
         ({"calibration": "loose"}, ValueError, "calibration"),
         # The paper's floor lies above its threshold: every block would be cut.
         ({"epsilon": 10}, ValueError, r"calibration='tight'.*below 2.7"),
-        ({"epsilon": 10, "alpha": 2, "gamma": 0.5, "ratio": 0.999}, ValueError, "below 5.6"),
     ],
 )
 def test_wrong_parameters_cost_nothing(wrong, error, words):
@@ -540,14 +529,6 @@ def test_wrong_parameters_cost_nothing(wrong, error, words):
     with pytest.raises(error, match=words):
         skdp.HDPViewSynthesizer(**given, ledger=ledger).fit(np.zeros((5, 6)))
     assert ledger.spent == 0
-
-
-def test_the_estimator_passes_hyperparameters_on():
-    estimator = skdp.HDPViewSynthesizer(
-        epsilon=1, domain=skdp.Numeric(0, 1, bins=16), calibration="paper", gamma=0.5, ratio=0.6
-    )
-    parts = estimator.fit(np.zeros((5, 2))).privacy_loss_.parts
-    assert parts["converge"] == parts["cut"] == Fraction(297, 1000)
 
 
 @over("calibration", CALIBRATIONS)

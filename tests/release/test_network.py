@@ -97,15 +97,14 @@ def test_answers_exact_and_from_rows(cells, monkeypatch):
     assert (model.answer(asked(queries)) == answers).all()
 
 
-def test_many_queries_in_parts(monkeypatch):
+@pytest.mark.parametrize("limit", ["_CHUNK", "_SHARED_CELLS"])
+def test_many_queries_in_parts(limit, monkeypatch):
     model = NetworkModel(random_network(1), 10.0)
     rng = np.random.default_rng(0)
-    queries = [{axis: rng.random(SHAPE[axis]) for axis in (5, 0, 2)} for _ in range(50)]
-    together = model.answer(asked(queries))
-    monkeypatch.setattr("skdp.release.network._CHUNK", 20)
-    np.testing.assert_allclose(model.answer(asked(queries)), together)
-    monkeypatch.setattr("skdp.release.network._SHARED_CELLS", 1)
-    np.testing.assert_allclose(model.answer(asked(queries)), together)
+    queries = asked([{axis: rng.random(SHAPE[axis]) for axis in (5, 0, 2)} for _ in range(50)])
+    together = model.answer(queries)
+    monkeypatch.setattr(network, limit, 20 if limit == "_CHUNK" else 1)
+    np.testing.assert_allclose(model.answer(queries), together)
 
 
 def distance(codes, law):
@@ -115,22 +114,15 @@ def distance(codes, law):
     return 0.5 * np.abs(found - law / law.sum()).sum()
 
 
-def test_rows_follow_the_network():
-    density = random_network(0, zeros=True)
-    whole = full_table(density)
-    codes = density.sample(30_000, np.random.default_rng(0))
-    assert codes.dtype == np.int32
-    assert distance(codes, whole) < 0.03
-    assert (whole[tuple(codes.T)] > 0).all()
-
-
-@over("exact", [True, False])
-def test_rows_under_a_condition(exact, monkeypatch):
+@over("exact, conditioned", itertools.product([True, False], repeat=2))
+def test_rows_follow_the_network(exact, conditioned, monkeypatch):
     monkeypatch.setattr(network, "MOST_CELLS", 10**6 * exact)
     model = NetworkModel(random_network(2, zeros=True), 100.0)
     weights = {2: np.array([0, 1, 0.2, 0]), 5: np.array([0.5, 0, 1])}
+    weights = weights if conditioned else {2: np.ones(4), 5: np.ones(3)}
     law = full_table(model.density) * weights[2].reshape(-1, 1, 1, 1) * weights[5]
-    codes = model.sample_codes(20_000, np.random.default_rng(0), weights)
+    codes = model.sample_codes(20_000, np.random.default_rng(0), weights if conditioned else {})
+    assert codes.dtype == np.int32
     assert distance(codes, law) < 0.04
     assert (law[tuple(codes.T)] > 0).all()
 

@@ -65,27 +65,17 @@ def by_hand(frame, most=None):
     return np.bincount(counted, minlength=5)
 
 
-def as_container(frame, kind):
-    if kind == "pandas":
-        return frame
-    if kind == "polars":
-        pl = pytest.importorskip("polars")
-        return pl.from_pandas(frame, nan_to_null=True).lazy()
-    if kind == "duckdb":
-        duckdb = pytest.importorskip("duckdb")
-        # Relations of older versions do not keep their connection open.
-        return duckdb.from_df(frame)
-    dask = pytest.importorskip("dask.dataframe")
-    return dask.from_pandas(frame, npartitions=3)
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars", "duckdb", "dask"])
+@pytest.mark.parametrize("n_parts", [1, 3])
 @pytest.mark.parametrize("most", [None, 1, 3, 50])
-def test_cells_are_those_of_brute_force(kind, most):
+def test_cells_are_those_of_brute_force(n_parts, most):
     frame = messy()
-    rows = read_rows(as_container(frame, kind))
+    table = frame
+    if n_parts > 1:
+        # Records of one person lie in several parts.
+        dask = pytest.importorskip("dask.dataframe")
+        table = dask.from_pandas(frame, npartitions=n_parts)
     bound = None if most is None else Contributions("person", most, noise_source(1))
-    coded = Coded(rows, DOMAIN, bound)
+    coded = Coded(read_rows(table), DOMAIN, bound)
     np.testing.assert_array_equal(coded.cells(), by_hand(frame, most))
     # What is kept here is what is counted.
     assert coded.counts().n == coded.cells()[0]
@@ -171,7 +161,7 @@ def noisy_cells(cells, epsilon, n, seed):
     return np.asarray(cells) + noise
 
 
-@over("n_columns, spread", [(1, True), (8, False), (8, True), (60, False), (60, True)])
+@over("n_columns, spread", [(1, True), (60, False), (60, True)])
 def test_noise_hardly_ever_stops_a_release(n_columns, spread):
     names = [f"c{place}" for place in range(n_columns)]
     for total in (0, 5000):
@@ -199,28 +189,18 @@ def part_of(result):
     return sum(loss for step, loss in result.by_part.items() if "_go_on" in step)
 
 
-HOSTILE = {
-    "fits nowhere": pd.DataFrame({"age": [np.nan], "sex": ["x"]}),
-    "no age": pd.DataFrame({"age": [np.nan], "sex": ["F"]}),
-    "no sex": pd.DataFrame({"age": [3.0], "sex": [None]}),
-    "fits": pd.DataFrame({"age": [3.0], "sex": ["F"]}),
-}
-
-
 @over(
-    "synthesizer, name, on_loss",
-    [
-        *((each, "fits nowhere", "warn") for each in SYNTHESIZERS),
-        *((skdp.GridSynthesizer, name, "stop") for name in HOSTILE),
-    ],
+    "age, sex, on_loss",
+    [(np.nan, "x", "warn"), (np.nan, "F", "stop"), (3.0, None, "stop"), (3.0, "F", "stop")],
 )
-def test_one_hostile_record_costs_its_part(synthesizer, name, on_loss):
-    rows = pd.concat([plane(30), HOSTILE[name]], ignore_index=True)
-    view = synthesizer(epsilon=0.5, domain=PLANE, on_loss=on_loss)
+def test_one_hostile_record_costs_its_part(age, sex, on_loss):
+    one = pd.DataFrame({"age": [age], "sex": [sex]})
+    rows = pd.concat([plane(30), one], ignore_index=True)
+    view = skdp.GridSynthesizer(epsilon=0.5, domain=PLANE, on_loss=on_loss)
     result = replay(view, rows, rows.iloc[:-1], n=2, epsilon=0.5)
     assert result.passed, str(result)
     assert 0.999 * 0.005 < part_of(result) <= 0.005 * (1 + 1e-9)
-    if name != "fits":
+    if (age, sex) != (3.0, "F"):
         assert result.loss == part_of(result)
 
 
@@ -233,75 +213,22 @@ def crowd(n_unfit, n_fit):
     return pd.concat([others, mine], ignore_index=True), others
 
 
-def of_person(**more):
-    return skdp.GridSynthesizer(
-        epsilon=0.5, domain=PLANE, privacy_id="who", max_rows_per_id=3, **more
-    )
-
-
 @over(
     "n_unfit, n_fit, on_loss",
-    [
-        (0, 9, "warn"),
-        (9, 0, "stop"),
-        (9, 1, "stop"),
-        (9, 2, "stop"),
-        (9, 9, "warn"),
-        (1, 0, "warn"),
-    ],
+    [(0, 9, "warn"), (9, 0, "stop"), (9, 2, "stop"), (9, 9, "warn"), (1, 0, "warn")],
 )
 def test_a_person_with_many_hostile_records_costs_no_more(n_unfit, n_fit, on_loss):
     rows, others = crowd(n_unfit, n_fit)
-    result = replay(of_person(on_loss=on_loss), rows, others, n=4, epsilon=0.5)
+    view = skdp.GridSynthesizer(
+        epsilon=0.5, domain=PLANE, privacy_id="who", max_rows_per_id=3, on_loss=on_loss
+    )
+    result = replay(view, rows, others, n=4, epsilon=0.5)
     assert result.passed, str(result)
     claimed = 0.005 * min(n_fit + 2 * n_unfit, 3) / 3
     assert 0.999 * claimed < part_of(result) <= claimed * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("lie", ["every column", "no bound"])
-def test_a_broken_count_of_skipped_records_is_convicted(lie, monkeypatch):
-    kept = Coded.cells
-    if lie == "every column":
-        # A record in each column that does not fit.
-        def cells(self):
-            codes = np.asarray(self.codes)
-            each = (codes < 0).sum(axis=0)
-            return np.array([(codes >= 0).all(axis=1).sum(), *each, 0])
-
-        rows = pd.concat([plane(30), HOSTILE["fits nowhere"]], ignore_index=True)
-        data, neighbour, view = (
-            rows,
-            rows.iloc[:-1],
-            skdp.GridSynthesizer(epsilon=0.5, domain=PLANE),
-        )
-    else:
-        # Skipped records of a person count beside the kept ones, up to the bound again.
-        def cells(self):
-            found = kept(self).copy()
-            found[1] += found[0]
-            return found
-
-        data, neighbour = crowd(0, 9)
-        view = of_person()
-    assert part_of(replay(view, data, neighbour, n=4, epsilon=0.5)) <= 0.005 * (1 + 1e-9)
-    monkeypatch.setattr(Coded, "cells", cells)
-    assert part_of(replay(view, data, neighbour, n=4, epsilon=0.5)) >= 0.005 * 1.9
-
-
 # --- the ledger
-
-
-class Broken(Exception):
-    pass
-
-
-def break_in(monkeypatch, name):
-    """Let a fit fail in a method."""
-
-    def fail(self, *args, **kwargs):
-        raise Broken
-
-    monkeypatch.setattr(skdp.GridSynthesizer, name, fail)
 
 
 @pytest.mark.parametrize(
@@ -309,19 +236,14 @@ def break_in(monkeypatch, name):
     [("warn", "_go_on", 1), ("stop", "_go_on", 0.01), ("stop", "_release", 1)],
 )
 def test_what_was_charged_before_an_error_stays_spent(on_loss, name, spent, monkeypatch):
+    def crash(self, *args, **kwargs):
+        raise MemoryError
+
     ledger = skdp.PrivacyLedger(1)
-    break_in(monkeypatch, name)
-    with pytest.raises(Broken):
+    monkeypatch.setattr(skdp.GridSynthesizer, name, crash)
+    with pytest.raises(MemoryError):
         skdp.GridSynthesizer(epsilon=1, domain=PLANE, ledger=ledger, on_loss=on_loss).fit(plane(9))
     assert float(ledger.spent) == spent
-
-
-@over("on_loss", ["warn", "stop"])
-def test_a_release_that_cannot_be_paid_whole_spends_nothing(on_loss):
-    ledger = skdp.PrivacyLedger(0.5)
-    with pytest.raises(skdp.BudgetExceededError, match="epsilon=1, but only 0.5"):
-        skdp.GridSynthesizer(epsilon=1, domain=PLANE, ledger=ledger, on_loss=on_loss).fit(plane(9))
-    assert ledger.spent == 0 and ledger.to_frame().empty
 
 
 def test_another_release_may_take_the_rest(monkeypatch):
@@ -412,38 +334,26 @@ COMMAND = ["release", "good.csv", "--domain", "domain.json", "--epsilon", "1", "
 COMMAND += ["--ledger", "l", "--budget", "3", "--out"]
 
 
-def end(how, *command, at="_model"):
-    """Exit code of a release that ends at a step of its real fit, not of the trial before it."""
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (KeyboardInterrupt, 130, "Interrupted. What it spent stays spent, and the release is lost"),
+        (RuntimeError, 4, "What it spent stays spent, and the release is lost: start it anew"),
+    ],
+)
+@pytest.mark.parametrize("at", ["measure_columns", "_model"])
+def test_what_an_interrupted_release_says_of_its_charge(files, capsys, error, at, code, told):
     step = getattr(measure._Views, at)
 
     def ending(views, *given):
+        # In the real fit, not in the trial before it.
         if views.total > 1000:
-            how()
+            raise error
         return step(views, *given)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(measure._Views, at, ending)
-        return main([*COMMAND, *command])
-
-
-def interrupt():
-    raise KeyboardInterrupt
-
-
-def fail():
-    raise RuntimeError
-
-
-@pytest.mark.parametrize(
-    ("how", "code", "told"),
-    [
-        (interrupt, 130, "Interrupted. What it spent stays spent, and the release is lost"),
-        (fail, 4, "What it spent stays spent, and the release is lost: start it anew"),
-    ],
-)
-@pytest.mark.parametrize("at", ["measure_columns", "_model"])
-def test_what_an_interrupted_release_says_of_its_charge(files, capsys, how, at, code, told):
-    assert end(how, "view.skdp", at=at) == code
+        assert main([*COMMAND, "view.skdp"]) == code
     assert told in capsys.readouterr().err
     assert skdp.PrivacyLedger(path="l").spent == 1
     assert not any(each.stat().st_size for each in files.glob("view*"))

@@ -1,6 +1,5 @@
 import copy
 import io
-import itertools
 import json
 import math
 import pickle
@@ -9,7 +8,6 @@ import zipfile
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -28,7 +26,6 @@ from skdp.release import (
     Query,
     QueryResult,
     Synopsis,
-    intervals,
     parse,
 )
 
@@ -148,11 +145,8 @@ def test_what_does_not_fit_together_is_refused(small):
     wide = Synopsis(wide, BoxModel(Boxes([[0, 0]], [[100_000, 100_000]]), [5], wide.shape))
     for call, message in (
         (lambda: two_boxes([[0, 0]], [[1, 1, 1]]), "shape"),
-        (lambda: two_boxes(np.zeros((0, 1), int), np.zeros((0, 1), int)), "at least one"),
         (lambda: two_boxes([[0], [2]], [[2], [2]]), "lower < upper"),
-        (lambda: two_boxes([[-1], [2]]), "non-negative"),
         (lambda: two_boxes(upper=[[2], [2**40]]), "32 bits"),
-        (lambda: two_boxes(upper=[[2], [3.5]]), "integers"),
         (lambda: two_boxes(counts=[1, 2, 3]), "one number for each of the 2 boxes"),
         (lambda: two_boxes(counts=[1.0, np.nan]), "finite"),
         (lambda: two_boxes(counts=[1, 2**60]), "2..53"),
@@ -160,8 +154,6 @@ def test_what_does_not_fit_together_is_refused(small):
         (lambda: two_boxes(law=KnownNoise(0)), "positive"),
         (lambda: two_boxes(law=BoundedSpread(None, leaf_errors())), "bounds 1 boxes"),
         (lambda: leaf_errors(theta=-1.0), "theta"),
-        (lambda: leaf_errors(lam=math.nan), "lam"),
-        (lambda: leaf_errors(step=math.inf), "step"),
         (lambda: leaf_errors(depth=[-1]), "depth"),
         (lambda: leaf_errors(depth=[1, 2]), "same length"),
         (lambda: line(3).count(return_interval=True), "how its noise is distributed"),
@@ -195,40 +187,7 @@ def test_counts_match_the_expanded_table(seed):
     assert synopsis.total == counts.sum()
 
 
-def test_counts_are_not_clamped():
-    domain = Domain({"x": Numeric(0, 4, bins=4)})
-    synopsis = Synopsis(domain, BoxModel(Boxes([[0], [2]], [[2], [4]]), [-7, 3], domain.shape))
-    assert synopsis.count() == synopsis.total == -4
-    assert synopsis.count({"x": (0, 1)}) == -3.5
-    assert len(synopsis.sample()) == 0
-
-
 # --- sampling
-
-
-def test_samples_follow_the_release():
-    # False alarms: chi-square at 1e-6 for the right law.
-    from scipy.stats import chi2
-
-    generator = sampling_generator(4)
-    boxes = random_boxes(DOMAIN.shape, 30, generator)
-    counts = generator.integers(-20, 100, 30)
-    synopsis = Synopsis(DOMAIN, BoxModel(boxes, counts, DOMAIN.shape))
-    codes = synopsis.sample_codes(200_000, random_state=5)
-    assert codes.dtype == np.int32 and codes.shape == (200_000, 4)
-    observed = np.bincount(np.ravel_multi_index(codes.T, DOMAIN.shape), minlength=DOMAIN.size)
-
-    def statistic(weights):
-        cells = expanded(boxes, np.maximum(weights, 0), DOMAIN.shape).ravel()
-        expected = cells / cells.sum() * len(codes)
-        some = expected > 0
-        assert not observed[~some].any()
-        return ((observed - expected)[some] ** 2 / expected[some]).sum(), some.sum() - 1
-
-    value, freedom = statistic(counts)
-    assert value < chi2.isf(1e-6, freedom)
-    wrong, _ = statistic(np.where(counts > 0, counts + 5, 0))
-    assert wrong > chi2.isf(1e-6, freedom)
 
 
 def test_a_huge_release_is_drawn_only_as_far_as_asked():
@@ -242,14 +201,6 @@ def test_a_huge_release_is_drawn_only_as_far_as_asked():
         for wrong, error in ((-1, ValueError), (True, TypeError), (1.0, TypeError)):
             with pytest.raises(error, match="n_samples must"):
                 draw(wrong)
-
-
-def test_samples_are_rows_of_the_domain(small):
-    frame = small.sample(50, random_state=0)
-    assert list(frame.columns) == list(DOMAIN.names) and (DOMAIN.encode(frame) >= 0).all()
-    pd.testing.assert_frame_equal(frame, small.sample(50, random_state=0))
-    assert not frame.equals(small.sample(50, random_state=1))
-    assert len(small.sample()) == round(small.total) and len(small.sample(0)) == 0
 
 
 # --- intervals
@@ -291,10 +242,7 @@ def weighted_sums(weights, epsilon, n_trials):
 @over(
     "ends, epsilon, level",
     [
-        ((0, 9), 1.0, 0.95),
-        ((3, 16), 0.1, 0.95),
         ((3, 16), 1.0, 0.9),
-        ((2, 96), 0.5, 0.99),
         ((0, 99), 0.05, 0.5),
     ],
 )
@@ -320,45 +268,24 @@ def test_noise_intervals_cover_and_are_not_wider_than_needed(ends, epsilon, leve
     assert (errors <= short.upper).mean() < level - noise
 
 
-@over("inside, records", itertools.product([0.0, 0.5, 1.0], [0, 2, 40]))
-def test_intervals_with_bounds_cover_adversarial_records(inside, records):
-    # All records of the boxes that the query cuts lie inside it, or none, or half of them; 2,000
-    # releases, nominal 90%, three standard errors.
-    n_boxes, level, n_trials = 12, 0.9, 2000
+@over("inside", [0, 5, 10])
+def test_intervals_with_bounds_cover_adversarial_records(inside):
+    # Of ten records in each box, so many lie where the query asks: all, none or half. Of 60
+    # releases, 90% intervals fail to cover 43 with a probability of 0.01%.
+    n_boxes, level = 12, 0.9
     domain = Domain({"x": Numeric(0, 5 * n_boxes - 1, integer=True), "y": Categorical(["a", "b"])})
     lower = np.stack([np.arange(n_boxes) * 5, np.zeros(n_boxes, dtype=int)], axis=1)
-    boxes = Boxes(lower, lower + [5, 2])
-    errors = LeafErrorBound(50.0, 0, 0, depth=[0] * n_boxes, test_number=[1] * n_boxes)
-    true = n_boxes * records * inside
-    # The aggregation error of ten cells that hold their records in five, or evenly.
-    assert n_boxes * (2 * records * abs(inside - 0.5)) <= 50 * n_boxes
-    covered, widths = 0, []
-    counts = np.full((n_trials, n_boxes), records)
-    noisy = discrete_laplace(counts.ravel(), 1, random_state=11).reshape(counts.shape)
-    model = Synopsis(
-        domain, BoxModel(boxes, noisy[0], domain.shape, BoundedSpread(1, errors))
-    ).model
-    asked = [parse({"y": "a"}, domain)]
-    quantiles = {}
-
-    def remembered(low, high, epsilons, index, alpha):
-        key = (low.tobytes(), high.tobytes(), alpha)
-        if key not in quantiles:
-            quantiles[key] = original(low, high, epsilons, index, alpha)
-        return quantiles[key]
-
-    original = intervals.noise_quantile
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intervals, "noise_quantile", remembered)
-        for row in noisy:
-            model.counts = row
-            [value] = model.answer(asked)
-            _, [below], [above], _ = model.reach(asked, level)
-            covered += value - below <= true <= value + above
-            widths.append(below + above)
-    assert len(quantiles) == 2
-    assert covered / n_trials >= level - 3 * math.sqrt(level * (1 - level) / n_trials)
-    assert np.median(widths) < n_boxes * min(records, 50) + 60
+    # The aggregation error of ten cells that hold ten records in five of them.
+    errors = LeafErrorBound(10.0, 0, 0, depth=[0] * n_boxes, test_number=[1] * n_boxes)
+    boxes, law, covered, widths = Boxes(lower, lower + [5, 2]), BoundedSpread(1, errors), 0, []
+    noisy = discrete_laplace(np.full(60 * n_boxes, 10), 1, random_state=11)
+    for counts in noisy.reshape(60, n_boxes):
+        release = Synopsis(domain, BoxModel(boxes, counts, domain.shape, law))
+        found = release.count({"y": "a"}, return_interval=True, level=level)
+        covered += found.lower <= n_boxes * inside <= found.upper
+        widths.append(found.upper - found.lower)
+    assert covered >= 43
+    assert np.median(widths) < n_boxes * 10 + 60
 
 
 @over("seed", range(20))
@@ -456,30 +383,22 @@ def test_files_round_trip_exactly(small, tmp_path):
     assert one_third.model.to_arrays()[0]["noise_epsilon"] == ["1/3", "1"]
 
 
-def test_files_can_be_read_without_skdp(small, tmp_path):
-    small.save(tmp_path / "release.npz")
-    with np.load(tmp_path / "release.npz", allow_pickle=False) as archive:
-        np.testing.assert_array_equal(archive["counts"], small.model.counts)
-        metadata = json.loads(bytes(archive["metadata.json"]))
-    assert metadata["format"] == "skdp synopsis"
-    assert metadata["privacy"] == {
-        "epsilon": "1",
-        "parts": {"cuts": "1/3", "counts": "2/3"},
-        "seeded": False,
-    }
-
-
-def test_files_say_seeded_and_hold_no_seed(tmp_path):
-    synopsis = line(2, privacy_loss=PrivacyLoss(1, seeded=True))
-    synopsis.save(tmp_path / "x")
-    assert Synopsis.load(tmp_path / "x").seeded
-    with zipfile.ZipFile(tmp_path / "x") as archive:
-        assert sorted(archive.namelist()) == [
-            "counts.npy",
-            "lower.npy",
-            "metadata.json",
-            "upper.npy",
-        ]
+def test_files_say_seeded_and_hold_no_seed(small, tmp_path):
+    """Read without skdp."""
+    for synopsis, seeded in ((small, False), (line(2, None, PrivacyLoss(1, seeded=True)), True)):
+        path = tmp_path / "release.npz"
+        synopsis.save(path)
+        assert Synopsis.load(path).seeded == seeded
+        with np.load(path, allow_pickle=False) as archive:
+            np.testing.assert_array_equal(archive["counts"], synopsis.model.counts)
+            metadata = json.loads(bytes(archive["metadata.json"]))
+            names = sorted(archive)
+        assert metadata["format"] == "skdp synopsis"
+        assert metadata["privacy"]["seeded"] is seeded
+        if seeded:
+            assert names == ["counts", "lower", "metadata.json", "upper"]
+        else:
+            assert metadata["privacy"]["parts"] == {"cuts": "1/3", "counts": "2/3"}
 
 
 def test_pickles_keep_the_release_and_drop_its_caches(small):
@@ -530,11 +449,9 @@ def test_foreign_and_hostile_files_are_refused(small, tmp_path):
         (facts("version", 2), "version is 2 and this skdp reads 1"),
         (facts("model", "kind", "tree"), "'tree' is unknown"),
         (counts(np.array([print] * 40, dtype=object)), "dtype object"),
-        (counts(np.zeros(40, dtype=complex)), "complex"),
         ({"counts.npy": huge}, "size that its header says"),
         (counts(np.zeros(39)), "each of the 40 boxes"),
         (facts("domain", {}), "not a usable synopsis"),
-        (facts("privacy", "epsilon", "1e999999999"), "not an exact fraction"),
         (facts("privacy", "parts", "cuts", "1/2"), "must sum to epsilon"),
         (facts("model", "noise_epsilon", ["1e999999999"]), "not an exact fraction"),
         (facts("model", "noise_epsilon", ["0"]), "positive"),
