@@ -501,7 +501,8 @@ class Identifier:
         texts = [self.format.format(number) for number in range(1, n + 1)]
         return pd.Series(texts, dtype=pd.Series(["text"]).dtype)
 
-    def to_data(self) -> dict[str, Any]:  # noqa: D102
+    def to_data(self) -> dict[str, Any]:
+        """What JSON says of it."""
         return {"type": "identifier", "format": self.format}
 
     def __repr__(self) -> str:

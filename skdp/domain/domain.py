@@ -237,10 +237,11 @@ def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
                 "or declare Identifier(), which ignores it and gives synthetic rows fresh ids; or "
                 "replace it by a Categorical of what is in it."
             )
-        try:
-            attribute = short_form(attribute)
-        except DomainError as error:
-            raise DomainError(f"Column {name!r}: {error}") from error
+        if isinstance(attribute, list | tuple):
+            try:
+                attribute = short_form(attribute)
+            except DomainError as error:
+                raise DomainError(f"Column {name!r}: {error}") from error
         if not isinstance(attribute, Numeric | Categorical | Identifier):
             raise DomainError(
                 f"Column {name!r} must be declared by a pair (smallest, largest), a list of all "

@@ -128,16 +128,14 @@ def attribute_from_data(data: Mapping[str, Any]) -> Any:
 # --- declarations in short: pairs and lists
 
 
-def short_form(given: Any) -> Any:
-    """The attribute that a pair or a list declares; anything else as it is.
+def short_form(given: list[Any] | tuple[Any, ...]) -> Any:
+    """The attribute that a pair or a list declares.
 
     A list holds all values. A pair of whole numbers is a range of whole numbers, a pair of ISO
     dates a `Date`, with times a `Datetime`, and any other pair of numbers a range of all numbers.
     """
     if isinstance(given, list):
         return Categorical(given)
-    if not isinstance(given, tuple):
-        return given
     data = data_of_pair(given)
     if data is None:
         raise DomainError(

@@ -446,7 +446,7 @@ class Prior:
     ----------
     total : float
     columns : mapping of int to ColumnBasis
-    looks : mapping of tuple of int to Look
+    tables : mapping of tuple of int to Look
     expected : callable
         Coefficients that are expected of a set.
     distance : float or None
@@ -457,11 +457,11 @@ class Prior:
         self,
         total: float,
         columns: Mapping[int, ColumnBasis],
-        looks: Mapping[Axes, Look],
+        tables: Mapping[Axes, Look],
         expected: Callable[[Axes], FloatArray],
         distance: float | None,
     ) -> None:
-        self.total, self._columns, self._looks = max(total, 1.0), columns, looks
+        self.total, self._columns, self._tables = max(total, 1.0), columns, tables
         self._expected, self._distance = expected, distance
         self._beliefs: dict[Axes, Belief] = {}
         self._laws: dict[int, FloatArray] = {}
@@ -471,7 +471,7 @@ class Prior:
 
     def _parts(self, axes: Axes) -> tuple[FloatArray, ...]:
         """Of a set the prior variances for u = 1 and by chance, noise, and what was seen."""
-        look = self._looks[axes]
+        look = self._tables[axes]
         both = [
             self._columns[axis].variances[:, :size]
             for axis, size in zip(axes, look.values.shape, strict=True)
@@ -495,7 +495,7 @@ class Prior:
     def _law(self, order: int) -> FloatArray:
         """Shares of the values of u among sets of so many columns."""
         if order not in self._laws:
-            sets = [axes for axes in self._looks if len(axes) == order]
+            sets = [axes for axes in self._tables if len(axes) == order]
             some = sets[:: -(-len(sets) // _MOST_SETS)]
             laws = _exponential_laws()
             logs = sum(np.log(np.maximum(laws @ self._likelihoods(axes), 1e-300)) for axes in some)
@@ -522,13 +522,13 @@ class Prior:
     @functools.cached_property
     def unmeasured(self) -> float:
         """The variance u of pairs without a table."""
-        pairs = [axes for axes in self._looks if len(axes) == 2]
+        pairs = [axes for axes in self._tables if len(axes) == 2]
         known = float(self._law(2) @ _VARIANCES) if pairs else 1.0
         return known if self._distance is None else min(math.pi * self._distance**2, known)
 
     def scale(self, axes: Axes) -> float:
         """The variance of the field of a set, before features."""
-        if axes in self._looks:
+        if axes in self._tables:
             return self.belief(axes).u / self._reach(axes)
         if len(axes) > 2:
             return _THIRD * min(map(self.scale, combinations(axes, 2)))

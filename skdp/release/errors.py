@@ -16,7 +16,7 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray
 from .basis import cut_shares, under
-from .model import by_attributes
+from .model import Weights
 
 __all__ = ["Asked", "Part", "errors", "stacked"]
 
@@ -34,6 +34,14 @@ _HEAP = 0.3
 _LEAST_DENSITY = 0.3
 # Most columns of a set that was not measured whose deviation is allowed for.
 _MOST_TOGETHER = 3
+
+
+def by_attributes(products: Sequence[Weights]) -> dict[tuple[int, ...], list[int]]:
+    """Positions of the products that constrain the same attributes, by these attributes."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for position, weights in enumerate(products):
+        groups.setdefault(tuple(sorted(weights)), []).append(position)
+    return groups
 
 
 class Part(NamedTuple):

@@ -147,8 +147,8 @@ class ViewsModel(TreeModel):
     @cached_property
     def believed(self) -> Prior:
         """What is believed of sets of columns."""
-        looks = {axes: look for axes, look in self.coefficients.looks.items() if len(axes) > 1}
-        return Prior(self._total, self.bases, looks, self._expected, self.misfit)
+        tables = {axes: look for axes, look in self.coefficients.looks.items() if len(axes) > 1}
+        return Prior(self._total, self.bases, tables, self._expected, self.misfit)
 
     def _expected(self, axes: Axes) -> FloatArray:
         """Coefficients that are expected of a set: those of independent columns, or of the rows.
@@ -293,10 +293,10 @@ class ViewsModel(TreeModel):
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""
-        looks = self.coefficients.looks
+        known = self.coefficients.looks
         for order in range(2, len(axes) + 1):
             for part in combinations(axes, order):
-                if part in looks:
+                if part in known:
                     yield part
 
     def _summed(
@@ -436,9 +436,10 @@ class ViewsModel(TreeModel):
                     "looks": 0 if each.looks is None else len(each.looks[1]),
                 }
             )
-        looks = self.coefficients.looks
+        tables = self.coefficients.looks
         facts["columns"] = columns
-        facts["looks"] = [[list(axes), list(np.shape(look.values))] for axes, look in looks.items()]
+        shapes = ([list(axes), list(look.values.shape)] for axes, look in tables.items())
+        facts["looks"] = list(shapes)
         facts["possible"] = [list(axes) for axes in self.possible]
         facts["followed"] = [list(axes) for axes in self.followed]
         facts["misfit"] = self.misfit
@@ -457,8 +458,8 @@ class ViewsModel(TreeModel):
         arrays["margin_variances"] = _chained(
             [each.looks[1] for axis in order if (each := self.columns[axis]).looks is not None]
         )
-        arrays["look_values"] = _chained([np.ravel(look.values) for look in looks.values()])
-        arrays["look_precision"] = _chained([np.ravel(look.precision) for look in looks.values()])
+        arrays["look_values"] = _chained([np.ravel(look.values) for look in tables.values()])
+        arrays["look_precision"] = _chained([np.ravel(look.precision) for look in tables.values()])
         if self.possible:
             arrays["possible"] = _chained(
                 [mask.ravel().astype(np.int8) for mask in self.possible.values()]

@@ -20,8 +20,6 @@ __all__ = [
     "Release",
     "Weights",
     "added",
-    "by_attributes",
-    "covariance_from",
     "covariances_from",
     "roots",
     "semidefinite",
@@ -147,14 +145,6 @@ def warn_of_zero(how: str) -> None:
 # --- sums of products
 
 
-def by_attributes(products: Sequence[Weights]) -> dict[tuple[int, ...], list[int]]:
-    """Positions of the products that constrain the same attributes, by these attributes."""
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for position, weights in enumerate(products):
-        groups.setdefault(tuple(sorted(weights)), []).append(position)
-    return groups
-
-
 def added(
     queries: Sequence[Query], of_products: Callable[[Sequence[Weights]], FloatArray]
 ) -> FloatArray:
@@ -214,14 +204,6 @@ def semidefinite(covariances: FloatArray) -> FloatArray:
     """The same where they are positive semidefinite, else the nearest by `roots`."""
     root = roots(covariances)
     return root @ root.swapaxes(-1, -2)
-
-
-def covariance_from(
-    variance: Callable[[Sequence[Query]], FloatArray], queries: Sequence[Query]
-) -> FloatArray:
-    """One of `covariances_from`."""
-    found: FloatArray = covariances_from(variance, [queries])[0]
-    return found
 
 
 def with_cut_bins(

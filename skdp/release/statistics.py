@@ -436,13 +436,14 @@ def simulated(
 
 Powers = tuple[int, ...]  # of the numbers of each column
 
-# Sums over records that a statistic is a function of.
-_TERMS: dict[str, list[Powers]] = {
-    "mean": [(0,), (1,)],
-    "std": [(0,), (1,), (2,)],
-    "covariance": [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)],
-}
-_TERMS["correlation"] = _TERMS["covariance"]
+
+def _terms(statistic: str) -> list[Powers]:
+    """Sums over records that a statistic is a function of."""
+    if statistic == "mean":
+        return [(0,), (1,)]
+    if statistic == "std":
+        return [(0,), (1,), (2,)]
+    return [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)]
 
 
 def _spread(statistic: str, drawn: FloatArray, n_columns: int) -> tuple[FloatArray, BoolArray]:
@@ -586,7 +587,7 @@ class Statistics:
 
     def _moments(self, statistic: str, cases: Sequence[Case], sums: FloatArray) -> Estimates:
         """Statistics from numbers of records and sums; intervals where there is a confidence."""
-        release, terms, n_columns = self.release, _TERMS[statistic], sums.shape[1] - 1
+        release, terms, n_columns = self.release, _terms(statistic), sums.shape[1] - 1
         count, totals = sums[:, 0], sums[:, 1:]
         with np.errstate(divide="ignore", invalid="ignore"):
             means = np.where(count[:, None] > 0, totals / count[:, None], np.nan)

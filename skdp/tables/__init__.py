@@ -43,6 +43,7 @@ from .frame import (
     assumed,
     list_entries,
     read_rows,
+    rows_in_memory,
 )
 from .output import (
     Layout,
@@ -58,11 +59,5 @@ from .output import (
 )
 from .persons import Contributions, few_of_each, identities
 
-
-def _as_rows(data: Any) -> Any:
-    """Columns of a table in memory; rows that were read before are returned as they are."""
-    return data if isinstance(data, LazyRows) else as_frame(data)
-
-
 # `Domain.encode` and similar methods read tables with it.
-provide_reader(_as_rows)
+provide_reader(rows_in_memory)

@@ -720,3 +720,8 @@ def _unknown_kind(frame: nw.LazyFrame, name: str, engine: str) -> str:
     else:
         found = native.schema[name].dataType.typeName()
     return "null" if found.strip('"').lower() in ("null", "void") else "other"
+
+
+def rows_in_memory(data: Any) -> Any:
+    """Columns of a table in memory; rows that were read before are returned as they are."""
+    return data if isinstance(data, LazyRows) else as_frame(data)

@@ -513,9 +513,9 @@ def test_boxes_draw_in_their_covered_part():
     model = boxes()
     table = dense_boxes(model)
     where = {0: np.array([0.0, 1.0, 0.2, 1.0]), 1: np.array([1.0, 1.0, 0.0])}
-    for given in ({}, where):
-        codes = model.sample_codes(40_000, np.random.default_rng(0), given)
-        assert codes.dtype == np.int32 and fits(codes, under(table, given))
+    for asked_for in ({}, where):
+        codes = model.sample_codes(40_000, np.random.default_rng(0), asked_for)
+        assert codes.dtype == np.int32 and fits(codes, under(table, asked_for))
     assert not fits(codes, table / table.sum())
     known = np.full((60_000, 3), -1)
     known[::2, 2], known[1::3, 1] = 3, 1
