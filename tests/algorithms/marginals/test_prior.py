@@ -116,18 +116,18 @@ def test_no_row_breaks_a_rule_and_rows_of_the_prior_that_do_are_left_out(epsilon
 def test_the_release_and_its_guarantee_name_the_prior(tmp_path):
     public = rows(4_000, seed=1)
     made = release(rows(4_000), PublicTable(public)).synopsis_
-    name = as_prior(PublicTable(public.sample(frac=1, random_state=0)), DOMAIN).name
+    name = as_prior(PublicTable(public.sample(frac=1, random_state=0)), DOMAIN.fine).name
     assert len(name.split()[-1]) == 64 and name == made.model.prior
     assert f"prior: {name}, used for rows" in made.mechanism
     answer = made.count("a == 'p' and d > 2.5 and e == 'q'", return_interval=True)
-    assert f"estimated, with a prior: {name}." in answer.guarantee
+    assert f"with a prior: {name}" in answer.guarantee
     made.save(tmp_path / "release.skdp")
     again = Synopsis.load(tmp_path / "release.skdp")
     assert again.mechanism == made.mechanism
     assert again.count("a == 'p' and d > 2.5 and e == 'q'", return_interval=True) == answer
-    other = as_prior(PublicTable(public[1:]), DOMAIN).name
+    other = as_prior(PublicTable(public[1:]), DOMAIN.fine).name
     assert other != name
-    assert as_prior(made, DOMAIN).name == as_prior(again, DOMAIN).name
+    assert as_prior(made, DOMAIN.fine).name == as_prior(again, DOMAIN.fine).name
 
 
 @over(

