@@ -16,7 +16,6 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray
 from .basis import cut_shares, under
-from .model import Weights
 
 __all__ = ["Asked", "Part", "errors", "stacked"]
 
@@ -36,14 +35,6 @@ _LEAST_DENSITY = 0.3
 _MOST_TOGETHER = 3
 
 
-def by_attributes(products: Sequence[Weights]) -> dict[tuple[int, ...], list[int]]:
-    """Positions of the products that constrain the same attributes, by these attributes."""
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for position, weights in enumerate(products):
-        groups.setdefault(tuple(sorted(weights)), []).append(position)
-    return groups
-
-
 class Part(NamedTuple):
     """One product of weights: of codes, and what is constant."""
 
@@ -53,7 +44,10 @@ class Part(NamedTuple):
 
 def stacked(parts: Sequence[Part]) -> Iterator[tuple[Axes, IntArray, Stacked]]:
     """Which parts are of the same columns, and their weights (n_codes, n)."""
-    for axes, members in by_attributes([part.weights for part in parts]).items():
+    groups: dict[Axes, list[int]] = {}
+    for place, part in enumerate(parts):
+        groups.setdefault(tuple(sorted(part.weights)), []).append(place)
+    for axes, members in groups.items():
         columns = {
             axis: np.stack([parts[i].weights[axis] for i in members], axis=1) for axis in axes
         }

@@ -20,6 +20,7 @@ __all__ = [
     "Release",
     "Weights",
     "added",
+    "by_attributes",
     "covariances_from",
     "roots",
     "semidefinite",
@@ -143,6 +144,14 @@ def warn_of_zero(how: str) -> None:
 
 
 # --- sums of products
+
+
+def by_attributes(products: Sequence[Weights]) -> dict[tuple[int, ...], list[int]]:
+    """Positions of the products that constrain the same attributes, by these attributes."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for position, weights in enumerate(products):
+        groups.setdefault(tuple(sorted(weights)), []).append(position)
+    return groups
 
 
 def added(
