@@ -458,9 +458,11 @@ def without_negatives(counts: FloatArray, order: IntArray) -> FloatArray:
     """
     if (counts >= 0).all():
         return counts
-    running = isotonic_regression(np.cumsum(counts[order]), y_min=0.0)
-    if running[-1] <= 0:
+    sums = np.cumsum(counts[order])
+    if sums[-1] <= 0:
         return np.maximum(counts, 0.0)
+    # The last sum is the total, which is known best: no other one is larger.
+    running = isotonic_regression(sums, y_min=0.0, y_max=float(sums[-1]))
     result = np.empty(len(counts))
     result[order] = np.diff(running, prepend=0.0)
     return result

@@ -1222,6 +1222,8 @@ export function firstAtLeast(values, wanted) {
 // Counts whose running sums are the nearest to those of noisy ones that never fall.
 function withoutNegatives(counts, order) {
   if (counts.every((each) => each >= 0)) return counts;
+  const total = order.reduce((sum, code) => sum + counts[code], 0);
+  if (!(total > 0)) return counts.map((each) => Math.max(each, 0));
   const levels = [];
   let running = 0;
   for (const code of order) {
@@ -1234,8 +1236,8 @@ function withoutNegatives(counts, order) {
       levels.splice(-2, 2, [(before * others + value * weight) / (others + weight), others + weight]);
     }
   }
-  const rising = levels.flatMap(([value, weight]) => Array(weight).fill(Math.max(value, 0)));
-  if (!(rising[rising.length - 1] > 0)) return counts.map((each) => Math.max(each, 0));
+  // The last sum is the total, which is known best: no other one is larger.
+  const rising = levels.flatMap(([value, weight]) => Array(weight).fill(clip(value, 0, total)));
   const found = zeros(counts.length);
   order.forEach((code, i) => {
     found[code] = rising[i] - (i ? rising[i - 1] : 0);
