@@ -463,9 +463,7 @@ def without_negatives(counts: FloatArray, order: IntArray) -> FloatArray:
         return np.maximum(counts, 0.0)
     # The last sum is the total, which is known best: no other one is larger.
     running = isotonic_regression(sums, y_min=0.0, y_max=float(sums[-1]))
-    result = np.empty(len(counts))
-    result[order] = np.diff(running, prepend=0.0)
-    return result
+    return np.diff(running, prepend=0.0)[np.argsort(order)]
 
 
 # Fewer children than this are never pulled together.

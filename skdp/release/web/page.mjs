@@ -1239,9 +1239,7 @@ function withoutNegatives(counts, order) {
   // The last sum is the total, which is known best: no other one is larger.
   const rising = levels.flatMap(([value, weight]) => Array(weight).fill(clip(value, 0, total)));
   const found = zeros(counts.length);
-  order.forEach((code, i) => {
-    found[code] = rising[i] - (i ? rising[i - 1] : 0);
-  });
+  order.forEach((code, i) => (found[code] = rising[i] - (i ? rising[i - 1] : 0)));
   return found;
 }
 
