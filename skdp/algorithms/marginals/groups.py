@@ -134,7 +134,7 @@ class Tuning:
     # so many halvings; questions.
     many: int = 48
     of_blocks: Fraction = Fraction(7, 10)
-    halvings: int = 6
+    halvings: int = 3
 
     # ---------------------------------------------------------------- the choice of sets
 
