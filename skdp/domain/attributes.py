@@ -393,8 +393,7 @@ class Attribute:
 
     def to_data(self) -> dict[str, Any]:
         """What JSON says of it."""
-        fine = {} if self._coarse is None else {"fine": True}
-        return {**self.declared._to_data(), **fine}
+        return self.declared._to_data() | ({} if self._coarse is None else {"fine": True})
 
     def _to_data(self) -> dict[str, Any]:
         raise NotImplementedError

@@ -701,8 +701,13 @@ class Domain(Columns):
 
     @property
     def fingerprint(self) -> str:
-        """The first 16 digits of the SHA-256 hash of :meth:`to_json`: equal for equal domains."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+        """The first 16 digits of the SHA-256 hash of what is declared: equal for equal domains.
+
+        It is that of :meth:`to_json` but for the finer codes that a release may count.
+        """
+        pairs = [(name, getattr(each, "declared", each)) for name, each in self._declared.items()]
+        declared = domain_to_text(pairs, self.structure.to_data()).encode()
+        return hashlib.sha256(declared).hexdigest()[:16]
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str]) -> Domain:

@@ -104,11 +104,13 @@ def test_declarations_survive_text_json_and_pickle(attribute):
     assert eval(repr(attribute), {"Numeric": Numeric}) == attribute
     domain = Domain({"x": attribute, "y": Categorical(["a", "b"])})
     assert Domain.from_json(domain.to_json()) == domain
+    # A ledger knows a release by what was declared, whatever codes it counts.
+    assert domain.fine.fingerprint == domain.fingerprint
     again = pickle.loads(pickle.dumps(attribute))
-    assert again == attribute and hash(again) == hash(attribute)
-    assert (np.diff(attribute.edges) > 0).all()
-    texts = attribute.labels()
-    assert len(texts) == attribute.size and len(set(texts)) == len(texts)
+    assert (again, hash(again)) == (attribute, hash(attribute))
+    # The last of some points may be a bin by itself.
+    assert (np.diff(attribute.edges)[:-1] > 0).all() and attribute.edges[-1] >= attribute.edges[-2]
+    assert len(attribute.labels()) == len({*attribute.labels()}) == attribute.size
 
 
 @kinds
