@@ -121,7 +121,7 @@ class Tuning:
 
     # Most groups of a column in tables of several; fidelity.
     groups: int = 128
-    # Most groups of a column in the coarse tables of pairs; questions.
+    # Most groups of a column in the coarsest table of a set; questions.
     coarse_groups: int = 5
     # Columns of at most so many codes have a group for each, those of more than `many` are measured
     # in about so many blocks; fidelity.
@@ -333,7 +333,7 @@ def _coarse(sizes: Sequence[int]) -> int:
 
 
 def coarse_size(ladder: Ladder) -> int:
-    """Number of groups of a column in the coarse tables of pairs."""
+    """Number of groups of a column in the coarsest table of a set."""
     found = _coarse(ladder.sizes)
     return found if found > 1 else ladder.sizes[min(1, len(ladder.sizes) - 1)]
 
