@@ -483,6 +483,14 @@ class Domain(Columns):
             return self
         return Domain._trusted(list(pairs.items()), self.structure.rules)
 
+    @property
+    def coarse(self) -> Domain:
+        """The domain that this one is the `fine` of, or itself."""
+        pairs = {name: getattr(each, "declared", each) for name, each in self._declared.items()}
+        if all(pairs[name] is each for name, each in self._declared.items()):
+            return self
+        return Domain._trusted(list(pairs.items()), self.structure.rules)
+
     def with_attribute(self, name: str, attribute: Numeric | Categorical) -> Domain:
         """The domain with one more column at the end.
 

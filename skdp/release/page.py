@@ -119,7 +119,7 @@ class Page:
     """
 
     def __init__(self, synopsis: Any, title: str, level: float, source: str) -> None:
-        domain, model = synopsis.domain, synopsis.model
+        domain, model = synopsis.counted, synopsis.model
         counted = [ColumnCounts(model, domain, name, level) for name in domain.known]
         described = synopsis.describe(level=level, numbers=True)
         packed = _Packed()
@@ -392,7 +392,7 @@ def _caption(counted: ColumnCounts, statistics: Any) -> str:
 
 
 def _correlations(synopsis: Any, level: float) -> dict[str, Any] | None:
-    columns = Statistics(synopsis.model, synopsis.domain, None).summable
+    columns = Statistics(synopsis.model, synopsis.counted, None).summable
     if len(columns) < 2:
         return None
     found = plot_correlation_parts(synopsis, columns[:_MAX_CORRELATED], level)
@@ -515,7 +515,7 @@ def _percent(factor: float) -> str:
 
 
 def _limits(synopsis: Any, counted: list[ColumnCounts], described: Any) -> list[str]:
-    domain, model = synopsis.domain, synopsis.model
+    domain, model = synopsis.counted, synopsis.model
     points = [
         "Exact numbers. Every answer has noise, and asking again gives the same answer.",
         "Anything about a single record or person.",

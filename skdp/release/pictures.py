@@ -18,7 +18,7 @@ def plot_parts(synopsis: Any, columns: Sequence[str] | str | None, blocks: bool)
     """
     from ..plotting import PlotAxis, loss_title
 
-    domain, model = synopsis.domain, synopsis.model
+    domain, model = synopsis.counted, synopsis.model
     if columns is None:
         columns = domain.names[:2]
     columns = [columns] if isinstance(columns, str) else list(columns)

@@ -70,7 +70,7 @@ class Synopsis:
     Parameters
     ----------
     domain : Domain
-        The public schema.
+        The public schema, or its `fine`, whose codes the model counts.
     model : Release
         The released numbers: a `BoxModel`, `NetworkModel` or `ViewsModel`.
     privacy_loss : PrivacyLoss, default=None
@@ -83,6 +83,9 @@ class Synopsis:
     Attributes
     ----------
     domain : Domain
+        The public schema.
+    counted : Domain
+        The domain whose codes the model counts.
     model : Release
     privacy_loss : PrivacyLoss or None
     mechanism : str
@@ -121,7 +124,8 @@ class Synopsis:
         mechanism: str = "",
         skipped: SkippedRecords | None = None,
     ) -> None:
-        self.domain = domain
+        self.counted = domain
+        self.domain = domain.coarse
         self.model = model
         self.privacy_loss = privacy_loss
         self.mechanism = mechanism
@@ -168,7 +172,7 @@ class Synopsis:
             facts["privacy"] = "seeded: no guarantee"
         else:
             facts["privacy"] = f"epsilon={float(self.privacy_loss.epsilon):g}"
-        facts["columns"] = ", ".join(map(str, self.domain.names))
+        facts["columns"] = ", ".join(map(str, self.counted.names))
         facts["holds"] = self.model.about
         facts["estimated records"] = f"{self.total:,.6g}"
         if self.skipped is not None:
@@ -178,7 +182,7 @@ class Synopsis:
     def __repr__(self) -> str:
         facts = self._facts()
         shown = [f"{name} {value}" for name, value in facts.items() if name != "columns"]
-        return f"<Synopsis of {len(self.domain.names)} columns: {'; '.join(shown)}>"
+        return f"<Synopsis of {len(self.counted.names)} columns: {'; '.join(shown)}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -192,9 +196,9 @@ class Synopsis:
         self, return_interval: Any, level: Any, interval: Any, population_size: Any
     ) -> Statistics:
         """Statistics with the intervals that a user asks for."""
-        rules = bool(self.domain.structure)
+        rules = bool(self.counted.structure)
         confidence = Confidence.asked(return_interval, level, interval, population_size, rules)
-        return Statistics(self.model, self.domain, confidence)
+        return Statistics(self.model, self.counted, confidence)
 
     @of_records
     def count(
@@ -290,7 +294,7 @@ class Synopsis:
             If the column has no numbers, a query cannot be understood, or as in `count`.
         """
         queries, single = _listed(with_names(query, names))
-        if column in self.domain and not self.domain[column].summable:
+        if column in self.counted and not self.counted[column].summable:
             raise ValueError(
                 f"Column {column!r} holds dates, which have no sum. Ask for its mean, or count "
                 "the records of a range."
@@ -657,13 +661,13 @@ class Synopsis:
         0  (19, 29]  300.0
         1  (29, 59]  900.0
         """
-        groups = Groups(by, self.domain, read_bands(bands, self.domain, right))
+        groups = Groups(by, self.counted, read_bands(bands, self.counted, right))
         statistics = self._statistics(return_interval, level, interval, population_size)
         counts, sums, found = statistics.groups(groups, with_names(query, names), column)
         results: dict[str, Any] = {"count": counts}
-        as_value = np.asarray if column is None else self.domain[column].shown
+        as_value = np.asarray if column is None else self.counted[column].shown
         if column is not None:
-            if self.domain[column].summable:
+            if self.counted[column].summable:
                 results["sum"] = sums
             results["mean"] = as_value(found.value)
         if statistics.confidence is None:
@@ -716,7 +720,7 @@ class Synopsis:
         >>> release.crosstab("sex", "age", bands={"age": [19, 39, 59]}).loc["F"].tolist()
         [400.0, 400.0]
         """
-        groups = Groups([index, columns], self.domain, read_bands(bands, self.domain, right))
+        groups = Groups([index, columns], self.counted, read_bands(bands, self.counted, right))
         statistics = self._statistics(return_interval, level, interval, population_size)
         counts, _, found = statistics.groups(groups, with_names(query, names), None)
         rows, across = (
@@ -775,7 +779,7 @@ class Synopsis:
         age  1,200.0 \u00b1 39.2  36.167 \u00b1 0.350
         """
         check_flag(numbers, "numbers")
-        return describe(self.model, self.domain, as_level(level), numbers)
+        return describe(self.model, self.counted, as_level(level), numbers)
 
     def page(
         self,
@@ -828,7 +832,7 @@ class Synopsis:
         method: str = "rounded",
         names: Mapping[str, Any] | None = None,
     ) -> np.ndarray:
-        """Draw synthetic records as integer codes.
+        """Draw synthetic records as integer codes of the domain ``counted``.
 
         Parameters
         ----------
@@ -848,7 +852,7 @@ class Synopsis:
         """
         generator = sampling_generator(random_state)
         where = with_names(where, names)
-        return draw_codes(self.model, self.domain, n_samples, generator, where, method)[0]
+        return draw_codes(self.model, self.counted, n_samples, generator, where, method)[0]
 
     def sample(
         self,
@@ -925,7 +929,7 @@ class Synopsis:
         """
         generator = sampling_generator(random_state)
         where = with_names(where, names)
-        return draw_frame(self.model, self.domain, n_samples, generator, where, given, method)
+        return draw_frame(self.model, self.counted, n_samples, generator, where, given, method)
 
     def impute(
         self, frame: Any, *, columns: str | Sequence[str] | None = None, random_state: Any = None
@@ -968,7 +972,7 @@ class Synopsis:
         ['F', 'M']
         """
         generator = sampling_generator(random_state)
-        return fill_frame(self.model, self.domain, frame, columns, generator)
+        return fill_frame(self.model, self.counted, frame, columns, generator)
 
     def view(self, columns: Sequence[str]) -> np.ndarray:
         """Estimated counts for every combination of the declared codes of one or two columns.
@@ -991,9 +995,9 @@ class Synopsis:
         columns = [columns] if isinstance(columns, str) else list(columns)
         if not 1 <= len(columns) <= 2 or len(set(columns)) < len(columns):
             raise ValueError(f"A view has one or two different columns, got {columns!r}.")
-        groups = Groups(columns, self.domain)
+        groups = Groups(columns, self.counted)
         axes = dict.fromkeys(groups.axes)
-        cells = max(groups.number, math.prod(self.domain.shape[axis] for axis in axes))
+        cells = max(groups.number, math.prod(self.counted.shape[axis] for axis in axes))
         if cells > _MAX_VIEW_CELLS:
             raise ValueError(
                 f"The view of {' and '.join(columns)} has {cells:,} cells, more than "
@@ -1054,7 +1058,7 @@ class Synopsis:
         DataFrame
             For boxes: one row each, its range in every column in words, and ``count``.
         """
-        return self.model.to_frame(self.domain)
+        return self.model.to_frame(self.counted)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the release to one file; it holds what `Synopsis` holds and is safe to publish.
@@ -1081,7 +1085,7 @@ class Synopsis:
         metadata = {
             "format": _FORMAT,
             "version": _VERSION,
-            "domain": json.loads(self.domain.to_json()),
+            "domain": json.loads(self.counted.to_json()),
             "privacy": loss and loss_to_data(loss),
             "mechanism": self.mechanism,
             "skipped": self.skipped and self.skipped.to_data(),

@@ -98,7 +98,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
 
         self._remember_columns(X, rows)
         self._layout = layout
-        self.domain_ = domain
+        self.domain_ = synopsis.domain
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
         self._warn_of_skipped(skipped, synopsis.total, synopsis.total_std)
@@ -198,15 +198,15 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             The columns of ``X``; see :meth:`skdp.Synopsis.impute`.
         """
         check_is_fitted(self)
-        drawn, gaps = fill_columns(
-            self.synopsis_.model, self.domain_, X, columns, sampling_generator(random_state)
-        )
-        return fill_table(X, drawn, gaps, self.domain_)
+        model, domain = self.synopsis_.model, self.synopsis_.counted
+        generator = sampling_generator(random_state)
+        drawn, gaps = fill_columns(model, domain, X, columns, generator)
+        return fill_table(X, drawn, gaps, domain)
 
     def score_samples(self, X, y=None) -> np.ndarray:
         """Logarithm of the probability of each row in the release, in nats.
 
-        Of a number it is the probability of its bin. A result for private records is not private.
+        Of a number it is the probability of its bin (`MarginalSynthesizer`: the finest). A result for private records is not private.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         given = as_frame(X)
         if not given.named:
             self._check_width(given)
-        rows, domain = match_rows(X, y, self.domain_, self.target, structure=True)
+        rows, domain = match_rows(X, y, self.synopsis_.counted, self.target, structure=True)
         codes, total = domain.encode_columns(rows), max(self.synopsis_.total, 1.0)
         known = np.asarray((codes >= 0).all(axis=1))
         counts = np.zeros(len(codes))
@@ -337,9 +337,10 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
 
     def _tried_errors(self, table):
         self.fit(table.rows)
-        codes = self.domain_.encode(table.rows)
+        domain = self.synopsis_.counted
+        codes = domain.encode(table.rows)
         codes = codes[(codes >= 0).all(axis=1)]
-        return errors_of_answers(self.synopsis_.model, codes, self.domain_, table.seed)
+        return errors_of_answers(self.synopsis_.model, codes, domain, table.seed)
 
     def _tried_bars(self, table, questions, level):
         release = self.fit(table.rows).synopsis_
@@ -362,7 +363,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             drawn = self.synopsis_.sample(n_samples, rng, where=where, method=method)
             return dict(drawn.items())
         codes = self.synopsis_.sample_codes(n_samples, rng, method=method)
-        return dict(self.domain_.decode(codes, rng).items())
+        return dict(self.synopsis_.counted.decode(codes, rng).items())
 
     def _counted(self, domain):
         """The domain whose codes are counted."""
@@ -387,7 +388,7 @@ class _PublicRows:
     total = 0.0
 
     def __init__(self, domain, target) -> None:
-        self._shape = domain.shape
+        self.counted, self._shape = domain, domain.shape
         self._structure = domain.structure
         self._label = None if target is None else domain.index(target)
         self._n_labels = 0 if target is None else domain[target].n_values

@@ -183,7 +183,7 @@ def test_a_page_is_small_and_has_a_fingerprint(release, tmp_path):
 
 def test_a_page_warns_of_seeds_and_unknown_losses(release):
     def told(loss):
-        return Synopsis(release.domain, release.model, privacy_loss=loss).page().text
+        return Synopsis(release.counted, release.model, privacy_loss=loss).page().text
 
     assert "not recorded" in told(None)
     assert "without any guarantee" in told(PrivacyLoss(1.0, seeded=True))
