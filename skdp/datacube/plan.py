@@ -116,8 +116,7 @@ class CubePlan(TupleKeys):
         max_order,
         consistency,
         grid,
-        simulated=None,
-        origin=None,
+        origin,
     ) -> None:
         self.domain = domain
         self.epsilon = epsilon
@@ -125,12 +124,11 @@ class CubePlan(TupleKeys):
         self.strategy = strategy
         self.max_order = max_order
         self.consistency = consistency
-        # Of a bounded sum, or of distances to the origin of a mean; None for counts.
+        # Of distances to the origin, the lower end of the range of a mean; None for counts.
         self._grid = grid
-        # Lower end of the range of a mean, None for counts and sums.
         self._origin = origin
         # Variances of interactions where there is no closed form.
-        self._simulated = simulated
+        self._simulated = None
 
     def __getstate__(self):
         # What can be computed again is left out.
@@ -228,12 +226,6 @@ class CubePlan(TupleKeys):
         return {mask_of(self.domain, names): share for names, share in self.sources.items()}
 
     @property
-    def _measure(self):
-        if self._grid is None:
-            return "count"
-        return "sum" if self._origin is None else "mean"
-
-    @property
     def _sensitivity(self):
         """Largest change by one record of a cell of a measured table, in integers."""
         return 1 if self._grid is None else self._grid.sensitivity
@@ -309,11 +301,6 @@ class CubePlan(TupleKeys):
             )
         return mask
 
-    def _check(self):
-        """Raise ValueError if nothing can be published, or the noise does not fit into 64 bits."""
-        if not np.isfinite(self._variances[self._lattice.position[0]]) and not self._available:
-            raise ValueError("The sources given determine none of the published cuboids.")
-
     def _parts(self):
         """Epsilon of each measured cuboid; of each number of dimensions if there are many."""
         if len(self.sources) > _MAX_PARTS:
@@ -330,8 +317,8 @@ class CubePlan(TupleKeys):
 
     def _published_tables(self, noisy):
         """Published tables from the released integers, by mask."""
-        if self._measure != "mean":
-            return self._reconstruct({mask: table * self._unit for mask, table in noisy.items()})
+        if self._grid is None:
+            return self._reconstruct(noisy)
         width = float(self._width)
         upper, lower = (
             self._reconstruct({mask: table[end] * self._unit for mask, table in noisy.items()})
