@@ -474,8 +474,7 @@ TREES = [
         max_depth=2,
     ),
     of(f"{TREE}, max", target="s", runs=1, quality="max", max_depth=1),
-    of(f"{FOREST}, shared", target="s", runs=1, max_features=0.5),
-    of(f"{FOREST}, apart", target="s", runs=1, rows="apart", n_trees=2),
+    of(FOREST, target="s", runs=1, max_features=0.5),
 ]
 
 LINEAR = [

@@ -301,7 +301,7 @@ _ESTIMATORS: dict[str, Callable[[], AuditCase]] = {
         PrivateDecisionTreeClassifier(**_LABELS, max_depth=1, prune=False), _PLANE_ROWS
     ),
     "PrivateRandomForestClassifier": lambda: last_gone(
-        PrivateRandomForestClassifier(**_LABELS, rows="apart", max_depth=1), _PLANE_ROWS
+        PrivateRandomForestClassifier(**_LABELS, max_depth=1), _PLANE_ROWS
     ),
     "PrivateLinearRegression": lambda: last_gone(
         PrivateLinearRegression(**_PLANES, target="x"), _PLANE_ROWS
