@@ -25,28 +25,6 @@ from .._validation import (
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
 from .additive import Records
 
-__all__ = [
-    "ALGORITHMS",
-    "Growth",
-    "Node",
-    "QUALITIES",
-    "Splits",
-    "TUNING",
-    "TreeModel",
-    "Tuning",
-    "auto_depth",
-    "binary_splits",
-    "check_quality",
-    "fit_forest",
-    "fit_tree",
-    "grow_tree",
-    "make_quality",
-    "one_split",
-    "plain_shares",
-    "shrunk_shares",
-    "tree_parts",
-]
-
 # ------------------------------------------------------------------------------------------------
 # A released tree: its splits, its noisy counts, and the shares of the classes.
 

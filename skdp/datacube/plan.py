@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -180,26 +179,21 @@ class CubePlan(TupleKeys):
             ``cells``, ``published``, ``epsilon`` (0 where not measured), ``noise_std`` (NaN where
             not measured), ``std_error`` (NaN where not published).
         """
-        available = set(self._available)
-        rows = []
-        for mask, place in self._lattice.position.items():
-            measured = math.isfinite(self._noise[place])
-            published = place in available
-            if not (measured or published):
-                continue
-            names = self._names(mask)
-            rows.append(
-                {
-                    "cuboid": title(names),
-                    "order": len(names),
-                    "cells": math.prod(self._lattice.shape(mask)),
-                    "published": published,
-                    "epsilon": float(self.sources.get(names, 0) * self.epsilon),
-                    "noise_std": math.sqrt(self._noise[place]) if measured else math.nan,
-                    "std_error": math.sqrt(self._variances[place]) if published else math.nan,
-                }
-            )
-        return pd.DataFrame(rows)
+        named = [self._names(mask) for mask in self._lattice.position]
+        published = np.isin(np.arange(len(named)), self._available)
+        measured = np.isfinite(self._noise)
+        table = pd.DataFrame(
+            {
+                "cuboid": [title(names) for names in named],
+                "order": [len(names) for names in named],
+                "cells": self._lattice.cells.astype(np.int64),
+                "published": published,
+                "epsilon": [float(self.sources.get(names, 0) * self.epsilon) for names in named],
+                "noise_std": np.sqrt(np.where(measured, self._noise, np.nan)),
+                "std_error": np.sqrt(np.where(published, self._variances, np.nan)),
+            }
+        )
+        return table[measured | published].reset_index(drop=True)
 
     def __repr__(self):
         return (
@@ -524,18 +518,15 @@ def cuboid_weights(weights, domain, lattice, strategy, objective):
 
 def variance_limit(max_variance, strategy):
     """The bound on the cell variance that "pmost" needs; None for other strategies."""
-    if strategy != "pmost":
-        if max_variance is not None:
-            raise ValueError(
-                f"max_variance belongs to strategy='pmost'; leave it out for strategy={strategy!r}."
-            )
-        return None
-    if isinstance(max_variance, bool) or not isinstance(max_variance, numbers.Real):
-        raise TypeError(
-            "strategy='pmost' needs max_variance: it publishes as many cuboids as possible within "
-            f"this cell variance; got {max_variance!r}."
+    if (strategy == "pmost") != (max_variance is not None):
+        raise ValueError(
+            "max_variance belongs to strategy='pmost', which needs it: as many cuboids as possible "
+            f"are published within this cell variance. Got strategy={strategy!r} and "
+            f"max_variance={max_variance!r}."
         )
-    limit = float(max_variance)
+    if max_variance is None:
+        return None
+    limit = as_number(max_variance, "max_variance")
     if not limit > 0:
         raise ValueError(f"max_variance must be positive, got {max_variance!r}.")
     return limit
