@@ -190,7 +190,7 @@ def errors_of_answers(
 def _random_weights(
     domain: Domain, axis: int, kind: str, generator: np.random.Generator
 ) -> FloatArray:
-    """1 for a random code, a random range of codes, or a random subset of unordered ones; else 0."""
+    """1 for a random code, range of codes, or subset of unordered ones, else 0."""
     size = domain.shape[axis]
     weights = np.zeros(size)
     if kind == "cell":
