@@ -112,7 +112,8 @@ def current_inks() -> Inks:
     lines = _DARK if dark else _LIGHT
     # Between ink and paper: texts in grey can still be read.
     front, back = np.array(to_rgb(ink)), np.array(to_rgb(paper))
-    grey, faint = (to_hex(share * front + (1 - share) * back) for share in (0.7, 0.2))
+    mixed = (share * front + (1 - share) * back for share in (0.7, 0.2))
+    grey, faint = (to_hex(colour.tolist()) for colour in mixed)
     return Inks(ink, paper, lines[0], lines[-1], grey, faint, lines)
 
 

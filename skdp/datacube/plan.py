@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._validation import as_fraction, as_integer, as_number
+from .._validation import FloatArray, as_fraction, as_integer, as_number
 from ..algorithms import cuboids
+from ..domain import Domain
 from ..mechanisms import discrete_laplace_variance
 from ..release.files import TupleKeys
 
@@ -73,6 +76,7 @@ _SIMULATED_CELLS = 20_000
 _MAX_SIMULATIONS = 100
 
 
+@dataclass(eq=False, repr=False)
 class CubePlan(TupleKeys):
     """What a `DataCube` measures and how accurate each cuboid will be: public, free, reusable.
 
@@ -105,28 +109,17 @@ class CubePlan(TupleKeys):
     1.92
     """
 
-    def __init__(
-        self,
-        domain,
-        epsilon,
-        sources,
-        strategy,
-        max_order,
-        consistency,
-        grid,
-        origin,
-    ) -> None:
-        self.domain = domain
-        self.epsilon = epsilon
-        self.sources = sources
-        self.strategy = strategy
-        self.max_order = max_order
-        self.consistency = consistency
-        # Of distances to the origin, the lower end of the range of a mean; None for counts.
-        self._grid = grid
-        self._origin = origin
-        # Variances of interactions where there is no closed form.
-        self._simulated = None
+    domain: Domain
+    epsilon: Fraction
+    sources: dict[tuple[str, ...], Fraction]
+    strategy: str
+    max_order: int | None
+    consistency: Any
+    # Of distances to the origin, the lower end of the range of a mean; None for counts.
+    _grid: Any
+    _origin: Fraction | None
+    # Variances of interactions where there is no closed form.
+    _simulated: FloatArray | None = field(default=None, init=False)
 
     def __getstate__(self):
         # What can be computed again is left out.
