@@ -231,6 +231,8 @@ def test_a_plan_can_be_given_to_another_cube(monkeypatch):
     again = make(strategy=kept).plan().sources
     assert sum(again.values()) == 1
     assert {key: float(share) for key, share in again.items()} == pytest.approx(kept)
+    parts = make(strategy={"age": 1, "sex": 3}).plan().sources
+    assert parts == {("age",): Fraction(1, 4), ("sex",): Fraction(3, 4)}
 
 
 def test_variances_of_the_plan_are_those_of_the_noise():
@@ -294,7 +296,7 @@ def test_what_to_leave_out_is_said():
         ({"strategy": {"age": -1}}, ValueError, "not be negative"),
         ({"strategy": {"size": 1}}, ValueError, "no dimension 'size'"),
         ({"strategy": {("age", "sex"): 1, ("sex", "age"): 1}}, ValueError, "twice"),
-        ({"epsilon": 1e-17}, ValueError, "does not fit into 64-bit"),
+        ({"epsilon": 1e-17, "strategy": "all"}, ValueError, "does not fit into 64-bit"),
     ],
 )
 def test_bad_parameters_cost_nothing(params, error, match):
