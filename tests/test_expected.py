@@ -81,6 +81,15 @@ def test_bounded_contributions_cost_as_a_smaller_epsilon(domain):
     )
 
 
+def test_many_records_are_tried_on_fewer(domain, monkeypatch):
+    estimator = skdp.GridSynthesizer(domain=domain)
+    full = estimator.expected_error(4_000, 0.1, n_tables=1)
+    monkeypatch.setattr("skdp.expected._MOST_ROWS", 1_000)
+    fewer = estimator.expected_error(4_000, 0.1, n_tables=1)
+    # On other tables; without the scales of epsilon or of records it would be a factor of four.
+    assert ((fewer / full > 0.5) & (fewer / full < 2)).all(axis=None)
+
+
 def test_epsilon_for_brings_the_error_down(domain):
     estimator = skdp.GridSynthesizer(domain=domain)
     epsilon = estimator.epsilon_for(30, 2_000, question="cell", n_tables=1)
