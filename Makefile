@@ -21,7 +21,7 @@ help:
 	@echo 'make test-oldest  quick tests with the oldest dependencies that are supported'
 	@echo 'make test-newest  quick tests with the newest Python that is supported'
 	@echo 'make test-spark   the tests of PySpark, which need Java'
-	@echo 'make audit        replay and audit every mechanism and estimator, quickly'
+	@echo 'make audit        replay and audit every estimator, quickly'
 	@echo 'make baseline     measure a few figures again; any that changed is an error (a minute)'
 	@echo 'make mutants      break every call of a mechanism; the tests must fail (an hour)'
 	@echo 'make docs         build the documentation; warnings and broken links are errors'

@@ -448,9 +448,7 @@ def _verify(commands: Commands) -> None:
 
 
 def _audit(commands: Commands) -> None:
-    audit = _command(
-        commands, "audit", "views.audit", "check the privacy of every mechanism and estimator"
-    )
+    audit = _command(commands, "audit", "views.audit", "check the privacy of every estimator")
     add = audit.add_argument
     add("--out", default="skdp_audit", help="folder for the report")
     add("--quick", action="store_true", help="fewer trials, weaker bounds")

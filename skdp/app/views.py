@@ -290,7 +290,7 @@ def ledger(options: Namespace) -> int:
 
 
 def audit(options: Namespace) -> int:
-    """Check the privacy of every mechanism and estimator."""
+    """Check the privacy of every estimator."""
     from ..audit import replay_library, run_library
 
     found: Any

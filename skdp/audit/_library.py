@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,14 @@ import pandas as pd
 from .._validation import replacing
 from ._cases import AUDITS, AuditCase
 from ._lower_bound import AuditResult, audit
-from ._replay import ReplayResult, Result, replay
+from ._replay import ReplayResult, replay
+
+# Probability that at least one correct estimator is convicted; shared evenly.
+_FALSE_ALARM = 0.001
 
 
-def run_case(
-    case: AuditCase,
-    name: str,
-    confidence: float,
-    *,
-    quick: bool = False,
-    n_jobs: int = 1,
-) -> AuditResult:
-    """Run one case; the parameters are those of `run_library` and `audit`."""
+def run_case(case: AuditCase, name: str, confidence: float, *, quick: bool = False) -> AuditResult:
+    """Audit one case; the parameters are those of `run_library` and `audit`."""
     return audit(
         case.mechanism,
         case.dataset,
@@ -32,7 +27,6 @@ def run_case(
         case.epsilon,
         case.quick_trials if quick else case.n_trials,
         confidence=confidence,
-        n_jobs=n_jobs,
         name=name,
         **case.options,
     )
@@ -43,56 +37,41 @@ def run_library(
     *,
     names: Iterable[str] | None = None,
     quick: bool = False,
-    false_alarm: float = 0.001,
-    n_jobs: int = 2,
     verbose: int = 1,
 ) -> list[AuditResult]:
-    """Audit every mechanism and estimator of the library and write a report.
+    """Audit every estimator of the library and write a report.
+
+    If all are correct, one of them is convicted with a probability of at most 0.001.
 
     Parameters
     ----------
     out : path or None, default="skdp_audit"
         Folder for ``audit.csv``. None writes nothing.
     names : iterable of str, optional
-        Entries of `AUDITS`, or names of mechanisms and classes; default all.
+        Entries of `AUDITS`, the names of classes; default all.
     quick : bool, default=False
         Fewer trials: a minute or two, but only coarse errors are found.
-    false_alarm : float, default=0.001
-        Probability that at least one correct mechanism is convicted; shared evenly.
-    n_jobs : int, default=2
-        Number of processes, for mechanisms that are not vectorised.
     verbose : int, default=1
         Whether to print progress to standard error.
 
     Returns
     -------
     list of AuditResult
-        In the order of `AUDITS`.
 
     Raises
     ------
     ValueError
         If a name has no entry.
     """
-    chosen = list(_chosen(names))
-    confidence = 1 - false_alarm / len(chosen)
-    results = []
-    for i, name in enumerate(chosen):
-        if verbose:
-            print(f"[{i + 1}/{len(chosen)}] {name}", file=sys.stderr)
-        case = AUDITS[name]()
-        result = run_case(case, name, confidence, quick=quick, n_jobs=n_jobs)
-        if verbose:
-            print(
-                f"  {result.verdict}: epsilon >= {result.epsilon_lower_bound:.4g}, "
-                f"{result.epsilon:g} claimed ({result.n_trials:,} trials per side, "
-                f"{result.seconds:.0f} s)",
-                file=sys.stderr,
-            )
-        results.append(result)
-    if out is not None:
-        _write(Path(out) / "audit.csv", results, verbose)
-    return results
+    chosen = _chosen(names)
+    confidence = 1 - _FALSE_ALARM / len(chosen)
+    return _each(
+        chosen,
+        lambda name, case: run_case(case, name, confidence, quick=quick),
+        out,
+        "audit.csv",
+        verbose,
+    )
 
 
 def replay_library(
@@ -102,75 +81,62 @@ def replay_library(
     n: int = 12,
     verbose: int = 1,
 ) -> list[ReplayResult]:
-    """Replay every mechanism and estimator of the library on its pair, and write a report.
+    """Replay every estimator of the library on its pair, and write a report.
 
     Parameters
     ----------
     out : path or None, default="skdp_audit"
         Folder for ``replay.csv``. None writes nothing.
     names : iterable of str, optional
-        Entries of `AUDITS`, or names of mechanisms and classes; default all. Bare `geometric` noise
-        cannot be replayed and is left out.
+        Entries of `AUDITS`, the names of classes; default all.
     n : int, default=12
         Number of pairs of runs for each entry.
     verbose : int, default=1
-        0 for silence; 1 prints progress to standard error.
+        Whether to print progress to standard error.
 
     Returns
     -------
     list of ReplayResult
-        In the order of `AUDITS`.
 
     Raises
     ------
     ValueError
-        If a name has no entry, or none that can be replayed.
+        If a name has no entry.
     """
-    cases = {name: AUDITS[name]() for name in _chosen(names)}
-    cases = {name: case for name, case in cases.items() if case.replays}
-    if not cases:
-        raise ValueError("Bare noise cannot be replayed. Name a mechanism that uses it.")
+
+    def run(name: str, case: AuditCase) -> ReplayResult:
+        pair = case.dataset, case.neighbour
+        return replay(case.mechanism, *pair, n=n, epsilon=case.epsilon, name=name)
+
+    return _each(_chosen(names), run, out, "replay.csv", verbose)
+
+
+def _chosen(names: Iterable[str] | None) -> list[str]:
+    chosen = list(AUDITS) if names is None else [names] if isinstance(names, str) else list(names)
+    unknown = [name for name in chosen if name not in AUDITS]
+    if unknown:
+        raise ValueError(f"There is no audit of {unknown[0]!r}; there are {', '.join(AUDITS)}.")
+    return chosen
+
+
+def _each(
+    names: list[str],
+    run: Callable[[str, AuditCase], Any],
+    out: str | Path | None,
+    report: str,
+    verbose: int,
+) -> list[Any]:
+    """What ``run`` finds of each entry, shown, and written to a file."""
     results = []
-    for i, (name, case) in enumerate(cases.items()):
-        mechanism = case.mechanism
-        if case.options.get("vectorised"):
-            mechanism = partial(_once, case.mechanism)
-        result = replay(
-            mechanism,
-            case.dataset,
-            case.neighbour,
-            n=n,
-            epsilon=case.epsilon,
-            name=name,
-        )
+    for number, name in enumerate(names, start=1):
+        results.append(run(name, AUDITS[name]))
         if verbose:
-            head, *reasons = str(result).split("\n")[: 1 + len(result.reasons)]
-            print(f"[{i + 1}/{len(cases)}] {head}", *reasons, sep="\n", file=sys.stderr)
-        results.append(result)
+            print(f"[{number}/{len(names)}] {results[-1]}", file=sys.stderr)
     if out is not None:
-        _write(Path(out) / "replay.csv", results, verbose)
+        path = Path(out) / report
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as part:
+            pd.concat([result.to_frame() for result in results]).to_csv(part)
+        if verbose:
+            print(f"Report in {path.resolve()}", file=sys.stderr)
     return results
-
-
-def _once(mechanism: Callable[[Any, int], Any], data: Any) -> Any:
-    """One output of a mechanism that draws many at once."""
-    return mechanism(data, 1)
-
-
-def _chosen(names: Iterable[str] | None) -> Iterator[str]:
-    if names is None:
-        yield from AUDITS
-        return
-    for name in [names] if isinstance(names, str) else names:
-        found = [entry for entry in AUDITS if name in (entry, entry.split(",")[0])]
-        if not found:
-            raise ValueError(f"There is no audit of {name!r}; there are {', '.join(AUDITS)}.")
-        yield from found
-
-
-def _write(path: Path, results: Sequence[Result], verbose: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as part:
-        pd.concat([result.to_frame() for result in results]).to_csv(part)
-    if verbose:
-        print(f"Report in {path.resolve()}", file=sys.stderr)

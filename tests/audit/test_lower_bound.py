@@ -14,25 +14,18 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from audited import ALL_AUDITS
 from broken import BROKEN, on_grid
 from loops import over
 from replays import BRANCHES, n_rows
-from scipy import stats
 from sklearn.base import BaseEstimator
 from worst import STEPS
 
 import skdp
 from skdp import PrivacyLedger, mechanisms
-from skdp.audit import (
-    AUDITS,
-    AuditCase,
-    assert_epsilon,
-    audit,
-    reachable_epsilon,
-    run_library,
-)
+from skdp.audit import AuditCase, audit, reachable_epsilon, run_library
 from skdp.audit._library import run_case
-from skdp.audit._lower_bound import clopper_pearson, log_ratio_bound
+from skdp.audit._lower_bound import log_ratio_bound
 
 SURE = 1 - 1e-5
 
@@ -48,14 +41,6 @@ def noisy_count(seed=0, scale=1.0):
 
 
 # The bounds
-
-
-def test_clopper_pearson_limits():
-    count = np.array([0, 1, 7, 99, 100])
-    lower, upper = clopper_pearson(count, 100, 0.01)
-    for k, low, high in zip(count, lower, upper, strict=True):
-        reference = stats.binomtest(int(k), 100).proportion_ci(0.98, method="exact")
-        assert (low, high) == pytest.approx((reference.low, reference.high), abs=1e-12)
 
 
 @over("p, n", [(0.6, 400), (0.05, 2_000), (0.002, 20_000)])
@@ -183,9 +168,6 @@ def test_relation_can_be_given():
     options = {"n_trials": 2_000, "vectorised": True}
     assert audit(mechanism, 0, 3, 1.0, sensitivity=3, **options).passed
     assert audit(mechanism, 0, 3, 1.0, relation=None, **options).relation == "not checked"
-    assert "<lambda>" in audit(mechanism, 0, 3, 1.0, relation=lambda a, b: True, **options).relation
-    with pytest.raises(ValueError, match="not neighbours"):
-        audit(mechanism, 0, 3, 1.0, relation=lambda a, b: False, **options)
     with pytest.raises(ValueError, match="relation must be"):
         audit(mechanism, 0, 3, 1.0, relation="people", **options)
     # Equal lengths are answers unless said otherwise.
@@ -266,16 +248,6 @@ def test_seeded_mechanisms_are_refused():
         audit(Scale(random_state=3), TWO, THREE, n_trials=2_000, features=count_of)
     with pytest.raises(ValueError, match="seed"):
         audit(Scale(seed=3), TWO, THREE, n_trials=2_000, features=count_of)
-
-
-def test_a_generator_copied_into_processes_is_refused():
-    rng = np.random.default_rng(0)
-
-    def mechanism(value):
-        return value + rng.laplace()
-
-    with pytest.raises(ValueError, match="exactly the same"):
-        audit(mechanism, 0, 1, 1.0, 4_000, n_jobs=2)
 
 
 def test_mechanisms_that_raise_in_some_trials():
@@ -386,23 +358,20 @@ def test_numbers_are_told_apart_together():
     assert 1 < result.epsilon_lower_bound <= 2 and "output[3]" in str(result.event)
 
 
-def test_estimators_and_processes():
+def test_estimators():
     X, Xn = np.zeros((2, 1)), np.zeros((3, 1))
-    for n_jobs in (1, 2):
-        result = audit(
-            Scale(ledger=PrivacyLedger(1)), X, Xn, n_trials=3_000, features=count_of,
-            confidence=SURE, n_jobs=n_jobs,
-        )  # fmt: skip
-        assert result.epsilon == 1.0 and result.name == "Scale"
-        assert 0.3 < result.epsilon_lower_bound <= 1
+    result = audit(
+        Scale(ledger=PrivacyLedger(1)), X, Xn, n_trials=3_000, features=count_of, confidence=SURE
+    )
+    assert result.epsilon == 1.0 and result.name == "Scale"
+    assert 0.3 < result.epsilon_lower_bound <= 1
     labelled = audit(
         Scale(), (X, np.zeros(2)), (Xn, np.zeros(3)), n_trials=2_000, features=count_of,
         confidence=SURE,
     )  # fmt: skip
     assert labelled.passed
     # A wrong claim is convicted.
-    with pytest.raises(AssertionError, match="Scale"):
-        assert_epsilon(Scale(2.0), X, Xn, 1.0, 4_000, features=count_of)
+    assert not audit(Scale(2.0), X, Xn, 1.0, 4_000, features=count_of).passed
 
 
 # The result
@@ -450,7 +419,7 @@ def wide_noise(total, n):
 
 
 # Ways of mechanisms, whose noise replays do not see.
-CASES = {name: make() for name, make in AUDITS.items()} | {
+CASES = ALL_AUDITS | {
     # Wide noise is drawn as a high and a low part: another path through the code.
     "discrete_laplace, wide": AuditCase(
         wide_noise, 0, 10**6, 1.0, 1_000_000, {"vectorised": True, "sensitivity": 10**6}
@@ -496,15 +465,15 @@ def test_entries_are_sound(name):
 
 
 def test_report(tmp_path, capsys):
-    results = run_library(tmp_path / "report", names=["discrete_laplace", "geometric"], quick=True)
-    assert [r.name for r in results][-1] == "geometric"
+    names = ["HDPViewSynthesizer", "RangeTreeHistogram"]
+    results = run_library(tmp_path / "report", names=names, quick=True)
+    assert [r.name for r in results] == names
     assert all(result.passed for result in results)
     # Not for want of trying.
-    assert all(result.epsilon_lower_bound > 0.5 for result in results)
+    assert all(result.epsilon_lower_bound > 0.3 for result in results)
     table = pd.read_csv(tmp_path / "report" / "audit.csv", index_col=0)
-    assert list(table.index) == [r.name for r in results]
-    assert "geometric" in capsys.readouterr().err
-    pytest.importorskip("matplotlib")
+    assert list(table.index) == names
+    assert "RangeTreeHistogram" in capsys.readouterr().err
     with pytest.raises(ValueError, match="no audit of 'nothing'"):
         run_library(None, names="nothing")
 
