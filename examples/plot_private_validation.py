@@ -113,6 +113,7 @@ for (i, j), count in ((place, table.iloc[place]) for place in [(0, 0), (0, 1), (
     dark = count > 0.7 * table.to_numpy().max()
     axes[0].text(j, i, f"{count:,}", ha="center", va="center", color="white" if dark else "black")
 axes[0].set(xticks=[0, 1], yticks=[0, 1], xlabel="predicted", ylabel="true", title="Worked?")
-ledger.plot(ax=axes[1])
+charges = ledger.to_frame()
+charges.plot.barh("name", "epsilon", ax=axes[1], legend=False)
 figure.suptitle("The confusion matrix of the winner, and what was spent")
 plt.show()

@@ -31,17 +31,9 @@ from ._stores import (
     unit_of,
 )
 
-# --- the charges of a ledger as a table, as HTML for notebooks, and as a picture
+# --- the charges of a ledger as a table, and as HTML for notebooks and pages
 
 Entries = tuple[Entry, ...]
-Steps = list[tuple[str, Fraction]]
-
-# The palette of Okabe and Ito, which colour-blind people can distinguish too.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#888888")
-# The newest charges that a picture shows.
-_PLOT_ROWS = 25
-# How the rest of the budget is drawn.
-_REST = {"color": "none", "edgecolor": "0.6", "hatch": "//"}
 
 
 def ledger_frame(entries: Entries) -> pd.DataFrame:
@@ -102,7 +94,7 @@ def ledger_html(store: Store, rows: int = 0) -> str:
 def _bar(share: float) -> str:
     return (
         "<div style='width:24em;height:1em;border:1px solid currentColor;margin:.3em 0'>"
-        f"<div style='width:{100 * share:.4g}%;height:100%;background:{_COLOURS[0]}'>"
+        f"<div style='width:{100 * share:.4g}%;height:100%;background:#0072B2'>"
         "</div></div>"
     )
 
@@ -122,59 +114,6 @@ def _table(entries: Entries) -> str:
     # Texts are escaped and never cut.
     with pd.option_context("display.max_colwidth", None):
         return pd.DataFrame(rows).to_html(index=False, border=0) if rows else ""
-
-
-def plot_budget(store: Store, ax: Any = None) -> Any:
-    """Draw the budget, charge by charge."""
-    import matplotlib.pyplot as plt
-
-    entries, name, total = store.entries(), store.name, store.total
-    steps = _by_charge(entries)
-    left = None if total is None else total - total_of(entries)
-    if ax is None:
-        height = 1.1 + 0.27 * (len(steps) + 1)
-        _, ax = plt.subplots(figsize=(7, height), layout="constrained")
-    _plot_staircase(ax, steps, left)
-    if total is not None:
-        ax.set_xlim(0, float(total))
-    ax.set_xlabel("epsilon")
-    limit = "no limit" if total is None else f"of {short_text(total)}"
-    unit = unit_of(entries)
-    title = f"{name or 'Privacy ledger'}: {short_text(total_of(entries))} spent ({limit})"
-    ax.set_title(f"{title}\n{unit}" if unit else title, fontsize="medium")
-    return ax
-
-
-def _plot_staircase(ax: Any, steps: Steps, left: Fraction | None) -> None:
-    """A row for each charge, which begins where the one before ended."""
-    names = list(dict.fromkeys(label for label, _ in steps))
-    labels, spent = [], 0.0
-    for row, (label, value) in enumerate(steps):
-        colour = _COLOURS[names.index(label) % len(_COLOURS)]
-        ax.barh(row, float(value), left=spent, height=0.7, color=colour)
-        spent += float(value)
-        labels.append(f"{label}: {short_text(value)}")
-    if left is not None:
-        ax.barh(len(steps), float(left), left=spent, height=0.7, **_REST)
-        labels.append(f"left: {short_text(left)}")
-    ax.set_yticks(range(len(labels)), labels)
-    ax.set_ylim(len(labels) - 0.4, -0.6)
-    ax.grid(axis="x", alpha=0.3)
-    ax.set_axisbelow(True)
-
-
-def _by_charge(entries: Entries) -> Steps:
-    """Name and epsilon of every charge; the oldest together if there are more than rows."""
-    steps = [(_label(entry), entry.loss.epsilon) for entry in entries]
-    older = len(steps) - _PLOT_ROWS
-    if older < 2:
-        return steps
-    spent = sum((value for _, value in steps[:older]), Fraction(0))
-    return [(f"{older} earlier charges", spent), *steps[older:]]
-
-
-def _label(entry: Entry) -> str:
-    return f"{entry.name} (seeded)" if entry.loss.seeded else entry.name
 
 
 class PrivacyLedger:
@@ -407,22 +346,6 @@ class PrivacyLedger:
             The newest charges that are shown; None: all.
         """
         return ledger_html(self._store, rows or 0)
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw what was spent, a row for each charge, and what is left.
-
-        A row begins where the one before ended. The oldest of more than 25 are one row.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        return plot_budget(self._store, ax)
 
     def __repr__(self) -> str:
         fields: list[str] = []

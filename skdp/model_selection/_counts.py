@@ -16,11 +16,10 @@ import numpy as np
 
 from .._random import NoiseSource
 from .._validation import FloatArray, IntArray
-from ..algorithms.binned_scores import INTERVALS, BinnedScores, Scale, release_scores
+from ..algorithms.binned_scores import INTERVALS, BinnedScores, interval_of, release_scores
 from ..release import QueryResult
 from ._intervals import Covers, Noisy, with_interval
 
-PROBABILITIES = Scale()
 # Probabilities below count as this in log losses.
 CLIP = 0.001
 # A class is known to be there where its noisy number exceeds this many standard deviations.
@@ -97,7 +96,6 @@ def one_against_others(
     classes: IntArray,
     epsilon: Fraction,
     source: NoiseSource,
-    scale: Scale = PROBABILITIES,
 ) -> list[Counts]:
     """One release of scores by class for two classes, and one for each of more.
 
@@ -110,10 +108,10 @@ def one_against_others(
     tables = []
     for k in range(scores.shape[1]):
         positive = classes == (k if several else 1)
-        found = scale.positions(scores[:, k])
+        found = interval_of(scores[:, k])
         found = np.where(found < 0, np.where(positive, 0, INTERVALS - 1), found)
         known = np.where(classes < 0, -1, positive)
-        binned = release_scores(found, known, part, scale, source)
+        binned = release_scores(found, known, part, source)
         tables.append(Counts(binned, Noisy(binned.counts.astype(float), binned.epsilon)))
     return tables
 

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._foreign import attempt, quietly, reraise_interrupts
+from .._foreign import attempt, quietly
+from .._keys import NO_KEY, Key
+from .._keys import positions_of as places_of
 from .._random import noise_source, shared_generators_kept
 from .._validation import BoolArray, IntArray
-from ..domain.values import by_number, number_meant
-from ..tables import as_labels, column_names, object_array, row_taker
+from ..domain.attributes import Coding
+from ..tables import as_column, as_labels, column_names, object_array, row_taker
 
 # Labels or predictions, one for each row.
 Labels: TypeAlias = NDArray[Any]
@@ -139,44 +141,21 @@ def check_model(model: Any, X: Any, method: str = "predict") -> None:
 
 
 def equal(truth: Labels, guess: Labels) -> BoolArray:
-    """Compare row by row; what cannot be compared differs, and NaN differs from everything."""
+    """Whether labels are the same, row by row; what is missing, or no label, differs."""
     if truth.dtype == guess.dtype and truth.dtype.kind in "biuf":
         return truth == guess
-    pairs = zip(truth.tolist(), guess.tolist(), strict=True)
-    with quietly():
-        return np.fromiter((_same(a, b) for a, b in pairs), bool, truth.size)
+    known = places_of(as_column(truth, "y").factorize()[1])
+    known.pop(None, None)
+    one, other = (positions_of(values, known) for values in (truth, guess))
+    return np.asarray((one == other) & (one >= 0))
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Whether two labels are the same; one record with text makes text of numbers in a file."""
-    try:
-        if bool(a == b):
-            return True
-        number = number_meant(a)
-        return number is not None and number == number_meant(b)
-    except BaseException as error:  # of an odd __eq__: whether it raises depends on a value
-        reraise_interrupts(error)
-        return False
+def positions_of(values: Labels, places: Mapping[Key, int]) -> IntArray:
+    """Place of the canonical key of each value; -1 for one that has none.
 
-
-def positions_of(values: Labels, positions: Mapping[Any, int]) -> IntArray:
-    """Position of each value, found by itself; -1 for one that has none.
-
-    A number and text that writes it are the same, as in a `Categorical`.
+    A number and text that writes it are the same: one record with text makes text of numbers in a
+    file.
     """
-    numbers = by_number(positions)
-    places = list(positions.values())
-
-    def place(value: Any) -> int:
-        try:
-            found = positions.get(value)
-            if found is not None:
-                return found
-            number = number_meant(value)
-            found = None if number is None else numbers.get(number)
-            return -1 if found is None else places[found]
-        except BaseException as error:  # of a label without a hash
-            reraise_interrupts(error)
-            return -1
-
-    return np.fromiter(map(place, values.tolist()), np.int64, values.size)
+    known = {key: place for key, place in places.items() if key != NO_KEY}
+    coding = Coding(known, missing=known.get(None, -1))
+    return as_column(values, "y").codes(coding).astype(np.int64)

@@ -17,22 +17,17 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
+from .._keys import Key
+from .._keys import positions_of as places_of
 from .._random import NoiseSource, noise_source
 from .._validation import FloatArray, IntArray, as_epsilon, as_fraction
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
-from ..algorithms.binned_scores import STEPS, Scale, on_grid, release_parts
+from ..algorithms.binned_scores import STEPS, on_grid, release_parts
 from ..base import range_of
 from ..mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from ..release import QueryResult
 from ..tables import as_column
-from ._counts import (
-    CLIP,
-    OF_MATRIX,
-    PROBABILITIES,
-    largest_loss,
-    one_against_others,
-    ranking,
-)
+from ._counts import CLIP, OF_MATRIX, largest_loss, one_against_others, ranking
 from ._guard import Labels, equal, positions_of
 from ._intervals import Covers, Noisy, with_interval
 
@@ -92,45 +87,43 @@ def charge_score(
     return loss, source
 
 
-def ends_of(domain: Any, name: str = "domain") -> Ends | None:
+def ends_of(domain: Any) -> Ends | None:
     """Both ends of a public range, exactly; None where none is given."""
     if domain is None:
         return None
-    low, high = (as_fraction(end, name) for end in range_of(domain, name))
+    low, high = (as_fraction(end, "domain") for end in range_of(domain, "domain"))
     if max(abs(low), abs(high)) > _WIDEST or not float(high) - float(low) >= _NARROWEST:
         raise ValueError(
-            f"{name} must be numbers between -1e100 and 1e100 that differ by at least 1e-100 as "
+            "domain must be numbers between -1e100 and 1e100 that differ by at least 1e-100 as "
             f"floats, got {domain!r}: squared errors are computed in floats. Rescale the numbers."
         )
     return low, high
 
 
 class Scored(NamedTuple):
-    """True labels, what a model says of each row, and the positions of its labels."""
+    """True labels, what a model says of each row, and the positions of its labels by their keys."""
 
     truth: Labels
     guess: Labels
-    positions: Mapping[Any, int]
+    positions: Mapping[Key, int]
 
 
-def label_positions(labels: Any, name: str, least: int = 1) -> dict[Any, int]:
+def label_positions(labels: Any, name: str, least: int = 1) -> dict[Key, int]:
     """Position of each label of a public list."""
     names = pd.Index(list(labels)).tolist()
-    positions = {label: place for place, label in enumerate(names)}
+    positions = places_of(names)
     if len(names) < least or len(positions) < len(names):
         how_many = "at least two " if least == 2 else ""
         raise ValueError(f"{name} must be a list of {how_many}different labels, got {names!r}.")
     return positions
 
 
-def class_positions(classes: Any) -> dict[Any, int]:
+def class_positions(classes: Any) -> dict[Key, int]:
     """Position of each label of a model."""
-    return {label: place for place, label in enumerate(np.asarray(classes).tolist())}
+    return places_of(np.asarray(classes).tolist())
 
 
-def as_metric(
-    name: Any, domain: Any = None, covers: Covers = NOISE, score_range: Any = None
-) -> Metric:
+def as_metric(name: Any, domain: Any = None, covers: Covers = NOISE) -> Metric:
     """The metric of this name, with the public ranges that belong to it.
 
     Raises
@@ -144,9 +137,8 @@ def as_metric(
         base = None
     if base is None:
         raise ValueError(f"The metric must be one of {sorted(_NAMES)}, got {name!r}.")
-    ends, scores = ends_of(domain), ends_of(score_range, "score_range")
-    scale = PROBABILITIES if scores is None else Scale(float(scores[0]), float(scores[1]), False)
-    metric = Metric(base, base != name and name.startswith("neg_"), ends, covers, scale)
+    ends = ends_of(domain)
+    metric = Metric(base, base != name and name.startswith("neg_"), ends, covers)
     if metric.needs_range != (ends is not None):
         raise ValueError(
             f"The metric {name!r} needs domain=(low, high), the public range of "
@@ -154,10 +146,6 @@ def as_metric(
             if metric.needs_range
             else "domain= belongs to metrics of numbers, such as 'mean_squared_error', not to "
             f"{name!r}."
-        )
-    if scores is not None and base not in ("roc_auc", "average_precision"):
-        raise ValueError(
-            f"score_range= belongs to 'roc_auc' and 'average_precision', not to {name!r}."
         )
     return metric
 
@@ -175,15 +163,12 @@ class Metric:
     limits : (low, high), optional
         Public range of the target, or of the log-likelihood of a row.
     covers : Covers
-    scale : Scale
-        Of scores.
     """
 
     name: str
     negated: bool
     limits: Ends | None
     covers: Covers
-    scale: Scale
 
     @property
     def is_loss(self) -> bool:
@@ -270,7 +255,7 @@ class Metric:
             losses = _probability_losses(self.name, found[known], scores[known])
             lost = _mean_loss(losses, epsilon, source, covers)
             return _linear(lost, largest_loss(self.name, len(positions) > 2))
-        tables = one_against_others(scores, found, epsilon, source, self.scale)
+        tables = one_against_others(scores, found, epsilon, source)
         return ranking(self.name, tables, covers)
 
     @property

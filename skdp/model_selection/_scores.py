@@ -35,7 +35,6 @@ def private_score(
     epsilon: float | Fraction,
     labels: Any = None,
     domain: Any = None,
-    score_range: tuple[float, float] | None = None,
     level: float = 0.95,
     interval: str = "population",
     ledger: PrivacyLedger | None = None,
@@ -49,11 +48,12 @@ def private_score(
         True labels or numbers. Rows with a label that is not declared are skipped, except by
         "accuracy".
     y : array or frame of shape (n_rows,) or (n_rows, n_labels), or list
-        What the metric reads, see the table below: predicted labels, scores, probabilities of all
-        labels in the order of ``labels`` (of two labels, that of the second is enough), or
-        predicted numbers. It must come from a model that is a release itself or was trained without
-        these rows: what a prediction reveals about *other* records is not covered here. What is
-        missing or cannot be compared counts as wrong: as the worst score, or the largest error.
+        What the metric reads, see the table below: predicted labels, probabilities of all labels in
+        the order of ``labels`` (of two labels, that of the second is enough; other scores, scaled
+        by a public range to 0..1, have the same order), or predicted numbers. It must come from a
+        model that is a release itself or was trained without these rows: what a prediction reveals
+        about *other* records is not covered here. What is missing, or is no text, number or date,
+        counts as wrong: as the worst score, or the largest error.
     metric : str, default="accuracy"
         What is released, by the name of scikit-learn's scorer. A name with ``neg_`` gives the
         negated loss, as in scikit-learn; the same name without it the loss itself.
@@ -67,9 +67,6 @@ def private_score(
         Public range of the target; needed for metrics of numbers, which are clipped to it. The
         noise grows with its width, so do not make it wider than needed. Both ends lie between
         -1e100 and 1e100.
-    score_range : (low, high), default=None
-        Public range of the scores for "roc_auc" and "average_precision", which are clipped to it.
-        None stands for probabilities.
     level : float, default=0.95
         Probability that the interval covers the score.
     interval : {"noise", "population"}, default="population"
@@ -108,9 +105,9 @@ def private_score(
     balanced_accuracy        labels         ``labels``  a confusion matrix, with a column  1
                                                         for labels that are not declared
     f1, f1_macro             labels         ``labels``  the same                           1
-    roc_auc                  scores         ``labels``  numbers of rows by class, in bins  1
+    roc_auc                  probabilities  ``labels``  numbers of rows by class, in bins  1
                                                         of scores
-    average_precision        scores         ``labels``  the same                           1
+    average_precision        probabilities  ``labels``  the same                           1
     neg_log_loss             probabilities  ``labels``  sums of losses, as shares of the   1
                                                         largest, and of what is left
     neg_brier_score          probabilities  ``labels``  the same                           1
@@ -150,7 +147,7 @@ def private_score(
     -2.0
     """
     covers = Covers.asked(level, interval)
-    asked = as_metric(metric, domain, covers, score_range)
+    asked = as_metric(metric, domain, covers)
     if not asked.reads_labels:
         raise ValueError(
             f"The metric {metric!r} scores rows and no predictions: it is for make_private_scorer "

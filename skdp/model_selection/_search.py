@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -20,7 +19,7 @@ from .._pipelines import Rows, Step, child, price, walk_all
 from .._random import NoiseSource, noise_source, warn_after_charge
 from .._validation import FloatArray, as_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
-from ..base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
+from ..base import HidesSeed, Published, ShowsPrivacy, require_y
 from ..exceptions import TrainingError
 from ..mechanisms import noisy_max
 from ..tables import as_frame
@@ -51,7 +50,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     estimator : private estimator
         Typically ``PrivateClassifier(classifier, synthesizer)``.
     param_grid : dict or list of dict
-        As in scikit-learn's ``GridSearchCV``. Where it changes only the inner ``estimator`` of a
+        As in scikit-learn's ``GridSearchCV``; without seeds of noise. Where it changes only the inner ``estimator`` of a
         `PrivateClassifier` or `PrivateRegressor`, all candidates are trained on one release,
         which is paid for once. Otherwise every candidate pays for a fit of its own.
     epsilon : number or Fraction, default=0.1
@@ -193,6 +192,14 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     def _candidates(self) -> tuple[list[dict[str, Any]], list[Any]]:
         """Parameters of the candidates, and the estimators that have them."""
         candidates = list(ParameterGrid(self.param_grid))
+        parts = {**self.estimator.get_params(deep=True), "": self.estimator}
+        for key in {key for params in candidates for key in params}:
+            parent, _, name = key.rpartition("__")
+            if name == "random_state" and isinstance(parts.get(parent), HidesSeed):
+                raise ValueError(
+                    f"param_grid varies {key!r}, a seed of noise, which is nothing to be tuned. "
+                    "Leave it out."
+                )
         return candidates, [clone(self.estimator).set_params(**params) for params in candidates]
 
     def _shares_a_release(self) -> bool:
@@ -289,36 +296,6 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     # Grid and winner may hold ledgers and seeds, as values or within estimators.
     _repeats = ("best_params_",)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "param_grid":
-            value = self._hide_seeds(value)
-        super().__setattr__(name, value)
-
-    def _hide_seeds(self, grid: Any) -> Any:
-        """The grid itself, or one with `Seed` for seeds of noise: those of the models are harmless.
-
-        A grid that needs no change stays the same object, because clone() requires it.
-        """
-        if isinstance(grid, list):
-            hidden = [self._hide_seeds(part) for part in grid]
-            return grid if all(map(operator.is_, grid, hidden)) else hidden
-        if not isinstance(grid, Mapping):
-            return grid
-        changed = {
-            key: seeds
-            for key, values in grid.items()
-            if self._draws_noise(key)
-            and any(map(operator.is_not, seeds := [as_seed(one) for one in values], values))
-        }
-        return {**grid, **changed} if changed else grid
-
-    def _draws_noise(self, key: str) -> bool:
-        parent, _, name = str(key).rpartition("__")
-        if name != "random_state":
-            return False
-        owner = self.estimator.get_params(deep=True).get(parent) if parent else self.estimator
-        return owner is None or isinstance(owner, HidesSeed)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

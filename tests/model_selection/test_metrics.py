@@ -72,9 +72,7 @@ def test_metrics_of_probabilities(name):
     twice = private_score(TRUTH, both, name, epsilon=EXACTLY)
     assert float(twice) == pytest.approx(float(found))
     if name.startswith(("roc", "average")):
-        # The same order of scores has the same value; ties count half.
-        wide = private_score(TRUTH, 9 * PROBA - 4, name, score_range=(-4, 5), epsilon=EXACTLY)
-        assert float(wide) == pytest.approx(float(found), abs=2 * HIDDEN[name])
+        # Ties count half.
         ties = np.where(PROBA > 0.5, 0.9, 0.1)
         found = private_score(TRUTH, ties, name, epsilon=EXACTLY)
         assert float(found) == pytest.approx(getattr(exact, f"{name}_score")(TRUTH, ties))
@@ -174,15 +172,13 @@ def test_refusals_cost_nothing():
         ((TRUTH, PROBA[:5], "roc_auc"), {}),
         (area, {"epsilon": 0}),
         (area, {"labels": [1]}),
-        (area, {"labels": [1, 1]}),
-        (area, {"score_range": (1, 0)}),
+        (area, {"labels": [1, "1"]}),
         ((TRUTH3, PROBA3, "roc_auc"), {}),
         ((TRUTH, PROBA, "brier_score"), {"interval": "both"}),
         ((*numbers, "mean_absolute_error"), {"domain": None}),
         ((*numbers, "r2"), {"domain": (1, 1)}),
         ((TRUTH, PROBA3[:, 0], "f1"), {"level": 2}),
         ((TRUTH, TRUTH), {"labels": [0, 1]}),
-        ((TRUTH, TRUTH), {"score_range": (0, 1)}),
         ((TRUTH, TRUTH), {"domain": (0, 1)}),
         ((TRUTH, PROBA, "auc"), {}),
         ((*numbers, "log_likelihood"), {"domain": BOUNDS}),
