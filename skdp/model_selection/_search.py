@@ -50,9 +50,10 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     estimator : private estimator
         Typically ``PrivateClassifier(classifier, synthesizer)``.
     param_grid : dict or list of dict
-        As in scikit-learn's ``GridSearchCV``; without seeds of noise. Where it changes only the inner ``estimator`` of a
-        `PrivateClassifier` or `PrivateRegressor`, all candidates are trained on one release,
-        which is paid for once. Otherwise every candidate pays for a fit of its own.
+        As in scikit-learn's ``GridSearchCV``; without seeds of noise. Where it changes only the
+        inner ``estimator`` of a `PrivateClassifier` or `PrivateRegressor`, all candidates are
+        trained on one release, which is paid for once. Otherwise every candidate pays for a fit of
+        its own.
     epsilon : number or Fraction, default=0.1
         Privacy budget of the choice. The fits cost their own epsilon in addition.
     metric : str, default="accuracy"

@@ -1,6 +1,6 @@
 """Forms of the wizard, and the commands of the shell that do what the pages say.
 
-The commands of the shell that do what the pages say: shown, written to a file, and run.
+These commands are shown, written to a file, and run.
 """
 
 from __future__ import annotations
@@ -140,10 +140,6 @@ PARTS = (
         True,
     ),
 )
-RULES = {
-    "at_most": "is never greater than",
-    "forbid": "has a value only where, in",
-}
 
 
 def form_of_column(data: Mapping[str, Any]) -> dict[str, str]:
@@ -267,26 +263,6 @@ def _domain(attributes: Sequence[Mapping[str, Any]], rules: Sequence[Any] = ()) 
 def form_of_rules(domain: Domain) -> str:
     """The rules of a domain, a line of JSON each."""
     return "\n".join(map(_text, domain.structure.to_data()))
-
-
-def added_rule(form: Mapping[str, str]) -> str:
-    """The line of the rule that the fields below the list describe.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing.
-    """
-    kind, first, second = form.get("rule", ""), form.get("first", ""), form.get("second", "")
-    if kind not in RULES or not first or not second or first == second:
-        raise ValueError("A rule needs two different columns.")
-    if kind == "at_most":
-        return _text({"rule": kind, "column": first, "bound": second})
-    values = [each.strip() for each in re.split(r"[,\n]", form.get("among", "")) if each.strip()]
-    if not values:
-        raise ValueError("Say for which values, with a comma between them.")
-    query = f"{quoted(first)} != None and {condition(second, 'not in', values)}"
-    return _text({"rule": "forbid", "condition": query})
 
 
 # --- questions, and the bars to expect
