@@ -384,9 +384,8 @@ def test_a_class_in_place_of_a_librarys_does_not_pass(monkeypatch):
 
 
 def test_every_reason_has_a_step():
-    reasons = privacy_report(plain(StandardScaler())).reasons
-    assert "standardscaler" in reasons[0] and "inside PrivateClassifier" in reasons[0]
-    assert "gets its rows from 'standardscaler'" in reasons[1]
+    (reason,) = privacy_report(plain(StandardScaler())).reasons
+    assert "standardscaler" in reason and "inside PrivateClassifier" in reason
     (reason,) = privacy_report(model(OneVsRestClassifier(HIDDEN))).reasons
     assert "may carry a FrozenEstimator" in reason
     refused = privacy_report(release(epsilon=-1))

@@ -158,6 +158,14 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         candidates, variants = self._candidates()
         if not candidates:
             raise ValueError(f"param_grid={self.param_grid!r} has no candidates: give it some.")
+        parts = {**self.estimator.get_params(deep=True), "": self.estimator}
+        for key in {key for params in candidates for key in params}:
+            parent, _, name = key.rpartition("__")
+            if name == "random_state" and isinstance(parts.get(parent), HidesSeed):
+                raise ValueError(
+                    f"param_grid varies {key!r}, a seed of noise, which is nothing to be tuned. "
+                    "Leave it out."
+                )
         # Every candidate is checked: one that is trained on a release may carry what others
         # learned.
         prices = [price_of_fit(variant) for variant in variants]
@@ -193,14 +201,6 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     def _candidates(self) -> tuple[list[dict[str, Any]], list[Any]]:
         """Parameters of the candidates, and the estimators that have them."""
         candidates = list(ParameterGrid(self.param_grid))
-        parts = {**self.estimator.get_params(deep=True), "": self.estimator}
-        for key in {key for params in candidates for key in params}:
-            parent, _, name = key.rpartition("__")
-            if name == "random_state" and isinstance(parts.get(parent), HidesSeed):
-                raise ValueError(
-                    f"param_grid varies {key!r}, a seed of noise, which is nothing to be tuned. "
-                    "Leave it out."
-                )
         return candidates, [clone(self.estimator).set_params(**params) for params in candidates]
 
     def _shares_a_release(self) -> bool:
