@@ -155,6 +155,19 @@ def test_a_ledger_in_the_grid_of_an_inner_search_pays_for_the_outer_one():
         private_cross_val_score(inner(skdp.PrivacyLedger()), X, Y, epsilon=7, ledger=book)
 
 
+@over("estimator", [DecisionTreeClassifier(), None])
+def test_a_winner_without_a_synthesizer_keeps_the_ledger_of_the_search(estimator):
+    book = skdp.PrivacyLedger()
+    default = skdp.PrivateClassifier(
+        estimator, epsilon=1, domain=SQUARE, classes=["high", "low"], n_samples=100
+    )
+    search = PrivateGridSearchCV(default, {"n_samples": [50, 100]}, epsilon=1, ledger=book)
+    winner = search.fit(X, Y).best_estimator_
+    before = book.spent
+    winner.fit(X, Y)
+    assert book.spent == before + 1
+
+
 def fails_on_many(self, X, y):
     """It can be trained on the few rows of a trial, and not on a release."""
     if len(X) > 100:
