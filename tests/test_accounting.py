@@ -556,7 +556,6 @@ def test_the_unit_and_its_bound_are_kept(make_ledger):
     assert list(frame["unit"]) == ["person", "person"]
     assert list(frame["max_rows_per_id"]) == [3, 1]
     assert "spent=1.5 (per person)" in repr(ledger)
-    assert "one person (at most 3 records of each)" in ledger._repr_html_()
 
 
 def test_the_loss_of_a_record_and_that_of_a_person_are_not_summed(make_ledger):
@@ -783,8 +782,7 @@ def test_ledger_is_shown(make_ledger):
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "&lt;set&gt;" in page
-    assert "a &amp; b" in page
-    assert "width:50%" in page
+    assert "a &amp; b" in page and "spent=~0.5" in page
     assert "1 seeded: no guarantee" in page
     for _ in range(30):
         ledger.charge("many", 0.01)

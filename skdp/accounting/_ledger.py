@@ -14,7 +14,7 @@ import pandas as pd
 
 from .._validation import as_epsilon, as_fraction
 from ..exceptions import LedgerError
-from ._loss import PrivacyLoss, neighbours, parts_text, short_text
+from ._loss import PrivacyLoss, parts_text, short_text
 from ._stores import (
     ABOUT,
     DetachedStore,
@@ -31,12 +31,8 @@ from ._stores import (
     unit_of,
 )
 
-# --- the charges of a ledger as a table, and as HTML for notebooks and pages
 
-Entries = tuple[Entry, ...]
-
-
-def ledger_frame(entries: Entries) -> pd.DataFrame:
+def ledger_frame(entries: tuple[Entry, ...]) -> pd.DataFrame:
     """One row for each charge; the columns are those of `PrivacyLedger.to_frame`."""
 
     def column(values: Iterable[Any], dtype: Any = object) -> pd.Series:
@@ -58,62 +54,6 @@ def ledger_frame(entries: Entries) -> pd.DataFrame:
             **{key: column(entry.about.get(key, "") for entry in entries) for key in ABOUT},
         }
     )
-
-
-def ledger_html(store: Store, rows: int = 0) -> str:
-    """Balance, notes and the newest charges, or with 0 rows all of them."""
-    entries, name, total, path = store.entries(), store.name, store.total, store.path
-    spent = total_of(entries)
-    title = "" if name is None else f" of <i>{html.escape(name)}</i>"
-    if total is None:
-        state, bar = f"&epsilon; = {short_text(spent)} spent, no limit", ""
-    else:
-        state = (
-            f"&epsilon; = {short_text(spent)} of {short_text(total)} spent, "
-            f"{short_text(total - spent)} left"
-        )
-        bar = _bar(float(spent / total))
-    shown = entries[-rows:]
-    # What is protected, how many charges there are, and warnings.
-    bounds = sorted({entry.loss.max_rows_per_id or 0 for entry in entries} or {0})
-    protects = "; ".join(neighbours(most or None) for most in bounds)
-    notes = [f"neighbours: {protects}", f"{len(entries)} charges"]
-    seeded = sum(entry.loss.seeded for entry in entries)
-    if seeded:
-        notes.append(f"<b>{seeded} seeded: no guarantee</b>")
-    if path is not None:
-        notes.append(html.escape(str(path)))
-    if len(shown) < len(entries):
-        notes.append(f"the last {len(shown)} are shown")
-    return (
-        f"<div><b>Privacy ledger</b>{title}: {state}{bar}"
-        f"<small>{' &middot; '.join(notes)}</small>{_table(shown)}</div>"
-    )
-
-
-def _bar(share: float) -> str:
-    return (
-        "<div style='width:24em;height:1em;border:1px solid currentColor;margin:.3em 0'>"
-        f"<div style='width:{100 * share:.4g}%;height:100%;background:#0072B2'>"
-        "</div></div>"
-    )
-
-
-def _table(entries: Entries) -> str:
-    rows = [
-        {
-            "time (UTC)": entry.time[:19].replace("T", " "),
-            "charge": entry.name,
-            "\u03b5": short_text(entry.loss.epsilon),
-            "parts": parts_text(entry.loss.parts)
-            + (" (seeded: no guarantee)" if entry.loss.seeded else ""),
-            **{key: entry.about.get(key, "") for key in ABOUT},
-        }
-        for entry in entries
-    ]
-    # Texts are escaped and never cut.
-    with pd.option_context("display.max_colwidth", None):
-        return pd.DataFrame(rows).to_html(index=False, border=0) if rows else ""
 
 
 class PrivacyLedger:
@@ -345,7 +285,18 @@ class PrivacyLedger:
         rows : int, default=None
             The newest charges that are shown; None: all.
         """
-        return ledger_html(self._store, rows or 0)
+        charges = self.to_frame().drop(columns=["exact", "process"])
+        charges["time"] = charges["time"].dt.strftime("%Y-%m-%d %H:%M:%S UTC")
+        shown = charges if rows is None else charges.tail(rows)
+        notes = [html.escape(repr(self))]
+        if charges["seeded"].any():
+            notes.append(f"<b>{charges['seeded'].sum()} seeded: no guarantee</b>")
+        if len(shown) < len(charges):
+            notes.append(f"the last {len(shown)} are shown")
+        # Texts are escaped and never cut.
+        with pd.option_context("display.max_colwidth", None):
+            table = shown.to_html(index=False, border=0, na_rep="")
+        return f"<div>{'; '.join(notes)}{table}</div>"
 
     def __repr__(self) -> str:
         fields: list[str] = []
