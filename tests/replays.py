@@ -771,7 +771,6 @@ SCORES = [
     score("accuracy", pairs=guesses, runs=12),
     score("mean_squared_error", pairs=far_off, runs=12, domain=(0, 1)),
     score("roc_auc"),
-    score("average_precision"),
     score("f1", pairs=of_labels),
     score("balanced_accuracy", pairs=of_labels),
     score("log_loss", pairs=of_shares, interval="noise"),

@@ -33,7 +33,7 @@ class Tuning:
     # the number of bins and the noise grows with its root, relative to the size of the class: their
     # sum is least at the power 2/5 of the latter.
     bins: float = 1.6
-    # How often the highest bin is halved, because precision begins there.
+    # How often the highest bin is halved.
     halvings: int = 2
     # An interval with more records than this many standard deviations of its noise is taken for a
     # value that scores repeat.

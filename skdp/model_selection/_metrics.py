@@ -27,12 +27,12 @@ from ..base import range_of
 from ..mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from ..release import QueryResult
 from ..tables import as_column
-from ._counts import CLIP, OF_MATRIX, largest_loss, one_against_others, ranking
+from ._counts import CLIP, OF_MATRIX, largest_loss, mean_area, one_against_others
 from ._guard import Labels, equal, positions_of
 from ._intervals import Covers, Noisy, with_interval
 
 # Both ends of the public range of a target.
-Ends: TypeAlias = tuple[Fraction, Fraction]
+Ends: TypeAlias = tuple[float, float]
 
 # Ranges of a target whose squares, and sums of many of them, are ordinary floats.
 _NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
@@ -41,25 +41,24 @@ _LEAST = Fraction(1, 10**8)
 # Where no interval is shown.
 NOISE = Covers(0.95, False)
 
-# The method of a model that each metric reads.
-_READS = {
-    "accuracy": "predict",
-    "balanced_accuracy": "predict",
-    "f1": "predict",
-    "f1_macro": "predict",
-    "roc_auc": "predict_proba",
-    "average_precision": "predict_proba",
-    "log_loss": "predict_proba",
-    "brier_score": "predict_proba",
-    "log_likelihood": "score_samples",
-    "mean_absolute_error": "predict",
-    "mean_squared_error": "predict",
-    "r2": "predict",
+# Of each metric the method of a model that it reads; what it needs besides, the public list of
+# labels or a public range; and how a search compares candidates by it: by sums over rows of scores,
+# or of losses, or by what is released for each.
+_METRICS = {
+    "accuracy": ("predict", "nothing", "sums"),
+    "balanced_accuracy": ("predict", "labels", "releases"),
+    "f1": ("predict", "labels", "releases"),
+    "f1_macro": ("predict", "labels", "releases"),
+    "roc_auc": ("predict_proba", "labels", "releases"),
+    "log_loss": ("predict_proba", "labels", "losses"),
+    "brier_score": ("predict_proba", "labels", "losses"),
+    "log_likelihood": ("score_samples", "range", "sums"),
+    "mean_absolute_error": ("predict", "range", "losses"),
+    "mean_squared_error": ("predict", "range", "losses"),
+    "r2": ("predict", "range", "sums"),
 }
-_BOUNDED = ("log_likelihood", "mean_absolute_error", "mean_squared_error", "r2")
-_LOSSES = ("log_loss", "brier_score", "mean_absolute_error", "mean_squared_error")
-_NAMES = {name: name for name in _READS} | {f"neg_{name}": name for name in _LOSSES}
-_NAMES["roc_auc_ovr"] = "roc_auc"
+_LOSSES = {f"neg_{name}": name for name, (*_, sums) in _METRICS.items() if sums == "losses"}
+_NAMES = {name: name for name in _METRICS} | _LOSSES | {"roc_auc_ovr": "roc_auc"}
 
 
 # --- parameters
@@ -97,7 +96,7 @@ def ends_of(domain: Any) -> Ends | None:
             "domain must be numbers between -1e100 and 1e100 that differ by at least 1e-100 as "
             f"floats, got {domain!r}: squared errors are computed in floats. Rescale the numbers."
         )
-    return low, high
+    return float(low), float(high)
 
 
 class Scored(NamedTuple):
@@ -137,13 +136,13 @@ def as_metric(name: Any, domain: Any = None, covers: Covers = NOISE) -> Metric:
         base = None
     if base is None:
         raise ValueError(f"The metric must be one of {sorted(_NAMES)}, got {name!r}.")
-    ends = ends_of(domain)
-    metric = Metric(base, base != name and name.startswith("neg_"), ends, covers)
-    if metric.needs_range != (ends is not None):
+    ends, (method, needs, compares) = ends_of(domain), _METRICS[base]
+    metric = Metric(base, method, needs, compares, name in _LOSSES, ends, covers)
+    if (needs == "range") != (ends is not None):
         raise ValueError(
             f"The metric {name!r} needs domain=(low, high), the public range of "
             + ("the target." if metric.reads_labels else "the log-likelihood of a row.")
-            if metric.needs_range
+            if needs == "range"
             else "domain= belongs to metrics of numbers, such as 'mean_squared_error', not to "
             f"{name!r}."
         )
@@ -158,33 +157,27 @@ class Metric:
     ----------
     name : str
         Without ``neg_``.
+    method, needs, compares : str
+        As in the table of metrics.
     negated : bool
         Whether the name began with ``neg_``.
-    limits : (low, high), optional
+    ends : (low, high), optional
         Public range of the target, or of the log-likelihood of a row.
     covers : Covers
     """
 
     name: str
+    method: str
+    needs: str
+    compares: str
     negated: bool
-    limits: Ends | None
+    ends: Ends | None
     covers: Covers
 
     @property
     def is_loss(self) -> bool:
         """Whether less is better."""
-        return self.name in _LOSSES
-
-    @property
-    def needs_range(self) -> bool:
-        """Whether the metric is of numbers in a public range."""
-        return self.name in _BOUNDED
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The public range as floats."""
-        assert self.limits is not None
-        return float(self.limits[0]), float(self.limits[1])
+        return self.compares == "losses"
 
     @property
     def reads_labels(self) -> bool:
@@ -192,24 +185,14 @@ class Metric:
         return self.method != "score_samples"
 
     @property
-    def method(self) -> str:
-        """The method of a model that it reads."""
-        return _READS[self.name]
-
-    @property
-    def reads_probabilities(self) -> bool:
-        """Whether the metric needs ``predict_proba``."""
-        return self.method == "predict_proba"
-
-    @property
     def needs_classes(self) -> bool:
         """Whether the metric needs the list of labels."""
-        return not self.needs_range and self.name != "accuracy"
+        return self.needs == "labels"
 
     @property
     def is_sum(self) -> bool:
         """Whether the candidates of a search are compared by sums over rows."""
-        return self.name in ("accuracy", "r2", "log_likelihood", *_LOSSES)
+        return self.compares != "releases"
 
     def check_model(self, model: Any) -> None:
         """Refuse a model that cannot give what the metric reads."""
@@ -233,7 +216,7 @@ class Metric:
         (truth, guess, positions), covers = scored, self.covers
         if self.name == "accuracy":
             return _release_accuracy(truth, guess, epsilon, source, covers)
-        if self.limits is not None:
+        if self.ends is not None:
             low, high = self.ends
             if not self.reads_labels:
                 lost = _mean_loss(_below(guess, low, high), epsilon, source, covers)
@@ -244,7 +227,7 @@ class Metric:
             lost = _mean_loss(self._errors(true, guessed), epsilon, source, covers)
             return _linear(lost, (high - low) ** self._power)
         found = positions_of(truth, positions)
-        if not self.reads_probabilities:
+        if self.method == "predict":
             answers = positions_of(guess, positions)
             counts = predicted_counts(found, answers, len(positions), epsilon, source)
             return matrix_score(self.name, Noisy(counts.astype(float), epsilon), covers)
@@ -256,7 +239,7 @@ class Metric:
             lost = _mean_loss(losses, epsilon, source, covers)
             return _linear(lost, largest_loss(self.name, len(positions) > 2))
         tables = one_against_others(scores, found, epsilon, source)
-        return ranking(self.name, tables, covers)
+        return mean_area(tables, covers)
 
     @property
     def _power(self) -> int:
@@ -280,7 +263,7 @@ class Metric:
         truth, guess, positions = scored
         if self.name == "accuracy":
             return equal(truth, guess).astype(np.int64), 1
-        if self.limits is not None:
+        if self.ends is not None:
             low, high = self.ends
             if not self.reads_labels:
                 return -on_grid(_below(guess, low, high)), STEPS

@@ -61,8 +61,8 @@ def private_score(
         Privacy parameter of the score.
     labels : array-like, default=None
         The public list of labels; None stands for (0, 1). Of two, the second is the positive one;
-        of more, "f1", "roc_auc" and "average_precision" are means over all labels, each against
-        the others. "accuracy" needs none.
+        of more, "f1" and "roc_auc" are means over all labels, each against the others.
+        "accuracy" needs none.
     domain : (low, high) or Numeric, default=None
         Public range of the target; needed for metrics of numbers, which are clipped to it. The
         noise grows with its width, so do not make it wider than needed. Both ends lie between
@@ -107,7 +107,6 @@ def private_score(
     f1, f1_macro             labels         ``labels``  the same                           1
     roc_auc                  probabilities  ``labels``  numbers of rows by class, in bins  1
                                                         of scores
-    average_precision        probabilities  ``labels``  the same                           1
     neg_log_loss             probabilities  ``labels``  sums of losses, as shares of the   1
                                                         largest, and of what is left
     neg_brier_score          probabilities  ``labels``  the same                           1
@@ -117,7 +116,7 @@ def private_score(
                                                         epsilon) and of targets (1/4)
     =======================  =============  ==========  =================================  =======
 
-    For "roc_auc" and "average_precision" a fifth of epsilon finds where the scores lie, by counts
+    For "roc_auc" a fifth of epsilon finds where the scores lie, by counts
     of both classes in a tree over 4,096 public intervals, whose levels share this part. The rest
     counts both classes in bins of about equal mass: 24 of them at 9,000 rows, of which a fifth is
     positive, and epsilon 0.5; more where epsilon or the rows allow. The interval is widened by what
@@ -157,7 +156,7 @@ def private_score(
         raise ValueError(f"labels= belongs to metrics of declared labels, not to {metric!r}.")
     names = (0, 1) if labels is None else labels
     positions = label_positions(names, "labels", 2) if asked.needs_classes else {}
-    scored = asked.reads_probabilities
+    scored = asked.method == "predict_proba"
     columns: Any = _score_columns(y, len(positions)) if scored else [as_labels(y, "y")]
     truth = _read_labels(y_true, len(columns[0]))
     loss, source = charge_score(f"private_score: {metric}", epsilon, ledger, random_state)

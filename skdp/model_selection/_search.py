@@ -58,8 +58,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         Privacy budget of the choice. The fits cost their own epsilon in addition.
     metric : str, default="accuracy"
         Score by which candidates are compared, by a name of `private_score`.
-        Accuracy and means of errors are compared by one noisy maximum; for "roc_auc",
-        "average_precision", "f1" and "balanced_accuracy" every candidate's score is released at an
+        Accuracy and means of errors are compared by one noisy maximum; for "roc_auc", "f1" and
+        "balanced_accuracy" every candidate's score is released at an
         equal part of ``epsilon``, so that many candidates cost accuracy. "log_likelihood" compares
         synthesizers, and whatever else has ``score_samples``; ``y`` may then be None.
     domain : (low, high) or Numeric, default=None
