@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...domain import Categorical, Date, Datetime, Domain, Numeric
+from ...domain import Categorical, Date, Datetime, Domain
 from ...domain.query import quoted
 from ...domain.schemas import entries
 from ...exceptions import DomainError
@@ -267,10 +267,6 @@ def form_of_rules(domain: Domain) -> str:
 
 # --- questions, and the bars to expect
 
-ASKS = {"count": "the number of records", "proportion": "the share of records"} | {
-    name: f"the {name} of" for name in ("mean", "median", "sum")
-}
-
 
 def suggested(domain: Domain) -> list[str]:
     """A question on each column, by what is declared."""
@@ -284,43 +280,6 @@ def suggested(domain: Domain) -> list[str]:
         elif not isinstance(attribute, Date | Datetime) and name == name.strip(", "):
             found.append(f"mean({name})")
     return [each for each in found if len(each) < 200]
-
-
-def condition(column: str, sign: str, value: Any) -> str:
-    """A condition in the language of queries."""
-    return f"{quoted(column)} {sign} {value!r}"
-
-
-def composed(domain: Domain, form: Mapping[str, str]) -> str:
-    """The question that the fields below the list describe.
-
-    Raises
-    ------
-    ValueError
-        If something is missing.
-    """
-    ask, of, where = form.get("ask", "count"), form.get("of", ""), form.get("where", "")
-    text = ""
-    if where:
-        typed: Any = form.get("value", "").strip()
-        if not typed:
-            raise ValueError(f"Which value of {where}?")
-        attribute = domain.declared(where)
-        if isinstance(attribute, Categorical):
-            typed = next((c for c in attribute.categories if str(c) == typed), typed)
-        elif isinstance(attribute, Numeric) and not isinstance(attribute, Date | Datetime):
-            try:
-                typed = float(typed) if "." in typed else int(typed)
-            except ValueError:
-                raise ValueError(f"{where} holds numbers, and {typed!r} is none.") from None
-        text = condition(where, form.get("sign", "=="), typed)
-    if ask in ("count", "proportion"):
-        if not text:
-            raise ValueError("Say which records: a column and a value.")
-        return text if ask == "count" else f"proportion({text})"
-    if not of:
-        raise ValueError(f"Say of which column you want the {ask}.")
-    return f"{ask}({of}){f' where {text}' if text else ''}"
 
 
 def unread(release: Any, questions: Sequence[str]) -> list[str]:

@@ -171,7 +171,7 @@ def _templates() -> Any:
     made.globals.update(
         kinds=_Blanks(forms.KINDS), parts=forms.PARTS,
         blanks=_Blanks(),
-        asks=forms.ASKS, shell=forms.script, python=lambda value: repr(str(value)),
+        shell=forms.script, python=lambda value: repr(str(value)),
         pairs=lambda names: [(name, name) for name in names],
         bar=lambda value: f"\u00b1 {value:,.3g}" if value < 1000 else f"\u00b1 {value:,.0f}",
     )  # fmt: skip

@@ -382,13 +382,6 @@ class Wizard:
         """Take the questions, and ask them of a release of no records."""
         assert self.domain is not None
         domain, unit, asked = self.domain, self.unit, self.asked
-        if form.get("do") == "add":
-            try:
-                lines = [form.get("own", "").rstrip(), forms.composed(domain, form)]
-            except ValueError as error:
-                return self._refused("compose", str(error))
-            self.typed["questions"]["own"] = "\n".join(filter(None, lines))
-            return "questions"
         estimator = self._estimator("1")
 
         def then(unread: list[str]) -> str:
