@@ -14,7 +14,7 @@ from ._cases import AUDITS, AuditCase
 from ._lower_bound import AuditResult, audit
 from ._replay import ReplayResult, replay
 
-# Probability that at least one correct estimator is convicted; shared evenly.
+# Probability that at least one correct estimator is refuted; shared evenly.
 _FALSE_ALARM = 0.001
 
 
@@ -41,7 +41,7 @@ def run_library(
 ) -> list[AuditResult]:
     """Audit every estimator of the library and write a report.
 
-    If all are correct, one of them is convicted with a probability of at most 0.001.
+    If all are correct, one of them is refuted with a probability of at most 0.001.
 
     Parameters
     ----------
