@@ -24,7 +24,7 @@ from skdp.mechanisms import (
     sparse_vector_top_k,
     top_k,
 )
-from skdp.model_selection import PrivateGridSearchCV, private_confusion_matrix, private_score
+from skdp.model_selection import PrivateGridSearchCV, private_score
 from skdp.preprocessing import private_quantiles
 from skdp.quality import quality_report
 
@@ -157,10 +157,6 @@ def accuracy(data):
     return result.value, result.lower, result.upper
 
 
-def confusion(data):
-    return private_confusion_matrix(*data, labels=[0, 1], epsilon=1.0).to_numpy()
-
-
 def quality(records):
     found = quality_report(records, PLANE_ROWS[:1], domain=PLANE, epsilon=1.0)
     return [table.iloc[:, 1:].to_numpy(float) for table in (found.scores, found.columns)]
@@ -171,7 +167,6 @@ GUESSED = np.array([0, 1, 0, 1, 0]), np.array([0, 1, 0, 1, 1])
 SCORES = {
     "PrivateGridSearchCV": searched(),
     "private_score, accuracy": last_gone(accuracy, GUESSED, 20_000, 1.0),
-    "private_confusion_matrix": last_gone(confusion, GUESSED, 20_000, 1.0),
     # Most records lie far from the synthetic rows, as does the one that is removed.
     "quality_report": last_gone(
         quality, PLANE_ROWS.iloc[[0, *[3] * 7]].reset_index(drop=True), 3_000, 1.0

@@ -755,10 +755,6 @@ def score(metric: str, about: str = "", pairs: Any = None, runs: int = 4, **opti
     return call(f"private_score, {metric}{about}", release, pairs, runs=runs)
 
 
-def confusion(data: Any, epsilon: float) -> Any:
-    return model_selection.private_confusion_matrix(*data, labels=[0, 1], epsilon=epsilon)
-
-
 def quality(rows: Any, epsilon: float) -> Any:
     report = skdp.quality.quality_report(rows, edge(SPACE, 0), domain=SPACE, epsilon=epsilon)
     return [report.scores, report.columns.fillna(-1.0), report.pairs]
@@ -778,7 +774,6 @@ SCORES = [
     score("brier_score", pairs=of_three, labels=[0, 1, 2]),
     score("mean_absolute_error", pairs=real_numbers, domain=(0, 1)),
     score("r2", pairs=real_numbers, domain=(0, 1)),
-    call("private_confusion_matrix", confusion, guesses),
     call("quality_report", quality, lambda: pairs_of(SPACE), runs=2),
 ]
 

@@ -107,13 +107,12 @@ class Scored(NamedTuple):
     positions: Mapping[Key, int]
 
 
-def label_positions(labels: Any, name: str, least: int = 1) -> dict[Key, int]:
+def label_positions(labels: Any) -> dict[Key, int]:
     """Position of each label of a public list."""
     names = pd.Index(list(labels)).tolist()
     positions = places_of(names)
-    if len(names) < least or len(positions) < len(names):
-        how_many = "at least two " if least == 2 else ""
-        raise ValueError(f"{name} must be a list of {how_many}different labels, got {names!r}.")
+    if len(names) < 2 or len(positions) < len(names):
+        raise ValueError(f"labels must be a list of at least two different labels, got {names!r}.")
     return positions
 
 
@@ -345,12 +344,6 @@ def predicted_counts(
     exact = np.bincount(cell, minlength=int(np.prod(shape)))
     noisy: IntArray = discrete_laplace(exact, epsilon, random_state=source).reshape(shape)
     return noisy
-
-
-def confusion_frame(matrix: IntArray, labels: Any) -> pd.DataFrame:
-    """A confusion matrix with its labels."""
-    names = pd.Index(list(labels))
-    return pd.DataFrame(matrix, index=names.rename("true"), columns=names.rename("predicted"))
 
 
 def matrix_score(name: str, counts: Noisy, covers: Covers) -> QueryResult:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from .._validation import FloatArray, as_epsilon
 from ..accounting import PrivacyLedger
-from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import QueryResult
 from ..tables import Column, as_column, as_frame, as_labels
-from ._guard import Labels, answers_of, check_model, draw_places, positions_of, true_rows
+from ._guard import Labels, answers_of, check_model, draw_places, true_rows
 from ._intervals import Covers
 from ._metrics import (
     Scored,
     as_metric,
     charge_score,
     class_positions,
-    confusion_frame,
     label_positions,
 )
 
@@ -155,7 +151,7 @@ def private_score(
     if labels is not None and not asked.needs_classes:
         raise ValueError(f"labels= belongs to metrics of declared labels, not to {metric!r}.")
     names = (0, 1) if labels is None else labels
-    positions = label_positions(names, "labels", 2) if asked.needs_classes else {}
+    positions = label_positions(names) if asked.needs_classes else {}
     scored = asked.method == "predict_proba"
     columns: Any = _score_columns(y, len(positions)) if scored else [as_labels(y, "y")]
     truth = _read_labels(y_true, len(columns[0]))
@@ -288,64 +284,3 @@ def make_private_scorer(
     as_metric(metric, domain)
     as_epsilon(epsilon)
     return _PrivateScorer(metric, epsilon, domain, ledger)
-
-
-# --- the confusion matrix
-
-
-def private_confusion_matrix(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    labels: Any,
-    epsilon: float | Fraction,
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> pd.DataFrame:
-    """Release a confusion matrix: how often each label was predicted as each label.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_rows,)
-        As in `private_score` with "accuracy". Rows with a label that is not declared are skipped.
-    labels : array-like of shape (n_labels,)
-        The public list of labels.
-    epsilon : number or Fraction
-        Privacy parameter of the matrix.
-    ledger, random_state
-        As in `private_score`.
-
-    Returns
-    -------
-    DataFrame of shape (n_labels, n_labels)
-        Noisy counts, true labels in the rows and predicted ones in the columns; they may be
-        negative. ``attrs["std"]`` is the standard deviation of the noise in each.
-
-    Raises
-    ------
-    ValueError
-        If the labels repeat, or lengths differ; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> from skdp.model_selection import private_confusion_matrix
-    >>> table = private_confusion_matrix([0, 1, 1], [0, 1, 0], labels=[0, 1], epsilon=1.0)
-    >>> table.shape
-    (2, 2)
-    """
-    guess = as_labels(y_pred, "y_pred")
-    truth = _read_labels(y_true, len(guess))
-    positions = label_positions(labels, "labels")
-    loss, source = charge_score("private_confusion_matrix", epsilon, ledger, random_state)
-    # Privacy. Released is a histogram over a public list of cells, empty ones included; one record
-    # is in at most one cell: L1 sensitivity 1, noise of rate epsilon on every cell.
-    size = len(positions)
-    row, column = (positions_of(values, positions) for values in (truth, guess))
-    known = (row >= 0) & (column >= 0)
-    counts = np.bincount((row * size + column)[known], minlength=size * size)
-    noisy = discrete_laplace(counts, loss.epsilon, random_state=source).reshape(size, size)
-    table = confusion_frame(noisy, labels)
-    table.attrs["std"] = math.sqrt(discrete_laplace_variance(loss.epsilon))
-    return table

@@ -14,12 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
 from skdp._random import noise_source
-from skdp.model_selection import (
-    _metrics,
-    make_private_scorer,
-    private_confusion_matrix,
-    private_score,
-)
+from skdp.model_selection import _metrics, make_private_scorer, private_score
 
 # Noise of 0 for sure, and bins as many as there can be.
 EXACTLY = 1_000_000
@@ -185,9 +180,6 @@ def test_refusals_cost_nothing():
     ):
         with pytest.raises(ValueError):
             private_score(*given, **{"epsilon": 1, "ledger": ledger} | params)
-    for labels in (["a", "a"], []):
-        with pytest.raises(ValueError):
-            private_confusion_matrix(["a"], ["a"], labels=labels, epsilon=1, ledger=ledger)
     assert ledger.spent == 0
 
 
