@@ -924,14 +924,15 @@ def plot_tree(
         children.setdefault(parent, []).append(node)
     # Leaves stand side by side, and a parent above the middle of its children.
     places: dict[int, float] = {}
-    n_leaves = 0
-    for node in _children_first(children):
-        if node in children:
-            mine = [places[child] for child in children[node]]
-            places[node] = (min(mine) + max(mine)) / 2
-        else:
-            places[node] = n_leaves
-            n_leaves += 1
+    n_leaves = len(rows) - len(children) + 1
+    free = iter(range(n_leaves))
+
+    def place(node: int) -> float:
+        below = [place(child) for child in children.get(node, ())]
+        places[node] = (below[0] + below[-1]) / 2 if below else next(free)
+        return places[node]
+
+    place(rows[0][0])
     levels = {node: level for node, _, level, *_ in rows}
     ax = axes_or_new(ax, (2.0 * max(n_leaves, 2), 1.5 * (max(levels.values()) + 1)))
     inks = current_inks()
@@ -946,18 +947,8 @@ def plot_tree(
                 places[node], -level + 0.24, _short(words, 26), ha="center", va="bottom",
                 fontsize="small", bbox={"facecolor": inks.paper, "edgecolor": "none", "pad": 0.5},
             )  # fmt: skip
-    ax.set_xlim(-0.6, max(n_leaves, 1) - 0.4)
+    ax.set_xlim(-0.6, n_leaves - 0.4)
     ax.set_ylim(-max(levels.values()) - 0.5, 0.5)
     ax.axis("off")
     ax.set_title(title)
     return ax
-
-
-def _children_first(children: Mapping[int, Sequence[int]]) -> list[int]:
-    """All nodes below -1, each after its children, which stand from left to right."""
-    order, waiting = [], [-1]
-    while waiting:
-        node = waiting.pop()
-        order.append(node)
-        waiting += children.get(node, [])
-    return order[:0:-1]

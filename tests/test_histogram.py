@@ -43,7 +43,7 @@ SHAPES = {
 
 
 def histogram(epsilon=1.0, **changes):
-    return RangeTreeHistogram(epsilon=epsilon, **{"domain": (0, 40), "bins": 40, **changes})
+    return RangeTreeHistogram(epsilon=epsilon, **{"domain": Numeric(0, 40, 40), **changes})
 
 
 def errors(release, query):
@@ -88,7 +88,7 @@ def quieted(monkeypatch):
 def test_one_record_changes_counts_that_cost_epsilon_together(shape, nullable, monkeypatch):
     quiet = quieted(monkeypatch)
     domain = Numeric(0, 40, 40, nullable=nullable)
-    estimator = histogram(0.7, bins=None, domain=domain, **SHAPES[shape])
+    estimator = histogram(0.7, domain=domain, **SHAPES[shape])
     rows = np.append(AGES, np.nan)
     estimator.fit(rows)
     before = counted(quiet)
@@ -183,8 +183,7 @@ def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, cons
     rows = np.random.default_rng(seed).integers(0, n, 60)
     estimator = RangeTreeHistogram(
         epsilon=0.5,
-        domain=(0, n),
-        bins=n,
+        domain=Numeric(0, n, n),
         branching=branching,
         budget=budget,
         consistency=consistency,
@@ -206,7 +205,8 @@ def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, cons
     expected = math.sqrt(query @ covariance @ query)
     assert estimator.count((start, n), return_interval=True).std == pytest.approx(expected)
     table = estimator.to_frame()
-    assert list(table) == ["lower", "upper", "count", "std_error"]
+    assert list(table) == ["x0", "count", "std_error"]
+    assert table["x0"].iloc[-1] == pd.Interval(n - 1, n, closed="left")
     np.testing.assert_allclose(table["count"], x, atol=1e-4)
     np.testing.assert_allclose(table["std_error"], np.sqrt(np.diag(covariance)))
 
@@ -268,7 +268,7 @@ def test_the_error_of_a_projected_count_is_that_of_the_value(parameters):
     squares, stated, held = [], [], []
     for seed in range(150):
         estimator = RangeTreeHistogram(
-            epsilon=0.5, domain=(0, 400), bins=400, random_state=seed, **parameters
+            epsilon=0.5, domain=Numeric(0, 400, 400), random_state=seed, **parameters
         ).fit(rows)
         squares.append((estimator.count(queries) - expected) ** 2)
         if seed < 20:
@@ -356,17 +356,15 @@ def test_the_plan_is_the_error_of_the_release(shape):
 @over(
     "changes, error, message",
     [
-        ({"domain": None, "bins": None}, skdp.DomainError, "domain is required"),
-        ({"domain": Numeric(0, 40)}, ValueError, "needs domain="),
+        ({"domain": None}, skdp.DomainError, "domain is required|must be a Domain"),
         ({"branching": 3, "tree": NESTED}, ValueError, "branching"),
         ({"branching": 7, "budget": [1, -1, 1]}, ValueError, "negative"),
         ({"non_negative": True, "consistency": None}, ValueError, "consistency"),
         ({"partition": "dawa", "branching": 2}, ValueError, "makes the tree and its budget"),
         ({"consistency": None, "branching": 7, "budget": [1, 1, 0]}, ValueError, "leaves"),
-        ({"tree": [(0, 40), (0, 20), (10, 40)]}, ValueError, "overlap"),
+        ({"tree": [(0, 40), (0, 20), (10, 40)]}, ValueError, "tile"),
         ({"tree": [(0, 39)]}, ValueError, "39 bins"),
-        ({"domain": Domain({"a": GRADES, "b": GRADES}), "bins": None}, skdp.DomainError, "2"),
-        ({"domain": (0, 1), "bins": 1}, skdp.DomainError, "more than one value"),
+        ({"domain": Domain({"a": GRADES, "b": GRADES})}, skdp.DomainError, "2"),
         # A share for each node.
         ({"tree": HALVES, "budget": [0.5, 0.6, 0.5]}, ValueError, "more than 1"),
         ({"tree": HALVES, "budget": [0, 1, 0]}, ValueError, "so it is not measured"),
@@ -423,7 +421,9 @@ def test_bad_questions():
 # --- pictures
 
 
-@over("changes", [{}, {"non_negative": True}, {"partition": "dawa"}, {"bins": 3000}])
+@over(
+    "changes", [{}, {"non_negative": True}, {"partition": "dawa"}, {"domain": Numeric(0, 40, 3000)}]
+)
 def test_pictures(changes):
     plt = pytest.importorskip("matplotlib.pyplot")
     estimator = histogram(random_state=0, **changes).fit(AGES)

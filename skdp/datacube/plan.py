@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -116,8 +115,7 @@ class CubePlan(TupleKeys):
         max_order,
         consistency,
         grid,
-        simulated=None,
-        origin=None,
+        origin,
     ) -> None:
         self.domain = domain
         self.epsilon = epsilon
@@ -125,12 +123,11 @@ class CubePlan(TupleKeys):
         self.strategy = strategy
         self.max_order = max_order
         self.consistency = consistency
-        # Of a bounded sum, or of distances to the origin of a mean; None for counts.
+        # Of distances to the origin, the lower end of the range of a mean; None for counts.
         self._grid = grid
-        # Lower end of the range of a mean, None for counts and sums.
         self._origin = origin
         # Variances of interactions where there is no closed form.
-        self._simulated = simulated
+        self._simulated = None
 
     def __getstate__(self):
         # What can be computed again is left out.
@@ -182,26 +179,21 @@ class CubePlan(TupleKeys):
             ``cells``, ``published``, ``epsilon`` (0 where not measured), ``noise_std`` (NaN where
             not measured), ``std_error`` (NaN where not published).
         """
-        available = set(self._available)
-        rows = []
-        for mask, place in self._lattice.position.items():
-            measured = math.isfinite(self._noise[place])
-            published = place in available
-            if not (measured or published):
-                continue
-            names = self._names(mask)
-            rows.append(
-                {
-                    "cuboid": title(names),
-                    "order": len(names),
-                    "cells": math.prod(self._lattice.shape(mask)),
-                    "published": published,
-                    "epsilon": float(self.sources.get(names, 0) * self.epsilon),
-                    "noise_std": math.sqrt(self._noise[place]) if measured else math.nan,
-                    "std_error": math.sqrt(self._variances[place]) if published else math.nan,
-                }
-            )
-        return pd.DataFrame(rows)
+        named = [self._names(mask) for mask in self._lattice.position]
+        published = np.isin(np.arange(len(named)), self._available)
+        measured = np.isfinite(self._noise)
+        table = pd.DataFrame(
+            {
+                "cuboid": [title(names) for names in named],
+                "order": [len(names) for names in named],
+                "cells": self._lattice.cells.astype(np.int64),
+                "published": published,
+                "epsilon": [float(self.sources.get(names, 0) * self.epsilon) for names in named],
+                "noise_std": np.sqrt(np.where(measured, self._noise, np.nan)),
+                "std_error": np.sqrt(np.where(published, self._variances, np.nan)),
+            }
+        )
+        return table[measured | published].reset_index(drop=True)
 
     def __repr__(self):
         return (
@@ -226,12 +218,6 @@ class CubePlan(TupleKeys):
     def _masks(self):
         """Share of epsilon of each source, by its mask."""
         return {mask_of(self.domain, names): share for names, share in self.sources.items()}
-
-    @property
-    def _measure(self):
-        if self._grid is None:
-            return "count"
-        return "sum" if self._origin is None else "mean"
 
     @property
     def _sensitivity(self):
@@ -309,11 +295,6 @@ class CubePlan(TupleKeys):
             )
         return mask
 
-    def _check(self):
-        """Raise ValueError if nothing can be published, or the noise does not fit into 64 bits."""
-        if not np.isfinite(self._variances[self._lattice.position[0]]) and not self._available:
-            raise ValueError("The sources given determine none of the published cuboids.")
-
     def _parts(self):
         """Epsilon of each measured cuboid; of each number of dimensions if there are many."""
         if len(self.sources) > _MAX_PARTS:
@@ -330,8 +311,8 @@ class CubePlan(TupleKeys):
 
     def _published_tables(self, noisy):
         """Published tables from the released integers, by mask."""
-        if self._measure != "mean":
-            return self._reconstruct({mask: table * self._unit for mask, table in noisy.items()})
+        if self._grid is None:
+            return self._reconstruct(noisy)
         width = float(self._width)
         upper, lower = (
             self._reconstruct({mask: table[end] * self._unit for mask, table in noisy.items()})
@@ -537,18 +518,15 @@ def cuboid_weights(weights, domain, lattice, strategy, objective):
 
 def variance_limit(max_variance, strategy):
     """The bound on the cell variance that "pmost" needs; None for other strategies."""
-    if strategy != "pmost":
-        if max_variance is not None:
-            raise ValueError(
-                f"max_variance belongs to strategy='pmost'; leave it out for strategy={strategy!r}."
-            )
-        return None
-    if isinstance(max_variance, bool) or not isinstance(max_variance, numbers.Real):
-        raise TypeError(
-            "strategy='pmost' needs max_variance: it publishes as many cuboids as possible within "
-            f"this cell variance; got {max_variance!r}."
+    if (strategy == "pmost") != (max_variance is not None):
+        raise ValueError(
+            "max_variance belongs to strategy='pmost', which needs it: as many cuboids as possible "
+            f"are published within this cell variance. Got strategy={strategy!r} and "
+            f"max_variance={max_variance!r}."
         )
-    limit = float(max_variance)
+    if max_variance is None:
+        return None
+    limit = as_number(max_variance, "max_variance")
     if not limit > 0:
         raise ValueError(f"max_variance must be positive, got {max_variance!r}.")
     return limit

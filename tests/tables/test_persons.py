@@ -243,17 +243,13 @@ def test_noise_is_drawn_for_the_share_of_one_record():
     assert answer.upper - answer.lower > 3 * np.sqrt(10_000 * 1.84)
 
 
-def test_releases_in_files_keep_the_unit(tmp_path):
+def test_releases_keep_the_unit(tmp_path):
     frame, params = people()[["age", "sex", "who"]], {"max_rows_per_id": 2, "privacy_id": "who"}
     model = skdp.GridSynthesizer(epsilon=2.0, domain=DOMAIN_OF_PEOPLE, **params).fit(frame)
     model.synopsis_.save(tmp_path / "view.skdp")
     loaded = skdp.Synopsis.load(tmp_path / "view.skdp")
     assert loaded.privacy_loss == model.privacy_loss_
     cube = skdp.DataCube(epsilon=2.0, domain=DOMAIN_OF_PEOPLE, **params).fit(frame)
-    cube.save(tmp_path / "cube.skdp")
-    again = skdp.DataCube.load(tmp_path / "cube.skdp")
-    assert again.privacy_loss_ == cube.privacy_loss_
-    pd.testing.assert_frame_equal(again.cuboid(["sex"]), cube.cuboid(["sex"]))
     single = skdp.DataCube(epsilon=1.0, domain=DOMAIN_OF_PEOPLE).fit(frame[["age", "sex"]])
     assert cube.cuboid(["sex"])["std_error"][0] == single.cuboid(["sex"])["std_error"][0]
 
