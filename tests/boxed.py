@@ -1,6 +1,7 @@
 """Dense tables and their boxes, and kernels without noise."""
 
 import math
+from importlib import import_module
 
 import numpy as np
 from hypothesis import strategies as st
@@ -47,7 +48,10 @@ def quieted(monkeypatch):
     recorder = Recorder()
     monkeypatch.setattr(privtree, "discrete_laplace", recorder)
     monkeypatch.setattr(privtree, "above_threshold", recorder.above_threshold)
-    monkeypatch.setattr(dpcube, "discrete_laplace", recorder)
+    # The package has a function of this name.
+    measure = import_module("skdp.hierarchy.measure")
+    for module in (dpcube, measure):
+        monkeypatch.setattr(module, "discrete_laplace", recorder)
     return recorder
 
 

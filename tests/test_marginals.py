@@ -36,6 +36,15 @@ DOMAIN = Domain(
     }
 )
 
+RULED = Domain(
+    DOMAIN.items(),
+    structure=[
+        skdp.forbid("a == 'p' and c == 'yes'"),
+        skdp.forbid("b < 0.3 and d >= 3"),
+        skdp.forbid("a == 'q' and c == 'no' and d == 0"),
+    ],
+)
+
 
 def rows(n, seed=0):
     """Four columns that depend on each other; c is yes where a and d are both small or large."""
@@ -142,15 +151,6 @@ def test_derived_columns_are_no_part_of_a_workload():
     view = MarginalSynthesizer(domain=domain, workload={("a", "e"): 1})
     with pytest.raises(DomainError, match="'e' is not measured"):
         view.fit(frame.assign(e=(frame["d"] > 1).astype(int)))
-
-
-def test_a_release_repeats_with_its_seed_only():
-    frame = rows(2000)
-    one, same, other = (release(frame, seed=seed).synopsis_ for seed in (1, 1, 2))
-    for names in (["a"], ["a", "c"], ["b", "d"]):
-        np.testing.assert_array_equal(one.view(names), same.view(names))
-        assert (one.view(names) != other.view(names)).any()
-    pd.testing.assert_frame_equal(one.sample(50, random_state=0), same.sample(50, random_state=0))
 
 
 # --- what is spent
@@ -410,16 +410,6 @@ def test_pairs_that_depend_stand_out_and_their_choices_share_a_budget(monkeypatc
     assert (0, 1) not in chosen and all(max(pair) < 4 for pair in chosen)
 
 
-def test_cells_can_be_empty_whatever_the_model_says():
-    rng = np.random.default_rng(0)
-    truth = np.where(np.arange(200) % 2, 0.0, 100.0)
-    noisy = truth + rng.normal(0, 15, 200)
-    model = np.full(200, 50.0)
-    mean = posterior_mean(noisy, 15.0**2, model)
-    assert mean.min() >= 0
-    assert np.abs(mean - truth).mean() < np.abs(noisy - truth).mean()
-
-
 def test_cells_follow_the_model_where_noise_explains_all_and_the_table_without_noise():
     rng = np.random.default_rng(0)
     model = np.full((24, 24), 30.0)
@@ -433,6 +423,8 @@ def test_cells_follow_the_model_where_noise_explains_all_and_the_table_without_n
     found = posterior_mean(noisy, 10.0**2, model)
     apart = [((each - truth) ** 2).mean() for each in (found, model, noisy)]
     assert apart[0] < min(apart[1:])
+    # Cells can be empty, whatever is drawn.
+    assert found.min() >= 0 > noisy.min()
 
 
 def test_columns_that_rise_together_stay_together():
@@ -521,6 +513,8 @@ def test_odd_tables(domain, frame, epsilon, tmp_path):
     check(view, domain)
     if epsilon == 1e6:
         assert view.count() == pytest.approx(len(frame), abs=1e-3)
+        if "copy" in domain:
+            assert np.trace(view.synopsis_.view(["b", "copy"])) > 0.9 * len(frame)
     answer = view.count(return_interval=True)
     assert answer.lower <= max(answer.value, 0.0) <= answer.upper
     view.synopsis_.save(tmp_path / "file")
@@ -531,15 +525,6 @@ def test_odd_tables(domain, frame, epsilon, tmp_path):
     np.testing.assert_array_equal(
         loaded.sample_codes(50, random_state=1), view.synopsis_.sample_codes(50, random_state=1)
     )
-
-
-def test_copies_of_a_column_stay_copies():
-    b = rows(5000)["b"]
-    domain = Domain(dict.fromkeys(("b", "copy", "other"), DOMAIN["b"]))
-    other = np.random.default_rng(1).random(5000)
-    view = release(pd.DataFrame({"b": b, "copy": b, "other": other}), 5.0, domain)
-    pair = view.synopsis_.view(["b", "copy"])
-    assert np.trace(pair) > 0.9 * pair.sum()
 
 
 @pytest.mark.parametrize("n_columns", [60, pytest.param(300, marks=pytest.mark.slow)])
@@ -567,92 +552,7 @@ def test_a_column_of_many_codes_is_grouped_and_that_is_said():
     assert view.sample(500, random_state=0)["x"].nunique() > 50
 
 
-# --- classes
-
-
-@pytest.mark.parametrize("epsilon", [1e-4, 20.0, 1e6])
-def test_a_class_of_three_records(epsilon):
-    frame = rows(3000)
-    frame["c"] = np.where(np.arange(3000) % 1000 == 5, "yes", "no")
-    view = release(frame.drop(columns="c"), epsilon, y=frame["c"], target="c")
-    check(view, DOMAIN)
-    X, y, weight = view.make_training_set(500, random_state=0)
-    assert list(X.columns) == ["a", "b", "d"] and set(y) <= {"no", "yes"} and weight is None
-    if epsilon >= 20:
-        assert view.count("c == 'yes'") == pytest.approx(3, abs=5)
-
-
-def test_a_target_is_learned():
-    frame = rows(20_000)
-    view = release(frame.drop(columns="c"), 5.0, y=frame["c"], target="c")
-    X, y, _ = view.make_training_set(random_state=0)
-    low = X["a"].isin(["p", "q"]) == (X["d"] < 2)
-    assert (low == (y == "yes")).mean() > 0.8
-
-
-# --- rules
-
-RULED = Domain(
-    DOMAIN.items(),
-    structure=[
-        skdp.forbid("a == 'p' and c == 'yes'"),
-        skdp.forbid("b < 0.3 and d >= 3"),
-        skdp.forbid("a == 'q' and c == 'no' and d == 0"),
-    ],
-)
-
-
-@pytest.mark.parametrize("target", [None, "c"])
-@pytest.mark.parametrize("epsilon", [0.1, 1000.0])
-def test_no_row_breaks_a_rule(epsilon, target):
-    frame = rows(3000)
-    y = None if target is None else frame.pop(target)
-    view = release(frame, epsilon, RULED, y=y, target=target)
-    check(view, RULED)
-    drawn = view.sample(2000, random_state=0)
-    broken = (
-        ((drawn["a"] == "p") & (drawn["c"] == "yes"))
-        | ((drawn["b"] < 0.3) & (drawn["d"] >= 3))
-        | ((drawn["a"] == "q") & (drawn["c"] == "no") & (drawn["d"] == 0))
-    )
-    assert not broken.any()
-    for query in (
-        "a == 'p' and c == 'yes'",
-        "b < 0.3 and d >= 3",
-        {"a": "q", "c": "no", "d": 0},
-    ):
-        assert view.count(query) == 0
-
-
 # --- answers
-
-
-def test_counts_samples_and_the_truth_agree():
-    frame = rows(30_000)
-    view = release(frame, 10.0)
-    drawn = view.sample(random_state=0)
-    assert len(drawn) == pytest.approx(len(frame), abs=30)
-    for one, two in itertools.combinations(DOMAIN.names, 2):
-        axes = [DOMAIN.index(one), DOMAIN.index(two)]
-        tables = []
-        for table in (frame, drawn):
-            codes = DOMAIN.encode(table)[:, axes]
-            found = np.zeros([DOMAIN.shape[axis] for axis in axes])
-            np.add.at(found, tuple(codes.T), 1)
-            tables.append(found)
-        counted = view.synopsis_.view([one, two])
-        for other in tables:
-            assert np.abs(counted - other).sum() / 2 < 0.03 * len(frame)
-    corner = view.synopsis_.view(["a", "c"])[0, 0]
-    assert view.count({"a": "p", "c": "no"}) == pytest.approx(corner, abs=1e-6 * len(frame))
-
-
-def test_persons():
-    frame = rows(2000).assign(who=np.arange(2000) // 2)
-    view = release(frame, 5.0, privacy_id="who", max_rows_per_id=2)
-    assert view.privacy_loss_.max_rows_per_id == 2
-    assert view.count() == pytest.approx(2000, abs=100)
-    check(view, DOMAIN)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 import warnings
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from densities import by_tree, dense, random_forest
+from exact_laws import fit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loops import over
-from scipy.stats import chi2, chisquare, kstest
+from ruled import RULED, lawful_rows, violations
+from scipy.stats import chisquare, kstest
 
 from skdp import (
     Categorical,
@@ -23,15 +26,12 @@ from skdp import (
     Datetime,
     Domain,
     HDPViewSynthesizer,
-    Identifier,
     MarginalSynthesizer,
     Numeric,
     PrivBayesSynthesizer,
     PrivTreeSynthesizer,
     Synopsis,
     at_most,
-    derived,
-    forbid,
 )
 from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
 
@@ -232,45 +232,6 @@ def test_gaps_are_filled_and_nothing_else(release):
     pd.testing.assert_frame_equal(release.synopsis_.impute(frame, random_state=0), filled)
 
 
-RULED = Domain(
-    {
-        "id": Identifier("P{}"),
-        "amount": Numeric(0, 5000, bins=12, scale="log", special=[0], decimals=2),
-        "balance": Numeric(0, 5000, bins=12, scale="log", special=[0], decimals=2),
-        "city": Categorical(["a1", "a2", "b1", "b2"]),
-        "state": Categorical(["A", "B"]),
-        "age": Numeric(0, 89, integer=True, bins=30),
-        "old": Categorical(["young", "old"]),
-        "type": Categorical(["single", "joint"]),
-        "joint": Numeric(0, 1000, bins=10, nullable=True),
-        "married": Categorical(["y", "n"]),
-    },
-    structure=[
-        at_most("balance", "amount"),
-        derived("state", "city", {"a1": "A", "a2": "A", "b1": "B", "b2": "B"}),
-        derived("old", from_="age", map={(0, 60): "young", (60, 90): "old"}),
-        forbid("joint != None and type != 'joint'"),
-        forbid("age < 15 and married == 'y'"),
-    ],
-)
-
-
-def lawful_rows(n):
-    rng = np.random.default_rng(0)
-    codes = np.stack([rng.integers(0, size, 9 * n) for size in RULED.shape], axis=1)
-    return RULED.decode(codes[~RULED.structure.breaks(codes)][:n], rng)
-
-
-def violations(frame):
-    return (
-        (frame["balance"] > frame["amount"])
-        | (frame["state"] != frame["city"].str[0].str.upper())
-        | ((frame["age"] >= 60) != (frame["old"] == "old"))
-        | ((frame["type"] == "single") & frame["joint"].notna())
-        | ((frame["age"] < 15) & (frame["married"] == "y"))
-    ).sum()
-
-
 @pytest.fixture(scope="module", params=[None, "type"])
 def ruled(request):
     with warnings.catch_warnings():
@@ -373,18 +334,11 @@ def one_hot(size, code):
     return (np.arange(size) == code).astype(np.float64)
 
 
-def fits(codes, table, false_alarm=FALSE_ALARM):
-    """Whether codes follow a law; cells with fewer than 5 expected are put together."""
-    observed = np.bincount(np.ravel_multi_index(codes.T, table.shape), minlength=table.size)
-    expected = len(codes) * table.ravel()
-    if observed[expected == 0].any():
-        return False
-    small = expected < 5
-    observed = np.append(observed[~small], observed[small].sum())
-    expected = np.append(expected[~small], expected[small].sum())
-    observed, expected = observed[expected > 0], expected[expected > 0]
-    statistic = ((observed - expected) ** 2 / expected).sum()
-    return statistic < chi2.isf(false_alarm, max(len(expected) - 1, 1))
+def fits(codes, table):
+    """Whether codes follow a law."""
+    seen = Counter(np.ravel_multi_index(codes.T, table.shape).tolist())
+    law = dict(enumerate(table.ravel().tolist()))
+    return all(law[cell] > 0 for cell in seen) and fit(seen, law) > FALSE_ALARM
 
 
 WHERE = {1: np.array([1.0, 0.5, 0.0, 1.0]), 2: np.array([0.0, 1.0, 0.3, 1.0, 0.0])}
@@ -468,23 +422,14 @@ def test_a_condition_of_probability_zero_follows_what_is_nearest_and_warns():
     assert codes[1].tolist() == [0, 0, 0] and codes[0, [0, 2]].tolist() == [0, 1]
 
 
-def weighted_model(rng, n_rows=60_000):
-    tree = random_tree(rng)
-    rows = tree.sample(n_rows, rng)
-    weights = rng.gamma(2.0, size=n_rows) * (1 + (rows[:, 0] == rows[:, 1]))
-    return TreeModel(tree, 1.0, rows=rows, row_weights=weights / weights.sum())
-
-
-def law_of_rows(model):
-    table = np.zeros(model.shape)
-    np.add.at(table, tuple(model.rows.T), model.row_weights)
-    return table
-
-
 def test_weighted_records_serve_where_enough_of_them_agree():
     rng = np.random.default_rng(3)
-    model = weighted_model(rng)
-    table = law_of_rows(model)
+    tree = random_tree(rng)
+    rows = tree.sample(60_000, rng)
+    weights = rng.gamma(2.0, size=len(rows)) * (1 + (rows[:, 0] == rows[:, 1]))
+    model = TreeModel(tree, 1.0, rows=rows, row_weights=weights / weights.sum())
+    table = np.zeros(model.shape)
+    np.add.at(table, tuple(rows.T), model.row_weights)
     codes = model.sample_codes(60_000, np.random.default_rng(0), WHERE)
     assert fits(codes, under(table, WHERE)) and not fits(codes, under(dense(model.density), WHERE))
     known = np.full((40_000, 4), -1)
