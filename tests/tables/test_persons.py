@@ -267,11 +267,8 @@ def test_losses_of_persons():
     assert loss.of_record.of_record == loss.of_record
     assert loss.neighbours == "add or remove one person (at most 3 records of each)"
     assert "one person" in loss._repr_html_()
-    assert pickle.loads(pickle.dumps(loss)) == copy.deepcopy(loss) == loss
-    assert loss != PrivacyLoss(1, {"a": 0.25, "b": 0.75})
+    assert pickle.loads(pickle.dumps(loss)) == copy.deepcopy(loss) == loss != loss.of_record
     assert (loss + loss).max_rows_per_id == 3
-    with pytest.raises(ValueError, match="of a record and that of a person do not add up"):
-        loss + PrivacyLoss(1)
     with pytest.raises(ValueError, match="at least 1"):
         PrivacyLoss(1, max_rows_per_id=0)
 
