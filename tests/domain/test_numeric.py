@@ -90,7 +90,7 @@ def test_bounds_are_respected_where_the_cell_meets_them(attribute, seed):
     np.testing.assert_array_equal(attribute.draw(codes, rng, 1e9), attribute.span(codes)[1])
 
 
-@given(numerics())
+@given(kinds)
 def test_declarations_survive_text_json_and_pickle(attribute):
     assert eval(repr(attribute), {"Numeric": Numeric}) == attribute
     domain = Domain({"x": attribute, "y": Categorical(["a", "b"])})
