@@ -227,23 +227,7 @@ def test_epsilon_is_that_of_the_person(case):
     assert "add or remove one person (at most 4 records of each)" in notes
 
 
-def test_noise_is_drawn_for_the_share_of_one_record():
-    nobody = pd.DataFrame({"who": pd.Series(dtype="str"), "x": pd.Series(dtype="float64")})
-    line = Domain({"x": Numeric(0, 1, bins=20_000)})
-    plain = skdp.GridSynthesizer(epsilon=1.0, domain=line, rule="identity").fit(nobody[["x"]])
-    model = skdp.GridSynthesizer(
-        epsilon=1.0, domain=line, rule="identity", max_rows_per_id=5, privacy_id="who"
-    )
-    counts = model.fit(nobody).synopsis_.to_frame()["count"].to_numpy()
-    # Discrete Laplace at epsilon 1/5: the variance of 20,000 draws is off by more than 10% once
-    # in a million runs (kurtosis 6); at epsilon 1 it would be 1.84.
-    assert counts.var() == pytest.approx(49.83, rel=0.1)
-    assert plain.synopsis_.to_frame()["count"].to_numpy().var() == pytest.approx(1.84, rel=0.1)
-    answer = model.count({"x": (0, 0.5)}, return_interval=True)
-    assert answer.upper - answer.lower > 3 * np.sqrt(10_000 * 1.84)
-
-
-def test_releases_keep_the_unit(tmp_path):
+def test_releases_in_files_keep_the_unit(tmp_path):
     frame, params = people()[["age", "sex", "who"]], {"max_rows_per_id": 2, "privacy_id": "who"}
     model = skdp.GridSynthesizer(epsilon=2.0, domain=DOMAIN_OF_PEOPLE, **params).fit(frame)
     model.synopsis_.save(tmp_path / "view.skdp")
@@ -263,11 +247,8 @@ def test_losses_of_persons():
     assert loss.of_record.of_record == loss.of_record
     assert loss.neighbours == "add or remove one person (at most 3 records of each)"
     assert "one person" in loss._repr_html_()
-    assert pickle.loads(pickle.dumps(loss)) == copy.deepcopy(loss) == loss
-    assert loss != PrivacyLoss(1, {"a": 0.25, "b": 0.75})
+    assert pickle.loads(pickle.dumps(loss)) == copy.deepcopy(loss) == loss != loss.of_record
     assert (loss + loss).max_rows_per_id == 3
-    with pytest.raises(ValueError, match="of a record and that of a person do not add up"):
-        loss + PrivacyLoss(1)
     with pytest.raises(ValueError, match="at least 1"):
         PrivacyLoss(1, max_rows_per_id=0)
 
