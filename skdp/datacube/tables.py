@@ -19,7 +19,7 @@ from .. import hierarchy
 from .._validation import FloatArray, as_integer, free_name
 from ..algorithms import cuboids
 from ..domain import Categorical, Date, Datetime, Domain, Numeric
-from ..domain.query import parse, parse_all, with_names
+from ..domain.query import parse, with_names
 from ..exceptions import DomainError
 from ..mechanisms.laplace import BoundedGrid
 from ..release.model import Covariances, Reach, added, covariances_from, with_cut_bins
@@ -213,7 +213,7 @@ def plain_sums(model, plan, query, names=None, **how):
             "A cube of sums does not know how much values vary, so it has no intervals for a "
             "population. Fit one with measure='mean'."
         )
-    asked = parse_all([query] if single else query, plan.domain)
+    asked = [parse(each, plan.domain) for each in ([query] if single else query)]
     found = model.answer(asked)
     if confidence is None:
         return found.tolist()[0] if single else found
