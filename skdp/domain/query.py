@@ -739,4 +739,3 @@ def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArr
     weights = domain.structure.weights_of_regions(regions)
     found = {domain.index(name): vector for name, vector in weights.items()}
     return found if len(found) < 2 else dict(sorted(found.items()))
-
