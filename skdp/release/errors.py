@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray
+from ..domain.query import Query
 from .basis import cut_shares, under
 
-__all__ = ["Asked", "Part", "errors", "stacked"]
+__all__ = ["Asked", "Part", "covariances", "stacked"]
 
 Axes = tuple[int, ...]
 # Weights of codes, (n_codes, n), of some columns.
@@ -36,6 +37,8 @@ _HEAP = 0.3
 _LEAST_DENSITY = 0.3
 # Most columns of a set that was not measured whose deviation is allowed for.
 _MOST_TOGETHER = 3
+# Numbers of a column that are computed together: they fit into a core's cache.
+_AT_ONCE = 1 << 18
 # Linear functions of the weights of so many codes are kept as matrices.
 _FEW_AT_ONCE = 256
 
@@ -188,7 +191,42 @@ class _Given:
         return self._features[size]
 
 
-def errors(model: Any, parts: Sequence[Part], i: IntArray, j: IntArray) -> FloatArray:
+def covariances(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
+    """Covariances of the errors of the answers of each block of equally many, (n_blocks, k, k)."""
+    k = max(map(len, blocks), default=1)
+    step = max(1, _AT_ONCE // (max(model.shape) * k))
+    found = [np.zeros((0, k, k))]
+    found += [_of_blocks(model, blocks[at : at + step]) for at in range(0, len(blocks), step)]
+    return np.concatenate(found)
+
+
+def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
+    n, k = len(blocks), len(blocks[0])
+    numbers = np.array([[len(query.products) for query in block] for block in blocks])
+    owner = np.repeat(np.arange(n * k), numbers.ravel())
+    of_block = numbers.sum(axis=1)
+    starts = np.cumsum(of_block) - of_block
+    sizes = zip(starts.tolist(), of_block.tolist(), strict=True)
+    i, j = np.concatenate([start + _lower(size) for start, size in sizes], axis=1)
+    parts = [model._part(each) for block in blocks for query in block for each in query.products]
+    told = _errors(model, parts, i, j)
+    # Of two different products both orders count.
+    twice = np.flatnonzero(i != j)
+    i, j = np.append(i, j[twice]), np.append(j, i[twice])
+    places = owner[i] * k + owner[j] % k
+    found = np.bincount(places, np.append(told, told[twice]), n * k * k).reshape(n, k, k)
+    diagonal = np.arange(k)
+    found[:, diagonal, diagonal] = np.maximum(found[:, diagonal, diagonal], 0.0)
+    return found
+
+
+@functools.cache
+def _lower(size: int) -> IntArray:
+    """Rows and columns of the lower triangle of a matrix."""
+    return np.array(np.tril_indices(size))
+
+
+def _errors(model: Any, parts: Sequence[Part], i: IntArray, j: IntArray) -> FloatArray:
     """Covariances of the errors of products i of weights with products j."""
     found = np.zeros(len(i))
     for times, covariance in _Products(model, parts).terms():
