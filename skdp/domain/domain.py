@@ -20,6 +20,7 @@ from .attributes import Attribute, Categorical, Identifier, Rows, Text, read
 from .check import DomainReport, examined
 from .constraints import Structure, draw_columns, structure_from_data
 from .numeric import Numeric
+from .regions import Asked
 from .schemas import domain_to_text, parts_from_text, short_form
 from .values import (
     plain_text,
@@ -58,6 +59,11 @@ class Columns:
     def known(self) -> tuple[str, ...]:
         """Columns that a query may name: measured and derived ones."""
         return self.structure.known
+
+    @property
+    def asked(self) -> Asked:
+        """Conditions that were read before."""
+        return self.structure.asked
 
     def declared(self, name: str) -> Numeric | Categorical | Identifier:
         """Declaration of any column, measured or not.

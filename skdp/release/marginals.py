@@ -22,7 +22,7 @@ from .._validation import BoolArray, FloatArray
 from ..domain.query import Query
 from .basis import Coefficients, ColumnBasis, Ladder, Look, MeasuredSums, Prior, under
 from .columns import ColumnEstimate
-from .errors import Asked, Part, Stacked, errors, stacked
+from .errors import Asked, Part, Stacked, covariances, stacked
 from .model import Reach, Weights, added
 from .rounding import product_of_weights
 from .trees import TreeModel
@@ -33,8 +33,6 @@ Axes = tuple[int, ...]
 
 # Two columns are tabulated over the rows if they have at most this many cells.
 _DENSE_CELLS = 1 << 20
-# Numbers that are computed together: a bound on memory.
-_AT_ONCE = 1 << 22
 
 
 class ViewsModel(TreeModel):
@@ -276,16 +274,6 @@ class ViewsModel(TreeModel):
         both = [(axes[0], axes[1]), (axes[1], axes[0])] if len(axes) == 2 else []
         return [key for key in both if key in self.sums]
 
-    def mean(self, axis: int, axes: Axes, weights: FloatArray) -> FloatArray:
-        """How weights of a column count where it is not looked at: all units count alike.
-
-        Of a column by itself as the noise of its total is spread over its codes.
-        """
-        if len(axes) > 1:
-            return self.bases[axis].even @ weights
-        spread = self.columns[axis].covariance(np.ones(self.shape[axis]))
-        return spread @ weights / spread.sum()
-
     def hats(self, axes: Axes, vectors: Sequence[FloatArray]) -> list[FloatArray]:
         """Coefficients of weights in the table of a set, without the constant functions."""
         sizes = zip(axes, vectors, self.sizes(axes), strict=True)
@@ -360,32 +348,7 @@ class ViewsModel(TreeModel):
         """Covariances of equally many answers each, (n, k, k)."""
         if self.cells is not None:
             return np.array([self._covariance_of_cells(queries) for queries in blocks])
-        k = max(map(len, blocks), default=1)
-        step = max(1, _AT_ONCE // (max(self.shape) * k))
-        found = [np.zeros((0, k, k))]
-        for start in range(0, len(blocks), step):
-            found.append(self._covariances(blocks[start : start + step], k))
-        return np.concatenate(found)
-
-    def _covariances(self, blocks: Sequence[Sequence[Query]], k: int) -> FloatArray:
-        owners: list[tuple[int, int]] = []
-        parts: list[Part] = []
-        pairs = []
-        for block, queries in enumerate(blocks):
-            start = len(parts)
-            for number, query in enumerate(queries):
-                parts += map(self._part, query.products)
-                owners += [(block, number)] * len(query.products)
-            pairs.append(start + np.array(np.tril_indices(len(parts) - start)))
-        i, j = np.concatenate(pairs, axis=1)
-        (block, row), (_, column) = np.array(owners)[i].T, np.array(owners)[j].T
-        told = errors(self, parts, i, j)
-        found = np.zeros((len(blocks), k, k))
-        np.add.at(found, (block, row, column), told)
-        np.add.at(found, (block, column, row), np.where(i == j, 0.0, told))
-        places = np.arange(k)
-        found[:, places, places] = np.maximum(found[:, places, places], 0.0)
-        return found
+        return covariances(self, blocks)
 
     def _covariance_of_cells(self, queries: Sequence[Query]) -> FloatArray:
         """Where the rows are the counts of all columns together."""

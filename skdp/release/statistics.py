@@ -28,7 +28,7 @@ from scipy.special import ndtri
 from .._validation import BoolArray, FloatArray, IntArray, as_level, as_number, check_choice
 from ..domain import Categorical, Domain, Numeric
 from ..domain.bins import Points
-from ..domain.query import Query, Weights, parse_all, parts_of, weights_of
+from ..domain.query import Query, Weights, parse, parts_of, weights_of
 from ..domain.regions import Region, attribute_of, everything
 from ..domain.values import some
 from ..hierarchy import without_negatives
@@ -488,7 +488,7 @@ class Statistics:
 
     def counts(self, queries: Sequence[Any]) -> Any:
         """Numbers of records."""
-        asked = parse_all(queries, self.domain)
+        asked = [parse(query, self.domain) for query in queries]
         value = self.release.answer(asked) if asked else np.zeros(0)
         return self._in_parts(self._counts, asked, value)
 
