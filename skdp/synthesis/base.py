@@ -206,7 +206,8 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
     def score_samples(self, X, y=None) -> np.ndarray:
         """Logarithm of the probability of each row in the release, in nats.
 
-        Of a number it is the probability of its bin (`MarginalSynthesizer`: the finest). A result for private records is not private.
+        Of a number it is the probability of its bin, in views the finest one. A result for private
+        records is not private.
 
         Parameters
         ----------
