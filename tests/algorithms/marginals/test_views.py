@@ -146,14 +146,15 @@ def test_ladders_are_nested_groups_and_plans_spend_all_their_budget(n_codes, ord
     assert 1 < coarse_size(ladder) <= 5
     assert not ordered or (np.diff(ladder.units) >= 0).all()
     for many in (n_codes, 1, 100_000):
-        plan = column_plan(many, ordered)
+        plan = column_plan(many, ordered, 300.0)
         assert sum(plan.shares.values()) == 1 and plan.sizes[-1] >= many
         assert set(plan.shares) <= set(plan.sizes)
 
 
 def columns(exact, scale, runs, n_special=0, seed=0):
     """Estimates of a column from fresh noise of a scale, divided between the levels of its tree."""
-    rng, plan = np.random.default_rng(seed), column_plan(len(exact), True)
+    rng = np.random.default_rng(seed)
+    plan = column_plan(len(exact), True, exact.sum() / scale)
     padded = np.pad(exact, (0, plan.sizes[-1] - len(exact)))
     scales = {size: scale / float(share) for size, share in plan.shares.items()}
     for _ in range(runs):
