@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import CASES
+from estimators import people as generated
 from loops import over
 from scipy import stats
 from sklearn.dummy import DummyClassifier
@@ -198,8 +199,6 @@ def test_long_text_of_digits_takes_no_time():
 
 
 def people(n_rows=300):
-    from estimators import people as generated
-
     frame = generated(n_rows)
     frame["who"] = [f"person {i % 40}" for i in range(n_rows)]
     return frame
