@@ -77,7 +77,6 @@ ONE = CountTable.from_codes([[0, 1]], (2, 2))
     "make, message",
     [
         (lambda: CountTable.from_codes([[0, 1]], (2,)), "one column for each of the 1"),
-        (lambda: CountTable.from_codes([0, 1], (2,)), "one column for each"),
         (lambda: CountTable.from_codes([[0], [2]], (2,)), "below its size 2"),
         (lambda: CountTable.from_codes([[0.5]], (2,)), "must be integers"),
         (lambda: CountTable.from_codes([[0]], (2,), [1, 2]), "one entry per row"),

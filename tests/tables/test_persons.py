@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import CASES
+from estimators import people as generated
 from loops import over
 from scipy import stats
 from sklearn.dummy import DummyClassifier
@@ -124,13 +125,13 @@ UTC = datetime.UTC
 MIDNIGHT = datetime.datetime(2020, 1, 1)
 DATES = [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), datetime.date(2020, 1, 1)]
 DIGITS = ["0.1000000000000000000001", "0.1", "7", "123456789012345.1", "123456789012345.2"]
-DECIMALS = pa.array([Decimal(each) for each in DIGITS])
+DECIMALS = pa.chunked_array([[Decimal(each) for each in DIGITS]])
 
 
 @over(
     "who, expected",
     [
-        *((dates, [0, 1, 0]) for dates in (DATES, pl.Series(DATES), pa.array(DATES))),
+        *((dates, [0, 1, 0]) for dates in (DATES, pl.Series(DATES), pa.chunked_array([DATES]))),
         # Readers of files make text of the integers near a text; what they merged is nobody.
         (["x", 1, True, 1.0, "1", "01"], [0, 1, -1, 1, 1, -1]),
         ([b"x", b"y", b"x"], [0, 1, 0]),
@@ -173,8 +174,9 @@ def forms_of_moments(moments):
     array = np.array(moments, dtype="M8[ns]")
     series = pd.Series(array)
     columns = [array, list(array), series, series.astype("category"), series.dt.tz_localize("UTC")]
-    columns += [series.astype(object), pl.Series(array), pa.array(array)]
-    return [as_column(each, "who") for each in [*columns, pa.array(array).dictionary_encode()]]
+    arrow = pa.chunked_array([pa.array(array)])
+    columns += [series.astype(object), pl.Series(array), arrow, arrow.dictionary_encode()]
+    return [as_column(each, "who") for each in columns]
 
 
 def test_moments_that_microseconds_cannot_tell_apart_are_nobody():
@@ -197,8 +199,6 @@ def test_long_text_of_digits_takes_no_time():
 
 
 def people(n_rows=300):
-    from estimators import people as generated
-
     frame = generated(n_rows)
     frame["who"] = [f"person {i % 40}" for i in range(n_rows)]
     return frame
