@@ -754,8 +754,7 @@ def derived_from(kind):
     return type("Derived", (kind,), {})
 
 
-def holding(kind, n, *value):
-    item = derived_from(kind)(*value)
+def with_size(item, n):
     item.size_seen = n
     return item
 
@@ -783,6 +782,8 @@ TELLING = {
     "a value of a frame": lambda n: pd.DataFrame({"a": [n, None], "b": ["x", "y"]}),
     "a column of two of a name": lambda n: pd.DataFrame([[1, n], [2, 0]], columns=["a", "a"])["a"],
     "a series": lambda n: pd.Series([n, 2.5], index=["x", "y"], name="a"),
+    "the name of a series": lambda n: pd.Series([1], name=str(n)),
+    "the index of a series": lambda n: pd.Series([1], index=[n]),
     "several indices": lambda n: pd.MultiIndex.from_tuples([(1, "x"), (n, "y")]),
     "a frame of Polars": lambda n: pytest.importorskip("polars").DataFrame({"a": [n]}),
     "a table of Arrow": lambda n: pytest.importorskip("pyarrow").table({"a": [n, 2]}),
@@ -791,15 +792,18 @@ TELLING = {
     "a set": lambda n: {1, n},
     "a function": lambda n: np.add if n > 3 else np.subtract,
     "the object of a method": lambda n: "ab"[n > 3].upper,
-    "something without a value": lambda n: threading.Lock() if n > 3 else 3,
+    "beside something without a value": lambda n: [threading.Lock(), n],
+    "the code of a function": lambda n: (lambda: 0) if n > 3 else (lambda: 1),
+    "the object of a method of Python": lambda n: Fraction(1, n).limit_denominator,
     "a list that holds itself": cycle,
     "the same ids again": lambda n: [Decimal(1), Decimal(2), Decimal(n)],
     "a private slot": Slotted,
     "a default of a function": lambda n: lambda row, shift=n: row - shift,
-    "an attribute of an integer": lambda n: holding(int, n, 1),
-    "an attribute of a dictionary": lambda n: holding(dict, n),
-    "an attribute of an array": lambda n: holding(np.ndarray, n, (0,)),
-    "a local of the thread": lambda n: holding(threading.local, n),
+    "an attribute of a function": lambda n: with_size(lambda: 0, n),
+    "an attribute of an integer": lambda n: with_size(derived_from(int)(1), n),
+    "an attribute of a dictionary": lambda n: with_size(derived_from(dict)(), n),
+    "an attribute of an array": lambda n: with_size(np.zeros(2).view(derived_from(np.ndarray)), n),
+    "a local of the thread": lambda n: with_size(threading.local(), n),
     "a default of a dictionary": lambda n: defaultdict(partial(int, n)),
     "a mask": lambda n: np.ma.array([1, 1], mask=[False, n > 3]),
     "the index of a frame": lambda n: pd.DataFrame({"a": [1]}, index=[n]),

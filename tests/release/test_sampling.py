@@ -51,11 +51,7 @@ DOMAIN = Domain(
 
 
 def people(n=3000, seed=0):
-    rng = np.random.default_rng(seed)
-    codes = np.stack([rng.integers(0, size, n) for size in DOMAIN.shape], axis=1)
-    codes[:, 4] = np.minimum(codes[:, 4], codes[:, 2])
-    codes[:, 6] = np.minimum(codes[:, 6], 13 - codes[:, 2])
-    return DOMAIN.decode(codes, rng)
+    return lawful_rows(n, DOMAIN, seed)
 
 
 ESTIMATORS = {
@@ -303,8 +299,7 @@ def test_numbers_beside_given_ones_keep_rules_over_uneven_bins():
         {"start": Date(first, "2023-12-31", bins=20), "end": Date(first, "2024-12-31", bins=16)},
         structure=[at_most("start", "end")],
     )
-    codes = np.random.default_rng(0).integers(0, domain.shape, (2000, 2))
-    rows = domain.decode(codes[~domain.structure.breaks(codes)][:500], 0)
+    rows = lawful_rows(500, domain)
     view = MarginalSynthesizer(epsilon=5, domain=domain, random_state=0).fit(rows)
     for name in ("start", "end"):
         drawn = view.sample(given=rows[[name]], random_state=0)
