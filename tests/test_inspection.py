@@ -33,11 +33,7 @@ from pipelines import (
 from silent import SILENT_STEPS, ordinal, outcomes, tables
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import (
-    ColumnTransformer,
-    make_column_selector,
-    make_column_transformer,
-)
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.frozen import FrozenEstimator
@@ -147,9 +143,7 @@ PRIVATE = {
     ),
     "private search of pipelines": (
         PrivateGridSearchCV(
-            front(FunctionTransformer()),
-            {"privateclassifier__estimator__C": [1, 2]},
-            epsilon=0.25,
+            front(FunctionTransformer()), {"privateclassifier__estimator__C": [1, 2]}, epsilon=0.25
         ),
         2.25,
     ),

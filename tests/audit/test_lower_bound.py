@@ -21,14 +21,7 @@ from sklearn.base import BaseEstimator
 
 import skdp
 from skdp import PrivacyLedger, mechanisms
-from skdp.audit import (
-    AUDITS,
-    AuditCase,
-    assert_epsilon,
-    audit,
-    reachable_epsilon,
-    run_library,
-)
+from skdp.audit import AUDITS, AuditCase, assert_epsilon, audit, reachable_epsilon, run_library
 from skdp.audit._library import run_case
 from skdp.audit._lower_bound import clopper_pearson, log_ratio_bound
 

@@ -28,7 +28,6 @@ from neighbours import LINE, PLANE, spread
 from odd_values import CONTAINERS, ODD_VALUES, odd_pair
 from replays import BRANCHES, CONTAINED, SLOW, Branch, each_of, families
 from sklearn.base import BaseEstimator
-from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from worst import PARALLEL, STEPS, assert_paid, assert_parts, assert_reached, watching
@@ -50,7 +49,7 @@ from skdp.mechanisms import (
     permute_and_flip,
     top_k,
 )
-from skdp.model_selection import PrivateKFold, make_private_scorer, private_cross_val_score
+from skdp.model_selection import PrivateKFold
 
 MODES = list(OUTPUTS)
 
@@ -263,46 +262,6 @@ def test_a_value_that_changes_the_type_of_all():
     (X, y), (X_less, y_less) = odd_pair(pair, "columns of objects", "a list", 1, unit="who")
     assert X["who"].tolist() == ["a", "b", "a new person"] and y.tolist() == [0, 1, [1, 2]]
     assert len(X_less) == len(y_less) == 2
-
-
-def scored(data):
-    """A score of a public model."""
-    model = DummyClassifier(strategy="constant", constant=0).fit([[0, 0], [1, 1]], [0, 1])
-    return make_private_scorer(epsilon=1)(model, *data)
-
-
-def classifier():
-    release = skdp.GridSynthesizer(epsilon=1.0, domain=skdp.Numeric(0, 1, bins=2))
-    tree = DecisionTreeClassifier(max_depth=1)
-    return skdp.PrivateClassifier(tree, release, classes=[0, 1], n_samples=20)
-
-
-# Around foreign models, with what they claim: values that fit no column.
-AROUND = {
-    "SampleAggregate": (
-        next(c for c in CASES if c.name == "SampleAggregate").make_for_arrays(),
-        None,
-    ),
-    "PrivateClassifier": (classifier(), None),
-    "private_cross_val_score": (
-        lambda data: private_cross_val_score(classifier(), *data, epsilon=1, cv=2),
-        2.0,
-    ),
-    "make_private_scorer": (scored, 1.0),
-}
-
-
-@over("name, box, y_is_odd", itertools.product(AROUND, CONTAINERS, (False, True)))
-def test_an_odd_value_around_a_model_is_one_record(name, box, y_is_odd):
-    mechanism, claim = AROUND[name]
-    data = np.array([[0.5, 1.0], [2, 0.1], [1.5, -2.0], [0.5, 3], [1.0, 2.0]]), np.arange(5) % 2
-    values = list(ODD_VALUES)
-    turn = len(name) + 2 * len(box) + y_is_odd
-    # Other values for each estimator and container.
-    for odd in values[turn % 9 :: 9]:
-        both = odd_pair(data, box, odd, 2 if y_is_odd else 0)
-        result = replay(mechanism, *both, n=1, epsilon=claim, random_state=3)
-        assert result.passed and not result.n_errors, str(result)
 
 
 # --- what is broken is convicted

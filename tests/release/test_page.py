@@ -180,10 +180,7 @@ def hard_release(epsilon=1.0):
             "day": Date("2024-01-01", "2024-03-31", bins=13),
             "group": Categorical(["young", "old"], ordered=True),
         },
-        structure=[
-            derived("group", from_="age", map=young),
-            forbid("sex == 'M' and stars == 3"),
-        ],
+        structure=[derived("group", from_="age", map=young), forbid("sex == 'M' and stars == 3")],
     )
     return (
         skdp.MarginalSynthesizer(epsilon=epsilon, domain=domain)
