@@ -43,8 +43,6 @@ from sklearn.model_selection import (
     GridSearchCV,
     KFold,
     StratifiedKFold,
-    cross_val_predict,
-    cross_val_score,
 )
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
@@ -535,17 +533,3 @@ def test_the_ledger_sees_what_was_forecast(epsilon, other, number):
         assert ledger.spent == before
         estimator.fit(TWO, LABELS)
         assert ledger.spent - before == report.epsilon > 0
-
-
-def test_folds_cost_what_was_forecast():
-    ledger = skdp.PrivacyLedger()
-    estimator = make_pipeline(FunctionTransformer(), model(DummyClassifier(), 0.3, ledger=ledger))
-    cross_val_score(estimator, X, Y, cv=3)
-    assert ledger.spent == 3 * privacy_report(estimator).epsilon
-    cross_val_predict(estimator, X, Y, cv=2)
-    assert ledger.spent == 5 * Fraction("0.3")
-    before = ledger.spent
-    estimator = model(DummyClassifier(), 0.3, ledger=ledger)
-    private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=4)
-    price = 3 * privacy_report(estimator).epsilon
-    assert ledger.spent - before == price + Fraction(1, 2)

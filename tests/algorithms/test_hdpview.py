@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from boxed import as_table, dense_tables, slices
+from boxed import as_table, dense_tables, random_boxes, slices
 from designs import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,22 +50,10 @@ def to_steps(error):
 def blocks_of_tables(draw):
     """A dense table, and some disjoint blocks of at least two cells in it, with their rows."""
     cells = draw(dense_tables())
-    boxes = [(np.zeros(cells.ndim, dtype=int), np.array(cells.shape))]
-    for _ in range(draw(st.integers(0, 4))):
-        i = draw(st.integers(0, len(boxes) - 1))
-        lower, upper = boxes[i]
-        cuts = [
-            (axis, code)
-            for axis in range(cells.ndim)
-            for code in range(lower[axis] + 1, upper[axis])
-        ]
-        if cuts:
-            axis, code = draw(st.sampled_from(cuts))
-            middle_upper, middle_lower = upper.copy(), lower.copy()
-            middle_upper[axis] = middle_lower[axis] = code
-            boxes[i : i + 1] = [(lower, middle_upper), (middle_lower, upper)]
-    kept = [box for box in boxes if np.prod(box[1] - box[0]) > 1]
-    return cells, as_table(cells), kept
+    generator = np.random.default_rng(draw(st.integers(0, 10_000)))
+    found = random_boxes(cells.shape, min(draw(st.integers(1, 5)), cells.size), generator)
+    boxes = zip(found.lower, found.upper, strict=True)
+    return cells, as_table(cells), [box for box in boxes if np.prod(box[1] - box[0]) > 1]
 
 
 def in_kernel_form(table, boxes):

@@ -388,6 +388,7 @@ CLUSTERS = np.array([-1.0] * 40 + [0.49])
 # What a replay is to say of each, and the pair on which it says so.
 BROKEN = {
     "too little noise": (lambda r: count(r, Fraction(4, 3)), "the loss is 1.33"),
+    "two cells move": (lambda r: discrete_laplace([len(r), -len(r)], 1.0), "the loss is 2"),
     "an exact size divides": (
         lambda r: bounded_sum(r, 0, 1, 1.0) / len(r),
         "released, and not the same",

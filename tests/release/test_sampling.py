@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from boxed import expanded, weighted
 from densities import by_tree, dense, random_forest
 from exact_laws import fit
 from hypothesis import HealthCheck, given, settings
@@ -320,8 +321,7 @@ def random_tree(rng, shape=SHAPE, **options):
 
 def under(table, weights):
     """The law of records under weights, as a table that sums to 1."""
-    for axis, vector in weights.items():
-        table = table * vector.reshape([-1 if other == axis else 1 for other in range(table.ndim)])
+    table = weighted(table, weights)
     return table / table.sum()
 
 
@@ -441,17 +441,9 @@ def boxes():
     return BoxModel(Boxes(lower, upper), [40, 100, -5, 20], (4, 3, 4))
 
 
-def dense_boxes(model):
-    table = np.zeros(model.shape)
-    for low, high, count in zip(model.boxes.lower, model.boxes.upper, model.counts, strict=True):
-        part = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
-        table[part] += max(count, 0) / np.prod(high - low)
-    return table
-
-
 def test_boxes_draw_in_their_covered_part():
     model = boxes()
-    table = dense_boxes(model)
+    table = expanded(model.boxes, np.maximum(model.counts, 0), model.shape)
     where = {0: np.array([0.0, 1.0, 0.2, 1.0]), 1: np.array([1.0, 1.0, 0.0])}
     for asked_for in ({}, where):
         codes = model.sample_codes(40_000, np.random.default_rng(0), asked_for)
