@@ -153,23 +153,19 @@ def test_every_form_of_a_query(monkeypatch):
 
 @given(
     st.integers(2, 24),
-    st.integers(2, 5),
-    st.sampled_from(["auto", "uniform", "geometric", "cube-root"]),
-    st.sampled_from(["blue", "iterative"]),
-    st.integers(0, 1000),
+    st.fixed_dictionaries(
+        {
+            "branching": st.integers(2, 5),
+            "budget": st.sampled_from(["auto", "uniform", "geometric", "cube-root"]),
+            "consistency": st.sampled_from(["blue", "iterative"]),
+            "random_state": st.integers(0, 1000),
+        }
+    ),
 )
 @settings(max_examples=25)
-def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, consistency, seed):
-    rows = np.random.default_rng(seed).integers(0, n, 60)
-    estimator = RangeTreeHistogram(
-        epsilon=0.5,
-        domain=(0, n),
-        bins=n,
-        branching=branching,
-        budget=budget,
-        consistency=consistency,
-        random_state=seed,
-    ).fit(rows)
+def test_estimates_and_errors_are_dense_least_squares(n, ways):
+    rows = np.random.default_rng(ways["random_state"]).integers(0, n, 60)
+    estimator = histogram(0.5, domain=(0, n), bins=n, **ways).fit(rows)
     tree, variances = estimator.tree_, estimator.blue_.noise_variances
     used = np.isfinite(variances)
     bins = np.arange(n)
@@ -180,7 +176,7 @@ def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, cons
     )
     covariance = np.linalg.inv((A[used] * weight).T @ (A[used] * weight))
     np.testing.assert_allclose(estimator.node_counts_, A @ x, atol=2e-5)
-    start = seed % n
+    start = ways["random_state"] % n
     query = (bins >= start).astype(float)
     assert estimator.count((start, n)) == pytest.approx(query @ x, abs=1e-4)
     expected = math.sqrt(query @ covariance @ query)
@@ -247,9 +243,8 @@ def test_the_error_of_a_projected_count_is_that_of_the_value(parameters):
     expected = np.array([400, 400, 0, 400])
     squares, stated, held = [], [], []
     for seed in range(150):
-        estimator = RangeTreeHistogram(
-            epsilon=0.5, domain=(0, 400), bins=400, random_state=seed, **parameters
-        ).fit(rows)
+        how = {"domain": (0, 400), "bins": 400, "random_state": seed, **parameters}
+        estimator = histogram(0.5, **how).fit(rows)
         squares.append((estimator.count(queries) - expected) ** 2)
         if seed < 20:
             answers = estimator.count(queries, return_interval=True, level=0.9)

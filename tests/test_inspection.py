@@ -39,11 +39,7 @@ from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import (
-    GridSearchCV,
-    KFold,
-    StratifiedKFold,
-)
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (

@@ -19,20 +19,12 @@ import skdp
 from skdp._validation import as_epsilon, dyadic_floor
 from skdp.algorithms import hdpview as bisection
 from skdp.algorithms.boxes import Blocks, converge_loss
-from skdp.algorithms.hdpview import CALIBRATIONS as CHOICES
-from skdp.algorithms.hdpview import (
-    converge_test,
-    hdpview,
-    hdpview_parameters,
-    hdpview_parts,
-    published,
-    split_at_floor,
-)
+from skdp.algorithms.hdpview import hdpview, hdpview_parameters, hdpview_parts, published
 from skdp.tables import CountTable
 
 GRID = 4
 CALIBRATIONS = ("tight", "paper")
-TIGHT, PAPER = (CHOICES[name] for name in CALIBRATIONS)
+TIGHT, PAPER = (bisection.CALIBRATIONS[name] for name in CALIBRATIONS)
 
 
 def exact_error(x):
@@ -256,8 +248,8 @@ def test_certified_loss_never_exceeds_its_part(calibration, epsilon):
     assert dyadic_floor(public.rate) == public.rate
     if calibration == "tight":
         assert public.delta >= 2
-        test = converge_test(parts["converge"], TIGHT)
-        assert split_at_floor(test) <= 0.25
+        test = bisection.converge_test(parts["converge"], TIGHT)
+        assert bisection.split_at_floor(test) <= 0.25
         assert public.loss >= 0.95 * float(parts["converge"])
 
 

@@ -38,17 +38,7 @@ from skdp.audit import AUDITS, replay, replay_library
 from skdp.audit._released import first_difference
 from skdp.audit._tapes import OUTPUTS, Alignment, _Comparisons, _log_side, _stream_loss
 from skdp.exceptions import ReplayError
-from skdp.mechanisms import (
-    SparseVector,
-    above_threshold,
-    bounded_sum,
-    discrete_laplace,
-    exponential,
-    geometric,
-    noisy_max,
-    permute_and_flip,
-    top_k,
-)
+from skdp.mechanisms import SparseVector, above_threshold, discrete_laplace, noisy_max, top_k
 from skdp.model_selection import PrivateKFold
 
 MODES = list(OUTPUTS)
@@ -252,7 +242,9 @@ def test_turns_see_all_containers_and_odd_values():
 def test_a_value_that_changes_the_type_of_all():
     def mean(records):
         array = np.asarray(records)
-        return bounded_sum(array if array.dtype.kind in "if" else np.zeros(len(array)), 0, 1, 1.0)
+        return mechanisms.bounded_sum(
+            array if array.dtype.kind in "if" else np.zeros(len(array)), 0, 1, 1.0
+        )
 
     here, there = odd_pair(RECORDS, "lists", "text")
     assert here == [*RECORDS, "martian"] and there == [*RECORDS]
@@ -275,7 +267,7 @@ def convicted(function, data=RECORDS, neighbour=RECORDS[:-1], epsilon=1.0, **opt
 
 def test_a_mean_of_noisy_parts_is_certified():
     def mean(records):
-        total = bounded_sum(records, 0, 1, 0.5)
+        total = mechanisms.bounded_sum(records, 0, 1, 0.5)
         return total / max(int(discrete_laplace(len(records), 0.5)), 1)
 
     assert replay(mean, RECORDS, RECORDS[:-1], epsilon=1.0).passed
@@ -302,7 +294,7 @@ def centroids_in_place(records):
     for j in range(2):
         nearest = np.abs(records[:, None] - np.array(where)).argmin(axis=1) == j
         size = int(discrete_laplace(int(nearest.sum()), 0.5))
-        total = bounded_sum(records[nearest], -1, 1, 0.5)
+        total = mechanisms.bounded_sum(records[nearest], -1, 1, 0.5)
         where[j] = float(np.clip(total / max(size, 1), -1, 1))
     return where
 
@@ -310,7 +302,7 @@ def centroids_in_place(records):
 def raises(records):
     if (records > 10).any():
         raise ValueError("records must lie in [0, 10]")
-    return bounded_sum(records, 0, 10, 1.0)
+    return mechanisms.bounded_sum(records, 0, 10, 1.0)
 
 
 def raises_with_a_value(records):
@@ -390,7 +382,7 @@ BROKEN = {
     "too little noise": (lambda r: count(r, Fraction(4, 3)), "the loss is 1.33"),
     "two cells move": (lambda r: discrete_laplace([len(r), -len(r)], 1.0), "the loss is 2"),
     "an exact size divides": (
-        lambda r: bounded_sum(r, 0, 1, 1.0) / len(r),
+        lambda r: mechanisms.bounded_sum(r, 0, 1, 1.0) / len(r),
         "released, and not the same",
     ),
     "the last bit": (lambda r: np.nextafter(discrete_laplace(0, 1.0, 10**6), len(r) % 2), ""),
@@ -407,8 +399,8 @@ BROKEN = {
     "a divergence that is handled": (handles_a_divergence, ""),
     "noisy_max": (lambda s: noisy_max(s, 1.0, 1), "scores move 2 apart", *MOVED),
     "one cut too many": (lambda s: [noisy_max(s, 1.0, 2) for _ in "ab"], "the loss is 2", *MOVED),
-    "exponential": (lambda s: exponential(s, 1.0, 1), "1 was declared", *MOVED),
-    "permute_and_flip": (lambda s: permute_and_flip(s, 1.0, 1), "", *MOVED),
+    "exponential": (lambda s: mechanisms.exponential(s, 1.0, 1), "1 was declared", *MOVED),
+    "permute_and_flip": (lambda s: mechanisms.permute_and_flip(s, 1.0, 1), "", *MOVED),
     "top_k": (lambda s: top_k(s, 2, 1.0, 1).tolist(), "", *MOVED),
     "peeling": (lambda s: top_k(s, 2, 1.0, 1, method="peeling").tolist(), "", *MOVED),
     "two segments": (best_of_two, "the loss is 2", [1, 0, 1, 0], [2, 0, 2, 0]),
@@ -635,7 +627,7 @@ def elsewhere(records):
 
 def bare_noise(records):
     try:
-        return len(records) + int(geometric(1, 1.0)[0])
+        return len(records) + int(mechanisms.geometric(1, 1.0)[0])
     except Exception:
         return 0
 
