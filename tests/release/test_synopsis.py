@@ -18,6 +18,7 @@ from skdp._random import sampling_generator
 from skdp.accounting import PrivacyLoss
 from skdp.audit._released import first_difference
 from skdp.domain import Categorical, Domain, Numeric
+from skdp.hierarchy import noise_quantile
 from skdp.mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from skdp.release import (
     BoundedSpread,
@@ -187,27 +188,15 @@ def test_one_box_has_the_exact_quantile_of_its_noise():
 
 
 @over("ends, epsilon, level", [((3, 16), 1.0, 0.9), ((0, 99), 0.05, 0.5)])
-def test_noise_intervals_cover_and_are_not_wider_than_needed(ends, epsilon, level):
-    # 100,000 fresh draws; each bound fails with probability below 1e-6 for the right law.
-    synopsis = line(20, KnownNoise(epsilon))
-    result = synopsis.count({"x": ends}, return_interval=True, level=level)
+def test_intervals_are_those_of_the_noise_of_boxes_that_a_query_cuts(ends, epsilon, level):
+    """That `noise_quantile` covers is tested with it."""
     first, last = ends
+    result = line(20, KnownNoise(epsilon)).count({"x": ends}, return_interval=True, level=level)
     cells = np.arange(100).reshape(20, 5)
     weights = ((cells >= first) & (cells <= last)).mean(axis=1)
-    n_trials = 100_000
-    nothing = np.zeros((n_trials, len(weights)), dtype=np.int64)
-    errors = np.abs(discrete_laplace(nothing, epsilon, random_state=7) @ weights)
-    noise = 5 * math.sqrt(level * (1 - level) / n_trials)
-    covered = (errors <= result.upper).mean()
-    assert covered >= level - noise
-    assert np.quantile(errors, level) * 1.15 >= result.upper
-    assert result.std == pytest.approx(
-        math.sqrt((weights**2).sum() * discrete_laplace_variance(epsilon))
-    )
-    # The same test refuses an interval made for 20% less noise.
-    less = line(20, KnownNoise(epsilon * 1.25))
-    short = less.count({"x": ends}, return_interval=True, level=level)
-    assert (errors <= short.upper).mean() < level - noise
+    variances = np.full(20, discrete_laplace_variance(epsilon))
+    assert result.upper == pytest.approx(noise_quantile(weights, variances, level))
+    assert result.std == pytest.approx(math.sqrt(weights**2 @ variances))
 
 
 @over("inside", [0, 5, 10])
