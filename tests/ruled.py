@@ -29,10 +29,11 @@ RULED = Domain(
 )
 
 
-def lawful_rows(n):
-    rng = np.random.default_rng(0)
-    codes = np.stack([rng.integers(0, size, 9 * n) for size in RULED.shape], axis=1)
-    return RULED.decode(codes[~RULED.structure.breaks(codes)][:n], rng)
+def lawful_rows(n, domain=RULED, seed=0):
+    """Rows of a domain, evenly over the codes that its rules allow."""
+    rng = np.random.default_rng(seed)
+    codes = np.stack([rng.integers(0, size, 9 * n) for size in domain.shape], axis=1)
+    return domain.decode(codes[~domain.structure.breaks(codes)][:n], rng)
 
 
 def violations(frame):

@@ -153,22 +153,19 @@ def test_every_form_of_a_query(monkeypatch):
 
 @given(
     st.integers(2, 24),
-    st.integers(2, 5),
-    st.sampled_from(["auto", "uniform", "geometric", "cube-root"]),
-    st.sampled_from(["blue", "iterative"]),
-    st.integers(0, 1000),
+    st.fixed_dictionaries(
+        {
+            "branching": st.integers(2, 5),
+            "budget": st.sampled_from(["auto", "uniform", "geometric", "cube-root"]),
+            "consistency": st.sampled_from(["blue", "iterative"]),
+            "random_state": st.integers(0, 1000),
+        }
+    ),
 )
 @settings(max_examples=25)
-def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, consistency, seed):
-    rows = np.random.default_rng(seed).integers(0, n, 60)
-    estimator = RangeTreeHistogram(
-        epsilon=0.5,
-        domain=Numeric(0, n, n),
-        branching=branching,
-        budget=budget,
-        consistency=consistency,
-        random_state=seed,
-    ).fit(rows)
+def test_estimates_and_errors_are_dense_least_squares(n, ways):
+    rows = np.random.default_rng(ways["random_state"]).integers(0, n, 60)
+    estimator = RangeTreeHistogram(epsilon=0.5, domain=Numeric(0, n, n), **ways).fit(rows)
     tree, variances = estimator.tree_, estimator.blue_.noise_variances
     used = np.isfinite(variances)
     bins = np.arange(n)
@@ -179,7 +176,7 @@ def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, cons
     )
     covariance = np.linalg.inv((A[used] * weight).T @ (A[used] * weight))
     np.testing.assert_allclose(estimator.node_counts_, A @ x, atol=2e-5)
-    start = seed % n
+    start = ways["random_state"] % n
     query = (bins >= start).astype(float)
     assert estimator.count((start, n)) == pytest.approx(query @ x, abs=1e-4)
     expected = math.sqrt(query @ covariance @ query)

@@ -33,23 +33,13 @@ from pipelines import (
 from silent import SILENT_STEPS, ordinal, outcomes, tables
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import (
-    ColumnTransformer,
-    make_column_selector,
-    make_column_transformer,
-)
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import (
-    GridSearchCV,
-    KFold,
-    StratifiedKFold,
-    cross_val_predict,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
@@ -147,9 +137,7 @@ PRIVATE = {
     ),
     "private search of pipelines": (
         PrivateGridSearchCV(
-            front(FunctionTransformer()),
-            {"privateclassifier__estimator__C": [1, 2]},
-            epsilon=0.25,
+            front(FunctionTransformer()), {"privateclassifier__estimator__C": [1, 2]}, epsilon=0.25
         ),
         2.25,
     ),
@@ -540,17 +528,3 @@ def test_the_ledger_sees_what_was_forecast(epsilon, other, number):
         assert ledger.spent == before
         estimator.fit(TWO, LABELS)
         assert ledger.spent - before == report.epsilon > 0
-
-
-def test_folds_cost_what_was_forecast():
-    ledger = skdp.PrivacyLedger()
-    estimator = make_pipeline(FunctionTransformer(), model(DummyClassifier(), 0.3, ledger=ledger))
-    cross_val_score(estimator, X, Y, cv=3)
-    assert ledger.spent == 3 * privacy_report(estimator).epsilon
-    cross_val_predict(estimator, X, Y, cv=2)
-    assert ledger.spent == 5 * Fraction("0.3")
-    before = ledger.spent
-    estimator = model(DummyClassifier(), 0.3, ledger=ledger)
-    private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=4)
-    price = 3 * privacy_report(estimator).epsilon
-    assert ledger.spent - before == price + Fraction(1, 2)

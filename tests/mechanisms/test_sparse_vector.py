@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from boxed import Recorder
 from exact_laws import fit
 from loops import over
 
@@ -226,23 +227,19 @@ def test_many_is_one_after_the_other(script, variant, pieces, monkeypatch):
     assert 0 < sum(run(pieces)[0]) <= 12
 
 
-def test_noisy_answers():
+def test_noisy_answers(monkeypatch):
     vector = SparseVector(3, 1000, 2, sensitivity=4, monotonic=True, answer_share=0.25)
     parts = vector.privacy_loss.parts
     assert parts["answers"] == Fraction(3, 4) and sum(parts.values()) == 3
-    assert vector._answer_noise == (Fraction(3, 4), 8)
     vector.query(-9000)
     assert vector.answer is None
     vector.query(90_000)
     assert abs(vector.answer - 90_000) < 400 and vector.answers.tolist() == [vector.answer]
-    source = noise_source(2)
-    errors = []
-    for _ in range(300):
-        vector = SparseVector(3, 0, 2, answer_share=0.25, random_state=source)
-        vector.query_many([9000, 9000])
-        errors.append(vector.answers - 9000)
-    # Discrete Laplace of scale 2 / .75: the variance of 600 draws, within a fifth at 5 sigma.
-    assert np.var(errors) == pytest.approx(2 * (2 / 0.75) ** 2, rel=0.45)
+    # Its noise, beside that of the comparisons.
+    drawn = Recorder()
+    monkeypatch.setattr(sparse_vector, "discrete_laplace", drawn)
+    vector.query(9000)
+    assert vector.answer == 9000 and drawn.calls[-1][1:] == (Fraction(3, 4), 8)
 
 
 # ---------------------------------------------------------------------------------------------

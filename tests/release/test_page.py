@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from ruled import lawful_rows
 
 import skdp
 from skdp import Categorical, Date, Domain, Numeric, Synopsis, derived, forbid
@@ -28,23 +29,6 @@ DOMAIN = Domain(
         "<b>&": Categorical(["'", '"', "<script>"]),
     }
 )
-
-
-def rows(n=3000, seed=0):
-    generator = np.random.default_rng(seed)
-    pay = generator.gamma(3.0, 10.0, n).clip(0, 100)
-    pay[generator.random(n) < 0.1] = np.nan
-    pay[generator.random(n) < 0.1] = -1
-    sex = generator.choice(np.array(["F", "M", None], dtype=object), n, p=[0.5, 0.4, 0.1])
-    return pd.DataFrame(
-        {
-            "age": generator.binomial(39, 0.4, n) + 20,
-            "pay": pay,
-            "sex": sex,
-            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(generator.integers(0, 91, n), "D"),
-            "<b>&": generator.choice(["'", '"', "<script>"], n, p=[0.2, 0.7, 0.1]),
-        }
-    )
 
 
 def data_of(page):
@@ -63,7 +47,11 @@ def one_box_each(domain, counts, law=None):
 
 @pytest.fixture(scope="module")
 def release():
-    return skdp.MarginalSynthesizer(epsilon=2.0, domain=DOMAIN).fit(rows()).synopsis_
+    return (
+        skdp.MarginalSynthesizer(epsilon=2.0, domain=DOMAIN)
+        .fit(lawful_rows(3000, DOMAIN))
+        .synopsis_
+    )
 
 
 def test_statistics_are_those_of_pandas():
@@ -182,14 +170,6 @@ def test_a_page_warns_of_seeds_and_unknown_losses(release):
 @cache
 def hard_release(epsilon=1.0):
     """Columns of every kind, under rules, with noise that makes some counts negative."""
-    generator = np.random.default_rng(0)
-    n = 2000
-    frame = rows(n).drop(columns="day")
-    frame["stars"] = generator.integers(1, 4, n)
-    frame["gain"] = np.where(generator.random(n) < 0.7, 0, generator.lognormal(6, 1.5, n))
-    frame["cents"] = generator.uniform(0, 5, n).round(2)
-    frame["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(generator.integers(0, 91, n), "D")
-    frame.loc[frame["sex"].eq("M") & frame["stars"].eq(3), "stars"] = 1
     young = {n: "old" if n > 40 else "young" for n in range(20, 60)}
     domain = Domain(
         {
@@ -200,12 +180,13 @@ def hard_release(epsilon=1.0):
             "day": Date("2024-01-01", "2024-03-31", bins=13),
             "group": Categorical(["young", "old"], ordered=True),
         },
-        structure=[
-            derived("group", from_="age", map=young),
-            forbid("sex == 'M' and stars == 3"),
-        ],
+        structure=[derived("group", from_="age", map=young), forbid("sex == 'M' and stars == 3")],
     )
-    return skdp.MarginalSynthesizer(epsilon=epsilon, domain=domain).fit(frame).synopsis_
+    return (
+        skdp.MarginalSynthesizer(epsilon=epsilon, domain=domain)
+        .fit(lawful_rows(2000, domain))
+        .synopsis_
+    )
 
 
 def asked_condition(generator, column):
@@ -321,7 +302,7 @@ def test_the_page_answers_as_python(tmp_path):
         made = skdp.MarginalSynthesizer(
             epsilon=epsilon, domain=DOMAIN.select(names), workload=more or "all"
         )
-        release = made.fit(rows(500)[names].head(n)).synopsis_
+        release = made.fit(lawful_rows(500, DOMAIN)[names].head(n)).synopsis_
         assert epsilon < 20 or release.model.cells
         assert bool(release.model.sums) == ("means" in more)
         assert_the_page_answers_as_python(release, 40, tmp_path)

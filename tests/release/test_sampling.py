@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from boxed import expanded, weighted
 from densities import by_tree, dense, random_forest
 from exact_laws import fit
 from hypothesis import HealthCheck, given, settings
@@ -51,11 +52,7 @@ DOMAIN = Domain(
 
 
 def people(n=3000, seed=0):
-    rng = np.random.default_rng(seed)
-    codes = np.stack([rng.integers(0, size, n) for size in DOMAIN.shape], axis=1)
-    codes[:, 4] = np.minimum(codes[:, 4], codes[:, 2])
-    codes[:, 6] = np.minimum(codes[:, 6], 13 - codes[:, 2])
-    return DOMAIN.decode(codes, rng)
+    return lawful_rows(n, DOMAIN, seed)
 
 
 ESTIMATORS = {
@@ -303,8 +300,7 @@ def test_numbers_beside_given_ones_keep_rules_over_uneven_bins():
         {"start": Date(first, "2023-12-31", bins=20), "end": Date(first, "2024-12-31", bins=16)},
         structure=[at_most("start", "end")],
     )
-    codes = np.random.default_rng(0).integers(0, domain.shape, (2000, 2))
-    rows = domain.decode(codes[~domain.structure.breaks(codes)][:500], 0)
+    rows = lawful_rows(500, domain)
     view = MarginalSynthesizer(epsilon=5, domain=domain, random_state=0).fit(rows)
     for name in ("start", "end"):
         drawn = view.sample(given=rows[[name]], random_state=0)
@@ -325,8 +321,7 @@ def random_tree(rng, shape=SHAPE, **options):
 
 def under(table, weights):
     """The law of records under weights, as a table that sums to 1."""
-    for axis, vector in weights.items():
-        table = table * vector.reshape([-1 if other == axis else 1 for other in range(table.ndim)])
+    table = weighted(table, weights)
     return table / table.sum()
 
 
@@ -446,17 +441,9 @@ def boxes():
     return BoxModel(Boxes(lower, upper), [40, 100, -5, 20], (4, 3, 4))
 
 
-def dense_boxes(model):
-    table = np.zeros(model.shape)
-    for low, high, count in zip(model.boxes.lower, model.boxes.upper, model.counts, strict=True):
-        part = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
-        table[part] += max(count, 0) / np.prod(high - low)
-    return table
-
-
 def test_boxes_draw_in_their_covered_part():
     model = boxes()
-    table = dense_boxes(model)
+    table = expanded(model.boxes, np.maximum(model.counts, 0), model.shape)
     where = {0: np.array([0.0, 1.0, 0.2, 1.0]), 1: np.array([1.0, 1.0, 0.0])}
     for asked_for in ({}, where):
         codes = model.sample_codes(40_000, np.random.default_rng(0), asked_for)

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from densities import asked, reach_of
+from designs import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
@@ -56,10 +57,7 @@ NEVER_2 = np.arange(6) != 2
 SHAPE = (6, 6, 6, 3, 4)
 TREE = [Zeros((0, 1), AT_MOST), Zeros((1, 2), AT_MOST)]
 # The third rule follows from the others, but for the cells that it forbids besides.
-CYCLE = [
-    *TREE,
-    Zeros((0, 2), AT_MOST & (np.add.outer(np.arange(6), np.arange(6)) != 4)),
-]
+CYCLE = [*TREE, Zeros((0, 2), AT_MOST & (np.add.outer(np.arange(6), np.arange(6)) != 4))]
 WIDE = [Zeros((0, 1, 3), NO_CORNER), Zeros((2,), NEVER_2)]
 ALL = [*CYCLE, *WIDE]
 KINDS = {"tree": TREE, "cycle": CYCLE, "wide": WIDE, "all": ALL}
@@ -210,9 +208,9 @@ def test_synthetic_rows_are_possible(target, epsilon):
     )
 
 
-def test_estimators_that_would_break_rules_refuse_them():
-    ledger = skdp.PrivacyLedger(10)
-    for estimator in (
+@over(
+    "estimator",
+    [
         skdp.HDPViewSynthesizer(),
         skdp.PrivTreeSynthesizer(),
         skdp.KDTreeSynthesizer(),
@@ -221,8 +219,8 @@ def test_estimators_that_would_break_rules_refuse_them():
         skdp.PrivPfCClassifier(target="type"),
         skdp.DiffGenTransformer(target="type"),
         skdp.ProjectedHistogramTransformer(target="type"),
-    ):
-        name = type(estimator).__name__
-        with pytest.raises(DomainError, match=rf"{name} cannot honour.*'balance'.*without_struct"):
-            estimator.set_params(domain=RULED, ledger=ledger).fit(lawful_rows(10))
-    assert ledger.spent == 0
+    ],
+)
+def test_estimators_that_would_break_rules_refuse_them(estimator):
+    words = rf"{type(estimator).__name__} cannot honour.*'balance'.*without_struct"
+    refused(estimator.set_params(domain=RULED), DomainError, words, lawful_rows(10))
