@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, cast
@@ -327,8 +327,10 @@ class ExpectsErrors:
         records = as_integer(n, "n", 1)
         number = as_integer(n_tables, "n_tables", 1)
         own: Any = self
-        values = [own.epsilon] if epsilon is None else _as_list(epsilon)
-        wanted = [as_epsilon(value) for value in values]
+        values = own.epsilon if epsilon is None else epsilon
+        wanted = [as_epsilon(value) for value in np.atleast_1d(np.array(values, dtype=object))]
+        if not wanted:
+            raise ValueError("epsilon is an empty list: give at least one number.")
         asked, unit, how = None, self._unit_of_errors(), "formula"
         if not self._has_formula:
             how = "simulated on " + ("generated tables" if like is None else "the rows of like")
@@ -450,14 +452,6 @@ class ExpectsErrors:
             kind: error * (n / rows if of_records and is_of_records(kind) else 1.0)
             for kind, error in errors.items()
         }
-
-
-def _as_list(values: Any) -> list[Any]:
-    single = np.isscalar(values) or isinstance(values, Fraction) or not isinstance(values, Iterable)
-    found = [values] if single else list(values)
-    if not found:
-        raise ValueError("epsilon is an empty list: give at least one number.")
-    return found
 
 
 def _rows_tried(n: int, epsilon: Fraction) -> int:

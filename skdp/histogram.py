@@ -588,16 +588,11 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
+        table = as_table(X)
         rows, domain = match_rows(
-            as_table(X),
-            None,
-            self.domain,
-            None,
-            lazy=True,
-            privacy_id=self._privacy_id(),
-            of=self,
+            table, None, self.domain, None, lazy=True, privacy_id=self._privacy_id(), of=self
         )
-        layout = Layout(as_table(X), rows, domain)
+        layout = Layout(table, rows, domain)
         attribute = only_attribute(domain)
         kind, design = self._partition_of(attribute), self._design_of(attribute)
         epsilon = self._record_epsilon()
@@ -615,17 +610,12 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         else:
             tree, codes, shares, values = self._grouped(kind, attribute, counts, spent, source)
             variances = hierarchy.measured_variances(shares, spent.epsilon)
+        blue = Blue(tree, variances)
         model = HistogramModel(
-            domain,
-            codes,
-            Blue(tree, variances),
-            values,
-            self.consistency,
-            bool(self.non_negative),
-            kind,
+            domain, codes, blue, values, self.consistency, bool(self.non_negative), kind
         )
 
-        self._remember_columns(as_table(X), rows)
+        self._remember_columns(table, rows)
         self._layout = layout
         self._model = model
         self.domain_ = domain
@@ -633,7 +623,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         self.codes_ = codes
         self.noisy_counts_ = values
         self.node_counts_ = model.nodes
-        self.blue_ = model.blue
+        self.blue_ = blue
         self.privacy_loss_ = loss
         warn_of_emptiness(self, model.total, model.unbiased_std(np.ones(len(tree.leaves))))
         return self

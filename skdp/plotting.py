@@ -110,14 +110,11 @@ def current_inks() -> Inks:
     if paper == "none":
         paper = "black" if dark else "white"
     lines = _DARK if dark else _LIGHT
-
-    def mixed(share: float) -> str:
-        pairs = zip(to_rgb(ink), to_rgb(paper), strict=True)
-        red, green, blue = (share * one + (1 - share) * other for one, other in pairs)
-        return to_hex((red, green, blue))
-
-    shares = (share for share in np.linspace(0.3, 1, 71) if contrast(mixed(share), paper) >= 4.5)
-    return Inks(ink, paper, lines[0], lines[-1], mixed(next(shares, 1.0)), mixed(0.2), lines)
+    # Between ink and paper: texts in grey can still be read.
+    front, back = np.array(to_rgb(ink)), np.array(to_rgb(paper))
+    mixed = (share * front + (1 - share) * back for share in (0.7, 0.2))
+    grey, faint = (to_hex(colour.tolist()) for colour in mixed)
+    return Inks(ink, paper, lines[0], lines[-1], grey, faint, lines)
 
 
 def _line(number: int) -> str:

@@ -58,11 +58,6 @@ class ReleasedTree:
     groupings: tuple[Grouping, ...]
     model: TreeModel
 
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return sum(node is None for node in self.model.nodes)
-
     def importances(self) -> FloatArray:
         """Decrease of the Gini impurity by the splits of each column; they sum to 1, or are all 0.
 

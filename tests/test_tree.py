@@ -67,7 +67,7 @@ def test_the_tree_is_printed_and_drawn():
     text = model.tree_.to_text()
     assert text.startswith("|--- age < ")
     assert "or missing" in text
-    assert text.count("of about") == model.tree_.n_leaves
+    assert text.count("of about") == model.tree_.model.nodes.count(None)
     short = model.tree_.to_text(1)
     assert short.count("\n") == 4
     ax = model.plot()
@@ -78,7 +78,7 @@ def test_the_tree_is_printed_and_drawn():
     one = skdp.Domain({"x": skdp.Categorical(["only"]), "y": skdp.Categorical([7, 8])})
     stump = skdp.PrivateDecisionTreeClassifier(domain=one, target="y")
     stump.fit(pd.DataFrame({"x": ["only"] * 5}), [7] * 5)
-    assert stump.tree_.n_leaves == 1 and stump.tree_.to_text().count("\n") == 1
+    assert stump.tree_.model.nodes == (None,) and stump.tree_.to_text().count("\n") == 1
 
 
 def test_conditions_in_words():

@@ -103,8 +103,6 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
     random_state : int or None, default=None
         Seed of the noise. None: the operating system's random source. An int is for experiments
         only: the release is then marked "seeded: no guarantee".
-    verbose : int, default=0
-        Print the progress of planning to standard error.
 
     Attributes
     ----------
@@ -173,7 +171,6 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
     weights: Any = None
     max_rows_per_id: int | None = None
     privacy_id: str | None = None
-    verbose: Any = 0
 
     # -- the plan and the release
 
@@ -454,7 +451,6 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         # Noise that does not fit into 64 bits is refused here, before anything is spent.
         _ = plan._noise
         if self.consistency in ("l1", "linf"):
-            self._progress(f"planning: simulating the errors of consistency={self.consistency!r}")
             plan._simulate()
         return plan
 
@@ -500,7 +496,6 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             limit=limit,
             noise_of=noise_of,
             consistent=self.consistency == "l2",
-            progress=self._progress,
         )
         shares = zip(found.masks, found.shares, strict=True)
         return label, {names_of(domain, mask): share for mask, share in shares}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._validation import as_fraction, as_integer, as_number
+from .._validation import FloatArray, as_fraction, as_integer, as_number
 from ..algorithms import cuboids
+from ..domain import Domain
 from ..mechanisms import discrete_laplace_variance
 from ..release.files import TupleKeys
 
@@ -74,6 +76,7 @@ _SIMULATED_CELLS = 20_000
 _MAX_SIMULATIONS = 100
 
 
+@dataclass(eq=False, repr=False)
 class CubePlan(TupleKeys):
     """What a `DataCube` measures and how accurate each cuboid will be: public, free, reusable.
 
@@ -106,28 +109,17 @@ class CubePlan(TupleKeys):
     1.92
     """
 
-    def __init__(
-        self,
-        domain,
-        epsilon,
-        sources,
-        strategy,
-        max_order,
-        consistency,
-        grid,
-        origin,
-    ) -> None:
-        self.domain = domain
-        self.epsilon = epsilon
-        self.sources = sources
-        self.strategy = strategy
-        self.max_order = max_order
-        self.consistency = consistency
-        # Of distances to the origin, the lower end of the range of a mean; None for counts.
-        self._grid = grid
-        self._origin = origin
-        # Variances of interactions where there is no closed form.
-        self._simulated = None
+    domain: Domain
+    epsilon: Fraction
+    sources: dict[tuple[str, ...], Fraction]
+    strategy: str
+    max_order: int | None
+    consistency: Any
+    # Of distances to the origin, the lower end of the range of a mean; None for counts.
+    _grid: Any
+    _origin: Fraction | None
+    # Variances of interactions where there is no closed form.
+    _simulated: FloatArray | None = field(default=None, init=False)
 
     def __getstate__(self):
         # What can be computed again is left out.
@@ -398,7 +390,7 @@ def as_order(max_order, domain):
 STRATEGIES = ("auto", "bmax", "pmost", "all", "base", "optimized")
 
 
-def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent, progress):
+def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent):
     """Sources by one of the strategies: its name, and `skdp.algorithms.cuboids.Plan`.
 
     Parameters
@@ -414,8 +406,6 @@ def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent, pro
         Noise variance in a cell, by the number of sources that share epsilon, or 1 / share.
     consistent : bool
         Whether least squares will combine the sources.
-    progress : callable
-        Takes text for the user.
     """
     if strategy == "all":
         return strategy, cuboids.plan_all(lattice)
@@ -427,7 +417,7 @@ def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent, pro
     # The optimized plan is one for least squares.
     tried = ("optimized", "bmax") if consistent else ("bmax",)
     found = {
-        name: search(_Search(lattice, name, listed, consistent, progress))
+        name: _search(lattice, name, listed, consistent)
         for name in (tried if strategy == "auto" else (strategy,))
     }
     if len(found) == 1:
@@ -446,43 +436,36 @@ def _error_of(plan, lattice, weights, noise_of):
     return float(f"{np.average(variances, weights=weights[lattice.published]):.9g}")
 
 
-@dataclass(frozen=True)
-class _Search:
-    """A search for sources: equal to another where the result is."""
-
-    lattice: cuboids.Lattice
-    strategy: str
-    weights: tuple[float, ...] | None
-    consistent: bool
-    progress: Callable[[str], None] = field(compare=False)
-
-
 @functools.lru_cache(maxsize=32)
-def search(task):
+def _search(lattice, strategy, weights, consistent):
     """Run a search once; `plan` and `fit` share the result."""
-    weights = None if task.weights is None else np.array(task.weights)
-    if task.strategy == "bmax":
-        return cuboids.plan_bmax(task.lattice, weights, task.consistent)
-    return cuboids.plan_optimized(task.lattice, weights, task.progress)
+    array = None if weights is None else np.array(weights)
+    if strategy == "bmax":
+        return cuboids.plan_bmax(lattice, array, consistent)
+    return cuboids.plan_optimized(lattice, array)
+
+
+def _by_mask(given, what, domain):
+    """Numbers of cuboids that a user gave, exactly, by mask."""
+    found = {}
+    for key, number in given.items():
+        mask = mask_of(domain, as_names(key))
+        if mask in found:
+            raise ValueError(f"{what} names the cuboid {key!r} twice.")
+        found[mask] = as_fraction(number, f"The number of {key!r} in {what}")
+        if found[mask] < 0:
+            raise ValueError(f"The number of {key!r} in {what} must not be negative: {number!r}.")
+    return found
 
 
 def given_sources(given, domain, lattice):
     """Sources of a plan or mapping, in the order of the lattice, with shares that sum to 1."""
-    shares = {}
-    for key, share in given.items():
-        mask = mask_of(domain, as_names(key))
-        if mask in shares:
-            raise ValueError(f"strategy names the cuboid {key!r} twice.")
-        exact = as_fraction(share, f"The share of {key!r}")
-        if exact < 0:
-            raise ValueError(f"The share of {key!r} must not be negative, got {share!r}.")
-        if mask not in lattice.position:
-            raise ValueError(
-                f"The cuboid {key!r} cannot be measured in this cube: it is too large, or has "
-                "far more dimensions than max_order. Measure smaller cuboids."
-            )
-        if exact:
-            shares[mask] = exact
+    shares = {mask: share for mask, share in _by_mask(given, "strategy", domain).items() if share}
+    for mask in shares.keys() - lattice.position.keys():
+        raise ValueError(
+            f"The cuboid {names_of(domain, mask)} cannot be measured in this cube: it is too "
+            "large, or has far more dimensions than max_order. Measure smaller cuboids."
+        )
     total = sum(shares.values())
     if not total:
         raise ValueError("strategy gives no cuboid a share of epsilon.")
@@ -504,13 +487,13 @@ def cuboid_weights(weights, domain, lattice, strategy, objective):
             "weights have no effect on objective='max'; use objective='mean' or strategy='pmost'."
         )
     vector = np.ones(len(lattice))
-    for key, weight in weights.items():
-        place = lattice.position.get(mask_of(domain, as_names(key)))
+    for mask, weight in _by_mask(weights, "weights", domain).items():
+        place = lattice.position.get(mask)
         if place is None or not lattice.published[place]:
-            raise ValueError(f"weights names the cuboid {key!r}, which is not published.")
-        vector[place] = as_number(weight, f"The weight of {key!r}")
-        if not 0 <= vector[place] < math.inf:
-            raise ValueError(f"The weight of {key!r} must not be negative, got {weight!r}.")
+            raise ValueError(
+                f"weights names the cuboid {names_of(domain, mask)}, which is not published."
+            )
+        vector[place] = weight
     if not vector[lattice.published].any():
         raise ValueError("All weights are zero: give at least one cuboid a positive one.")
     return vector

@@ -330,7 +330,7 @@ def tidy_table(plan, tables, names, query=None, levels=None):
     order = [key.index(name) for name in sorted(key, key=[*names, *key].index)]
     shape = cells["count"].transpose(order).shape
     places = np.indices(shape).reshape(len(shape), cells["count"].size)
-    columns = {}
+    columns: dict[str, Any] = {}
     for name, place in zip(names, places, strict=False):
         labels = axes[key.index(name)].labels
         columns[name] = pd.Series(labels, dtype=object if None in labels else None).array[place]
