@@ -369,7 +369,7 @@ def test_true_rows_are_predicted_after_the_charge():
     "model, rows, labels, message",
     [
         (DecisionTreeClassifier(), X[["age"]], Y, "not fitted"),
-        (OneHotEncoder().fit(X), X, Y, "no predict"),
+        (OneHotEncoder().fit(X), X, Y, "needs predict"),
         (DecisionTreeClassifier().fit(X[["age"]], Y), X[["sex"]], Y, r"lacks columns.*\['age'\]"),
         (DecisionTreeClassifier().fit([[1]], [1]), np.zeros((3, 2)), [1] * 3, "2 features"),
         (
