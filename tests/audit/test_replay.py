@@ -957,3 +957,5 @@ def test_the_library_is_replayed(tmp_path):
     assert [each.name for each in results] == names
     assert all(each.passed for each in results)
     assert len(pd.read_csv(tmp_path / "replay.csv")) == 2
+    with pytest.raises(ValueError, match="no replay of 'nothing'"):
+        replay_library(None, names=["nothing"])
