@@ -76,8 +76,6 @@ class Step:
         In words; the remedy is empty where none is needed.
     epsilon : Fraction or None
         What the step spends in one fit of the whole; None if it is not known.
-    n_fits : int
-        How often the step is fitted in one fit of the whole.
     estimator : object
         The step itself.
     seeded : bool
@@ -91,7 +89,6 @@ class Step:
     why: str
     remedy: str = ""
     epsilon: Fraction | None = Fraction(0)
-    n_fits: int = 1
     estimator: Any = None
     seeded: bool = False
 
@@ -506,14 +503,12 @@ def walk_all(
     for place, estimator in enumerate(estimators):
         for step in walk(estimator, name, rows):
             if shared and place:
-                fits = 0 if step.epsilon != 0 else step.n_fits
-                step = replace(step, epsilon=Fraction(0), n_fits=fits)
+                step = replace(step, epsilon=Fraction(0))
             found.setdefault((step.name, step.kind), []).append(step)
     return [
         replace(
             next((step for step in same if not step.sound), same[0]),
             epsilon=total_price(step.epsilon for step in same),
-            n_fits=sum(step.n_fits for step in same),
         )
         for same in found.values()
     ]

@@ -1,14 +1,18 @@
-"""Cases of an audit beside those of `skdp.audit`: mechanisms, and scores and searches."""
+"""Cases of audits: mechanisms, estimators that `skdp.audit` replays, and scores and searches."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
 from skdp import HDPViewSynthesizer, PrivateClassifier, most_frequent_items
-from skdp.audit import AUDITS, AuditCase
-from skdp.audit._cases import PLANE, PLANE_ROWS, last_gone
+from skdp.audit import REPLAYS, audit
+from skdp.audit._library import PLANE, PLANE_ROWS
 from skdp.mechanisms import (
     SparseVector,
     above_threshold,
@@ -27,6 +31,29 @@ from skdp.mechanisms import (
 from skdp.model_selection import PrivateGridSearchCV, private_score
 from skdp.preprocessing import private_quantiles
 from skdp.quality import quality_report
+
+
+@dataclass(frozen=True)
+class AuditCase:
+    """What to audit, and in how many trials on each data set."""
+
+    mechanism: Any
+    dataset: Any
+    neighbour: Any
+    epsilon: Any = None
+    n_trials: int = 5_000
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def run(self, name, confidence):
+        given = {"confidence": confidence, "name": name, **self.options}
+        pair = self.dataset, self.neighbour
+        return audit(self.mechanism, *pair, self.epsilon, self.n_trials, **given)
+
+
+def last_gone(mechanism, data, n_trials):
+    less = tuple(part[:-1] for part in data) if isinstance(data, tuple) else data[:-1]
+    return AuditCase(mechanism, data, less, 1.0, n_trials)
+
 
 # --- mechanisms: noise, selections, and sparse vectors
 
@@ -166,12 +193,19 @@ def quality(records):
 GUESSED = np.array([0, 1, 0, 1, 0]), np.array([0, 1, 0, 1, 1])
 SCORES = {
     "PrivateGridSearchCV": searched(),
-    "private_score, accuracy": last_gone(accuracy, GUESSED, 20_000, 1.0),
+    "private_score, accuracy": last_gone(accuracy, GUESSED, 20_000),
     # Most records lie far from the synthetic rows, as does the one that is removed.
     "quality_report": last_gone(
-        quality, PLANE_ROWS.iloc[[0, *[3] * 7]].reset_index(drop=True), 3_000, 1.0
+        quality, PLANE_ROWS.iloc[[0, *[3] * 7]].reset_index(drop=True), 3_000
     ),
 }
 
 # Name of a mechanism or estimator, perhaps followed by a comma and a variant.
-ALL_AUDITS = {**AUDITS, **MECHANISMS, **SCORES}
+FEWER = {"MarginalSynthesizer": 2_000, "PrivateClassifier": 4_000, "PrivateRegressor": 2_000}
+ESTIMATORS = {
+    name: AuditCase(
+        case.estimator, case.dataset, case.neighbour, case.epsilon, FEWER.get(name, 5_000)
+    )
+    for name, case in REPLAYS.items()
+}
+ALL_AUDITS = {**ESTIMATORS, **MECHANISMS, **SCORES}

@@ -359,7 +359,7 @@ ON_ONE = DecisionTreeClassifier().fit([[1]], [1])
     "model, rows, labels, message",
     [
         (TREE, X[["age"]], Y, "not fitted"),
-        (OneHotEncoder().fit(X), X, Y, "no predict"),
+        (OneHotEncoder().fit(X), X, Y, "needs predict"),
         (clone(TREE).fit(X[["age"]], Y), X[["sex"]], Y, r"lacks columns.*\['age'\]"),
         (ON_ONE, np.zeros((3, 2)), [1] * 3, "2 features"),
         (ON_ONE, np.zeros((3, 1)), [1] * 4, "different numbers of rows"),

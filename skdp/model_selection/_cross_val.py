@@ -304,11 +304,11 @@ def private_cross_val_score(
     True
     """
     asked = as_metric(metric, domain, Covers.asked(level, interval))
-    asked.check_model(estimator)
     exact = as_epsilon(epsilon)
     folds = _secret_folds(cv)
     k = folds.get_n_splits()
     per_fit, seeded_fits = price_of_fit(estimator)
+    asked.check_model(estimator)
     book = one_ledger([estimator], ledger)
     assumes = as_frame(X).assumes
     labels, take = true_rows(X, y)

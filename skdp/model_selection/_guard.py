@@ -31,12 +31,9 @@ TABLE = 1024
 
 
 def true_rows(X: Any, y: Any) -> tuple[Labels, Take]:
-    """The labels, and a function that takes rows of ``X`` by position; lengths are compared.
-
-    Without labels, for metrics that read none, all are 0.
-    """
+    """The labels, and a function that takes rows of ``X`` by position; lengths are compared."""
     n_rows, take = row_taker(X)
-    labels = np.zeros(n_rows) if y is None else as_labels(y)
+    labels = as_labels(y)
     if n_rows != len(labels):
         raise ValueError("X and y have different numbers of rows; how many is private.")
     return labels, take
@@ -64,7 +61,7 @@ def answers_of(
     Parameters
     ----------
     model : fitted estimator
-    method : {"predict", "predict_proba", "score_samples"}
+    method : {"predict", "predict_proba"}
     take : callable (positions) -> table
         Rows by position, as `row_taker` gives it.
     rows : ndarray of int
@@ -117,10 +114,8 @@ def answers_of(
     return guesses
 
 
-def check_model(model: Any, X: Any, method: str = "predict") -> None:
+def check_model(model: Any, X: Any) -> None:
     """Refuse, by names and shapes alone, a model that could predict no row of ``X``."""
-    if not hasattr(model, method):
-        raise TypeError(f"{type(model).__name__} has no {method} method, so nothing can be scored.")
     if type(model).__module__.partition(".")[0] in ("skdp", "sklearn"):
         check_is_fitted(model)
     given = column_names(X)

@@ -52,7 +52,6 @@ _METRICS = {
     "roc_auc": ("predict_proba", "labels", "releases"),
     "log_loss": ("predict_proba", "labels", "losses"),
     "brier_score": ("predict_proba", "labels", "losses"),
-    "log_likelihood": ("score_samples", "range", "sums"),
     "mean_absolute_error": ("predict", "range", "losses"),
     "mean_squared_error": ("predict", "range", "losses"),
     "r2": ("predict", "range", "sums"),
@@ -139,8 +138,7 @@ def as_metric(name: Any, domain: Any = None, covers: Covers = NOISE) -> Metric:
     metric = Metric(base, method, needs, compares, name in _LOSSES, ends, covers)
     if (needs == "range") != (ends is not None):
         raise ValueError(
-            f"The metric {name!r} needs domain=(low, high), the public range of "
-            + ("the target." if metric.reads_labels else "the log-likelihood of a row.")
+            f"The metric {name!r} needs domain=(low, high), the public range of the target."
             if needs == "range"
             else "domain= belongs to metrics of numbers, such as 'mean_squared_error', not to "
             f"{name!r}."
@@ -161,7 +159,7 @@ class Metric:
     negated : bool
         Whether the name began with ``neg_``.
     ends : (low, high), optional
-        Public range of the target, or of the log-likelihood of a row.
+        Public range of the target.
     covers : Covers
     """
 
@@ -179,11 +177,6 @@ class Metric:
         return self.compares == "losses"
 
     @property
-    def reads_labels(self) -> bool:
-        """Whether it compares with labels; otherwise it scores the rows themselves."""
-        return self.method != "score_samples"
-
-    @property
     def needs_classes(self) -> bool:
         """Whether the metric needs the list of labels."""
         return self.needs == "labels"
@@ -195,11 +188,9 @@ class Metric:
 
     def check_model(self, model: Any) -> None:
         """Refuse a model that cannot give what the metric reads."""
-        if self.method != "predict" and not hasattr(model, self.method):
-            known = "" if self.reads_labels else ", as synthesizers and density estimators have"
+        if not hasattr(model, self.method):
             raise TypeError(
-                f"The metric {self.name!r} needs {self.method}{known}; "
-                f"{type(model).__name__} has none."
+                f"The metric {self.name!r} needs {self.method}; {type(model).__name__} has none."
             )
         if self.needs_classes and not (hasattr(model, "classes_") or is_classifier(model)):
             raise TypeError(
@@ -209,7 +200,7 @@ class Metric:
     def release(self, scored: Scored, epsilon: Fraction, source: NoiseSource) -> QueryResult:
         """Release the metric; it was charged before."""
         result = self._release(scored, epsilon, source)
-        return _linear(result, -1.0) if self.negated else result
+        return _scaled(result, -1.0) if self.negated else result
 
     def _release(self, scored: Scored, epsilon: Fraction, source: NoiseSource) -> QueryResult:
         (truth, guess, positions), covers = scored, self.covers
@@ -217,14 +208,11 @@ class Metric:
             return _release_accuracy(truth, guess, epsilon, source, covers)
         if self.ends is not None:
             low, high = self.ends
-            if not self.reads_labels:
-                lost = _mean_loss(_below(guess, low, high), epsilon, source, covers)
-                return _linear(lost, low - high, high)
             true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
             if self.name == "r2":
                 return _r2(true, guessed, epsilon, source, covers)
             lost = _mean_loss(self._errors(true, guessed), epsilon, source, covers)
-            return _linear(lost, (high - low) ** self._power)
+            return _scaled(lost, (high - low) ** self._power)
         found = positions_of(truth, positions)
         if self.method == "predict":
             answers = positions_of(guess, positions)
@@ -236,7 +224,7 @@ class Metric:
             known = found >= 0
             losses = _probability_losses(self.name, found[known], scores[known])
             lost = _mean_loss(losses, epsilon, source, covers)
-            return _linear(lost, largest_loss(self.name, len(positions) > 2))
+            return _scaled(lost, largest_loss(self.name, len(positions) > 2))
         tables = one_against_others(scores, found, epsilon, source)
         return mean_area(tables, covers)
 
@@ -264,8 +252,6 @@ class Metric:
             return equal(truth, guess).astype(np.int64), 1
         if self.ends is not None:
             low, high = self.ends
-            if not self.reads_labels:
-                return -on_grid(_below(guess, low, high)), STEPS
             true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
             return -on_grid(self._errors(true, guessed)), STEPS
         found = positions_of(truth, positions)
@@ -274,11 +260,11 @@ class Metric:
         return -np.where(found < 0, STEPS, losses), STEPS
 
 
-def _linear(result: QueryResult, factor: float, start: float = 0.0) -> QueryResult:
-    """``start + factor * result``."""
-    lower, upper = sorted(start + factor * end for end in (result.lower, result.upper))
+def _scaled(result: QueryResult, factor: float) -> QueryResult:
+    """A multiple of a score."""
+    lower, upper = sorted(factor * end for end in (result.lower, result.upper))
     spreads = {"std": abs(factor) * result.std, "sampling_std": abs(factor) * result.sampling_std}
-    return replace(result, value=start + factor * result.value, lower=lower, upper=upper, **spreads)
+    return replace(result, value=factor * result.value, lower=lower, upper=upper, **spreads)
 
 
 # --- labels that are right or wrong
@@ -411,13 +397,6 @@ def _mean_of(part: Noisy, covers: Covers) -> QueryResult:
 def _many(part: Noisy) -> bool:
     """Whether there are more records than noise."""
     return bool(part.values.sum() > 4 * np.sqrt(part.variance * part.values.size))
-
-
-@np.errstate(all="ignore")
-def _below(logs: Labels, low: float, high: float) -> FloatArray:
-    """How far log-likelihoods are below the largest, as shares of the range; missing is 1."""
-    lost = (high - np.clip(logs.astype(np.float64), low, high)) / (high - low)
-    return np.asarray(np.where(np.isnan(lost), 1.0, lost))
 
 
 # --- numbers

@@ -143,11 +143,6 @@ def private_score(
     """
     covers = Covers.asked(level, interval)
     asked = as_metric(metric, domain, covers)
-    if not asked.reads_labels:
-        raise ValueError(
-            f"The metric {metric!r} scores rows and no predictions: it is for make_private_scorer "
-            "and PrivateGridSearchCV."
-        )
     if labels is not None and not asked.needs_classes:
         raise ValueError(f"labels= belongs to metrics of declared labels, not to {metric!r}.")
     names = (0, 1) if labels is None else labels
@@ -210,7 +205,7 @@ class _PrivateScorer:
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         metric = as_metric(self.metric, self.domain)
         metric.check_model(estimator)
-        check_model(estimator, X, metric.method)
+        check_model(estimator, X)
         classes = getattr(estimator, "classes_", ())
         truth, take = true_rows(X, y)
         name = f"private_score: {self.metric}"
@@ -239,8 +234,7 @@ def make_private_scorer(
     ----------
     metric : str, default="accuracy"
         Score that is released, by a name of `private_score`. Losses are negated under either of
-        their names, so that higher is better. Scores of probabilities need ``predict_proba``;
-        "log_likelihood", which reads no ``y``, needs ``score_samples``.
+        their names, so that higher is better. Scores of probabilities need ``predict_proba``.
     epsilon : number or Fraction
         Privacy budget of each call: k folds cost k times as much, and m candidates m times.
     domain : (low, high) or Numeric, default=None

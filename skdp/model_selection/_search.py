@@ -59,12 +59,10 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     metric : str, default="accuracy"
         Score by which candidates are compared, by a name of `private_score`.
         Accuracy and means of errors are compared by one noisy maximum; for "roc_auc", "f1" and
-        "balanced_accuracy" every candidate's score is released at an
-        equal part of ``epsilon``, so that many candidates cost accuracy. "log_likelihood" compares
-        synthesizers, and whatever else has ``score_samples``; ``y`` may then be None.
+        "balanced_accuracy" every candidate's score is released at an equal part of ``epsilon``, so
+        that many candidates cost accuracy.
     domain : (low, high) or Numeric, default=None
-        Public range of the target; needed for metrics of numbers. With "log_likelihood" that of a
-        row, in nats, such as (-40, 0): rows beyond are clipped, and the noise grows with its width.
+        Public range of the target; needed for metrics of numbers.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set; by default the ledger in the estimator or in ``param_grid``,
         where there may be only one. It is charged once, for the whole search, before a value is
@@ -137,7 +135,6 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         ----------
         X : array-like or frame of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
-            With ``metric="log_likelihood"`` it may be None.
 
         Returns
         -------
@@ -151,8 +148,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             If the ledger cannot pay for all; no value has been read.
         """
         metric = as_metric(self.metric, self.domain)
-        if metric.reads_labels:
-            require_y(self, y)
+        require_y(self, y)
         choice = as_epsilon(self.epsilon)
         check_rate(choice)
         candidates, variants = self._candidates()
@@ -182,14 +178,14 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         seeded = source.seeded or any(seeded for _, seeded in prices)
         loss = PrivacyLoss(fits + choice, parts, seeded=seeded, assumes=assumes)
         charge(book, type(self).__name__, loss)
-        judge = Judge(X, y, take, labels, metric, source)
         # Privacy. The fits are releases and cost what they cost, in sequence; candidates that are
         # trained on one release are post-processing of it. Given them, the choice costs `choice`.
         with prepaid_clones(variants, book, fits) as variants:
-            fitted = self._fit_candidates(variants, judge, shared)
+            fitted = self._fit_candidates(variants, X, y, shared)
             # Which candidates could be trained follows from the releases alone.
             able = [i for i, one in enumerate(fitted) if one is not None]
-            best = able[judge.best([fitted[i] for i in able], choice)]
+            trained = [fitted[i] for i in able]
+            best = able[best_of(trained, metric, labels, take, choice, source)]
 
         validate_data(self, X, skip_check_array=True)
         self.best_index_ = best
@@ -212,7 +208,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             key == "estimator" or key.startswith("estimator__") for grid in grids for key in grid
         )
 
-    def _fit_candidates(self, variants: list[Any], judge: Judge, shared: bool) -> list[Any]:
+    def _fit_candidates(self, variants: list[Any], X: Any, y: Any, shared: bool) -> list[Any]:
         """Fit the candidates; None stands for one that could not be trained on its release."""
         fitted: list[Any] = []
         made: Any = None
@@ -222,7 +218,6 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
                 print(f"[{i + 1}/{len(variants)}] {variant}")
             try:
                 again = shared and made is not None
-                X, y = judge.X, judge.y
                 fitted.append(variant._train_on(made, X) if again else variant.fit(X, y))
             except TrainingError as error:
                 fitted.append(None)
@@ -313,62 +308,44 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 # --- comparing fitted candidates with true labels
 
 
-# Without a repr, which would show true rows.
-@dataclass(repr=False, eq=False)
-class Judge:
-    """Chooses among fitted candidates by a metric on true rows.
+def best_of(
+    models: list[Any],
+    metric: Metric,
+    labels: Labels,
+    take: Take,
+    epsilon: Fraction,
+    source: NoiseSource,
+) -> int:
+    """Position of the best of fitted candidates by a metric on true rows, at epsilon.
 
-    Attributes
+    Parameters
     ----------
-    X, y
-        True rows, as they were given.
-    take : callable
-        Gives the rows at some positions.
+    models : list of estimator
+    metric : Metric
     labels : ndarray
         True labels of all rows.
-    metric : Metric
+    take : callable
+        Gives the rows at some positions.
+    epsilon : Fraction
     source : NoiseSource
     """
-
-    X: Any
-    y: Any
-    take: Take
-    labels: Labels
-    metric: Metric
-    source: NoiseSource
-
     # Privacy. Of a metric that is a sum over rows, one record adds to every candidate's total a
     # number of [0, R]: all totals move in the same direction by at most R, and one noisy maximum at
     # epsilon costs epsilon, whatever the number of candidates. Any other metric is released for
     # each candidate at an equal part of epsilon, in sequence, and the best is taken of what was
     # released. Predictions are made row by row in a guard.
+    everyone, places = np.arange(len(labels)), draw_places(len(labels))
 
-    def __post_init__(self) -> None:
-        self._everyone = np.arange(len(self.labels))
-        self._places = draw_places(len(self.labels))
-
-    def best(self, models: list[Any], epsilon: Fraction) -> int:
-        """Position of the winner, at epsilon."""
-        if not self.metric.is_sum:
-            return int(np.argmax(self._released(models, epsilon)))
-        totals, spread = self._totals(models)
-        return int(noisy_max(totals, epsilon, spread, random_state=self.source))
-
-    def _totals(self, models: list[Any]) -> tuple[list[int], int]:
-        """Exact sums, and by how much one record may change them."""
-        totals = []
-        for model in models:
-            scores, spread = self.metric.row_scores(self._scored(model))
-            totals.append(int(scores.sum()))
-        return totals, spread
-
-    def _released(self, models: list[Any], epsilon: Fraction) -> list[float]:
-        part = epsilon / len(models)
-        scored = map(self._scored, models)
-        return [float(self.metric.release(each, part, self.source)) for each in scored]
-
-    def _scored(self, model: Any) -> Scored:
+    def scored(model: Any) -> Scored:
         classes = getattr(model, "classes_", ())
-        how = self.metric.method, self.take, self._everyone, self._places
-        guesses = answers_of(model, *how, len(classes))
-        return Scored(self.labels, guesses, class_positions(classes))
+        guesses = answers_of(model, metric.method, take, everyone, places, len(classes))
+        return Scored(labels, guesses, class_positions(classes))
+
+    if not metric.is_sum:
+        part = epsilon / len(models)
+        return int(np.argmax([float(metric.release(scored(m), part, source)) for m in models]))
+    totals = []
+    for model in models:
+        scores, spread = metric.row_scores(scored(model))
+        totals.append(int(scores.sum()))
+    return int(noisy_max(totals, epsilon, spread, random_state=source))

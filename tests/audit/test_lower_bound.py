@@ -14,15 +14,14 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from audited import ALL_AUDITS
+from audited import ALL_AUDITS, AuditCase
 from broken import BROKEN, on_grid
 from loops import over
 from sklearn.base import BaseEstimator
 
 import skdp
 from skdp import PrivacyLedger, mechanisms
-from skdp.audit import AuditCase, audit, reachable_epsilon, run_library
-from skdp.audit._library import run_case
+from skdp.audit import audit, reachable_epsilon
 from skdp.audit._lower_bound import log_ratio_bound
 
 SURE = 1 - 1e-5
@@ -445,28 +444,11 @@ CASES = ALL_AUDITS | {
 @over("name", CASES)
 def test_entries_are_sound(name):
     case = CASES[name]
-    assert isinstance(case, AuditCase)
-    assert case.quick_trials < case.n_trials
     claim = case.epsilon if case.epsilon is not None else case.mechanism.epsilon
-    for n_trials in (case.quick_trials, case.n_trials):
-        assert reachable_epsilon(n_trials, 0.9999) > 2 * claim
+    assert reachable_epsilon(case.n_trials, 0.9999) > 2 * claim
     public = {*mechanisms.__all__, *skdp.__all__, *skdp.quality.__all__}
     public |= {*skdp.preprocessing.__all__, *skdp.model_selection.__all__}
     assert name.split(",")[0] in public
-
-
-def test_report(tmp_path, capsys):
-    names = ["HDPViewSynthesizer", "RangeTreeHistogram"]
-    results = run_library(tmp_path / "report", names=names, quick=True)
-    assert [r.name for r in results] == names
-    assert all(result.passed for result in results)
-    # Not for want of trying.
-    assert all(result.epsilon_lower_bound > 0.3 for result in results)
-    table = pd.read_csv(tmp_path / "report" / "audit.csv", index_col=0)
-    assert list(table.index) == names
-    assert "RangeTreeHistogram" in capsys.readouterr().err
-    with pytest.raises(ValueError, match="no audit of 'nothing'"):
-        run_library(None, names="nothing")
 
 
 @pytest.mark.slow
@@ -474,5 +456,5 @@ def test_report(tmp_path, capsys):
 def test_the_library_is_acquitted(name, case):
     # Unseeded. All entries together, fewer than 200, convict a correct library with probability at
     # most .001.
-    result = run_case(case, name, 1 - 0.001 / 200)
+    result = case.run(name, 1 - 0.001 / 200)
     assert result.passed, str(result)

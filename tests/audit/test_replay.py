@@ -795,14 +795,14 @@ def test_every_public_mechanism_passes_the_seam():
     calls = {
         "SparseVector": lambda: SparseVector(1.0, 5, 1).query_many([1, 2, 9]).tolist(),
         "above_threshold": lambda: above_threshold([1, 2, 3], 0.1, 2).tolist(),
-        "bounded_sum": lambda: bounded_sum([0.5, 1.0], 0, 1, 0.01),
+        "bounded_sum": lambda: mechanisms.bounded_sum([0.5, 1.0], 0, 1, 0.01),
         "choose_buckets": lambda: mechanisms.choose_buckets(
             [[0] * 9, [1] * 8, [2] * 6, [3] * 2], 9, 0.01, 2
         ).tolist(),
         "discrete_laplace": lambda: discrete_laplace([1, 2, 3], 0.01).tolist(),
-        "exponential": lambda: exponential(range(50), 0.01, 1),
+        "exponential": lambda: mechanisms.exponential(range(50), 0.01, 1),
         "noisy_max": lambda: noisy_max(range(50), 0.01, 1),
-        "permute_and_flip": lambda: permute_and_flip(range(50), 0.01, 1),
+        "permute_and_flip": lambda: mechanisms.permute_and_flip(range(50), 0.01, 1),
         "select_on_line": lambda: mechanisms.select_on_line([0, 9], [5, 0], 10**9, 0.01, 1),
         "sparse_counts": lambda: mechanisms.sparse_counts([[1, 2]], [9], (4, 4), 0.1, 3)[1],
         "sparse_vector_top_k": lambda: mechanisms.sparse_vector_top_k([1, 9], 1, 1.0, 5).tolist(),
@@ -821,3 +821,5 @@ def test_the_library_is_replayed(tmp_path):
     assert [each.name for each in results] == names
     assert all(each.passed for each in results)
     assert len(pd.read_csv(tmp_path / "replay.csv")) == 2
+    with pytest.raises(ValueError, match="no replay of 'nothing'"):
+        replay_library(None, names=["nothing"])

@@ -174,7 +174,6 @@ def test_refusals_cost_nothing():
         ((TRUTH, TRUTH), {"labels": [0, 1]}),
         ((TRUTH, TRUTH), {"domain": (0, 1)}),
         ((TRUTH, PROBA, "auc"), {}),
-        ((*numbers, "log_likelihood"), {"domain": BOUNDS}),
         ((np.zeros((2, 2)), np.zeros((2, 2))), {}),
         ((*numbers, "mean_squared_error"), {"domain": (0, np.inf)}),
     ):
