@@ -23,8 +23,8 @@ from ..exceptions import DomainError
 from .attributes import Categorical, Identifier
 from .dates import Date, Datetime
 from .numeric import Numeric
-from .query import parts_of
-from .regions import Asked, attribute_of, region_of_range, region_of_values
+from .query import Asked, parts_of
+from .regions import attribute_of, region_of_range, region_of_values
 from .values import plain_category, plain_text, some
 
 # Cells of one table: 16 MB of booleans.

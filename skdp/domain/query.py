@@ -6,7 +6,7 @@ import ast
 import bisect
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -513,6 +513,35 @@ class _Text:
 
 # --- conditions: a dict or a text becomes the region of each column that it constrains
 
+# Weights of conditions that are kept.
+_KEPT_AT_ONCE = 1 << 22
+
+
+class Asked:
+    """Conditions that were read, and what they mean: those that repeat are read once.
+
+    Parameters
+    ----------
+    most : int
+        Codes of the column that has most of them: so much is kept of a condition.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._known = most, dict[Any, Any]()
+
+    def once(self, key: Any, read: Callable[[], Any]) -> Any:
+        """What a condition means, by what tells it from others."""
+        if key not in self._known:
+            found = read()
+            if len(self._known) * self._most > _KEPT_AT_ONCE:
+                self._known.clear()
+            self._known[key] = found
+        return self._known[key]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A release that is passed on does not say what was asked of it.
+        return Asked, (self._most,)
+
 
 @dataclass(frozen=True)
 class NamedQuery:
@@ -731,6 +760,13 @@ def parse(query: Any, domain: Any) -> Query:
     {0: array([1. , 0.5, 0. , 0. ])}
     {0: array([0. , 0.5, 1. , 1. ]), 1: array([1., 0.])}
     """
+    if isinstance(query, str):
+        found: Query = domain.asked.once(("weights", query), lambda: _parsed(query, domain))
+        return found
+    return _parsed(query, domain)
+
+
+def _parsed(query: Any, domain: Any) -> Query:
     return Query(tuple(weights_of(regions, domain) for regions in parts_of(query, domain)))
 
 

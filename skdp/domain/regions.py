@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -24,8 +24,6 @@ from .values import digits
 
 # Share of a bin that a single number of a continuous column has: next to nothing, but asked for.
 POINT = 1e-12
-# Weights of conditions that are kept.
-_KEPT_AT_ONCE = 1 << 22
 
 Cut: TypeAlias = tuple[float, int]
 
@@ -175,36 +173,12 @@ def _common(one: Iterable[tuple[Cut, Cut]], two: Iterable[tuple[Cut, Cut]]) -> I
             second = next(others, None)
 
 
-class Asked:
-    """Conditions that were read, and what they mean: those that repeat are read once.
-
-    Parameters
-    ----------
-    most : int
-        Codes of the column that has most of them: so much is kept of a condition.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most, self._known = most, dict[Any, Any]()
-
-    def once(self, key: Any, read: Callable[[], Any]) -> Any:
-        """What a condition means, by what tells it from others."""
-        if key not in self._known:
-            found = read()
-            if len(self._known) * self._most > _KEPT_AT_ONCE:
-                self._known.clear()
-            self._known[key] = found
-        return self._known[key]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A release that is passed on does not say what was asked of it.
-        return Asked, (self._most,)
-
-
 class Schema(Protocol):
     """Columns that conditions may name."""
 
-    asked: Asked
+    @property
+    def asked(self) -> Any:
+        """Conditions that were read before: a `skdp.domain.query.Asked`."""
 
     def why_not(self, column: str) -> str | None:
         """Why a declared column cannot be asked for; None if it is not declared."""

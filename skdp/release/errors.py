@@ -75,13 +75,22 @@ class Asked:
         self.shared = len(axes) > 2 and axes not in model.coefficients.looks
         self._shares: dict[frozenset[int], FloatArray] = {}
 
+    @property
+    def rows(self) -> FloatArray:
+        """Share of the rows under the weights."""
+        return self._rows_with(frozenset(), {})
+
+    def _rows_with(self, key: frozenset[int], kept: Stacked) -> FloatArray:
+        if key not in self._shares:
+            self._shares[key] = self._model.of_rows(self._axes, self._weights | kept)
+        return self._shares[key]
+
     def among(self, axis: int) -> FloatArray:
         """Share of the rows with weight on a column that meets the conditions on the others."""
         if len(self._axes) == 1:
             return np.ones(1)
         alone = self._model.of_rows((axis,), self._weights)
-        share = self._model.of_rows(self._axes, self._weights)
-        return np.divide(share, alone, out=np.zeros_like(share), where=alone > 0)
+        return np.divide(self.rows, alone, out=np.zeros_like(alone), where=alone > 0)
 
     def outside(self, part: Axes) -> FloatArray:
         """How much of an error of some columns meets the conditions on the others.
@@ -99,10 +108,8 @@ class Asked:
         kept = {axis: (self._weights[axis] != 0).astype(np.float64) for axis in part}
         # Conditions are their own; only values are replaced.
         key = frozenset(a for a in part if not np.array_equal(kept[a], self._weights[a]))
-        if key not in self._shares:
-            self._shares[key] = self._model.of_rows(self._axes, self._weights | kept)
         meeting = self._model.of_rows(part, kept)
-        return (rows * self._shares[key] + others) / (rows * meeting + 1.0)
+        return (rows * self._rows_with(key, kept) + others) / (rows * meeting + 1.0)
 
 
 class _Column:
@@ -194,7 +201,9 @@ class _Given:
 def covariances(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     """Covariances of the errors of the answers of each block of equally many, (n_blocks, k, k)."""
     k = max(map(len, blocks), default=1)
-    step = max(1, _AT_ONCE // (max(model.shape) * k))
+    products = (each for block in blocks for query in block for each in query.products)
+    widest = max((len(vector) for each in products for vector in each.values()), default=1)
+    step = max(1, _AT_ONCE // (widest * k))
     found = [np.zeros((0, k, k))]
     found += [_of_blocks(model, blocks[at : at + step]) for at in range(0, len(blocks), step)]
     return np.concatenate(found)
@@ -214,7 +223,8 @@ def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     twice = np.flatnonzero(i != j)
     i, j = np.append(i, j[twice]), np.append(j, i[twice])
     places = owner[i] * k + owner[j] % k
-    found = np.bincount(places, np.append(told, told[twice]), n * k * k).reshape(n, k, k)
+    sums = np.bincount(places, np.append(told, told[twice]), n * k * k)
+    found: FloatArray = sums.astype(np.float64, copy=False).reshape(n, k, k)
     diagonal = np.arange(k)
     found[:, diagonal, diagonal] = np.maximum(found[:, diagonal, diagonal], 0.0)
     return found
@@ -265,7 +275,7 @@ class _Products:
         for each in self.summed.values():
             own = np.zeros((len(next(iter(each.values()))), n))
             own[:, [*each]] = np.stack([*each.values()], axis=1)
-            yield own.any(axis=0).astype(np.float64), functools.partial(_inner, own, own)
+            yield (own != 0).any(axis=0) * np.ones(n), functools.partial(_inner, own, own)
         times: dict[Axes, FloatArray] = {}
         means = {axis: np.zeros(given.weights.shape[1]) for axis, given in self.given.items()}
         for axes, members in self.groups.items():

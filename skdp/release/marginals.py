@@ -211,15 +211,7 @@ class ViewsModel(TreeModel):
             if key not in self._caches:
                 self._caches[key] = self._row_table(axes)
             return np.einsum("iq,iq->q", weights[axes[0]], self._caches[key] @ weights[axes[1]])
-        n = weights[axes[0]].shape[1]
-        codes, masses = self._row_cells(axes, merged=n >= 8)
-        shares = np.empty(n)
-        for query in range(n):
-            product = masses
-            for axis, column in zip(axes, codes, strict=True):
-                product = product * weights[axis][column, query]
-            shares[query] = product.sum()
-        return shares
+        return self._share_under(axes, weights)
 
     def _column_residual(self, axis: int) -> FloatArray:
         return self.columns[axis].counts - self._total * self._row_counts(axis)
@@ -251,9 +243,8 @@ class ViewsModel(TreeModel):
         if len(axes) == 1:
             [axis] = axes
             return self.columns[axis].counts @ weights[axis]
-        rows = self._total * self.of_rows(axes, weights)
         asked = Asked(self, axes, weights)
-        found = rows.copy()
+        found = self._total * asked.rows
         for axis in axes:
             residual = self._column_residual(axis)
             alone = residual @ weights[axis] - asked.means[axis] * residual.sum()
