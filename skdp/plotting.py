@@ -488,15 +488,10 @@ def _pair_panel(ax: Any, pair: Any, reach: float, score: str) -> None:
     bar.set_label(score, fontsize=7)
     rows, columns = np.nonzero(np.abs(scores) <= reach * errors)
     ax.scatter(rows + 0.5, columns + 0.5, marker="x", s=9, linewidth=0.7, color="#5f5f5f")
-    for axis, labels, edges, name in zip(
-        (ax.xaxis, ax.yaxis), pair.labels, pair.edges, pair.columns, strict=True
-    ):
-        # Numbers stand at the borders, other values in the middle of their cells.
-        borders = [] if edges is None else [_number(float(f"{edge:.3g}")) for edge in edges]
-        others = range(max(len(borders) - 1, 0), len(labels))
-        axis.set_ticks([*range(len(borders)), *(place + 0.5 for place in others)])
+    for axis, labels, name in zip((ax.xaxis, ax.yaxis), pair.labels, pair.columns, strict=True):
+        axis.set_ticks(np.arange(len(labels)) + 0.5)
         axis.set_tick_params(labelsize=7)
-        _name_ticks(axis, [*borders, *(labels[k] for k in others)], turned=axis is ax.xaxis)
+        _name_ticks(axis, labels, turned=axis is ax.xaxis)
         axis.set_label_text(name)
     _wrap(ax)
 

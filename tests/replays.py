@@ -751,10 +751,6 @@ def score(metric: str, about: str = "", pairs: Any = None, runs: int = 4, **opti
     return call(f"private_score, {metric}{about}", release, pairs, runs=runs)
 
 
-def confusion(data: Any, epsilon: float) -> Any:
-    return model_selection.private_confusion_matrix(*data, labels=[0, 1], epsilon=epsilon)
-
-
 def quality(rows: Any, epsilon: float) -> Any:
     report = skdp.quality.quality_report(rows, edge(SPACE, 0), domain=SPACE, epsilon=epsilon)
     return [report.scores, report.columns.fillna(-1.0), report.pairs]
@@ -767,7 +763,6 @@ SCORES = [
     score("accuracy", pairs=guesses, runs=12),
     score("mean_squared_error", pairs=far_off, runs=12, domain=(0, 1)),
     score("roc_auc"),
-    score("average_precision", score_range=(-1, 1)),
     score("f1", pairs=of_labels),
     score("balanced_accuracy", pairs=of_labels),
     score("log_loss", pairs=of_shares, interval="noise"),
@@ -775,7 +770,6 @@ SCORES = [
     score("brier_score", pairs=of_three, labels=[0, 1, 2]),
     score("mean_absolute_error", pairs=real_numbers, domain=(0, 1)),
     score("r2", pairs=real_numbers, domain=(0, 1)),
-    call("private_confusion_matrix", confusion, guesses),
     call("quality_report", quality, lambda: pairs_of(SPACE), runs=2),
 ]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
+from boxed import quieted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
@@ -60,27 +60,13 @@ def truth(low, high, rows=AGES):
 # --- what a record costs
 
 
-def counted(asked):
+def counted(quiet):
     """The exact count, the epsilon and the sensitivity of each draw."""
     return [
         (int(value), Fraction(epsilon), sensitivity)
-        for values, epsilon, sensitivity in asked
+        for values, epsilon, sensitivity in quiet.calls
         for value in np.ravel(values)
     ]
-
-
-def quieted(monkeypatch):
-    """Noise that is always 0, and a list of the draws asked for: (values, epsilon, sensitivity)."""
-    asked = []
-
-    def discrete_laplace(values, epsilon, sensitivity=1, *, random_state=None):
-        asked.append((np.array(values), epsilon, sensitivity))
-        return np.array(values)
-
-    monkeypatch.setattr(
-        import_module("skdp.hierarchy.measure"), "discrete_laplace", discrete_laplace
-    )
-    return asked
 
 
 @over("shape", SHAPES)
@@ -94,7 +80,7 @@ def test_one_record_changes_counts_that_cost_epsilon_together(shape, nullable, m
     before = counted(quiet)
     most = Fraction(0)
     for i in (0, 7, len(rows) - 1, int(np.argmin(AGES)), int(np.argmax(AGES))):
-        quiet.clear()
+        quiet.calls.clear()
         estimator.fit(np.delete(rows, i))
         after = counted(quiet)
         assert len(after) == len(before)
@@ -139,6 +125,8 @@ def test_every_form_of_a_query(monkeypatch):
     ages = pd.DataFrame({"age": np.concatenate([AGES, [-3, 100, 100]])})
     estimator = histogram().fit(ages)
     integers = RangeTreeHistogram(domain=Domain({"age": Numeric(0, 39, integer=True)})).fit(ages)
+    gaps = RangeTreeHistogram(domain=Numeric(0, 40, 40, nullable=True)).fit([*AGES, *[np.nan] * 30])
+    assert gaps.to_frame()["count"].iloc[-1] == pytest.approx(30)
     # Values outside the range count as its ends, and half of a bin holds half of its records.
     for asked, query, expected in [
         (estimator, {"age": (10, 20)}, truth(10, 20)),
@@ -147,6 +135,8 @@ def test_every_form_of_a_query(monkeypatch):
         (estimator, (-5, 10), truth(0, 10) + 1),
         (estimator, (-math.inf, math.inf), len(ages)),
         (estimator, (50, 60), 0),
+        (gaps, None, len(AGES) + 30),
+        (gaps, (0, 40), len(AGES)),
         (integers, (39, 39), truth(39, 40) + 2),
         (integers, (10, 19.5), truth(10, 20)),
         (integers, 7, truth(7, 8)),
@@ -158,37 +148,24 @@ def test_every_form_of_a_query(monkeypatch):
             assert asked.count(np.array([query])) == pytest.approx([expected])
 
 
-def test_missing_values_have_a_cell_of_their_own(monkeypatch):
-    quieted(monkeypatch)
-    domain = Domain({"age": Numeric(0, 40, 40, nullable=True)})
-    rows = pd.DataFrame({"age": np.append(AGES, [np.nan] * 30)})
-    estimator = RangeTreeHistogram(domain=domain).fit(rows)
-    assert estimator.count() == pytest.approx(len(AGES) + 30)
-    assert estimator.count((0, 40)) == pytest.approx(len(AGES))
-    assert estimator.to_frame()["count"].iloc[-1] == pytest.approx(30)
-
-
 # --- the estimates are least squares
 
 
 @given(
     st.integers(2, 24),
-    st.integers(2, 5),
-    st.sampled_from(["auto", "uniform", "geometric", "cube-root"]),
-    st.sampled_from(["blue", "iterative"]),
-    st.integers(0, 1000),
+    st.fixed_dictionaries(
+        {
+            "branching": st.integers(2, 5),
+            "budget": st.sampled_from(["auto", "uniform", "geometric", "cube-root"]),
+            "consistency": st.sampled_from(["blue", "iterative"]),
+            "random_state": st.integers(0, 1000),
+        }
+    ),
 )
 @settings(max_examples=25)
-def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, consistency, seed):
-    rows = np.random.default_rng(seed).integers(0, n, 60)
-    estimator = RangeTreeHistogram(
-        epsilon=0.5,
-        domain=Numeric(0, n, n),
-        branching=branching,
-        budget=budget,
-        consistency=consistency,
-        random_state=seed,
-    ).fit(rows)
+def test_estimates_and_errors_are_dense_least_squares(n, ways):
+    rows = np.random.default_rng(ways["random_state"]).integers(0, n, 60)
+    estimator = RangeTreeHistogram(epsilon=0.5, domain=Numeric(0, n, n), **ways).fit(rows)
     tree, variances = estimator.tree_, estimator.blue_.noise_variances
     used = np.isfinite(variances)
     bins = np.arange(n)
@@ -199,7 +176,7 @@ def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, cons
     )
     covariance = np.linalg.inv((A[used] * weight).T @ (A[used] * weight))
     np.testing.assert_allclose(estimator.node_counts_, A @ x, atol=2e-5)
-    start = seed % n
+    start = ways["random_state"] % n
     query = (bins >= start).astype(float)
     assert estimator.count((start, n)) == pytest.approx(query @ x, abs=1e-4)
     expected = math.sqrt(query @ covariance @ query)

@@ -246,8 +246,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
     def score(self, X, y=None) -> float:
         """Mean log-likelihood of rows, as of scikit-learn's density estimators: NOT private.
 
-        To compare parameters by a private score give `PrivateGridSearchCV` the metric
-        "log_likelihood".
+        `quality_report` compares synthetic rows with records with noise.
 
         Parameters
         ----------
@@ -267,7 +266,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         check_is_fitted(self)
         warnings.warn(
             "score is exact: on private records it is not private and must stay with the data "
-            "owner. PrivateGridSearchCV compares by metric='log_likelihood' with noise.",
+            "owner. quality_report(epsilon=) compares rows of a release with noise.",
             PrivacyLeakWarning,
             stacklevel=caller_level(),
         )
