@@ -84,8 +84,6 @@ def test_without_noise_means_are_exact(means):
         assert means.count(query) == pytest.approx(row["count"])
         assert means.sum("pay", query) == pytest.approx(row["sum"])
         assert means.mean(query=query) == pytest.approx(row["mean"])
-    by_sex = means.mean(by="sex")["mean"]
-    np.testing.assert_allclose(by_sex, expected["mean"], rtol=1e-9)
     cells, sums = means.tables_[("age", "sex", "region")]
     known = HOLES[HOLES["pay"].notna()]
     np.testing.assert_allclose(cells, true_table(known, ["age", "sex", "region"]), atol=1e-9)
