@@ -29,7 +29,6 @@ from skdp.model_selection import (
     PrivateGridSearchCV,
     PrivateKFold,
     make_private_scorer,
-    private_confusion_matrix,
     private_cross_val_score,
     private_score,
 )
@@ -62,8 +61,8 @@ def test_labels_are_read_entry_by_entry(container, position):
     release.fit(rows, container(labels))
     truth = ["low"] * 30
     private_score(container(labels), container(labels), "accuracy", epsilon=0.5, ledger=ledger)
-    private_confusion_matrix(
-        container(labels), truth, labels=["low", "high"], epsilon=0.5, ledger=ledger
+    private_score(
+        container(labels), truth, "f1", labels=["low", "high"], epsilon=0.5, ledger=ledger
     )
     private_score(
         container(labels), [1.0] * 30, "mean_squared_error", domain=(0, 1), epsilon=1, ledger=ledger
@@ -360,7 +359,7 @@ ON_ONE = DecisionTreeClassifier().fit([[1]], [1])
     "model, rows, labels, message",
     [
         (TREE, X[["age"]], Y, "not fitted"),
-        (OneHotEncoder().fit(X), X, Y, "no predict"),
+        (OneHotEncoder().fit(X), X, Y, "needs predict"),
         (clone(TREE).fit(X[["age"]], Y), X[["sex"]], Y, r"lacks columns.*\['age'\]"),
         (ON_ONE, np.zeros((3, 2)), [1] * 3, "2 features"),
         (ON_ONE, np.zeros((3, 1)), [1] * 4, "different numbers of rows"),

@@ -375,5 +375,5 @@ def test_estimators_take_domains_in_short():
     for domain in ([(0.0, 1.0), (0.0, 9.0)], (0.0, 9.0)):
         cube = skdp.DataCube(epsilon=1, domain=domain, random_state=0).fit(array)
         assert cube.cuboid(["x1"]).shape[0] == 32
-    tree = skdp.RangeTreeHistogram(epsilon=1, domain=(0, 9), bins=3, random_state=0)
-    assert tree.fit([1.0, 8.5]).domain_.attributes == (Numeric(0, 9, 3),)
+    tree = skdp.RangeTreeHistogram(epsilon=1, domain=(0, 9), random_state=0)
+    assert tree.fit([1.0, 8.5]).domain_.attributes == (Numeric(0, 9, integer=True),)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from loops import over
 import skdp
 from skdp import Categorical, Domain, Numeric, Synopsis
 from skdp.domain import Taxonomy
-from skdp.domain.query import parse_all, parts_of
+from skdp.domain.query import parts_of
 from skdp.domain.regions import POINT
 from skdp.release import Boxes, BoxModel, KnownNoise, parse
 
@@ -306,13 +307,22 @@ def test_kinds_of_conditions():
     assert one("not pay < 20", "pay", special).tolist() == [0, 0, *[1] * 8, 0, 1, 1]
 
 
-def test_many_queries_are_read_as_each_by_itself():
-    queries = [{"age": (20, 30), "sex": "Male"}, {"flag": 1.0}, "age > 30", None, {"pay": [3, 4]}]
-    queries += ["age > 30 or sex == 'Male'"]
-    for found, query in zip(parse_all(queries, WIDE), queries, strict=True):
-        for one_part, other in zip(found.products, parse(query, WIDE).products, strict=True):
-            assert list(one_part) == list(other)
-            assert all(np.array_equal(one_part[axis], other[axis]) for axis in other)
+def test_conditions_are_remembered_for_themselves_alone():
+    domain = pickle.loads(pickle.dumps(WIDE))
+    first = parse("age > 30", domain).products[0]
+    again, other = (parse(query, domain).products[0] for query in ("age > 30", "age > 31"))
+    [axis] = first
+    assert first[axis] is again[axis] and not first[axis].flags.writeable
+    assert other[axis].sum() == first[axis].sum() - 1
+    assert b"age > 3" not in pickle.dumps(domain)
+    # 1 and True are equal, but not the same condition.
+    parse({"kids": 1}, domain)
+    with pytest.raises(ValueError, match="True"):
+        parse({"kids": True}, domain)
+    domain.asked._most = 1 << 20  # codes of a wide column: little is kept
+    for age in range(20, 60):
+        parse(f"age > {age}", domain)
+    assert len(domain.asked._known) < 6
 
 
 @over(
