@@ -291,6 +291,7 @@ def test_kinds_of_conditions():
         ("kids is not null", "kids", [1, 1, 1, 1, 1, 1, 0]),
         ({"wage": None}, "wage", [0, 0, 0, 0, 1]),
         ("flag in [False, None]", "flag", [1, 0, 1]),
+        ("año > 'low'", "año", [0, 1, 1]),
         ("'low' < año < 'high'", "año", [0, 1, 0]),
     ):
         assert one(query, name).tolist() == expected, query
