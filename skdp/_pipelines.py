@@ -46,8 +46,6 @@ class Rows:
     ----------
     released : bool
         Whether the rows are synthetic rows of a release instead of people's.
-    doubtful : str or None
-        The earlier step that may let one record change several rows.
     columns : str
         Their kind.
     longest : int
@@ -55,7 +53,6 @@ class Rows:
     """
 
     released: bool = False
-    doubtful: str | None = None
     columns: str = ""
     longest: int = 32
 
@@ -79,8 +76,6 @@ class Step:
         In words; the remedy is empty where none is needed.
     epsilon : Fraction or None
         What the step spends in one fit of the whole; None if it is not known.
-    n_fits : int
-        How often the step is fitted in one fit of the whole.
     estimator : object
         The step itself.
     seeded : bool
@@ -94,7 +89,6 @@ class Step:
     why: str
     remedy: str = ""
     epsilon: Fraction | None = Fraction(0)
-    n_fits: int = 1
     estimator: Any = None
     seeded: bool = False
 
@@ -312,7 +306,7 @@ def _unknown(estimator: Any, name: str, rows: Rows, why: str, remedy: str) -> _R
     if _strange([estimator], 1_000):
         # It may hold private estimators.
         step = replace(step, epsilon=None)
-    return [step], replace(rows, doubtful=rows.doubtful or name or step.kind, columns="")
+    return [step], replace(rows, columns="")
 
 
 def _of_declared(params: Mapping[str, Any]) -> str:
@@ -351,15 +345,8 @@ def _of_private(estimator: PrivateEstimator, name: str, rows: Rows) -> Step:
         return step.judged(UNKNOWN, why, "Plain values, and classes of skdp.")
     loss, given = getattr(estimator, "privacy_loss_", None), estimator.random_state
     # Any source but the system's: a source that a user wrote may repeat its words.
-    if not (given is None or type(given) is NoiseSource) or (loss is not None and loss.seeded):
-        return step.seeded_by()
-    if rows.doubtful is None:
-        return step
-    why = (
-        f"gets its rows from {rows.doubtful!r}: through that one record may change every row, and "
-        "the noise only hides a change of one."
-    )
-    return step.judged(UNKNOWN, why, f"Remove {rows.doubtful!r}, or see its own remedy.")
+    has_seed = not (given is None or type(given) is NoiseSource)
+    return step.seeded_by() if has_seed or (loss is not None and loss.seeded) else step
 
 
 # --- the walk over the steps, in the order in which a fit runs them
@@ -482,9 +469,8 @@ def _side_by_side(estimator: Any, parts: list[Any], name: str, rows: Rows) -> _R
     steps = [step for found, _ in results for step in found]
     kept = zip(parts, results, strict=True)
     kinds = {behind.columns for (_, inner), (_, behind) in kept if not _is_word(inner, "drop")}
-    doubtful = next((behind.doubtful for _, behind in results if behind.doubtful), rows.doubtful)
     columns = "" if "" in kinds or not kinds else kinds.pop() if len(kinds) == 1 else _FIXED
-    behind = replace(rows, doubtful=doubtful, columns=columns)
+    behind = replace(rows, columns=columns)
     if rows.released or columns or not all(step.sound for step in steps):
         return steps, behind
     # Joined, columns get a common type: one text turns all numbers into objects, and one missing
@@ -517,14 +503,12 @@ def walk_all(
     for place, estimator in enumerate(estimators):
         for step in walk(estimator, name, rows):
             if shared and place:
-                fits = 0 if step.epsilon != 0 else step.n_fits
-                step = replace(step, epsilon=Fraction(0), n_fits=fits)
+                step = replace(step, epsilon=Fraction(0))
             found.setdefault((step.name, step.kind), []).append(step)
     return [
         replace(
             next((step for step in same if not step.sound), same[0]),
             epsilon=total_price(step.epsilon for step in same),
-            n_fits=sum(step.n_fits for step in same),
         )
         for same in found.values()
     ]

@@ -390,14 +390,6 @@ def as_integer(
     return int(value)
 
 
-def as_jobs(n_jobs: Any) -> int:
-    """Read a number of processes: None is one, -1 as many as there are cores."""
-    told = "how many processes work at once; -1 is as many as there are cores, None is one."
-    if n_jobs is None or n_jobs == -1:
-        return n_jobs or 1
-    return as_integer(n_jobs, "n_jobs", 1, meaning=told)
-
-
 def is_word(value: Any, word: str) -> bool:
     """Whether a parameter is the given string; safe for arrays and trees, unlike ``==``."""
     return isinstance(value, str) and value == word

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ._models import Grouping, ModelOfClasses, ModelOfGroups, ModelOfNumbers, group_values, plain
+from ._models import ModelOfClasses, ModelOfGroups, ModelOfNumbers, group_values, plain
 from ._validation import CodeArray, FloatArray, IntArray, as_integer, check_choice
 from .algorithms.additive import PairPlan, Prior, Records, fit_additive, mean_size
 from .domain import Date, Datetime
@@ -111,8 +110,6 @@ class PairFunction:
     std_errors : ndarray like ``scores``
     sizes : ndarray of shape (n_first, n_second)
         Records of each cell if the columns were independent, from released numbers.
-    edges : tuple of two (ndarray or None)
-        Borders of the groups of a number; special and missing values are the groups after them.
     """
 
     columns: tuple[str, str]
@@ -121,7 +118,6 @@ class PairFunction:
     scores: FloatArray
     std_errors: FloatArray
     sizes: FloatArray
-    edges: tuple[FloatArray | None, FloatArray | None]
 
     def at(self, first: CodeArray, second: CodeArray) -> FloatArray:
         """Scores of records by their codes; a negative code adds 0.
@@ -144,27 +140,25 @@ class PairFunction:
         flat = self.scores.reshape(self.sizes.size, -1)
         return mean_size(flat, self.sizes.ravel())
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each cell.
 
-        Returns
-        -------
-        pandas.DataFrame
-            The labels of both columns, then as `ShapeFunction.to_frame`.
-        """
-        n = self.sizes.size
-        cells = pd.MultiIndex.from_product(self.labels).to_frame(index=False)
-        flat = ShapeFunction(
-            np.arange(n), ("",) * n, self.scores.reshape(n, *self.scores.shape[2:]),
-            self.std_errors.reshape(n, *self.scores.shape[2:]), self.sizes.ravel(), None, None,
-        ).to_frame()  # fmt: skip
-        flat = flat.drop(columns="group")
-        for place, name in enumerate(self.columns):
-            flat.insert(place, name, cells[place], allow_duplicates=True)
-        return flat
+def _run(first, last):
+    """From one category, or run of them, to another."""
+    return f"{first.split(' .. ')[0]} to {last.split(' .. ')[-1]}"
 
 
-def merged_labels(labels: Sequence[str], places: IntArray, n_ordered: int) -> list[str]:
+def _span(first, last):
+    """From one label of numbers or dates to another, as a single bin is written."""
+    if first.startswith("["):
+        return f"{first.split(', ')[0]}, {last.split(', ')[1]}"
+    return f"{first.split(' to ')[0]} to {last.split(' to ')[-1]}"
+
+
+def merged_labels(
+    labels: Sequence[str],
+    places: IntArray,
+    n_ordered: int,
+    span: Callable[[str, str], str] = _run,
+) -> list[str]:
     """Labels of groups of groups: from the first to the last where there is an order.
 
     Parameters
@@ -174,17 +168,16 @@ def merged_labels(labels: Sequence[str], places: IntArray, n_ordered: int) -> li
         Where each group went.
     n_ordered : int
         So many places, the first, hold neighbours.
+    span : callable (first, last) -> str
+        The label of neighbours.
     """
     found = []
     for place in range(int(places.max()) + 1):
         inside = [label for label, other in zip(labels, places, strict=True) if other == place]
         if len(inside) == 1:
             found.append(inside[0])
-        elif place < n_ordered:
-            # Of runs the ends.
-            found.append(f"{inside[0].split(' .. ')[0]} to {inside[-1].split(' .. ')[-1]}")
         else:
-            found.append("others")
+            found.append(span(inside[0], inside[-1]) if place < n_ordered else "others")
     return found
 
 
@@ -364,17 +357,17 @@ class _Additive(ModelOfGroups):
         shapes = {name: self._shape(name) for name in columns}
         title = loss_title(f"{100 * level:g}% bands of the noise", self.privacy_loss_)
         dates = {
-            name: each for name, each in self.domain_.items() if isinstance(each, Date | Datetime)
+            name: replace(shapes[name], edges=each.days(shapes[name].edges))
+            for name, each in self.domain_.items()
+            if name in shapes and isinstance(each, Date | Datetime)
         }
         return plot_shapes(
-            {name: _for_drawing(name, shape, dates) for name, shape in shapes.items()},
+            {**shapes, **dates},
             self._score_text(),
             level=level,
             title=title,
             outputs=self._score_names(),
-            dates={
-                name for name, shape in shapes.items() if name in dates and shape.edges is not None
-            },
+            dates=dates,
         )
 
     def _shape(self, column):
@@ -406,19 +399,6 @@ def _merged_records(records, ladders, groupings):
     return Records.grouped(records.groups, records.labels, records.counts, maps, sizes)
 
 
-def _for_drawing(name, shape, dates):
-    """A function with borders as they are drawn: of dates in days; of pairs dates by labels."""
-    if isinstance(shape, PairFunction):
-        first, second = (
-            None if column in dates else each
-            for column, each in zip(shape.columns, shape.edges, strict=True)
-        )
-        return replace(shape, edges=(first, second))
-    if name in dates and shape.edges is not None:
-        return replace(shape, edges=dates[name].days(shape.edges))
-    return shape
-
-
 def _positions(pairs, names):
     """Positions of the columns of pairs of names, each pair once."""
     asked = "interactions takes 'auto', a number, or a list of pairs of columns"
@@ -438,43 +418,18 @@ def _positions(pairs, names):
 def _pair_function(term, groupings, scale):
     """A released function of two columns, in the units and by the codes that users see."""
     names = tuple(groupings)
-    first, second = (
-        _merged(groupings[names[column]], axis)
-        for column, axis in zip(term.columns, term.axes, strict=True)
-    )
-    return PairFunction(
-        (names[term.columns[0]], names[term.columns[1]]),
-        (first.groups, second.groups),
-        (tuple(first.labels), tuple(second.labels)),
-        plain(term.scores * scale),
-        plain(term.std_errors * scale),
-        term.sizes,
-        (first.edges, second.edges),
-    )
+    columns = tuple(names[column] for column in term.columns)
+    sides = [_merged(groupings[name], axis) for name, axis in zip(columns, term.axes, strict=True)]
+    groups, labels = zip(*sides, strict=True)
+    scores, errors = plain(term.scores * scale), plain(term.std_errors * scale)
+    return PairFunction(columns, groups, labels, scores, errors, term.sizes)
 
 
 def _merged(grouping, axis):
-    """The groups of a column on an axis of a pair."""
-    labels = merged_labels(grouping.labels, axis.groups, axis.n_ordered)
-    chain = list(range(axis.n_ordered)) or None
-    edges = grouping.edges
-    if edges is not None:
-        starts = np.searchsorted(axis.groups[grouping.chain], np.arange(axis.n_ordered))
-        texts = [grouping.labels[group] for group in grouping.chain]
-        stops = np.append(starts, len(texts))
-        edges = edges[stops]
-        spans = [_span(texts[start], texts[stop - 1]) for start, stop in pairwise(stops.tolist())]
-        labels = [*spans, *labels[len(spans) :]]
-    return Grouping(axis.groups[grouping.groups], labels, chain, edges)
-
-
-def _span(first, last):
-    """From one label of numbers or dates to another, as a single bin is written."""
-    if first == last:
-        return first
-    if first.startswith("["):
-        return f"{first.split(', ')[0]}, {last.split(', ')[1]}"
-    return f"{first.split(' to ')[0]} to {last.split(' to ')[-1]}"
+    """Group of each code of a column on an axis of a pair, and the labels of these groups."""
+    span = _run if grouping.edges is None else _span
+    labels = merged_labels(grouping.labels, axis.groups, axis.n_ordered, span)
+    return axis.groups[grouping.groups], tuple(labels)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

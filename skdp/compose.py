@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from ._foreign import reraise_interrupts
 from ._models import ModelOfClasses
 from ._pipelines import Rows, Step, child, price, released_by, walk
-from ._random import sampling_generator, warn_after_charge
+from ._random import sampling_generator
 from ._validation import BoolArray, FloatArray, as_epsilon, as_sample_size, split_epsilon
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from .base import (
@@ -391,13 +391,15 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         # When a fitted model is stored, its seed is left out, but the fact that there was one is
         # kept. A domain that is declared after the fit does not undo what was released before.
         flawed = made is not None and made.privacy_loss_.seeded
+        place = name if self.estimator is None else child(name, "synthesizer")
+        steps = walk(made if flawed else reader, place, rows)
+        if self.synthesizer is None:
+            # The default reader is made anew by each fit: whose ledger it charges is this one's.
+            steps = [replace(step, estimator=self) for step in steps]
         if self.estimator is None:
-            return walk(made if flawed else reader, name, rows)
+            return steps
         given = released_by(reader, getattr(self, "classes", None))
-        return [
-            *walk(made if flawed else reader, child(name, "synthesizer"), rows),
-            *walk(self.estimator, child(name, "estimator"), given),
-        ]
+        return [*steps, *walk(self.estimator, child(name, "estimator"), given)]
 
     def _price(self) -> Fraction | None:
         return price(self)
@@ -515,9 +517,6 @@ _DefaultClassifier.__name__ = "PrivateClassifier"
 
 
 # --- the wrapper
-
-# Labels with less than this fraction of an equal share of the synthetic rows are nearly absent.
-_HARDLY = 0.02
 
 
 def _offers_probabilities(self: Any) -> bool:
@@ -648,7 +647,6 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
         rng: np.random.Generator,
     ) -> Any:
         classes = _declared_classes(attribute, self.__class__.__name__)
-        _warn_of_numbering(classes, y, weight)
         estimator = _train_classifier(self.estimator, X, y, weight, classes, rng)
         self.classes_ = classes
         return estimator
@@ -691,30 +689,6 @@ def _declared_classes(attribute: Attribute, target: str) -> NDArray[Any]:
         f"The label {target!r} is declared as a {kind}. A classifier needs a "
         "Categorical, or a Numeric with integer=True."
     )
-
-
-def _warn_of_numbering(classes: NDArray[Any], y: NDArray[Any], weight: FloatArray | None) -> None:
-    """Warn if a meta-estimator seems to have encoded the labels, judging by RELEASED rows only.
-
-    y is private and must not be looked at. But if it was encoded as 0, 1, ..., there are no records
-    with declared labels outside that range.
-    """
-    n = len(classes)
-    above = classes[:0]
-    if classes.dtype.kind in "iu":
-        above = classes[(classes < 0) | (classes >= n)]
-    if not len(above) or not len(y):
-        return
-    weight = np.ones(len(y)) if weight is None else weight
-    share = weight[pd.Series(y).isin(above).to_numpy()].sum() / weight.sum()
-    if share < _HARDLY * len(above) / n:
-        warn_after_charge(
-            f"The release has hardly any record of the labels {above.tolist()}. If y has them, "
-            "a meta-estimator of scikit-learn has encoded the labels as 0, 1, ... (voting, "
-            "stacking, bagging, one-vs-rest, cross_val_predict(method='predict_proba')). Turn it "
-            "inside out, PrivateClassifier(VotingClassifier(...), synthesizer), or declare the "
-            f"labels that it passes on, classes=range({n}) ([0, 1] within one-vs-rest)."
-        )
 
 
 def _train_classifier(

@@ -120,7 +120,7 @@ print(view.privacy_loss_)
 # %%
 # Plots
 # -----
-# The released density of two columns, the scores, and the budget as a bar.
+# The released density of two columns, the scores, and the charges.
 figure, axes = plt.subplot_mosaic(
     [["view", "scores"], ["ledger", "ledger"]],
     figsize=(11, 6.2), height_ratios=[4, 1], layout="constrained",
@@ -129,7 +129,8 @@ view.plot(["age", "educ"], ax=axes["view"])
 axes["view"].set_title("Age and years of school, as released")
 accuracy.plot.barh(ax=axes["scores"], color=["0.7", "C0", "0.4"])
 axes["scores"].set(xlim=(0.5, None), xlabel="accuracy (exact, not private)", title="Who worked?")
-ledger.plot(ax=axes["ledger"])
+charges = ledger.to_frame()
+charges.plot.barh("name", "epsilon", ax=axes["ledger"], legend=False)
 figure.savefig(folder / "demo.png", dpi=120)
 print(f"\nPlot, release and ledger are in {folder}")
 print(f"{time.perf_counter() - started:.1f} seconds")

@@ -1,4 +1,4 @@
-"""What a pipeline reads and spends, and expected errors."""
+"""What a pipeline reads and spends, and expected errors of one column."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import pandas as pd
 from ._pipelines import PRIVATE, Step, total_price, walk
 from .accounting import neighbours
 from .algorithms.dpcube import sufficient_epsilon, usefulness
-from .expected import ExpectedError
 
 __all__ = [
-    "ExpectedError",
     "PrivacyReport",
     "assert_private",
     "privacy_report",
@@ -43,8 +41,7 @@ class PrivacyReport:
     ----------
     steps : list of Step
         In the order in which a ``fit`` runs them, each with ``name``, ``kind``, ``reads``,
-        ``verdict``, ``why``, ``remedy``, ``epsilon`` (Fraction or None where it is not known)
-        and ``n_fits``.
+        ``verdict``, ``why``, ``remedy`` and ``epsilon`` (Fraction or None where it is not known).
     private : bool
         Whether at least one step is private and no other step breaks the guarantee.
     reasons : list of str
@@ -86,12 +83,11 @@ class PrivacyReport:
         -------
         DataFrame
             Columns ``step``, ``kind``, ``reads``, ``verdict``, ``epsilon`` (NaN where it is not
-            known), ``fits``, ``why``, ``remedy``.
+            known), ``why``, ``remedy``.
         """
-        columns = {"name": "step", "n_fits": "fits"}
-        names = ("name", "kind", "reads", "verdict", "epsilon", "n_fits", "why", "remedy")
+        names = ("name", "kind", "reads", "verdict", "epsilon", "why", "remedy")
         rows = [{name: getattr(step, name) for name in names} for step in self.steps]
-        frame = pd.DataFrame(rows, columns=names).rename(columns=columns)
+        frame = pd.DataFrame(rows, columns=names).rename(columns={"name": "step"})
         return frame.assign(
             step=frame["step"].replace("", "(the whole)"), epsilon=frame["epsilon"].astype(float)
         )
@@ -100,8 +96,7 @@ class PrivacyReport:
         verdict = "private" if self.private else "NOT private"
         lines = [f"{self.name} is {verdict}; one fit spends epsilon = {_as_number(self.epsilon)}"]
         for step in self.steps:
-            times = f" in {step.n_fits:,} fits" if step.n_fits != 1 else ""
-            spends = "" if step.epsilon == 0 else f", epsilon {_as_number(step.epsilon)}{times}"
+            spends = "" if step.epsilon == 0 else f", epsilon {_as_number(step.epsilon)}"
             lines.append(
                 f"  [{step.verdict}] {step.name or '(the whole)'}: {step.kind} reads {step.reads}"
                 f"{spends}. It {step.why}" + (f" Remedy: {step.remedy}" if step.remedy else "")

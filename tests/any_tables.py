@@ -159,7 +159,7 @@ def turns(
 
 
 def replay_any(
-    estimator_factory: Any,
+    mechanism: Any,
     data: Any,
     others: Mapping[str, Any],
     *,
@@ -176,7 +176,7 @@ def replay_any(
 
     Parameters
     ----------
-    estimator_factory, outputs, random_state
+    mechanism, outputs, random_state
         As for `skdp.audit.replay`; each way to make up outputs is taken once.
     data : object
         What outputs are made up from.
@@ -194,7 +194,7 @@ def replay_any(
     ReplayError
         If draws cannot be recorded, or if every run raises.
     """
-    run, finished, seen = replays_of._runner(estimator_factory, whole=False), False, {}
+    run, finished, seen = replays_of._runner(mechanism, whole=False), False, {}
     for turn, mode in enumerate(replays_of._modes(outputs)):
         seed = int(random_state) * 1_000_003 + turn
         tape = Recorder(seed, mode, Alignment(data, data, neighbours=False))

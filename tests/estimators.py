@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib.externals.loky.backend.reduction import dumps, loads
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -245,25 +244,3 @@ def released_arrays(estimator: Any) -> dict[str, np.ndarray]:
         if name.endswith("_"):
             visit(value, name)
     return found
-
-
-def other_processes(monkeypatch: Any, module: Any) -> list[int]:
-    """What goes to workers through `Parallel` of a module goes as bytes, the last part first.
-
-    Returns the list of their numbers, as they are asked for.
-    """
-    used: list[int] = []
-
-    def parallel(n_jobs: int, *, max_nbytes: None) -> Any:
-        def run(tasks: Any) -> list[Any]:
-            sent = [dumps(task) for task in tasks]
-            answers = []
-            for made, args, named in map(loads, reversed(sent)):
-                answers.append(made(*args, **named))
-            return answers[::-1]
-
-        used.append(n_jobs)
-        return run
-
-    monkeypatch.setattr(module, "Parallel", parallel)
-    return used

@@ -474,8 +474,7 @@ TREES = [
         max_depth=2,
     ),
     of(f"{TREE}, max", target="s", runs=1, quality="max", max_depth=1),
-    of(f"{FOREST}, shared", target="s", runs=1, max_features=0.5),
-    of(f"{FOREST}, apart", target="s", runs=1, rows="apart", n_trees=2),
+    of(FOREST, target="s", runs=1, max_features=0.5),
 ]
 
 LINEAR = [
@@ -560,8 +559,6 @@ CUBES = [
             "optimized for the mean": {"strategy": "optimized", "objective": "mean"},
             "given sources": {"strategy": {"x": 1, (): 1}},
             "no consistency": {"strategy": "all", "max_order": 2, "consistency": None},
-            "sums": {"measure": "sum", "value": "x", "resolution": 0.5, "dimensions": ["z", "s"]},
-            "sums of signed values": {"measure": "sum", "value": "y", "dimensions": ["s"]},
             "means": {"measure": "mean", "value": "x", "resolution": 0.5, "dimensions": ["z", "s"]},
             "means of signed values": {"measure": "mean", "value": "y", "dimensions": ["s"]},
         }.items()
@@ -570,7 +567,6 @@ CUBES = [
     of("DataCube, consistency in l1", PLANE, SOME, runs=1, strategy="all", consistency="l1"),
     of("DataCube, consistency in linf", PLANE, SOME, runs=1, strategy="all", consistency="linf"),
     of("DataCube, persons", PLANE),
-    of("DataCube, sums of persons", PLANE, measure="sum", value="x"),
     of("DataCube, means of persons", PLANE, measure="mean", value="x"),
 ]
 
@@ -755,10 +751,6 @@ def score(metric: str, about: str = "", pairs: Any = None, runs: int = 4, **opti
     return call(f"private_score, {metric}{about}", release, pairs, runs=runs)
 
 
-def confusion(data: Any, epsilon: float) -> Any:
-    return model_selection.private_confusion_matrix(*data, labels=[0, 1], epsilon=epsilon)
-
-
 def quality(rows: Any, epsilon: float) -> Any:
     report = skdp.quality.quality_report(rows, edge(SPACE, 0), domain=SPACE, epsilon=epsilon)
     return [report.scores, report.columns.fillna(-1.0), report.pairs]
@@ -771,7 +763,6 @@ SCORES = [
     score("accuracy", pairs=guesses, runs=12),
     score("mean_squared_error", pairs=far_off, runs=12, domain=(0, 1)),
     score("roc_auc"),
-    score("average_precision", score_range=(-1, 1)),
     score("f1", pairs=of_labels),
     score("balanced_accuracy", pairs=of_labels),
     score("log_loss", pairs=of_shares, interval="noise"),
@@ -779,7 +770,6 @@ SCORES = [
     score("brier_score", pairs=of_three, labels=[0, 1, 2]),
     score("mean_absolute_error", pairs=real_numbers, domain=(0, 1)),
     score("r2", pairs=real_numbers, domain=(0, 1)),
-    call("private_confusion_matrix", confusion, guesses),
     call("quality_report", quality, lambda: pairs_of(SPACE), runs=2),
 ]
 

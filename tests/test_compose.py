@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -288,23 +287,6 @@ def test_numbers_for_labels_of_text_are_said_to_be_positions():
     with pytest.warns(UserWarning, match="positions in alphabetical order"):
         model.fit(X, (Y == "low").to_numpy().astype(int))
     assert model.classes_.tolist() == [0, 1] and model.predict(X).dtype.kind == "i"
-
-
-def test_numbers_that_were_numbered_again_warn_from_the_release():
-    numbers = X[["age"]]
-    declared = np.where(Y == "high", 3, 2)
-    model = skdp.PrivateClassifier(
-        DecisionTreeClassifier(),
-        skdp.GridSynthesizer(epsilon=5, domain=DOMAIN.select(["age"]), rule="identity"),
-        classes=[1, 2, 3],
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        clone(model).fit(numbers, declared)
-    with pytest.warns(
-        UserWarning, match=r"hardly any record of the labels \[3\].*classes=range\(3\)"
-    ):
-        clone(model).fit(numbers, declared - 1)
 
 
 # ------------------------------------------------------------------------- without an estimator

@@ -5,7 +5,7 @@ people, whichever columns it uses.
 
 ===============  ===================================================================================
 ``_loss``        `PrivacyLoss`: an exact epsilon with named parts
-``_ledger``      `PrivacyLedger`: budget and charges of one data set, also as table and picture
+``_ledger``      `PrivacyLedger`: budget and charges of one data set, also as a table
 ``_stores``      one charge, the rules for the next; charges in memory, prepaid, in an SQLite file
 ===============  ===================================================================================
 """

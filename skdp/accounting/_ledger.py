@@ -14,7 +14,7 @@ import pandas as pd
 
 from .._validation import as_epsilon, as_fraction
 from ..exceptions import LedgerError
-from ._loss import PrivacyLoss, neighbours, parts_text, short_text
+from ._loss import PrivacyLoss, parts_text, short_text
 from ._stores import (
     ABOUT,
     DetachedStore,
@@ -31,20 +31,8 @@ from ._stores import (
     unit_of,
 )
 
-# --- the charges of a ledger as a table, as HTML for notebooks, and as a picture
 
-Entries = tuple[Entry, ...]
-Steps = list[tuple[str, Fraction]]
-
-# The palette of Okabe and Ito, which colour-blind people can distinguish too.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#888888")
-# The newest charges that a picture shows.
-_PLOT_ROWS = 25
-# How the rest of the budget is drawn.
-_REST = {"color": "none", "edgecolor": "0.6", "hatch": "//"}
-
-
-def ledger_frame(entries: Entries) -> pd.DataFrame:
+def ledger_frame(entries: tuple[Entry, ...]) -> pd.DataFrame:
     """One row for each charge; the columns are those of `PrivacyLedger.to_frame`."""
 
     def column(values: Iterable[Any], dtype: Any = object) -> pd.Series:
@@ -66,115 +54,6 @@ def ledger_frame(entries: Entries) -> pd.DataFrame:
             **{key: column(entry.about.get(key, "") for entry in entries) for key in ABOUT},
         }
     )
-
-
-def ledger_html(store: Store, rows: int = 0) -> str:
-    """Balance, notes and the newest charges, or with 0 rows all of them."""
-    entries, name, total, path = store.entries(), store.name, store.total, store.path
-    spent = total_of(entries)
-    title = "" if name is None else f" of <i>{html.escape(name)}</i>"
-    if total is None:
-        state, bar = f"&epsilon; = {short_text(spent)} spent, no limit", ""
-    else:
-        state = (
-            f"&epsilon; = {short_text(spent)} of {short_text(total)} spent, "
-            f"{short_text(total - spent)} left"
-        )
-        bar = _bar(float(spent / total))
-    shown = entries[-rows:]
-    # What is protected, how many charges there are, and warnings.
-    bounds = sorted({entry.loss.max_rows_per_id or 0 for entry in entries} or {0})
-    protects = "; ".join(neighbours(most or None) for most in bounds)
-    notes = [f"neighbours: {protects}", f"{len(entries)} charges"]
-    seeded = sum(entry.loss.seeded for entry in entries)
-    if seeded:
-        notes.append(f"<b>{seeded} seeded: no guarantee</b>")
-    if path is not None:
-        notes.append(html.escape(str(path)))
-    if len(shown) < len(entries):
-        notes.append(f"the last {len(shown)} are shown")
-    return (
-        f"<div><b>Privacy ledger</b>{title}: {state}{bar}"
-        f"<small>{' &middot; '.join(notes)}</small>{_table(shown)}</div>"
-    )
-
-
-def _bar(share: float) -> str:
-    return (
-        "<div style='width:24em;height:1em;border:1px solid currentColor;margin:.3em 0'>"
-        f"<div style='width:{100 * share:.4g}%;height:100%;background:{_COLOURS[0]}'>"
-        "</div></div>"
-    )
-
-
-def _table(entries: Entries) -> str:
-    rows = [
-        {
-            "time (UTC)": entry.time[:19].replace("T", " "),
-            "charge": entry.name,
-            "\u03b5": short_text(entry.loss.epsilon),
-            "parts": parts_text(entry.loss.parts)
-            + (" (seeded: no guarantee)" if entry.loss.seeded else ""),
-            **{key: entry.about.get(key, "") for key in ABOUT},
-        }
-        for entry in entries
-    ]
-    # Texts are escaped and never cut.
-    with pd.option_context("display.max_colwidth", None):
-        return pd.DataFrame(rows).to_html(index=False, border=0) if rows else ""
-
-
-def plot_budget(store: Store, ax: Any = None) -> Any:
-    """Draw the budget, charge by charge."""
-    import matplotlib.pyplot as plt
-
-    entries, name, total = store.entries(), store.name, store.total
-    steps = _by_charge(entries)
-    left = None if total is None else total - total_of(entries)
-    if ax is None:
-        height = 1.1 + 0.27 * (len(steps) + 1)
-        _, ax = plt.subplots(figsize=(7, height), layout="constrained")
-    _plot_staircase(ax, steps, left)
-    if total is not None:
-        ax.set_xlim(0, float(total))
-    ax.set_xlabel("epsilon")
-    limit = "no limit" if total is None else f"of {short_text(total)}"
-    unit = unit_of(entries)
-    title = f"{name or 'Privacy ledger'}: {short_text(total_of(entries))} spent ({limit})"
-    ax.set_title(f"{title}\n{unit}" if unit else title, fontsize="medium")
-    return ax
-
-
-def _plot_staircase(ax: Any, steps: Steps, left: Fraction | None) -> None:
-    """A row for each charge, which begins where the one before ended."""
-    names = list(dict.fromkeys(label for label, _ in steps))
-    labels, spent = [], 0.0
-    for row, (label, value) in enumerate(steps):
-        colour = _COLOURS[names.index(label) % len(_COLOURS)]
-        ax.barh(row, float(value), left=spent, height=0.7, color=colour)
-        spent += float(value)
-        labels.append(f"{label}: {short_text(value)}")
-    if left is not None:
-        ax.barh(len(steps), float(left), left=spent, height=0.7, **_REST)
-        labels.append(f"left: {short_text(left)}")
-    ax.set_yticks(range(len(labels)), labels)
-    ax.set_ylim(len(labels) - 0.4, -0.6)
-    ax.grid(axis="x", alpha=0.3)
-    ax.set_axisbelow(True)
-
-
-def _by_charge(entries: Entries) -> Steps:
-    """Name and epsilon of every charge; the oldest together if there are more than rows."""
-    steps = [(_label(entry), entry.loss.epsilon) for entry in entries]
-    older = len(steps) - _PLOT_ROWS
-    if older < 2:
-        return steps
-    spent = sum((value for _, value in steps[:older]), Fraction(0))
-    return [(f"{older} earlier charges", spent), *steps[older:]]
-
-
-def _label(entry: Entry) -> str:
-    return f"{entry.name} (seeded)" if entry.loss.seeded else entry.name
 
 
 class PrivacyLedger:
@@ -406,23 +285,18 @@ class PrivacyLedger:
         rows : int, default=None
             The newest charges that are shown; None: all.
         """
-        return ledger_html(self._store, rows or 0)
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw what was spent, a row for each charge, and what is left.
-
-        A row begins where the one before ended. The oldest of more than 25 are one row.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        return plot_budget(self._store, ax)
+        charges = self.to_frame().drop(columns=["exact", "process"])
+        charges["time"] = charges["time"].dt.strftime("%Y-%m-%d %H:%M:%S UTC")
+        shown = charges if rows is None else charges.tail(rows)
+        notes = [html.escape(repr(self))]
+        if charges["seeded"].any():
+            notes.append(f"<b>{charges['seeded'].sum()} seeded: no guarantee</b>")
+        if len(shown) < len(charges):
+            notes.append(f"the last {len(shown)} are shown")
+        # Texts are escaped and never cut.
+        with pd.option_context("display.max_colwidth", None):
+            table = shown.to_html(index=False, border=0, na_rep="")
+        return f"<div>{'; '.join(notes)}{table}</div>"
 
     def __repr__(self) -> str:
         fields: list[str] = []

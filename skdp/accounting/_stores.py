@@ -602,7 +602,6 @@ class PrepaidStore(HandleStore):
         super().__init__(store)
         self._left = left
         self._lock = threading.Lock()
-        self._process = process_mark()
 
     def charge(self, entry: Entry) -> None:
         with self._lock:
@@ -620,17 +619,6 @@ class PrepaidStore(HandleStore):
         """What is charged once nothing is prepaid any more."""
         return self.store.direct if isinstance(self.store, PrepaidStore) else self.store
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in super().__getstate__().items() if key != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.Lock()
-        if self._process == process_mark():
-            # A copy that went to a worker process for a fit of the search, and came back with
-            # what was fitted: the search cannot settle it.
-            self._left = Fraction(0)
-
 
 def base_of(store: Store) -> Store:
     return store.base if isinstance(store, HandleStore) else store
@@ -641,8 +629,10 @@ def for_travel(store: Store) -> Store:
 
     A copy of a memory store would not see what the original spends, and each could spend the whole
     budget. It refuses when it is charged and not when it is pickled, because joblib hides errors
-    raised while pickling behind one of its own.
+    raised while pickling behind one of its own. What was prepaid stays here.
     """
+    if isinstance(store, PrepaidStore):
+        return for_travel(store.direct)
     return DetachedStore(store.name) if isinstance(store, MemoryStore) else store
 
 

@@ -33,7 +33,7 @@ class Tuning:
     # the number of bins and the noise grows with its root, relative to the size of the class: their
     # sum is least at the power 2/5 of the latter.
     bins: float = 1.6
-    # How often the highest bin is halved, because precision begins there.
+    # How often the highest bin is halved.
     halvings: int = 2
     # An interval with more records than this many standard deviations of its noise is taken for a
     # value that scores repeat.
@@ -43,32 +43,17 @@ class Tuning:
 TUNING = Tuning()
 
 
-@dataclass(frozen=True)
-class Scale:
-    """The public intervals of the scores.
+def interval_of(scores: FloatArray) -> IntArray:
+    """Public interval of each score from 0 to 1, -1 for NaN; an interval holds its upper end.
 
-    Attributes
-    ----------
-    low, high : float
-        Ends of the range; scores are clipped to it.
-    bent : bool
-        Whether intervals become narrower towards both ends, as probabilities need: the first one
-        ends at 6e-8, and those in the middle are twice as wide as equal ones.
+    They become narrower towards both ends, as probabilities need: the first one ends at 6e-8, and
+    those in the middle are twice as wide as equal ones.
     """
-
-    low: float = 0.0
-    high: float = 1.0
-    bent: bool = True
-
-    def positions(self, scores: FloatArray) -> IntArray:
-        """Interval of each score, -1 for NaN; an interval holds its upper end."""
-        with np.errstate(all="ignore"):
-            share = np.clip((scores - self.low) / (self.high - self.low), 0.0, 1.0)
-            if self.bent:
-                one, other = np.sqrt(share), np.sqrt(1.0 - share)
-                share = one / (one + other)
-            found = np.clip(np.ceil(share * INTERVALS) - 1, 0, INTERVALS - 1)
-        return np.where(np.isnan(found), -1, found).astype(np.int64)
+    with np.errstate(all="ignore"):
+        share = np.clip(scores, 0.0, 1.0)
+        one, other = np.sqrt(share), np.sqrt(1.0 - share)
+        found = np.clip(np.ceil(one / (one + other) * INTERVALS) - 1, 0, INTERVALS - 1)
+    return np.where(np.isnan(found), -1, found).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -77,7 +62,6 @@ class BinnedScores:
 
     Attributes
     ----------
-    scale : Scale
     bin_of : ndarray of int, shape (INTERVALS,)
         The bin of each interval.
     within : ndarray of float, shape (INTERVALS,)
@@ -88,7 +72,6 @@ class BinnedScores:
         Rate of the noise of the counts.
     """
 
-    scale: Scale
     bin_of: IntArray
     within: FloatArray
     counts: IntArray
@@ -99,7 +82,6 @@ def release_scores(
     positions: IntArray,
     classes: IntArray,
     epsilon: Fraction,
-    scale: Scale,
     source: NoiseSource,
 ) -> BinnedScores:
     """Count scores by class, in bins found with noise.
@@ -111,7 +93,6 @@ def release_scores(
     classes : ndarray of int, shape (n_rows,)
         1 for the positive class, 0 for the negative one; -1 for rows that are not counted.
     epsilon : Fraction
-    scale : Scale
     source : NoiseSource
     """
     # Privacy. Two releases in sequence. First a tree of noisy counts over public intervals for each
@@ -143,7 +124,7 @@ def release_scores(
     exact = np.bincount(label_of * n_bins + bin_of[at], minlength=2 * n_bins)
     counts = discrete_laplace(exact, counting, random_state=source)
     within = _within(mass, bin_of, peaks)
-    return BinnedScores(scale, bin_of, within, counts.reshape(2, n_bins), counting)
+    return BinnedScores(bin_of, within, counts.reshape(2, n_bins), counting)
 
 
 def _bins(mass: FloatArray, signal: float) -> IntArray:

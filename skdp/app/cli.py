@@ -448,18 +448,11 @@ def _verify(commands: Commands) -> None:
 
 
 def _audit(commands: Commands) -> None:
-    audit = _command(
-        commands, "audit", "views.audit", "check the privacy of every mechanism and estimator"
-    )
+    audit = _command(commands, "audit", "views.audit", "compute the loss of every estimator")
     add = audit.add_argument
     add("--out", default="skdp_audit", help="folder for the report")
-    add("--quick", action="store_true", help="fewer trials, weaker bounds")
-    add("--only", nargs="+", metavar="NAME", help="names of mechanisms or estimators; default all")
-    add(
-        "--replay",
-        action="store_true",
-        help="replay instead: compute the privacy loss on forced outputs, in about a minute",
-    )
+    add("--quick", action="store_true", help="fewer runs")
+    add("--only", nargs="+", metavar="NAME", help="names of estimators; default all")
 
 
 def _demo(commands: Commands) -> None:

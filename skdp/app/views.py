@@ -290,15 +290,11 @@ def ledger(options: Namespace) -> int:
 
 
 def audit(options: Namespace) -> int:
-    """Check the privacy of every mechanism and estimator."""
-    from ..audit import replay_library, run_library
+    """Check the privacy of every estimator."""
+    from ..audit import replay_library
 
-    found: Any
-    if options.replay:
-        found = replay_library(options.out, names=options.only, n=4 if options.quick else 12)
-    else:
-        verbose = 0 if options.quiet else 1
-        found = run_library(options.out, names=options.only, quick=options.quick, verbose=verbose)
+    runs, verbose = (4 if options.quick else 12), (0 if options.quiet else 1)
+    found = replay_library(options.out, names=options.only, n=runs, verbose=verbose)
     return 0 if all(each.passed for each in found) else 1
 
 

@@ -6,27 +6,23 @@
 ``_released``     what a run has released, and where two runs differ
 ``_neighbours``   pairs of neighbours: their records, and the check that one differs
 ``_lower_bound``  `audit`: a lower bound of epsilon from many runs of a mechanism
-``_cases``        a case of each mechanism and each estimator of this library
-``_library``      audits or replays all cases, and the reports as files
+``_library``      replays each estimator of this library, and writes a report
 ================  ==================================================================================
 """
 
 from ..exceptions import ReplayError
-from ._cases import AUDITS, AuditCase
-from ._library import replay_library, run_library
-from ._lower_bound import AuditResult, assert_epsilon, audit, reachable_epsilon
+from ._library import REPLAYS, ReplayCase, replay_library
+from ._lower_bound import AuditResult, audit, reachable_epsilon
 from ._replay import ReplayResult, replay
 
 __all__ = [
-    "AUDITS",
-    "AuditCase",
+    "REPLAYS",
     "AuditResult",
+    "ReplayCase",
     "ReplayError",
     "ReplayResult",
-    "assert_epsilon",
     "audit",
     "reachable_epsilon",
     "replay",
     "replay_library",
-    "run_library",
 ]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,12 +20,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri
+from scipy.special import ndtri
+from scipy.stats import binomtest
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
 from .._pipelines import ledgers
-from .._validation import FloatArray, IntArray, as_epsilon
+from .._validation import FloatArray, as_epsilon
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..exceptions import InsecureSeedWarning
@@ -56,38 +55,14 @@ _TESTS: dict[str, Callable[[Any, Any], Any]] = {
 # --- bounds
 
 
-def clopper_pearson(count: IntArray | int, n: int, tail: float) -> tuple[Any, Any]:
-    """Lower and upper confidence bounds of a binomial proportion, each missed at rate ``tail``.
-
-    Parameters
-    ----------
-    count : int or array of int
-        Successes.
-    n : int
-        Trials.
-    tail : float
-        Largest probability that the lower (and, separately, the upper) bound is wrong.
-
-    Returns
-    -------
-    lower, upper : float or array, shaped like ``count``
-    """
-    count = np.asarray(count)
-    inner = np.clip(count, 1, n)
-    lower = np.where(count > 0, betaincinv(inner, n - inner + 1, tail), 0.0)
-    inner = np.clip(count, 0, n - 1)
-    upper = np.where(count < n, betaincinv(inner + 1, n - inner, 1 - tail), 1.0)
-    return lower[()], upper[()]
-
-
 def log_ratio_bound(more: int, less: int, n: int, alpha: float) -> float:
     """Lower bound on ``log(p / q)``, wrong with probability at most ``alpha``.
 
     ``more`` of ``n`` trials with success probability p succeeded and ``less`` of ``n`` with q.
     """
-    lower, _ = clopper_pearson(more, n, alpha / 2)
-    _, upper = clopper_pearson(less, n, alpha / 2)
-    return float(np.log(lower / upper)) if lower > 0 else -math.inf
+    # Clopper and Pearson's limits: each is missed with probability at most alpha / 2.
+    above, below = (binomtest(k, n).proportion_ci(1 - alpha, "exact") for k in (more, less))
+    return math.log(above.low / below.high) if above.low > 0 else -math.inf
 
 
 def reachable_epsilon(n_trials: int, confidence: float = 0.999) -> float:
@@ -254,9 +229,9 @@ class Raised:
 class _Trials:
     """Runs a mechanism, or fits an estimator, repeatedly."""
 
-    def __init__(self, mechanism: Any, features: Any, vectorised: bool, n_jobs: int) -> None:
+    def __init__(self, mechanism: Any, features: Any, vectorised: bool) -> None:
         self.what, self.features, self.vectorised = "mechanism", features, vectorised
-        self.mechanism, self.n_jobs = mechanism, max(1, n_jobs)
+        self.mechanism = mechanism
         if hasattr(mechanism, "fit") and not inspect.isclass(mechanism):
             if vectorised:
                 raise ValueError(
@@ -271,15 +246,10 @@ class _Trials:
 
     def draw(self, data: Any, n: int) -> Outputs:
         """Outputs of ``n`` fresh trials."""
-        if self.vectorised:
-            sizes = [min(_BATCH, n - done) for done in range(0, n, _BATCH)]
-            batches = [self._at_once(data, size) for size in sizes]
-        else:
-            sizes = np.diff(np.linspace(0, n, self.n_jobs + 1).astype(int)).tolist()
-            # Each process draws from its own entropy: data are sent to it, never a seed.
-            batches = Parallel(n_jobs=self.n_jobs)(
-                delayed(self._one_by_one)(data, size) for size in sizes
-            )
+        if not self.vectorised:
+            return flatten([self._outcome(data) for _ in range(n)])
+        sizes = [min(_BATCH, n - done) for done in range(0, n, _BATCH)]
+        batches = [self._at_once(data, size) for size in sizes]
         for other in batches[1:]:
             self.refuse_copy(batches[0], other)
         return _joined(batches)
@@ -291,11 +261,7 @@ class _Trials:
         # Two independent outputs agree with this probability.
         agree = np.square(np.unique(here, return_counts=True)[1] / size).sum()
         if np.array_equal(here, there) and size * math.log(agree) < math.log(_BY_CHANCE):
-            raise ValueError(
-                _SEEDED.format(what="Two batches gave exactly the same outputs.")
-                + " A generator that the mechanism holds is copied into every process: make it "
-                "inside, or use n_jobs=1."
-            )
+            raise ValueError(_SEEDED.format(what="Two batches gave exactly the same outputs."))
 
     def _at_once(self, data: Any, n: int) -> Outputs:
         raw = self._outcome(data, n)
@@ -309,9 +275,6 @@ class _Trials:
                 f"for {n}, one for each trial; it returned a {type(raw).__name__}."
             )
         return flatten(raw)
-
-    def _one_by_one(self, data: Any, n: int) -> Outputs:
-        return flatten([self._outcome(data) for _ in range(n)])
 
     def _outcome(self, *arguments: Any) -> Any:
         """What a trial gives, or that it raised; a seed is refused."""
@@ -494,8 +457,6 @@ class AuditResult(Result):
         Trials of the second half that fell into the event, on the data set and the neighbour.
     relation : str
         How the pair was checked to be neighbours.
-    seconds : float
-        Wall-clock time.
     name : str
     """
 
@@ -509,7 +470,6 @@ class AuditResult(Result):
     reachable: float
     counts: tuple[int, int]
     relation: str = ""
-    seconds: float = 0.0
     name: str = "mechanism"
 
     @property
@@ -545,7 +505,6 @@ def audit(
     vectorised: bool = False,
     relation: Any = "auto",
     sensitivity: float = 1,
-    n_jobs: int = 1,
     name: str | None = None,
 ) -> AuditResult:
     """Bound the privacy loss of a mechanism from below, by experiment.
@@ -575,16 +534,14 @@ def audit(
     vectorised : bool, default=False
         The mechanism is ``mechanism(data, n)`` and returns ``n`` independent outputs at once, an
         array or list of length n (features then takes that).
-    relation : {"auto", "records", "answers"}, callable or None, default="auto"
+    relation : {"auto", "records", "answers"} or None, default="auto"
         What makes the inputs neighbours. "records": they are frames, arrays or lists of records and
         one record is added or removed. "answers": they are numbers or vectors of query answers (or
-        scores), each of which moves by at most `sensitivity`. A callable decides; None skips the
-        check. "auto" means answers for numbers and for numeric vectors of equal length, else
-        records.
+        scores), each of which moves by at most `sensitivity`. None skips the check: vouch for the
+        pair yourself. "auto" means answers for numbers and for numeric vectors of equal length,
+        else records.
     sensitivity : float, default=1
         See `relation`.
-    n_jobs : int, default=1
-        Processes, for mechanisms that are not vectorised. Each draws its own entropy.
     name : str, optional
         Name in the report.
 
@@ -628,7 +585,6 @@ def audit(
     >>> result.passed, result.epsilon_lower_bound > 1.8  # the truth is 2
     (False, True)
     """
-    start = time.perf_counter()
     claimed = getattr(mechanism, "epsilon", None) if epsilon is None else epsilon
     if claimed is None:
         raise TypeError(
@@ -637,7 +593,7 @@ def audit(
         )
     claimed = float(as_epsilon(claimed))
     reachable = _check_sizes(n_trials, confidence, claimed)
-    trials = _Trials(mechanism, features, vectorised, n_jobs)
+    trials = _Trials(mechanism, features, vectorised)
     related = check_neighbours(dataset, neighbour, relation, sensitivity)
     halves = [trials.draw(data, n_trials // 2) for data in (dataset, neighbour)]
     _refuse_constant(halves)
@@ -658,7 +614,6 @@ def audit(
         reachable=reachable,
         counts=(counts[0], counts[1]),
         relation=related,
-        seconds=time.perf_counter() - start,
         name=name or name_of(mechanism),
     )
 
@@ -672,44 +627,6 @@ def _refuse_constant(sides: Sequence[Outputs]) -> None:
         raise ValueError(
             _SEEDED.format(what="All trials gave the same output: there is no noise, or a seed.")
         )
-
-
-def assert_epsilon(
-    mechanism: Any,
-    dataset: Any,
-    neighbour: Any,
-    epsilon: Any = None,
-    n_trials: int = 100_000,
-    **options: Any,
-) -> AuditResult:
-    """Fail if an audit convicts the mechanism; for tests.
-
-    Takes what `audit` takes. A correct mechanism fails with probability at most
-    ``1 - confidence``; with m such assertions in a test suite, at most m times that.
-
-    Returns
-    -------
-    AuditResult
-
-    Raises
-    ------
-    AssertionError
-        If the lower bound exceeds `epsilon`; the message names the event.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skdp.audit import assert_epsilon
-    >>> rng = np.random.default_rng(0)
-    >>> def count(records):
-    ...     return round(len(records) + rng.laplace(scale=2.0))
-    >>> assert_epsilon(count, ["Ann", "Bob"], ["Ann"], 0.5, n_trials=5_000).passed
-    True
-    """
-    result = audit(mechanism, dataset, neighbour, epsilon, n_trials, **options)
-    if not result.passed:
-        raise AssertionError(str(result))
-    return result
 
 
 def _check_sizes(n_trials: int, confidence: float, epsilon: float) -> float:

@@ -23,13 +23,9 @@ def check_neighbours(dataset: Any, neighbour: Any, relation: Any, sensitivity: f
     """
     if relation is None:
         return "not checked"
-    if callable(relation):
-        if not relation(dataset, neighbour):
-            raise ValueError(f"relation={relation!r} says that the two inputs are not neighbours.")
-        return f"checked by {getattr(relation, '__name__', 'a function')}"
     if relation not in ("auto", "records", "answers"):
         raise ValueError(
-            f"relation must be 'auto', 'records', 'answers', a function or None, got {relation!r}."
+            f"relation must be 'auto', 'records', 'answers' or None, got {relation!r}."
         )
     if relation == "answers" or (relation == "auto" and _are_answers(dataset, neighbour)):
         return _check_answers(dataset, neighbour, sensitivity)
@@ -114,8 +110,7 @@ def records(data: Any) -> list[Any]:
         raise TypeError(
             f"It is not known what the records of a {type(data).__name__} are, or whether the "
             "inputs are neighbours. Pass a frame, an array or a list of records; for query answers "
-            "pass relation='answers'; or a function relation(dataset, neighbour) -> bool, or "
-            "relation=None to vouch for it yourself."
+            "pass relation='answers'; or relation=None to vouch for it yourself."
         ) from error
     columns = []
     for name in frame.names:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import html
-import inspect
 import io
 import logging
 import math
@@ -161,7 +160,7 @@ class ReplayResult(Result):
 
 
 def replay(
-    estimator_factory: Any,
+    mechanism: Any,
     data: Any,
     neighbour: Any,
     *,
@@ -180,9 +179,9 @@ def replay(
 
     Parameters
     ----------
-    estimator_factory : estimator or callable
-        An estimator, which is cloned without its ledger for every run; a function without arguments
-        that returns one; or a function of the data that returns what it releases (give `epsilon`).
+    mechanism : estimator or callable
+        An estimator, which is cloned without its ledger for every run, or a function of the data
+        that returns what it releases (give `epsilon`).
     data, neighbour : object
         Two neighbouring data sets, as ``fit`` or the function takes them; a tuple ``(X, y)`` is
         passed to ``fit`` as two arguments.
@@ -264,7 +263,7 @@ def replay(
                 f"A {type(each).__name__} is empty after the first run. Give a list or an array."
             )
     as_integer(n, "n", 1)
-    run = _runner(estimator_factory)
+    run = _runner(mechanism)
     tally = _Tally(epsilon)
     for turn in range(n):
         mode = modes[turn // 2 % len(modes)]
@@ -280,7 +279,7 @@ def replay(
     tally.refuse_errors_only(n)
     claimed = tally.claimed
     if claimed is None:
-        claimed = _declared(estimator_factory)
+        claimed = _declared(mechanism)
     return ReplayResult(
         claimed,
         tally.worst if tally.diverged is None else math.inf,
@@ -292,7 +291,7 @@ def replay(
         n,
         tally.n_calls,
         tally.n_errors,
-        name or name_of(estimator_factory),
+        name or name_of(mechanism),
     )
 
 
@@ -367,42 +366,32 @@ def _modes(outputs: str | Sequence[str]) -> list[str]:
     return wanted
 
 
-def _declared(factory: Any) -> float:
+def _declared(mechanism: Any) -> float:
     """The claim if no run has finished, taken from the estimator."""
-    if hasattr(factory, "epsilon"):
-        return float(as_epsilon(factory.epsilon))
+    if hasattr(mechanism, "epsilon"):
+        return float(as_epsilon(mechanism.epsilon))
     raise ValueError(
         "epsilon is needed: the privacy loss that the function claims. Only a fitted estimator has "
         "it in privacy_loss_."
     )
 
 
-def _is_estimator(item: Any) -> bool:
-    return hasattr(item, "fit") and hasattr(item, "get_params") and not isinstance(item, type)
-
-
-def _runner(factory: Any, whole: bool = True) -> Callable[[Any, Tape], Any]:
+def _runner(mechanism: Any, whole: bool = True) -> Callable[[Any, Tape], Any]:
     """A function from data and tape to the released result, or to the divergence.
 
     Without ``whole`` files and samples of an estimator, which it makes of itself, are left out.
     """
-    if not _is_estimator(factory) and not callable(factory):
+    is_estimator = hasattr(mechanism, "fit") and not isinstance(mechanism, type)
+    if not is_estimator and not callable(mechanism):
         raise TypeError(
-            "The first argument must be an estimator, a function that makes one, or a function of "
-            f"the data; got {type(factory).__name__}."
+            "The first argument must be an estimator or a function of the data; got "
+            f"{type(mechanism).__name__}."
         )
-    takes_data = not _is_estimator(factory) and _takes_data(factory)
 
     def act(data: Any, made: list[Any]) -> Any:
-        if takes_data:
-            return factory(data)
-        estimator = factory if _is_estimator(factory) else factory()
-        if not _is_estimator(estimator):
-            raise ReplayError(
-                "A function without arguments must return an estimator, got "
-                f"{type(estimator).__name__}."
-            )
-        estimator = _prepared(estimator)
+        if not is_estimator:
+            return mechanism(data)
+        estimator = _prepared(mechanism)
         made.append(estimator)
         return estimator.fit(*data) if isinstance(data, tuple) else estimator.fit(data)
 
@@ -463,18 +452,6 @@ class _Log(logging.Handler):
 
     def __exit__(self, *exc: object) -> None:
         logging.getLogger().removeHandler(self)
-
-
-def _takes_data(function: Any) -> bool:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return True
-    return any(
-        each.default is each.empty
-        and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-        for each in parameters
-    )
 
 
 def _prepared(estimator: Any) -> Any:

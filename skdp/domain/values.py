@@ -7,8 +7,7 @@ import enum
 import math
 import numbers
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -162,17 +161,6 @@ def number_in(value: Any) -> float:
         return math.nan
     # What a subclass of text does when it is read would depend on a value.
     return number_written(str.__str__(value))
-
-
-def by_number(values: Iterable[Any]) -> dict[float, int]:
-    """Positions of plain values by the number that they are or write, where only one does."""
-    meant = [number_meant(each) for each in values]
-    often = Counter(meant)
-    return {
-        number: place
-        for place, number in enumerate(meant)
-        if number is not None and often[number] == 1
-    }
 
 
 # Numbers as people write them: a sign or brackets, a sign of money before or after, groups of three

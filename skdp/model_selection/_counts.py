@@ -16,21 +16,17 @@ import numpy as np
 
 from .._random import NoiseSource
 from .._validation import FloatArray, IntArray
-from ..algorithms.binned_scores import INTERVALS, BinnedScores, Scale, release_scores
+from ..algorithms.binned_scores import INTERVALS, BinnedScores, interval_of, release_scores
 from ..release import QueryResult
 from ._intervals import Covers, Noisy, with_interval
 
-PROBABILITIES = Scale()
 # Probabilities below count as this in log losses.
 CLIP = 0.001
 # A class is known to be there where its noisy number exceeds this many standard deviations.
 _PRESENT = 4.0
-# What bins still hide, as a share of what half as many would change. The error of an area under the
-# ROC curve falls with the square of their number; that of precision, which may be steep at its
-# beginning, by two fifths each time the number doubles.
-_LEFT = {"roc_auc": 1 / 3, "average_precision": 3 / 2}
-# Parts of a bin in simulations, where precision falls within a bin.
-_PARTS = 4
+# What bins still hide, as a share of what half as many would change: the error of an area falls
+# with the square of their number.
+_LEFT = 1 / 3
 
 
 # --- formulas
@@ -45,15 +41,6 @@ def roc_auc(negatives: FloatArray, positives: FloatArray) -> FloatArray:
     below = np.cumsum(negatives, axis=-1) - negatives / 2
     pairs = _at_least_one(negatives.sum(-1)) * _at_least_one(positives.sum(-1))
     return np.asarray((below * positives).sum(-1) / pairs)
-
-
-def average_precision(negatives: FloatArray, positives: FloatArray) -> FloatArray:
-    """Mean over the positives of the precision at their bin."""
-    right = np.cumsum(positives[..., ::-1], axis=-1)
-    wrong = np.cumsum(negatives[..., ::-1], axis=-1)
-    precision = np.clip(right / np.maximum(right + wrong, 1e-9), 0.0, 1.0)
-    total = _at_least_one(positives.sum(-1))
-    return np.asarray((positives[..., ::-1] * precision).sum(-1) / total)
 
 
 def balanced_accuracy(matrix: FloatArray) -> FloatArray:
@@ -86,7 +73,6 @@ OF_MATRIX: dict[str, Callable[[FloatArray], FloatArray]] = {
     "f1": f1,
     "f1_macro": f1_macro,
 }
-_OF_ORDER = {"roc_auc": roc_auc, "average_precision": average_precision}
 
 
 # --- released counts
@@ -97,7 +83,6 @@ def one_against_others(
     classes: IntArray,
     epsilon: Fraction,
     source: NoiseSource,
-    scale: Scale = PROBABILITIES,
 ) -> list[Counts]:
     """One release of scores by class for two classes, and one for each of more.
 
@@ -110,10 +95,10 @@ def one_against_others(
     tables = []
     for k in range(scores.shape[1]):
         positive = classes == (k if several else 1)
-        found = scale.positions(scores[:, k])
+        found = interval_of(scores[:, k])
         found = np.where(found < 0, np.where(positive, 0, INTERVALS - 1), found)
         known = np.where(classes < 0, -1, positive)
-        binned = release_scores(found, known, part, scale, source)
+        binned = release_scores(found, known, part, source)
         tables.append(Counts(binned, Noisy(binned.counts.astype(float), binned.epsilon)))
     return tables
 
@@ -163,20 +148,17 @@ class Counts:
         return fine
 
 
-# --- metrics of the order of the scores
+# --- the order of the scores
 
 
-def ranking(name: str, tables: Sequence[Counts], covers: Covers) -> QueryResult:
-    """Area under a curve; of several classes, each against the others, the mean."""
-    formula = _OF_ORDER[name]
-    parts = _PARTS if name == "average_precision" else 1
+def mean_area(tables: Sequence[Counts], covers: Covers) -> QueryResult:
+    """Area under the ROC curve; of several classes, each against the others, the mean."""
 
     def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
-        cut = [np.repeat(each / parts, parts, axis=-1) for each in arrays]
-        return np.mean([formula(each[..., 0, :], each[..., 1, :]) for each in cut], axis=0)
+        return np.mean([roc_auc(each[..., 0, :], each[..., 1, :]) for each in arrays], axis=0)
 
     def of_intervals(**options: bool) -> float:
-        return float(np.mean([formula(*table.fine(**options)) for table in tables]))
+        return float(np.mean([roc_auc(*table.fine(**options)) for table in tables]))
 
     value = of_intervals()
     flat, halved = of_intervals(tilted=False), of_intervals(tilted=False, merged=True)
@@ -186,7 +168,7 @@ def ranking(name: str, tables: Sequence[Counts], covers: Covers) -> QueryResult:
         covers,
         value=value,
         known=all(table.present for table in tables),
-        resolution=max(abs(value - flat), _LEFT[name] * abs(flat - halved)),
+        resolution=max(abs(value - flat), _LEFT * abs(flat - halved)),
     )
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import BaseCrossValidator
@@ -27,7 +26,7 @@ from .._pipelines import (
     walk,
 )
 from .._random import noise_source, shared_generators_kept, warn_after_charge
-from .._validation import IntArray, as_epsilon, as_jobs
+from .._validation import IntArray, as_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
 from ..base import HidesSeed, PrivateEstimator
 from ..exceptions import BudgetExceededError, TrainingError
@@ -243,7 +242,6 @@ def private_cross_val_score(
     cv: int | PrivateKFold = 5,
     level: float = 0.95,
     interval: str = "population",
-    n_jobs: int | None = None,
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:
@@ -270,9 +268,6 @@ def private_cross_val_score(
     interval : {"noise", "population"}, default="population"
         As in `private_score`. Sampling is that of the rows that are predicted: how much other
         rows would have changed the models is not in it.
-    n_jobs : int, default=None
-        Processes that fit folds: None is this one, -1 one for each core. The release does not
-        depend on it.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set; by default the ledger in the estimator. It is charged once,
         for everything, before a value is read.
@@ -309,11 +304,11 @@ def private_cross_val_score(
     True
     """
     asked = as_metric(metric, domain, Covers.asked(level, interval))
-    asked.check_model(estimator)
-    exact, jobs = as_epsilon(epsilon), as_jobs(n_jobs)
+    exact = as_epsilon(epsilon)
     folds = _secret_folds(cv)
     k = folds.get_n_splits()
     per_fit, seeded_fits = price_of_fit(estimator)
+    asked.check_model(estimator)
     book = one_ledger([estimator], ledger)
     assumes = as_frame(X).assumes
     labels, take = true_rows(X, y)
@@ -330,11 +325,7 @@ def private_cross_val_score(
     charge(book, "private_cross_val_score", loss)
     # That pays for all k fits.
     with prepaid_clones([estimator], book, k * per_fit) as (paid,):
-        if jobs != 1:
-            # Ledgers stay in this process.
-            paid.set_params(**dict.fromkeys(ledgers(paid)))
-        given = paid, X, labels, take, asked
-        guesses, classes = _predict_each_fold(folds, given, jobs)
+        guesses, classes = _predict_each_fold(folds, paid, X, labels, take, asked)
     return asked.release(Scored(labels, guesses, class_positions(classes)), exact, source)
 
 
@@ -352,16 +343,13 @@ def _secret_folds(cv: Any) -> PrivateKFold:
 
 
 def _predict_each_fold(
-    folds: PrivateKFold, given: tuple[Any, ...], n_jobs: int
+    folds: PrivateKFold, paid: Any, X: Any, labels: Labels, take: Take, metric: Metric
 ) -> tuple[Labels, Any]:
     """The prediction for each row by the model that was not trained on it, and the classes."""
-    *_, X, labels, _, metric = given
     places = draw_places(len(labels))
-    # Privacy. Rows go to the processes through pipes, never through files.
-    answers = Parallel(n_jobs, max_nbytes=None)(
-        delayed(_predict_fold)(*given, noise_source().words(4), places, *each)
-        for each in folds.split(X)
-    )
+    answers = [
+        _predict_fold(paid, X, labels, take, metric, places, *each) for each in folds.split(X)
+    ]
     failures = [answer for answer in answers if isinstance(answer, TrainingError)]
     predicted = [answer for answer in answers if not isinstance(answer, TrainingError)]
     for error in failures:
@@ -383,7 +371,6 @@ def _predict_fold(
     labels: Labels,
     take: Take,
     metric: Metric,
-    words: Iterable[int],
     places: IntArray,
     train: IntArray,
     test: IntArray,
@@ -392,7 +379,7 @@ def _predict_fold(
     model = copied(paid, "The estimator")
     with shared_generators_kept(shared_generators(paid, model)) as seed:
         # Privacy. No fold begins where another has left the generators that they share.
-        seed(words)
+        seed(noise_source().words(4))
         try:
             model.fit(take_rows(X, train), labels[train])
         except TrainingError as error:

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._foreign import attempt, quietly, reraise_interrupts
+from .._foreign import attempt, quietly
+from .._keys import NO_KEY, Key
+from .._keys import positions_of as places_of
 from .._random import noise_source, shared_generators_kept
 from .._validation import BoolArray, IntArray
-from ..domain.values import by_number, number_meant
-from ..tables import as_labels, column_names, object_array, row_taker
+from ..domain.attributes import Coding
+from ..tables import as_column, as_labels, column_names, object_array, row_taker
 
 # Labels or predictions, one for each row.
 Labels: TypeAlias = NDArray[Any]
@@ -29,12 +31,9 @@ TABLE = 1024
 
 
 def true_rows(X: Any, y: Any) -> tuple[Labels, Take]:
-    """The labels, and a function that takes rows of ``X`` by position; lengths are compared.
-
-    Without labels, for metrics that read none, all are 0.
-    """
+    """The labels, and a function that takes rows of ``X`` by position; lengths are compared."""
     n_rows, take = row_taker(X)
-    labels = np.zeros(n_rows) if y is None else as_labels(y)
+    labels = as_labels(y)
     if n_rows != len(labels):
         raise ValueError("X and y have different numbers of rows; how many is private.")
     return labels, take
@@ -62,7 +61,7 @@ def answers_of(
     Parameters
     ----------
     model : fitted estimator
-    method : {"predict", "predict_proba", "score_samples"}
+    method : {"predict", "predict_proba"}
     take : callable (positions) -> table
         Rows by position, as `row_taker` gives it.
     rows : ndarray of int
@@ -115,10 +114,8 @@ def answers_of(
     return guesses
 
 
-def check_model(model: Any, X: Any, method: str = "predict") -> None:
+def check_model(model: Any, X: Any) -> None:
     """Refuse, by names and shapes alone, a model that could predict no row of ``X``."""
-    if not hasattr(model, method):
-        raise TypeError(f"{type(model).__name__} has no {method} method, so nothing can be scored.")
     if type(model).__module__.partition(".")[0] in ("skdp", "sklearn"):
         check_is_fitted(model)
     given = column_names(X)
@@ -139,44 +136,21 @@ def check_model(model: Any, X: Any, method: str = "predict") -> None:
 
 
 def equal(truth: Labels, guess: Labels) -> BoolArray:
-    """Compare row by row; what cannot be compared differs, and NaN differs from everything."""
+    """Whether labels are the same, row by row; what is missing, or no label, differs."""
     if truth.dtype == guess.dtype and truth.dtype.kind in "biuf":
         return truth == guess
-    pairs = zip(truth.tolist(), guess.tolist(), strict=True)
-    with quietly():
-        return np.fromiter((_same(a, b) for a, b in pairs), bool, truth.size)
+    known = places_of(as_column(truth, "y").factorize()[1])
+    known.pop(None, None)
+    one, other = (positions_of(values, known) for values in (truth, guess))
+    return np.asarray((one == other) & (one >= 0))
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Whether two labels are the same; one record with text makes text of numbers in a file."""
-    try:
-        if bool(a == b):
-            return True
-        number = number_meant(a)
-        return number is not None and number == number_meant(b)
-    except BaseException as error:  # of an odd __eq__: whether it raises depends on a value
-        reraise_interrupts(error)
-        return False
+def positions_of(values: Labels, places: Mapping[Key, int]) -> IntArray:
+    """Place of the canonical key of each value; -1 for one that has none.
 
-
-def positions_of(values: Labels, positions: Mapping[Any, int]) -> IntArray:
-    """Position of each value, found by itself; -1 for one that has none.
-
-    A number and text that writes it are the same, as in a `Categorical`.
+    A number and text that writes it are the same: one record with text makes text of numbers in a
+    file.
     """
-    numbers = by_number(positions)
-    places = list(positions.values())
-
-    def place(value: Any) -> int:
-        try:
-            found = positions.get(value)
-            if found is not None:
-                return found
-            number = number_meant(value)
-            found = None if number is None else numbers.get(number)
-            return -1 if found is None else places[found]
-        except BaseException as error:  # of a label without a hash
-            reraise_interrupts(error)
-            return -1
-
-    return np.fromiter(map(place, values.tolist()), np.int64, values.size)
+    known = {key: place for key, place in places.items() if key != NO_KEY}
+    coding = Coding(known, missing=known.get(None, -1))
+    return as_column(values, "y").codes(coding).astype(np.int64)

@@ -17,27 +17,22 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
+from .._keys import Key
+from .._keys import positions_of as places_of
 from .._random import NoiseSource, noise_source
 from .._validation import FloatArray, IntArray, as_epsilon, as_fraction
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
-from ..algorithms.binned_scores import STEPS, Scale, on_grid, release_parts
+from ..algorithms.binned_scores import STEPS, on_grid, release_parts
 from ..base import range_of
 from ..mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from ..release import QueryResult
 from ..tables import as_column
-from ._counts import (
-    CLIP,
-    OF_MATRIX,
-    PROBABILITIES,
-    largest_loss,
-    one_against_others,
-    ranking,
-)
+from ._counts import CLIP, OF_MATRIX, largest_loss, mean_area, one_against_others
 from ._guard import Labels, equal, positions_of
 from ._intervals import Covers, Noisy, with_interval
 
 # Both ends of the public range of a target.
-Ends: TypeAlias = tuple[Fraction, Fraction]
+Ends: TypeAlias = tuple[float, float]
 
 # Ranges of a target whose squares, and sums of many of them, are ordinary floats.
 _NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
@@ -46,25 +41,23 @@ _LEAST = Fraction(1, 10**8)
 # Where no interval is shown.
 NOISE = Covers(0.95, False)
 
-# The method of a model that each metric reads.
-_READS = {
-    "accuracy": "predict",
-    "balanced_accuracy": "predict",
-    "f1": "predict",
-    "f1_macro": "predict",
-    "roc_auc": "predict_proba",
-    "average_precision": "predict_proba",
-    "log_loss": "predict_proba",
-    "brier_score": "predict_proba",
-    "log_likelihood": "score_samples",
-    "mean_absolute_error": "predict",
-    "mean_squared_error": "predict",
-    "r2": "predict",
+# Of each metric the method of a model that it reads; what it needs besides, the public list of
+# labels or a public range; and how a search compares candidates by it: by sums over rows of scores,
+# or of losses, or by what is released for each.
+_METRICS = {
+    "accuracy": ("predict", "nothing", "sums"),
+    "balanced_accuracy": ("predict", "labels", "releases"),
+    "f1": ("predict", "labels", "releases"),
+    "f1_macro": ("predict", "labels", "releases"),
+    "roc_auc": ("predict_proba", "labels", "releases"),
+    "log_loss": ("predict_proba", "labels", "losses"),
+    "brier_score": ("predict_proba", "labels", "losses"),
+    "mean_absolute_error": ("predict", "range", "losses"),
+    "mean_squared_error": ("predict", "range", "losses"),
+    "r2": ("predict", "range", "sums"),
 }
-_BOUNDED = ("log_likelihood", "mean_absolute_error", "mean_squared_error", "r2")
-_LOSSES = ("log_loss", "brier_score", "mean_absolute_error", "mean_squared_error")
-_NAMES = {name: name for name in _READS} | {f"neg_{name}": name for name in _LOSSES}
-_NAMES["roc_auc_ovr"] = "roc_auc"
+_LOSSES = {f"neg_{name}": name for name, (*_, sums) in _METRICS.items() if sums == "losses"}
+_NAMES = {name: name for name in _METRICS} | _LOSSES | {"roc_auc_ovr": "roc_auc"}
 
 
 # --- parameters
@@ -92,45 +85,42 @@ def charge_score(
     return loss, source
 
 
-def ends_of(domain: Any, name: str = "domain") -> Ends | None:
+def ends_of(domain: Any) -> Ends | None:
     """Both ends of a public range, exactly; None where none is given."""
     if domain is None:
         return None
-    low, high = (as_fraction(end, name) for end in range_of(domain, name))
+    low, high = (as_fraction(end, "domain") for end in range_of(domain, "domain"))
     if max(abs(low), abs(high)) > _WIDEST or not float(high) - float(low) >= _NARROWEST:
         raise ValueError(
-            f"{name} must be numbers between -1e100 and 1e100 that differ by at least 1e-100 as "
+            "domain must be numbers between -1e100 and 1e100 that differ by at least 1e-100 as "
             f"floats, got {domain!r}: squared errors are computed in floats. Rescale the numbers."
         )
-    return low, high
+    return float(low), float(high)
 
 
 class Scored(NamedTuple):
-    """True labels, what a model says of each row, and the positions of its labels."""
+    """True labels, what a model says of each row, and the positions of its labels by their keys."""
 
     truth: Labels
     guess: Labels
-    positions: Mapping[Any, int]
+    positions: Mapping[Key, int]
 
 
-def label_positions(labels: Any, name: str, least: int = 1) -> dict[Any, int]:
+def label_positions(labels: Any) -> dict[Key, int]:
     """Position of each label of a public list."""
     names = pd.Index(list(labels)).tolist()
-    positions = {label: place for place, label in enumerate(names)}
-    if len(names) < least or len(positions) < len(names):
-        how_many = "at least two " if least == 2 else ""
-        raise ValueError(f"{name} must be a list of {how_many}different labels, got {names!r}.")
+    positions = places_of(names)
+    if len(names) < 2 or len(positions) < len(names):
+        raise ValueError(f"labels must be a list of at least two different labels, got {names!r}.")
     return positions
 
 
-def class_positions(classes: Any) -> dict[Any, int]:
+def class_positions(classes: Any) -> dict[Key, int]:
     """Position of each label of a model."""
-    return {label: place for place, label in enumerate(np.asarray(classes).tolist())}
+    return places_of(np.asarray(classes).tolist())
 
 
-def as_metric(
-    name: Any, domain: Any = None, covers: Covers = NOISE, score_range: Any = None
-) -> Metric:
+def as_metric(name: Any, domain: Any = None, covers: Covers = NOISE) -> Metric:
     """The metric of this name, with the public ranges that belong to it.
 
     Raises
@@ -144,20 +134,14 @@ def as_metric(
         base = None
     if base is None:
         raise ValueError(f"The metric must be one of {sorted(_NAMES)}, got {name!r}.")
-    ends, scores = ends_of(domain), ends_of(score_range, "score_range")
-    scale = PROBABILITIES if scores is None else Scale(float(scores[0]), float(scores[1]), False)
-    metric = Metric(base, base != name and name.startswith("neg_"), ends, covers, scale)
-    if metric.needs_range != (ends is not None):
+    ends, (method, needs, compares) = ends_of(domain), _METRICS[base]
+    metric = Metric(base, method, needs, compares, name in _LOSSES, ends, covers)
+    if (needs == "range") != (ends is not None):
         raise ValueError(
-            f"The metric {name!r} needs domain=(low, high), the public range of "
-            + ("the target." if metric.reads_labels else "the log-likelihood of a row.")
-            if metric.needs_range
+            f"The metric {name!r} needs domain=(low, high), the public range of the target."
+            if needs == "range"
             else "domain= belongs to metrics of numbers, such as 'mean_squared_error', not to "
             f"{name!r}."
-        )
-    if scores is not None and base not in ("roc_auc", "average_precision"):
-        raise ValueError(
-            f"score_range= belongs to 'roc_auc' and 'average_precision', not to {name!r}."
         )
     return metric
 
@@ -170,69 +154,43 @@ class Metric:
     ----------
     name : str
         Without ``neg_``.
+    method, needs, compares : str
+        As in the table of metrics.
     negated : bool
         Whether the name began with ``neg_``.
-    limits : (low, high), optional
-        Public range of the target, or of the log-likelihood of a row.
+    ends : (low, high), optional
+        Public range of the target.
     covers : Covers
-    scale : Scale
-        Of scores.
     """
 
     name: str
+    method: str
+    needs: str
+    compares: str
     negated: bool
-    limits: Ends | None
+    ends: Ends | None
     covers: Covers
-    scale: Scale
 
     @property
     def is_loss(self) -> bool:
         """Whether less is better."""
-        return self.name in _LOSSES
-
-    @property
-    def needs_range(self) -> bool:
-        """Whether the metric is of numbers in a public range."""
-        return self.name in _BOUNDED
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The public range as floats."""
-        assert self.limits is not None
-        return float(self.limits[0]), float(self.limits[1])
-
-    @property
-    def reads_labels(self) -> bool:
-        """Whether it compares with labels; otherwise it scores the rows themselves."""
-        return self.method != "score_samples"
-
-    @property
-    def method(self) -> str:
-        """The method of a model that it reads."""
-        return _READS[self.name]
-
-    @property
-    def reads_probabilities(self) -> bool:
-        """Whether the metric needs ``predict_proba``."""
-        return self.method == "predict_proba"
+        return self.compares == "losses"
 
     @property
     def needs_classes(self) -> bool:
         """Whether the metric needs the list of labels."""
-        return not self.needs_range and self.name != "accuracy"
+        return self.needs == "labels"
 
     @property
     def is_sum(self) -> bool:
         """Whether the candidates of a search are compared by sums over rows."""
-        return self.name in ("accuracy", "r2", "log_likelihood", *_LOSSES)
+        return self.compares != "releases"
 
     def check_model(self, model: Any) -> None:
         """Refuse a model that cannot give what the metric reads."""
-        if self.method != "predict" and not hasattr(model, self.method):
-            known = "" if self.reads_labels else ", as synthesizers and density estimators have"
+        if not hasattr(model, self.method):
             raise TypeError(
-                f"The metric {self.name!r} needs {self.method}{known}; "
-                f"{type(model).__name__} has none."
+                f"The metric {self.name!r} needs {self.method}; {type(model).__name__} has none."
             )
         if self.needs_classes and not (hasattr(model, "classes_") or is_classifier(model)):
             raise TypeError(
@@ -242,24 +200,21 @@ class Metric:
     def release(self, scored: Scored, epsilon: Fraction, source: NoiseSource) -> QueryResult:
         """Release the metric; it was charged before."""
         result = self._release(scored, epsilon, source)
-        return _linear(result, -1.0) if self.negated else result
+        return _scaled(result, -1.0) if self.negated else result
 
     def _release(self, scored: Scored, epsilon: Fraction, source: NoiseSource) -> QueryResult:
         (truth, guess, positions), covers = scored, self.covers
         if self.name == "accuracy":
             return _release_accuracy(truth, guess, epsilon, source, covers)
-        if self.limits is not None:
+        if self.ends is not None:
             low, high = self.ends
-            if not self.reads_labels:
-                lost = _mean_loss(_below(guess, low, high), epsilon, source, covers)
-                return _linear(lost, low - high, high)
             true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
             if self.name == "r2":
                 return _r2(true, guessed, epsilon, source, covers)
             lost = _mean_loss(self._errors(true, guessed), epsilon, source, covers)
-            return _linear(lost, (high - low) ** self._power)
+            return _scaled(lost, (high - low) ** self._power)
         found = positions_of(truth, positions)
-        if not self.reads_probabilities:
+        if self.method == "predict":
             answers = positions_of(guess, positions)
             counts = predicted_counts(found, answers, len(positions), epsilon, source)
             return matrix_score(self.name, Noisy(counts.astype(float), epsilon), covers)
@@ -269,9 +224,9 @@ class Metric:
             known = found >= 0
             losses = _probability_losses(self.name, found[known], scores[known])
             lost = _mean_loss(losses, epsilon, source, covers)
-            return _linear(lost, largest_loss(self.name, len(positions) > 2))
-        tables = one_against_others(scores, found, epsilon, source, self.scale)
-        return ranking(self.name, tables, covers)
+            return _scaled(lost, largest_loss(self.name, len(positions) > 2))
+        tables = one_against_others(scores, found, epsilon, source)
+        return mean_area(tables, covers)
 
     @property
     def _power(self) -> int:
@@ -295,10 +250,8 @@ class Metric:
         truth, guess, positions = scored
         if self.name == "accuracy":
             return equal(truth, guess).astype(np.int64), 1
-        if self.limits is not None:
+        if self.ends is not None:
             low, high = self.ends
-            if not self.reads_labels:
-                return -on_grid(_below(guess, low, high)), STEPS
             true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
             return -on_grid(self._errors(true, guessed)), STEPS
         found = positions_of(truth, positions)
@@ -307,11 +260,11 @@ class Metric:
         return -np.where(found < 0, STEPS, losses), STEPS
 
 
-def _linear(result: QueryResult, factor: float, start: float = 0.0) -> QueryResult:
-    """``start + factor * result``."""
-    lower, upper = sorted(start + factor * end for end in (result.lower, result.upper))
+def _scaled(result: QueryResult, factor: float) -> QueryResult:
+    """A multiple of a score."""
+    lower, upper = sorted(factor * end for end in (result.lower, result.upper))
     spreads = {"std": abs(factor) * result.std, "sampling_std": abs(factor) * result.sampling_std}
-    return replace(result, value=start + factor * result.value, lower=lower, upper=upper, **spreads)
+    return replace(result, value=factor * result.value, lower=lower, upper=upper, **spreads)
 
 
 # --- labels that are right or wrong
@@ -379,12 +332,6 @@ def predicted_counts(
     return noisy
 
 
-def confusion_frame(matrix: IntArray, labels: Any) -> pd.DataFrame:
-    """A confusion matrix with its labels."""
-    names = pd.Index(list(labels))
-    return pd.DataFrame(matrix, index=names.rename("true"), columns=names.rename("predicted"))
-
-
 def matrix_score(name: str, counts: Noisy, covers: Covers) -> QueryResult:
     """A metric of a noisy confusion matrix, with a last column for labels not declared."""
     formula = OF_MATRIX[name]
@@ -450,13 +397,6 @@ def _mean_of(part: Noisy, covers: Covers) -> QueryResult:
 def _many(part: Noisy) -> bool:
     """Whether there are more records than noise."""
     return bool(part.values.sum() > 4 * np.sqrt(part.variance * part.values.size))
-
-
-@np.errstate(all="ignore")
-def _below(logs: Labels, low: float, high: float) -> FloatArray:
-    """How far log-likelihoods are below the largest, as shares of the range; missing is 1."""
-    lost = (high - np.clip(logs.astype(np.float64), low, high)) / (high - low)
-    return np.asarray(np.where(np.isnan(lost), 1.0, lost))
 
 
 # --- numbers

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from .._validation import FloatArray, as_epsilon
 from ..accounting import PrivacyLedger
-from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import QueryResult
 from ..tables import Column, as_column, as_frame, as_labels
-from ._guard import Labels, answers_of, check_model, draw_places, positions_of, true_rows
+from ._guard import Labels, answers_of, check_model, draw_places, true_rows
 from ._intervals import Covers
 from ._metrics import (
     Scored,
     as_metric,
     charge_score,
     class_positions,
-    confusion_frame,
     label_positions,
 )
 
@@ -35,7 +31,6 @@ def private_score(
     epsilon: float | Fraction,
     labels: Any = None,
     domain: Any = None,
-    score_range: tuple[float, float] | None = None,
     level: float = 0.95,
     interval: str = "population",
     ledger: PrivacyLedger | None = None,
@@ -49,11 +44,12 @@ def private_score(
         True labels or numbers. Rows with a label that is not declared are skipped, except by
         "accuracy".
     y : array or frame of shape (n_rows,) or (n_rows, n_labels), or list
-        What the metric reads, see the table below: predicted labels, scores, probabilities of all
-        labels in the order of ``labels`` (of two labels, that of the second is enough), or
-        predicted numbers. It must come from a model that is a release itself or was trained without
-        these rows: what a prediction reveals about *other* records is not covered here. What is
-        missing or cannot be compared counts as wrong: as the worst score, or the largest error.
+        What the metric reads, see the table below: predicted labels, probabilities of all labels in
+        the order of ``labels`` (of two labels, that of the second is enough; other scores, scaled
+        by a public range to 0..1, have the same order), or predicted numbers. It must come from a
+        model that is a release itself or was trained without these rows: what a prediction reveals
+        about *other* records is not covered here. What is missing, or is no text, number or date,
+        counts as wrong: as the worst score, or the largest error.
     metric : str, default="accuracy"
         What is released, by the name of scikit-learn's scorer. A name with ``neg_`` gives the
         negated loss, as in scikit-learn; the same name without it the loss itself.
@@ -61,15 +57,12 @@ def private_score(
         Privacy parameter of the score.
     labels : array-like, default=None
         The public list of labels; None stands for (0, 1). Of two, the second is the positive one;
-        of more, "f1", "roc_auc" and "average_precision" are means over all labels, each against
-        the others. "accuracy" needs none.
+        of more, "f1" and "roc_auc" are means over all labels, each against the others.
+        "accuracy" needs none.
     domain : (low, high) or Numeric, default=None
         Public range of the target; needed for metrics of numbers, which are clipped to it. The
         noise grows with its width, so do not make it wider than needed. Both ends lie between
         -1e100 and 1e100.
-    score_range : (low, high), default=None
-        Public range of the scores for "roc_auc" and "average_precision", which are clipped to it.
-        None stands for probabilities.
     level : float, default=0.95
         Probability that the interval covers the score.
     interval : {"noise", "population"}, default="population"
@@ -108,9 +101,8 @@ def private_score(
     balanced_accuracy        labels         ``labels``  a confusion matrix, with a column  1
                                                         for labels that are not declared
     f1, f1_macro             labels         ``labels``  the same                           1
-    roc_auc                  scores         ``labels``  numbers of rows by class, in bins  1
+    roc_auc                  probabilities  ``labels``  numbers of rows by class, in bins  1
                                                         of scores
-    average_precision        scores         ``labels``  the same                           1
     neg_log_loss             probabilities  ``labels``  sums of losses, as shares of the   1
                                                         largest, and of what is left
     neg_brier_score          probabilities  ``labels``  the same                           1
@@ -120,7 +112,7 @@ def private_score(
                                                         epsilon) and of targets (1/4)
     =======================  =============  ==========  =================================  =======
 
-    For "roc_auc" and "average_precision" a fifth of epsilon finds where the scores lie, by counts
+    For "roc_auc" a fifth of epsilon finds where the scores lie, by counts
     of both classes in a tree over 4,096 public intervals, whose levels share this part. The rest
     counts both classes in bins of about equal mass: 24 of them at 9,000 rows, of which a fifth is
     positive, and epsilon 0.5; more where epsilon or the rows allow. The interval is widened by what
@@ -150,17 +142,12 @@ def private_score(
     -2.0
     """
     covers = Covers.asked(level, interval)
-    asked = as_metric(metric, domain, covers, score_range)
-    if not asked.reads_labels:
-        raise ValueError(
-            f"The metric {metric!r} scores rows and no predictions: it is for make_private_scorer "
-            "and PrivateGridSearchCV."
-        )
+    asked = as_metric(metric, domain, covers)
     if labels is not None and not asked.needs_classes:
         raise ValueError(f"labels= belongs to metrics of declared labels, not to {metric!r}.")
     names = (0, 1) if labels is None else labels
-    positions = label_positions(names, "labels", 2) if asked.needs_classes else {}
-    scored = asked.reads_probabilities
+    positions = label_positions(names) if asked.needs_classes else {}
+    scored = asked.method == "predict_proba"
     columns: Any = _score_columns(y, len(positions)) if scored else [as_labels(y, "y")]
     truth = _read_labels(y_true, len(columns[0]))
     loss, source = charge_score(f"private_score: {metric}", epsilon, ledger, random_state)
@@ -218,7 +205,7 @@ class _PrivateScorer:
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         metric = as_metric(self.metric, self.domain)
         metric.check_model(estimator)
-        check_model(estimator, X, metric.method)
+        check_model(estimator, X)
         classes = getattr(estimator, "classes_", ())
         truth, take = true_rows(X, y)
         name = f"private_score: {self.metric}"
@@ -247,8 +234,7 @@ def make_private_scorer(
     ----------
     metric : str, default="accuracy"
         Score that is released, by a name of `private_score`. Losses are negated under either of
-        their names, so that higher is better. Scores of probabilities need ``predict_proba``;
-        "log_likelihood", which reads no ``y``, needs ``score_samples``.
+        their names, so that higher is better. Scores of probabilities need ``predict_proba``.
     epsilon : number or Fraction
         Privacy budget of each call: k folds cost k times as much, and m candidates m times.
     domain : (low, high) or Numeric, default=None
@@ -292,64 +278,3 @@ def make_private_scorer(
     as_metric(metric, domain)
     as_epsilon(epsilon)
     return _PrivateScorer(metric, epsilon, domain, ledger)
-
-
-# --- the confusion matrix
-
-
-def private_confusion_matrix(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    labels: Any,
-    epsilon: float | Fraction,
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> pd.DataFrame:
-    """Release a confusion matrix: how often each label was predicted as each label.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_rows,)
-        As in `private_score` with "accuracy". Rows with a label that is not declared are skipped.
-    labels : array-like of shape (n_labels,)
-        The public list of labels.
-    epsilon : number or Fraction
-        Privacy parameter of the matrix.
-    ledger, random_state
-        As in `private_score`.
-
-    Returns
-    -------
-    DataFrame of shape (n_labels, n_labels)
-        Noisy counts, true labels in the rows and predicted ones in the columns; they may be
-        negative. ``attrs["std"]`` is the standard deviation of the noise in each.
-
-    Raises
-    ------
-    ValueError
-        If the labels repeat, or lengths differ; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> from skdp.model_selection import private_confusion_matrix
-    >>> table = private_confusion_matrix([0, 1, 1], [0, 1, 0], labels=[0, 1], epsilon=1.0)
-    >>> table.shape
-    (2, 2)
-    """
-    guess = as_labels(y_pred, "y_pred")
-    truth = _read_labels(y_true, len(guess))
-    positions = label_positions(labels, "labels")
-    loss, source = charge_score("private_confusion_matrix", epsilon, ledger, random_state)
-    # Privacy. Released is a histogram over a public list of cells, empty ones included; one record
-    # is in at most one cell: L1 sensitivity 1, noise of rate epsilon on every cell.
-    size = len(positions)
-    row, column = (positions_of(values, positions) for values in (truth, guess))
-    known = (row >= 0) & (column >= 0)
-    counts = np.bincount((row * size + column)[known], minlength=size * size)
-    noisy = discrete_laplace(counts, loss.epsilon, random_state=source).reshape(size, size)
-    table = confusion_frame(noisy, labels)
-    table.attrs["std"] = math.sqrt(discrete_laplace_variance(loss.epsilon))
-    return table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -20,7 +19,7 @@ from .._pipelines import Rows, Step, child, price, walk_all
 from .._random import NoiseSource, noise_source, warn_after_charge
 from .._validation import FloatArray, as_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
-from ..base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
+from ..base import HidesSeed, Published, ShowsPrivacy, require_y
 from ..exceptions import TrainingError
 from ..mechanisms import noisy_max
 from ..tables import as_frame
@@ -51,20 +50,19 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     estimator : private estimator
         Typically ``PrivateClassifier(classifier, synthesizer)``.
     param_grid : dict or list of dict
-        As in scikit-learn's ``GridSearchCV``. Where it changes only the inner ``estimator`` of a
-        `PrivateClassifier` or `PrivateRegressor`, all candidates are trained on one release,
-        which is paid for once. Otherwise every candidate pays for a fit of its own.
+        As in scikit-learn's ``GridSearchCV``; without seeds of noise. Where it changes only the
+        inner ``estimator`` of a `PrivateClassifier` or `PrivateRegressor`, all candidates are
+        trained on one release, which is paid for once. Otherwise every candidate pays for a fit of
+        its own.
     epsilon : number or Fraction, default=0.1
         Privacy budget of the choice. The fits cost their own epsilon in addition.
     metric : str, default="accuracy"
         Score by which candidates are compared, by a name of `private_score`.
-        Accuracy and means of errors are compared by one noisy maximum; for "roc_auc",
-        "average_precision", "f1" and "balanced_accuracy" every candidate's score is released at an
-        equal part of ``epsilon``, so that many candidates cost accuracy. "log_likelihood" compares
-        synthesizers, and whatever else has ``score_samples``; ``y`` may then be None.
+        Accuracy and means of errors are compared by one noisy maximum; for "roc_auc", "f1" and
+        "balanced_accuracy" every candidate's score is released at an equal part of ``epsilon``, so
+        that many candidates cost accuracy.
     domain : (low, high) or Numeric, default=None
-        Public range of the target; needed for metrics of numbers. With "log_likelihood" that of a
-        row, in nats, such as (-40, 0): rows beyond are clipped, and the noise grows with its width.
+        Public range of the target; needed for metrics of numbers.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set; by default the ledger in the estimator or in ``param_grid``,
         where there may be only one. It is charged once, for the whole search, before a value is
@@ -137,7 +135,6 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         ----------
         X : array-like or frame of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
-            With ``metric="log_likelihood"`` it may be None.
 
         Returns
         -------
@@ -151,13 +148,20 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             If the ledger cannot pay for all; no value has been read.
         """
         metric = as_metric(self.metric, self.domain)
-        if metric.reads_labels:
-            require_y(self, y)
+        require_y(self, y)
         choice = as_epsilon(self.epsilon)
         check_rate(choice)
         candidates, variants = self._candidates()
         if not candidates:
             raise ValueError(f"param_grid={self.param_grid!r} has no candidates: give it some.")
+        parts = {**self.estimator.get_params(deep=True), "": self.estimator}
+        for key in {key for params in candidates for key in params}:
+            parent, _, name = key.rpartition("__")
+            if name == "random_state" and isinstance(parts.get(parent), HidesSeed):
+                raise ValueError(
+                    f"param_grid varies {key!r}, a seed of noise, which is nothing to be tuned. "
+                    "Leave it out."
+                )
         # Every candidate is checked: one that is trained on a release may carry what others
         # learned.
         prices = [price_of_fit(variant) for variant in variants]
@@ -174,14 +178,14 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         seeded = source.seeded or any(seeded for _, seeded in prices)
         loss = PrivacyLoss(fits + choice, parts, seeded=seeded, assumes=assumes)
         charge(book, type(self).__name__, loss)
-        judge = Judge(X, y, take, labels, metric, source)
         # Privacy. The fits are releases and cost what they cost, in sequence; candidates that are
         # trained on one release are post-processing of it. Given them, the choice costs `choice`.
         with prepaid_clones(variants, book, fits) as variants:
-            fitted = self._fit_candidates(variants, judge, shared)
+            fitted = self._fit_candidates(variants, X, y, shared)
             # Which candidates could be trained follows from the releases alone.
             able = [i for i, one in enumerate(fitted) if one is not None]
-            best = able[judge.best([fitted[i] for i in able], choice)]
+            trained = [fitted[i] for i in able]
+            best = able[best_of(trained, metric, labels, take, choice, source)]
 
         validate_data(self, X, skip_check_array=True)
         self.best_index_ = best
@@ -204,7 +208,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             key == "estimator" or key.startswith("estimator__") for grid in grids for key in grid
         )
 
-    def _fit_candidates(self, variants: list[Any], judge: Judge, shared: bool) -> list[Any]:
+    def _fit_candidates(self, variants: list[Any], X: Any, y: Any, shared: bool) -> list[Any]:
         """Fit the candidates; None stands for one that could not be trained on its release."""
         fitted: list[Any] = []
         made: Any = None
@@ -214,7 +218,6 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
                 print(f"[{i + 1}/{len(variants)}] {variant}")
             try:
                 again = shared and made is not None
-                X, y = judge.X, judge.y
                 fitted.append(variant._train_on(made, X) if again else variant.fit(X, y))
             except TrainingError as error:
                 fitted.append(None)
@@ -290,36 +293,6 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     # Grid and winner may hold ledgers and seeds, as values or within estimators.
     _repeats = ("best_params_",)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "param_grid":
-            value = self._hide_seeds(value)
-        super().__setattr__(name, value)
-
-    def _hide_seeds(self, grid: Any) -> Any:
-        """The grid itself, or one with `Seed` for seeds of noise: those of the models are harmless.
-
-        A grid that needs no change stays the same object, because clone() requires it.
-        """
-        if isinstance(grid, list):
-            hidden = [self._hide_seeds(part) for part in grid]
-            return grid if all(map(operator.is_, grid, hidden)) else hidden
-        if not isinstance(grid, Mapping):
-            return grid
-        changed = {
-            key: seeds
-            for key, values in grid.items()
-            if self._draws_noise(key)
-            and any(map(operator.is_not, seeds := [as_seed(one) for one in values], values))
-        }
-        return {**grid, **changed} if changed else grid
-
-    def _draws_noise(self, key: str) -> bool:
-        parent, _, name = str(key).rpartition("__")
-        if name != "random_state":
-            return False
-        owner = self.estimator.get_params(deep=True).get(parent) if parent else self.estimator
-        return owner is None or isinstance(owner, HidesSeed)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
@@ -335,62 +308,44 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 # --- comparing fitted candidates with true labels
 
 
-# Without a repr, which would show true rows.
-@dataclass(repr=False, eq=False)
-class Judge:
-    """Chooses among fitted candidates by a metric on true rows.
+def best_of(
+    models: list[Any],
+    metric: Metric,
+    labels: Labels,
+    take: Take,
+    epsilon: Fraction,
+    source: NoiseSource,
+) -> int:
+    """Position of the best of fitted candidates by a metric on true rows, at epsilon.
 
-    Attributes
+    Parameters
     ----------
-    X, y
-        True rows, as they were given.
-    take : callable
-        Gives the rows at some positions.
+    models : list of estimator
+    metric : Metric
     labels : ndarray
         True labels of all rows.
-    metric : Metric
+    take : callable
+        Gives the rows at some positions.
+    epsilon : Fraction
     source : NoiseSource
     """
-
-    X: Any
-    y: Any
-    take: Take
-    labels: Labels
-    metric: Metric
-    source: NoiseSource
-
     # Privacy. Of a metric that is a sum over rows, one record adds to every candidate's total a
     # number of [0, R]: all totals move in the same direction by at most R, and one noisy maximum at
     # epsilon costs epsilon, whatever the number of candidates. Any other metric is released for
     # each candidate at an equal part of epsilon, in sequence, and the best is taken of what was
     # released. Predictions are made row by row in a guard.
+    everyone, places = np.arange(len(labels)), draw_places(len(labels))
 
-    def __post_init__(self) -> None:
-        self._everyone = np.arange(len(self.labels))
-        self._places = draw_places(len(self.labels))
-
-    def best(self, models: list[Any], epsilon: Fraction) -> int:
-        """Position of the winner, at epsilon."""
-        if not self.metric.is_sum:
-            return int(np.argmax(self._released(models, epsilon)))
-        totals, spread = self._totals(models)
-        return int(noisy_max(totals, epsilon, spread, random_state=self.source))
-
-    def _totals(self, models: list[Any]) -> tuple[list[int], int]:
-        """Exact sums, and by how much one record may change them."""
-        totals = []
-        for model in models:
-            scores, spread = self.metric.row_scores(self._scored(model))
-            totals.append(int(scores.sum()))
-        return totals, spread
-
-    def _released(self, models: list[Any], epsilon: Fraction) -> list[float]:
-        part = epsilon / len(models)
-        scored = map(self._scored, models)
-        return [float(self.metric.release(each, part, self.source)) for each in scored]
-
-    def _scored(self, model: Any) -> Scored:
+    def scored(model: Any) -> Scored:
         classes = getattr(model, "classes_", ())
-        how = self.metric.method, self.take, self._everyone, self._places
-        guesses = answers_of(model, *how, len(classes))
-        return Scored(self.labels, guesses, class_positions(classes))
+        guesses = answers_of(model, metric.method, take, everyone, places, len(classes))
+        return Scored(labels, guesses, class_positions(classes))
+
+    if not metric.is_sum:
+        part = epsilon / len(models)
+        return int(np.argmax([float(metric.release(scored(m), part, source)) for m in models]))
+    totals = []
+    for model in models:
+        scores, spread = metric.row_scores(scored(model))
+        totals.append(int(scores.sum()))
+    return int(noisy_max(totals, epsilon, spread, random_state=source))

@@ -17,7 +17,7 @@ from ..algorithms.grid import grid_boxes, measure_grid
 from ..base import AnswersStatistics, PrivateEstimator, match_rows, take_features
 from ..domain.query import Query, with_names
 from ..exceptions import DomainError, PrivacyLeakWarning
-from ..expected import ExpectsErrors, TrialTable, bar_of, errors_of_answers, generated_table
+from ..expected import ExpectsErrors, bar_of, errors_of_answers
 from ..release import AnySpread, Boxes, BoxModel, Synopsis
 from ..release.sampling import fill_columns
 from ..tables import Coded, Layout, as_frame, complete_table, fill_table
@@ -206,7 +206,8 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
     def score_samples(self, X, y=None) -> np.ndarray:
         """Logarithm of the probability of each row in the release, in nats.
 
-        Of a number it is the probability of its bin (`MarginalSynthesizer`: the finest). A result for private records is not private.
+        Of a number it is the probability of its bin, in views the finest one. A result for private
+        records is not private.
 
         Parameters
         ----------
@@ -245,8 +246,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
     def score(self, X, y=None) -> float:
         """Mean log-likelihood of rows, as of scikit-learn's density estimators: NOT private.
 
-        To compare parameters by a private score give `PrivateGridSearchCV` the metric
-        "log_likelihood".
+        `quality_report` compares synthetic rows with records with noise.
 
         Parameters
         ----------
@@ -266,7 +266,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         check_is_fitted(self)
         warnings.warn(
             "score is exact: on private records it is not private and must stay with the data "
-            "owner. PrivateGridSearchCV compares by metric='log_likelihood' with noise.",
+            "owner. quality_report(epsilon=) compares rows of a release with noise.",
             PrivacyLeakWarning,
             stacklevel=caller_level(),
         )
@@ -328,23 +328,13 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         check_is_fitted(self)
         return self.synopsis_.plot(columns, ax=ax, blocks=blocks, norm=norm)
 
-    def _public_table(self, n, like, seed):
-        if like is not None:
-            return TrialTable.of(like, n, seed)
-        domain, table = generated_table(self.domain, n, seed)
-        self.set_params(domain=domain)
-        return table
-
-    def _tried_errors(self, table):
-        self.fit(table.rows)
-        domain = self.synopsis_.counted
-        codes = domain.encode(table.rows)
+    def _tried_errors(self, rows, seed, questions, level):
+        release = self.fit(rows).synopsis_
+        if questions is not None:
+            return {question: bar_of(release, question, level) for question in questions}
+        codes = release.counted.encode(rows)
         codes = codes[(codes >= 0).all(axis=1)]
-        return errors_of_answers(self.synopsis_.model, codes, domain, table.seed)
-
-    def _tried_bars(self, table, questions, level):
-        release = self.fit(table.rows).synopsis_
-        return {question: bar_of(release, question, level) for question in questions}
+        return errors_of_answers(release.model, codes, release.counted, seed)
 
     def _trained_on(self):
         """Columns of the training set without the label."""

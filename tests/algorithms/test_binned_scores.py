@@ -18,19 +18,14 @@ rng = np.random.default_rng(0)
 def test_bins_hold_all_rows_and_every_cell_is_noised():
     positions = np.repeat([10, 4_000], [700, 300])
     classes = np.repeat([0, 1, -1], [700, 250, 50])
-    scale = binned_scores.Scale()
-    found = binned_scores.release_scores(
-        positions, classes, Fraction(EXACTLY), scale, noise_source()
-    )
+    found = binned_scores.release_scores(positions, classes, Fraction(EXACTLY), noise_source())
     assert found.counts.sum(axis=1).tolist() == [700, 250]
     assert (np.diff(found.bin_of) >= 0).all() and (np.diff(found.bin_of) <= 1).all()
     assert np.allclose(np.bincount(found.bin_of, weights=found.within), 1)
     assert found.counts[1, found.bin_of[2048] :].sum() == 250
     source = noise_source(3)
     empty = [
-        binned_scores.release_scores(
-            positions[:0], classes[:0], Fraction(1), scale, source
-        ).counts.ravel()
+        binned_scores.release_scores(positions[:0], classes[:0], Fraction(1), source).counts.ravel()
         for _ in range(180)
     ]
     noise = np.concatenate(empty)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from estimators import other_processes
 from loops import over
-from searched import SQUARE, N, X, Y, model
+from searched import N, X, Y, model
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
@@ -71,25 +69,6 @@ def test_cross_validation_scores_rows_by_the_model_that_did_not_see_them(monkeyp
     # The estimator is tried out on 64 public rows; true ones are predicted in tables of one size.
     assert {len(rows) for rows in seen} == {64, 1024}
     assert set().union(*(rows["a"] for rows in seen if len(rows) == 1024)) == set(X["a"])
-
-
-def test_cross_validation_does_not_depend_on_the_number_of_processes(monkeypatch):
-    ledger = skdp.PrivacyLedger(6)
-    estimator = skdp.PrivateDecisionTreeClassifier(
-        domain=SQUARE, classes=["high", "low"], ledger=ledger, random_state=0
-    )
-
-    def score(n_jobs):
-        given = {"cv": PrivateKFold(3, random_state=1), "random_state": 2}
-        return private_cross_val_score(estimator, X, Y, epsilon=1, n_jobs=n_jobs, **given)
-
-    here = score(None)
-    used = other_processes(monkeypatch, sys.modules["skdp.model_selection._cross_val"])
-    assert score(2) == here and used == [2]
-    # Fits in other processes are paid for here.
-    assert ledger.spent == 6
-    with pytest.raises(TypeError, match="n_jobs"):
-        score(1.5)
 
 
 @over(

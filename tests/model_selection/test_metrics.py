@@ -14,12 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
 from skdp._random import noise_source
-from skdp.model_selection import (
-    _metrics,
-    make_private_scorer,
-    private_confusion_matrix,
-    private_score,
-)
+from skdp.model_selection import _metrics, make_private_scorer, private_score
 
 # Noise of 0 for sure, and bins as many as there can be.
 EXACTLY = 1_000_000
@@ -43,7 +38,6 @@ VALUES = {
     "accuracy": exact.accuracy_score(TRUTH, PROBA > 0.5),
     "f1": exact.f1_score(TRUTH, PROBA > 0.5),
     "roc_auc": exact.roc_auc_score(TRUTH, PROBA),
-    "average_precision": exact.average_precision_score(TRUTH, PROBA),
     "log_loss": exact.log_loss(TRUTH, np.clip(PROBA, 0.001, 0.999)),
     "brier_score": exact.brier_score_loss(TRUTH, PROBA),
     "r2": exact.r2_score(NUMBERS, GUESS),
@@ -52,18 +46,17 @@ VALUES = {
 HOT = np.eye(3)[TRUTH3]
 VALUES3 = {
     "roc_auc": exact.roc_auc_score(TRUTH3, PROBA3, multi_class="ovr"),
-    "average_precision": exact.average_precision_score(HOT, PROBA3),
     "log_loss": exact.log_loss(TRUTH3, np.maximum(PROBA3, 1e-9)),
     "brier_score": ((PROBA3 - HOT) ** 2).sum(1).mean(),
 }
 # What bins hide at most.
-HIDDEN = {"roc_auc": 5e-4, "average_precision": 3e-3, "log_loss": 2e-3, "brier_score": 5e-4}
+HIDDEN = {"roc_auc": 5e-4, "log_loss": 2e-3, "brier_score": 5e-4}
 
 
 # --- without noise
 
 
-@over("name", ["roc_auc", "average_precision", "log_loss", "brier_score"])
+@over("name", ["roc_auc", "log_loss", "brier_score"])
 def test_metrics_of_probabilities(name):
     found = private_score(TRUTH, PROBA, name, epsilon=EXACTLY)
     assert float(found) == pytest.approx(VALUES[name], abs=HIDDEN[name])
@@ -71,13 +64,11 @@ def test_metrics_of_probabilities(name):
     both = np.column_stack([1 - PROBA, PROBA])
     twice = private_score(TRUTH, both, name, epsilon=EXACTLY)
     assert float(twice) == pytest.approx(float(found))
-    if name.startswith(("roc", "average")):
-        # The same order of scores has the same value; ties count half.
-        wide = private_score(TRUTH, 9 * PROBA - 4, name, score_range=(-4, 5), epsilon=EXACTLY)
-        assert float(wide) == pytest.approx(float(found), abs=2 * HIDDEN[name])
+    if name == "roc_auc":
+        # Ties count half.
         ties = np.where(PROBA > 0.5, 0.9, 0.1)
         found = private_score(TRUTH, ties, name, epsilon=EXACTLY)
-        assert float(found) == pytest.approx(getattr(exact, f"{name}_score")(TRUTH, ties))
+        assert float(found) == pytest.approx(exact.roc_auc_score(TRUTH, ties))
     table = pd.DataFrame(PROBA3)
     found = private_score(TRUTH3, table, name, epsilon=EXACTLY, labels=[0, 1, 2])
     assert float(found) == pytest.approx(VALUES3[name], abs=2 * HIDDEN[name])
@@ -174,26 +165,20 @@ def test_refusals_cost_nothing():
         ((TRUTH, PROBA[:5], "roc_auc"), {}),
         (area, {"epsilon": 0}),
         (area, {"labels": [1]}),
-        (area, {"labels": [1, 1]}),
-        (area, {"score_range": (1, 0)}),
+        (area, {"labels": [1, "1"]}),
         ((TRUTH3, PROBA3, "roc_auc"), {}),
         ((TRUTH, PROBA, "brier_score"), {"interval": "both"}),
         ((*numbers, "mean_absolute_error"), {"domain": None}),
         ((*numbers, "r2"), {"domain": (1, 1)}),
         ((TRUTH, PROBA3[:, 0], "f1"), {"level": 2}),
         ((TRUTH, TRUTH), {"labels": [0, 1]}),
-        ((TRUTH, TRUTH), {"score_range": (0, 1)}),
         ((TRUTH, TRUTH), {"domain": (0, 1)}),
         ((TRUTH, PROBA, "auc"), {}),
-        ((*numbers, "log_likelihood"), {"domain": BOUNDS}),
         ((np.zeros((2, 2)), np.zeros((2, 2))), {}),
         ((*numbers, "mean_squared_error"), {"domain": (0, np.inf)}),
     ):
         with pytest.raises(ValueError):
             private_score(*given, **{"epsilon": 1, "ledger": ledger} | params)
-    for labels in (["a", "a"], []):
-        with pytest.raises(ValueError):
-            private_confusion_matrix(["a"], ["a"], labels=labels, epsilon=1, ledger=ledger)
     assert ledger.spent == 0
 
 
@@ -227,7 +212,7 @@ def test_scorers_have_the_names_of_scikit_learn():
             model, truth = forest, TRUTH
         expected = exact.get_scorer(name)(model, X[TEST], truth)
         assert scorer(model, X[TEST], truth) == pytest.approx(expected, abs=0.08), name
-    for name in ("roc_auc", "average_precision", "f1", "f1_macro", "balanced_accuracy"):
+    for name in ("roc_auc", "f1", "f1_macro", "balanced_accuracy"):
         scorer = make_private_scorer(name, epsilon=EXACTLY)
         expected = exact.get_scorer(name)(forest, X[TEST], TRUTH)
         assert scorer(forest, X[TEST], TRUTH) == pytest.approx(expected, abs=5e-3), name

@@ -1,4 +1,4 @@
-"""Scores and confusion matrices of predictions."""
+"""Scores of predictions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 import skdp
 from skdp._random import noise_source
-from skdp.model_selection import private_confusion_matrix, private_score
+from skdp.model_selection import private_score
 
 # --- scores
 
@@ -39,14 +39,6 @@ def test_odd_labels_are_wrong_answers():
         private_score(secret, secret, "accuracy", epsilon=2, ledger=ledger)
     private_score(secret, secret, "accuracy", epsilon=1, ledger=ledger)
     assert ledger.spent == 1
-
-
-def test_confusion_matrix_has_every_cell_and_skips_what_is_not_declared():
-    truth, guess = ["a", "a", "b", "z", None], ["a", "b", "b", "a", "a"]
-    table = private_confusion_matrix(truth, guess, labels=["a", "b", "c"], epsilon=50)
-    expected = [[1, 1, 0], [0, 1, 0], [0, 0, 0]]
-    assert table.to_numpy().tolist() == expected
-    assert (table.index.name, table.columns.name) == ("true", "predicted")
 
 
 def test_mse():

@@ -1,6 +1,6 @@
 """Forms of the wizard, and the commands of the shell that do what the pages say.
 
-The commands of the shell that do what the pages say: shown, written to a file, and run.
+These commands are shown, written to a file, and run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...domain import Categorical, Date, Datetime, Domain, Numeric
+from ...domain import Categorical, Date, Datetime, Domain
 from ...domain.query import quoted
 from ...domain.schemas import entries
 from ...exceptions import DomainError
@@ -140,10 +140,6 @@ PARTS = (
         True,
     ),
 )
-RULES = {
-    "at_most": "is never greater than",
-    "forbid": "has a value only where, in",
-}
 
 
 def form_of_column(data: Mapping[str, Any]) -> dict[str, str]:
@@ -269,31 +265,7 @@ def form_of_rules(domain: Domain) -> str:
     return "\n".join(map(_text, domain.structure.to_data()))
 
 
-def added_rule(form: Mapping[str, str]) -> str:
-    """The line of the rule that the fields below the list describe.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing.
-    """
-    kind, first, second = form.get("rule", ""), form.get("first", ""), form.get("second", "")
-    if kind not in RULES or not first or not second or first == second:
-        raise ValueError("A rule needs two different columns.")
-    if kind == "at_most":
-        return _text({"rule": kind, "column": first, "bound": second})
-    values = [each.strip() for each in re.split(r"[,\n]", form.get("among", "")) if each.strip()]
-    if not values:
-        raise ValueError("Say for which values, with a comma between them.")
-    query = f"{quoted(first)} != None and {condition(second, 'not in', values)}"
-    return _text({"rule": "forbid", "condition": query})
-
-
 # --- questions, and the bars to expect
-
-ASKS = {"count": "the number of records", "proportion": "the share of records"} | {
-    name: f"the {name} of" for name in ("mean", "median", "sum")
-}
 
 
 def suggested(domain: Domain) -> list[str]:
@@ -308,43 +280,6 @@ def suggested(domain: Domain) -> list[str]:
         elif not isinstance(attribute, Date | Datetime) and name == name.strip(", "):
             found.append(f"mean({name})")
     return [each for each in found if len(each) < 200]
-
-
-def condition(column: str, sign: str, value: Any) -> str:
-    """A condition in the language of queries."""
-    return f"{quoted(column)} {sign} {value!r}"
-
-
-def composed(domain: Domain, form: Mapping[str, str]) -> str:
-    """The question that the fields below the list describe.
-
-    Raises
-    ------
-    ValueError
-        If something is missing.
-    """
-    ask, of, where = form.get("ask", "count"), form.get("of", ""), form.get("where", "")
-    text = ""
-    if where:
-        typed: Any = form.get("value", "").strip()
-        if not typed:
-            raise ValueError(f"Which value of {where}?")
-        attribute = domain.declared(where)
-        if isinstance(attribute, Categorical):
-            typed = next((c for c in attribute.categories if str(c) == typed), typed)
-        elif isinstance(attribute, Numeric) and not isinstance(attribute, Date | Datetime):
-            try:
-                typed = float(typed) if "." in typed else int(typed)
-            except ValueError:
-                raise ValueError(f"{where} holds numbers, and {typed!r} is none.") from None
-        text = condition(where, form.get("sign", "=="), typed)
-    if ask in ("count", "proportion"):
-        if not text:
-            raise ValueError("Say which records: a column and a value.")
-        return text if ask == "count" else f"proportion({text})"
-    if not of:
-        raise ValueError(f"Say of which column you want the {ask}.")
-    return f"{ask}({of}){f' where {text}' if text else ''}"
 
 
 def unread(release: Any, questions: Sequence[str]) -> list[str]:
@@ -365,7 +300,7 @@ def bars(
     found: dict[str, dict[str, float]] = {}
     for number, text in enumerate(at, start=1):
         say(f"Trying epsilon {text} on generated tables ({number} of {len(at)}).")
-        errors = estimator.expected_error(n, float(text), questions=questions or None).errors
+        errors = estimator.expected_error(n, float(text), questions=questions or None)
         for question, bar in errors[float(text)].items():
             found.setdefault(str(question), {})[text] = float(bar)
     return found

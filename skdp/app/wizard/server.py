@@ -23,7 +23,6 @@ from urllib.parse import parse_qsl, quote
 
 from ..._random import token
 from . import forms
-from . import forms as commands
 from .steps import STEPS, Wizard
 
 _PAGES = Path(__file__).parent / "pages"
@@ -170,9 +169,9 @@ def _templates() -> Any:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     made.globals.update(
-        kinds=_Blanks(forms.KINDS), parts=forms.PARTS, rules=forms.RULES,
+        kinds=_Blanks(forms.KINDS), parts=forms.PARTS,
         blanks=_Blanks(),
-        asks=forms.ASKS, shell=commands.script, python=lambda value: repr(str(value)),
+        shell=forms.script, python=lambda value: repr(str(value)),
         pairs=lambda names: [(name, name) for name in names],
         bar=lambda value: f"\u00b1 {value:,.3g}" if value < 1000 else f"\u00b1 {value:,.0f}",
     )  # fmt: skip
@@ -215,15 +214,11 @@ def wizard(options: Namespace) -> int:
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", options.port))
-    made = Wizard(options)
-    pages = Pages(made, listening.getsockname()[1])
+    pages = Pages(Wizard(options), listening.getsockname()[1])
     print(f"The wizard is at {pages.address}")
     print("This address is a key: pass it to nobody. Ctrl-C ends it.", flush=True)
     if not options.no_browser:
         webbrowser.open(pages.address)
     config = uvicorn.Config(application(pages), log_level="warning", access_log=False)
-    try:
-        uvicorn.Server(config).run(sockets=[listening])
-    finally:
-        made.close()
+    uvicorn.Server(config).run(sockets=[listening])
     return 0

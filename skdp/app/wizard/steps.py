@@ -14,7 +14,6 @@ on the records.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -35,9 +34,8 @@ from ...domain.schemas import editable
 from ...exceptions import LedgerError
 from ..csv import header_of, no_records, try_out
 from ..domains import checked, proposed, read_domain
-from ..outputs import SQLITE, Progress, Withheld, estimator_of, output, refuse_inputs
+from ..outputs import SQLITE, Progress, Withheld, estimator_of, refuse_inputs
 from . import forms
-from . import forms as commands
 from .forms import Files
 
 STEPS = {
@@ -187,14 +185,6 @@ class Wizard:
         self._read: Any = None
         # One answer at a time: whatever two tabs send, one comes second.
         self.turn = threading.Lock()
-        self._held = contextlib.ExitStack()
-        self._held_ledger: str | None = None
-        if options.ledger:
-            self._hold(options.ledger)
-
-    def close(self) -> None:
-        """Let the ledger go."""
-        self._held.close()
 
     # -- what every step does
 
@@ -257,7 +247,7 @@ class Wizard:
     def source(self) -> Namespace:
         """The table and how it is written, as commands take it."""
         table = self.typed["table"]
-        path, options = commands.as_path(self.options.data), commands.source_options(table)
+        path, options = forms.as_path(self.options.data), forms.source_options(table)
         return self._parsed(["domain", "check", path, "--quiet", *options])
 
     @property
@@ -351,10 +341,6 @@ class Wizard:
 
     def take_columns(self, form: Mapping[str, str]) -> str | None:
         """Take the declaration; count what it does to the records, if that is asked."""
-        if form.get("do") == "rule":
-            rules = [form.get("rules", "").rstrip(), forms.added_rule(form)]
-            self.typed["columns"] |= {"rules": "\n".join(filter(None, rules)), "among": ""}
-            return "columns"
         self.domain, self.wrong = forms.domain_of(self.names, form)
         domain = self.domain
         if domain is None:
@@ -396,13 +382,6 @@ class Wizard:
         """Take the questions, and ask them of a release of no records."""
         assert self.domain is not None
         domain, unit, asked = self.domain, self.unit, self.asked
-        if form.get("do") == "add":
-            try:
-                lines = [form.get("own", "").rstrip(), forms.composed(domain, form)]
-            except ValueError as error:
-                return self._refused("compose", str(error))
-            self.typed["questions"]["own"] = "\n".join(filter(None, lines))
-            return "questions"
         estimator = self._estimator("1")
 
         def then(unread: list[str]) -> str:
@@ -475,30 +454,13 @@ class Wizard:
         except (LedgerError, ValueError, OSError) as error:
             return str(error)
 
-    def _hold(self, ledger: str) -> None:
-        """Keep other wizards off the ledger, as long as this process lives."""
-        if self._held_ledger == ledger:
-            return
-        self._held.close()
-        self._held_ledger = None
-        claim = Path(f"{ledger}.wizard")
-        try:
-            self._held.enter_context(output(claim, False))
-        except ValueError as error:
-            if not claim.exists():
-                raise
-            raise ValueError(
-                f"Another wizard has the ledger {ledger}: use that one, or end it with Ctrl-C."
-            ) from error
-        self._held_ledger = ledger
-
     def _command(self, files: Files, more: Mapping[str, Any]) -> list[str]:
         table = self.typed["table"]
         person = (
             {"privacy-id": self.unit, "max-rows-per-id": table.get("most")} if self.unit else {}
         )
-        form = {**person, "source": commands.source_options(table), **more}
-        return commands.release_command(self.options.data, files, form)
+        form = {**person, "source": forms.source_options(table), **more}
+        return forms.release_command(self.options.data, files, form)
 
     def take_ledger(self, form: Mapping[str, str]) -> str | None:
         """Take names and purpose; write the declaration and the commands; charge nothing."""
@@ -526,16 +488,15 @@ class Wizard:
         more["purpose"] = re.sub(r"\s+", " ", form.get("purpose", "").replace("\0", "")).strip()
         more["accept-loss"] = form.get("accept")
         command = self._command(files, more)
-        after = [commands.page_command(files, name), commands.sample_command(files)]
+        after = [forms.page_command(files, name), forms.sample_command(files)]
         texts = {
             files.declaration: editable(self.domain.to_json()),
-            files.commands: commands.script([command, *after]),
+            files.commands: forms.script([command, *after]),
         }
         for file in files:
             ours = file in self._written or file == files.log
             if not ours and file.exists() and file.stat().st_size:
                 return self._refused("name", f"{file} exists already: give another name.")
-        self._hold(str(path))
         for file, text in texts.items():
             write_text(file, text)
             self._written.add(file)
