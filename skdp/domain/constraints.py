@@ -9,6 +9,7 @@ counted with noise among the skipped ones.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -377,8 +378,6 @@ class Structure(tuple[Rule, ...]):
 
     def __init__(self, rules: Any = (), declared: Mapping[str, Any] | None = None) -> None:
         self._declared = dict(declared or {})
-        sizes = (each.size for name in self._declared if (each := self.find(name)) is not None)
-        self.asked = Asked(max(sizes, default=1))
         self.derived = {each.column: each for each in self if isinstance(each, Derived)}
         self._codes: dict[str, tuple[str, IntArray]] = {}
         self._used: dict[Rule, tuple[str, ...]] = {}
@@ -425,6 +424,12 @@ class Structure(tuple[Rule, ...]):
         if isinstance(self._declared.get(column), Identifier):
             return f"Column {column!r} is an Identifier: it is not measured and has no statistics."
         return None
+
+    @functools.cached_property
+    def asked(self) -> Asked:
+        """Conditions that were read before."""
+        sizes = (each.size for name in self._declared if (each := self.find(name)) is not None)
+        return Asked(max(sizes, default=1))
 
     @property
     def measured(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import os
@@ -37,8 +38,6 @@ class Columns:
     names: tuple[str, ...]
     attributes: tuple[Numeric | Categorical, ...]
     structure: Structure
-    # Conditions that were read before.
-    asked: Asked
     _positions: dict[str, int]
     _declared: dict[str, Numeric | Categorical | Identifier]
 
@@ -61,6 +60,11 @@ class Columns:
     def known(self) -> tuple[str, ...]:
         """Columns that a query may name: measured and derived ones."""
         return self.structure.known
+
+    @functools.cached_property
+    def asked(self) -> Asked:
+        """Conditions that were read before."""
+        return self.structure.asked
 
     def declared(self, name: str) -> Numeric | Categorical | Identifier:
         """Declaration of any column, measured or not.
@@ -370,7 +374,6 @@ class Domain(Columns):
             "names": tuple(measured),
             "attributes": tuple(measured.values()),
             "structure": structure,
-            "asked": structure.asked,
             "_positions": {name: position for position, name in enumerate(measured)},
             "_declared": declared,
         }

@@ -412,43 +412,6 @@ def _nearest(end: FloatArray, bound: Any, past: FloatArray, reach: FloatArray, t
     return np.where(far, bound + tail * reach**2 / np.where(far, past, 1.0), end)
 
 
-def simulated(
-    values: FloatArray,
-    covariance: FloatArray,
-    sampling: FloatArray | None,
-    function: Callable[[FloatArray], FloatArray],
-    confidence: Confidence,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Standard deviations of noise and sampling, and ends of intervals, of functions of answers.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n, k)
-        Answers.
-    covariance : ndarray of float64, shape (n, k, k)
-    sampling : ndarray of float64, shape (n, k, k), or None
-        Covariance over samples.
-    function : callable
-        From answers, (k, n, n_draws), to statistics that are possible, (n, n_draws).
-    confidence : Confidence
-    """
-    draws = normal_draws(values.shape[1])
-    # At other levels the 95% interval of errors that are as much larger or smaller.
-    factor = confidence.quantile / float(ndtri(0.975))
-
-    def ends(each: FloatArray) -> tuple[FloatArray, FloatArray]:
-        drawn = values[:, :, None] + factor * (roots(each) @ draws)
-        return _ends(function(np.moveaxis(drawn, 1, 0)))
-
-    low, high = ends(covariance)
-    std = (high - low) / (2.0 * confidence.quantile)
-    if sampling is None:
-        return std, np.zeros(len(std)), low, high
-    low, high = ends(covariance + sampling)
-    both = (high - low) / (2.0 * confidence.quantile)
-    return std, np.sqrt(np.maximum(both**2 - std**2, 0.0)), low, high
-
-
 Powers = tuple[int, ...]  # of the numbers of each column
 
 
@@ -686,7 +649,7 @@ class Statistics:
             return drawn[1] / np.maximum(drawn[0], 1e-9), drawn[0] > 0
 
         covariance = self.release.covariances([asked])
-        second = np.array([[[count, top], [top, top]]])
+        second = np.array([[[count, top], [top, top]]]) if self.confidence.population else None
         bounds, cut = (np.zeros(1), np.ones(1)), any(each.cuts for each in asked)
         found = self._simulated(
             np.array([share]), values[None], covariance, second, function, bounds, [cut], [""]
@@ -713,7 +676,7 @@ class Statistics:
             Answers.
         covariance : ndarray of float64, shape (n, k, k)
         second : ndarray of float64, shape (n, k, k), or None
-            Sums over records of the products of two terms of a record.
+            Sums over records of the products of two terms of a record, for a population.
         function : callable
             From answers, (k, n, n_draws), to statistics and where they are known, (n, n_draws).
         bounds : tuple of ndarray of float64, shape (n,)
@@ -725,25 +688,31 @@ class Statistics:
         """
         confidence, total = self._confidence, self.release.total
         least, most = (each[:, None] for each in bounds)
+        draws, width = normal_draws(values.shape[1]), 2.0 * confidence.quantile
+        # At other levels the 95% interval of errors that are as much larger or smaller.
+        factor = confidence.quantile / float(ndtri(0.975))
 
-        def possible(drawn: FloatArray) -> FloatArray:
-            """Within the bounds; where nothing is known, each of these in turn."""
-            found, known = function(drawn)
+        def ends(errors: FloatArray) -> tuple[FloatArray, FloatArray]:
+            """Of statistics within the bounds; where nothing is known, each of these in turn."""
+            drawn = (factor * roots(errors)) @ draws
+            drawn += values[:, :, None]
+            found, known = function(np.moveaxis(drawn, 1, 0))
             found = np.minimum(np.maximum(found, least), most)
             unknown = np.flatnonzero(~known.all(axis=1))
             either = np.where(np.arange(found.shape[1]) % 2 == 0, least[unknown], most[unknown])
             found[unknown] = np.where(known[unknown], found[unknown], either)
-            return found
+            return _ends(found)
 
-        sampling = None
-        if confidence.population and second is not None:
+        low, high = ends(covariance)
+        std, spread = (high - low) / width, np.zeros(len(low))
+        if second is not None:
             outer = values[:, :, None] * values[:, None, :] / max(total, 1.0)
-            sampling = (second - outer) * confidence.left(total)
-        found = simulated(values, covariance, sampling, possible, confidence)
-        nothing = (found[2] <= bounds[0]) & (found[3] >= bounds[1]) & (bounds[0] < bounds[1])
+            low, high = ends(covariance + (second - outer) * confidence.left(total))
+            spread = np.sqrt(np.maximum(((high - low) / width) ** 2 - std**2, 0.0))
+        nothing = (low <= bounds[0]) & (high >= bounds[1]) & (bounds[0] < bounds[1])
         facts = zip(cut, more, nothing.tolist(), strict=True)
         texts = [self._said(each) + text + _NOTHING * none for each, text, none in facts]
-        return Estimates(value, *found, texts)
+        return Estimates(value, std, spread, low, high, texts)
 
     def _said(self, cut: bool) -> str:
         confidence = self._confidence

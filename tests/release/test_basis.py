@@ -11,6 +11,8 @@ import pytest
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp.domain.query import Query
 from skdp.release import basis as basis_module
+from skdp.release import errors as errors_module
+from skdp.release import trees as trees_module
 from skdp.release.basis import ColumnBasis, Ladder, Look, Prior, cut_shares
 
 DOMAIN = Domain(
@@ -214,6 +216,20 @@ def test_many_questions_together_have_the_answers_of_each(model):
         np.testing.assert_allclose(
             model.answer(block), [model.answer([query])[0] for query in block], atol=1e-6
         )
+
+
+def test_columns_of_few_codes_and_of_many_are_computed_alike(model, monkeypatch):
+    """Of few codes linear functions are kept as matrices; rows of many questions are merged."""
+    rng = np.random.default_rng(6)
+    blocks = [asked(rng, 2, model.shape) for _ in range(30)]
+    found = model.covariances(blocks), model.answer(sum(blocks, []))
+    again = type(model).from_arrays(model.shape, *model.to_arrays())
+    monkeypatch.setattr(errors_module, "_FEW_AT_ONCE", 0)
+    monkeypatch.setattr(errors_module, "_AT_ONCE", 1)
+    monkeypatch.setattr(trees_module, "_MANY", 1000)
+    scale = np.abs(found[0]).max()
+    np.testing.assert_allclose(again.covariances(blocks), found[0], atol=1e-10 * scale)
+    np.testing.assert_allclose(again.answer(sum(blocks, [])), found[1], atol=1e-9 * model.total)
 
 
 def test_a_column_by_itself_has_the_variance_of_its_noise(model):
