@@ -477,11 +477,6 @@ class AuditResult(Result):
         """Whether the claim stands."""
         return self.epsilon_lower_bound <= self.epsilon
 
-    def _row(self) -> dict[str, Any]:
-        here, there = self.counts
-        words = {"event": str(self.event), "direction": self.event.direction}
-        return {**vars(self), **words, "counts": f"{here} / {there}", "verdict": self.verdict}
-
     def __str__(self) -> str:
         return (
             f"{self.name}: {self.verdict}. epsilon >= {self.epsilon_lower_bound:.4g} at "

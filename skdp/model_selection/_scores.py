@@ -165,22 +165,15 @@ def _read_labels(y_true: Any, n_rows: int) -> Labels:
 
 def _score_columns(scores: Any, n_labels: int) -> list[Column]:
     """Columns of scores: one for two labels, one for each of more. No value is looked at."""
-    shape: tuple[int, ...] = getattr(scores, "shape", ())
-    if not hasattr(scores, "shape") and n_labels > 2:
-        raise TypeError(
-            f"y must be an array or a frame with {n_labels} columns, got "
-            f"{type(scores).__name__}: call numpy.asarray on it."
-        )
-    if len(shape) == 2 and shape[1] > 1:
+    if len(getattr(scores, "shape", ())) == 2:
         frame = as_frame(scores)
         columns = [frame.column(column) for column in frame.names]
     else:
         columns = [as_column(scores, "y")]
-    if len(columns) != n_labels and (n_labels > 2 or len(columns) != 1):
+    if len(columns) not in ((1, 2) if n_labels == 2 else (n_labels,)):
         raise ValueError(
-            f"y must have one column for each of the {n_labels} labels, in their order, got "
-            f"{len(columns)}."
-            + (" Of two labels the column of the second is enough." if n_labels == 2 else "")
+            f"y must be an array or a frame with one column for each of the {n_labels} labels, in "
+            f"their order (of two labels the second is enough), got {len(columns)}."
         )
     return columns[-1:] if n_labels == 2 else columns
 

@@ -380,8 +380,6 @@ def test_result_tells_what_was_found():
     result = audit(noisy(1, 0.5), 0, 1, 1.0, 20_000, vectorised=True, name="half the noise")
     assert not result.passed and result.verdict == "convicted"
     assert result.confidence == 0.999 and result.n_trials == 20_000
-    row = result.to_frame()
-    assert row.loc["half the noise", "epsilon_lower_bound"] == result.epsilon_lower_bound
     for text in (str(result), repr(result), result._repr_html_()):
         assert "half the noise" in text
     assert "output" in str(result.event) and "Event" in repr(result.event)
