@@ -455,8 +455,6 @@ class AuditResult(Result):
         sets had no output in common.
     counts : tuple of two int
         Trials of the second half that fell into the event, on the data set and the neighbour.
-    relation : str
-        How the pair was checked to be neighbours.
     name : str
     """
 
@@ -469,7 +467,6 @@ class AuditResult(Result):
     n_trials: int
     reachable: float
     counts: tuple[int, int]
-    relation: str = ""
     name: str = "mechanism"
 
     @property
@@ -589,7 +586,7 @@ def audit(
     claimed = float(as_epsilon(claimed))
     reachable = _check_sizes(n_trials, confidence, claimed)
     trials = _Trials(mechanism, features, vectorised)
-    related = check_neighbours(dataset, neighbour, relation, sensitivity)
+    check_neighbours(dataset, neighbour, relation, sensitivity)
     halves = [trials.draw(data, n_trials // 2) for data in (dataset, neighbour)]
     _refuse_constant(halves)
     event = choose(halves[0], halves[1], 1 - confidence)
@@ -608,7 +605,6 @@ def audit(
         n_trials=n_trials,
         reachable=reachable,
         counts=(counts[0], counts[1]),
-        relation=related,
         name=name or name_of(mechanism),
     )
 

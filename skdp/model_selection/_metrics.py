@@ -48,7 +48,6 @@ _METRICS = {
     "accuracy": ("predict", "nothing", "sums"),
     "balanced_accuracy": ("predict", "labels", "releases"),
     "f1": ("predict", "labels", "releases"),
-    "f1_macro": ("predict", "labels", "releases"),
     "roc_auc": ("predict_proba", "labels", "releases"),
     "log_loss": ("predict_proba", "labels", "losses"),
     "brier_score": ("predict_proba", "labels", "losses"),
@@ -57,7 +56,7 @@ _METRICS = {
     "r2": ("predict", "range", "sums"),
 }
 _LOSSES = {f"neg_{name}": name for name, (*_, sums) in _METRICS.items() if sums == "losses"}
-_NAMES = {name: name for name in _METRICS} | _LOSSES | {"roc_auc_ovr": "roc_auc"}
+_NAMES = {name: name for name in _METRICS} | _LOSSES
 
 
 # --- parameters

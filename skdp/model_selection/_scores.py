@@ -100,7 +100,7 @@ def private_score(
     accuracy                 labels         nothing     numbers of right and wrong rows    1
     balanced_accuracy        labels         ``labels``  a confusion matrix, with a column  1
                                                         for labels that are not declared
-    f1, f1_macro             labels         ``labels``  the same                           1
+    f1                       labels         ``labels``  the same                           1
     roc_auc                  probabilities  ``labels``  numbers of rows by class, in bins  1
                                                         of scores
     neg_log_loss             probabilities  ``labels``  sums of losses, as shares of the   1
