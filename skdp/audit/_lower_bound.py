@@ -200,7 +200,7 @@ def released_values(item: Any) -> Any:
         return [released_values(part) for part in item]
     if isinstance(item, Real | str | np.ndarray | pd.DataFrame):
         return item
-    if isinstance(item, Domain | PrivacyLoss) or not _is_ours(type(item)):
+    if isinstance(item, Domain | PrivacyLoss) or not type(item).__module__.startswith("skdp."):
         return None
     held = {name: getattr(item, name) for name in getattr(item, "__slots__", vars(item))}
     fitted = hasattr(item, "fit")
@@ -209,10 +209,6 @@ def released_values(item: Any) -> Any:
         for name, part in held.items()
         if name.endswith("_") or not fitted
     }
-
-
-def _is_ours(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 # --- trials
@@ -301,13 +297,12 @@ def _fitting(estimator: Any) -> Callable[[Any], Any]:
         )
     # Trials are not releases: they must not charge the ledger of a real data set.
     unfitted = clone(estimator).set_params(**dict.fromkeys(ledgers(estimator)))
-    return partial(_fitted, unfitted)
 
+    def fitted(data: Any) -> Any:
+        parts = data if isinstance(data, tuple) else (data,)
+        return clone(unfitted).fit(*parts)
 
-def _fitted(unfitted: Any, data: Any) -> Any:
-    estimator = clone(unfitted)
-    fitted = estimator.fit(*data) if isinstance(data, tuple) else estimator.fit(data)
-    return estimator if fitted is None else fitted
+    return fitted
 
 
 # --- events

@@ -378,11 +378,7 @@ def _mean_loss(
     """Mean of losses of rows, as shares of the largest; missing is 1."""
     # Squares are needed for the sampling error only.
     sums = release_parts(losses, epsilon, source, squares=covers.population)
-    return _mean_of(Noisy(sums, epsilon, STEPS), covers)
-
-
-def _mean_of(part: Noisy, covers: Covers) -> QueryResult:
-    """Mean of numbers between 0 and 1 from the sums of their two or three parts."""
+    part = Noisy(sums, epsilon, STEPS)
 
     def mean(arrays: Sequence[FloatArray]) -> FloatArray:
         return np.asarray(arrays[0][..., :-1].sum(-1) / np.maximum(arrays[0].sum(-1), 1.0))

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import FloatArray, as_epsilon
+from .._validation import as_epsilon
 from ..accounting import PrivacyLedger
 from ..release import QueryResult
 from ..tables import Column, as_column, as_frame, as_labels
-from ._guard import Labels, answers_of, check_model, draw_places, true_rows
+from ._guard import answers_of, check_model, draw_places, true_rows
 from ._intervals import Covers
 from ._metrics import (
     Scored,
@@ -149,18 +149,13 @@ def private_score(
     positions = label_positions(names) if asked.needs_classes else {}
     scored = asked.method == "predict_proba"
     columns: Any = _score_columns(y, len(positions)) if scored else [as_labels(y, "y")]
-    truth = _read_labels(y_true, len(columns[0]))
-    loss, source = charge_score(f"private_score: {metric}", epsilon, ledger, random_state)
-    guess = _as_numbers(columns) if scored else columns[0]
-    return asked.release(Scored(truth, guess, positions), loss.epsilon, source)
-
-
-def _read_labels(y_true: Any, n_rows: int) -> Labels:
-    """True labels or numbers, as many as predictions."""
     truth = as_labels(y_true, "y_true")
-    if len(truth) != n_rows:
+    if len(truth) != len(columns[0]):
         raise ValueError("y_true has more or fewer rows than predictions; how many is private.")
-    return truth
+    loss, source = charge_score(f"private_score: {metric}", epsilon, ledger, random_state)
+    # Columns side by side, NaN where there is no number; never raises.
+    guess = np.column_stack([each.numbers() for each in columns]) if scored else columns[0]
+    return asked.release(Scored(truth, guess, positions), loss.epsilon, source)
 
 
 def _score_columns(scores: Any, n_labels: int) -> list[Column]:
@@ -176,11 +171,6 @@ def _score_columns(scores: Any, n_labels: int) -> list[Column]:
             f"their order (of two labels the second is enough), got {len(columns)}."
         )
     return columns[-1:] if n_labels == 2 else columns
-
-
-def _as_numbers(columns: list[Column]) -> FloatArray:
-    """Columns side by side, NaN where there is no number; never raises."""
-    return np.column_stack([column.numbers() for column in columns])
 
 
 # --- scorers
