@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp import RangeTreeHistogram, hierarchy
+from skdp import Numeric, RangeTreeHistogram, hierarchy
 from skdp.exceptions import InsecureSeedWarning
 from skdp.hierarchy import Blue, Tree
 
@@ -61,5 +61,5 @@ def noise(epsilon: float, seed: int, **parameters: Any) -> RangeTreeHistogram:
         # The table is empty, so that a total near zero is expected.
         warnings.filterwarnings("ignore", r"RangeTreeHistogram released a total of ", UserWarning)
         return RangeTreeHistogram(
-            epsilon=epsilon, domain=(0, N_BINS), bins=N_BINS, random_state=seed, **parameters
+            epsilon=epsilon, domain=Numeric(0, N_BINS, N_BINS), random_state=seed, **parameters
         ).fit(np.zeros(0))

@@ -55,14 +55,14 @@ survey = commuters(4_000, seed=1)
 ledger = skdp.PrivacyLedger(epsilon=2)
 release = skdp.MarginalSynthesizer(domain=domain, ledger=ledger)
 expected = release.expected_error(n=30_000, epsilon=[0.05, 0.2, 0.8], like=survey, n_tables=2)
-print(expected)
+print(expected.round(1))
 print("spent:", float(ledger.spent))
 
 # %%
 # Lines are root mean square errors over random questions of each kind. At small epsilon the errors
 # on two and three columns hardly depend on it: there the noise hides how the columns depend on each
 # other.
-ax = expected.errors.T.plot(logy=True, marker="o", figsize=(6.4, 4.2))
+ax = expected.T.plot(logy=True, marker="o", figsize=(6.4, 4.2))
 ax.set(ylabel="expected error (records)", title="Errors that a release of 30,000 records will have")
 plt.show()
 

@@ -28,7 +28,7 @@ minutes = np.concatenate(
 # Two trees over the same bins. The binary tree measures 12 levels with equal shares of epsilon; the
 # default measures the few levels that are worth their share. Both can answer with or without making
 # their counts consistent; what is measured, and what it costs, is the same.
-day = {"epsilon": 1.0, "domain": (0, 1440), "bins": 1440}
+day = {"epsilon": 1.0, "domain": skdp.Numeric(0, 1440, bins=1440)}
 trees = {
     "Binary tree, equal shares": {"branching": 2, "budget": "uniform"},
     "The default": {},

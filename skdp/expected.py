@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, InitVar, dataclass
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -29,8 +29,7 @@ from .tables import as_frame, take_rows
 # --- public tables on which a release is tried out: given rows, or rows generated from a domain
 
 # Constants of generated tables, chosen by predicted over measured errors on public tables.
-# Hidden causes of all columns, and the range of their share in the variance of a column.
-_CAUSES = 1
+# Range of the share of what all columns depend on in the variance of a column.
 _DEPENDENCE = (0.0, 0.8)
 # Exponents of the frequencies of categories.
 _ZIPF = (0.3, 1.5)
@@ -41,36 +40,22 @@ _SPIKE = (0.5, 0.95)
 _BUMPS = (1.0, 6.0)
 
 
-class TrialTable(NamedTuple):
-    """Rows that are public, to fit an estimator to.
+def public_rows(estimator: Any, n: int, like: Any, seed: int) -> Any:
+    """``n`` rows drawn from a table, repeated if it has fewer; without one from the domain.
 
-    Attributes
-    ----------
-    rows : table or ndarray
-    seed : int
-        For what else is drawn.
+    An estimator whose rows are made from its domain gets the domain of all its columns.
     """
-
-    rows: Any
-    seed: int
-
-    @classmethod
-    def of(cls, like: Any, n: int, seed: int) -> TrialTable:
-        """``n`` rows drawn from a table, repeated if it has fewer."""
-        generator = sampling_generator(seed)
-        size = len(as_frame(like))
-        if not size:
-            raise ValueError("like has no rows.")
-        drawn = generator.permutation(size)[:n] if n <= size else generator.integers(0, size, n)
-        return cls(take_rows(like, drawn), seed)
-
-
-def generated_table(domain: Any, n: int, seed: int) -> tuple[Domain, TrialTable]:
-    """The domain with all its columns, and a table that is generated from it."""
-    found = require_columns(domain)
     generator = sampling_generator(seed)
-    rows = found.decode(generated_codes(found, n, seed), generator)
-    return found, TrialTable(rows, seed)
+    if like is None:
+        domain = require_columns(estimator.domain)
+        estimator.set_params(domain=domain)
+        return domain.decode(generated_codes(domain, n, seed), generator)
+    size = len(as_frame(like))
+    if not size:
+        raise ValueError("like has no rows.")
+    return take_rows(
+        like, generator.permutation(size)[:n] if n <= size else generator.integers(0, size, n)
+    )
 
 
 def require_columns(domain: Any) -> Domain:
@@ -91,7 +76,7 @@ def require_columns(domain: Any) -> Domain:
 def generated_codes(domain: Domain, n: int, seed: int) -> CodeArray:
     """Codes of a table with skewed columns that depend on each other.
 
-    Every column follows a normal variable, which is partly a mixture of a few hidden causes. Its
+    Every column follows a normal variable, which is partly one hidden cause of all of them. Its
     ranks are cut into codes, whose frequencies are drawn at random: of numbers a smooth density
     with one or two bumps, and sometimes one frequent value; of categories those of Zipf's law.
 
@@ -106,17 +91,16 @@ def generated_codes(domain: Domain, n: int, seed: int) -> CodeArray:
     ndarray of int32, shape (n, n_columns)
     """
     generator = sampling_generator(seed)
-    causes = generator.standard_normal((n, _CAUSES))
+    cause = generator.standard_normal(n)
     codes = np.empty((n, len(domain.shape)), dtype=np.int32)
     for axis, attribute in enumerate(domain.attributes):
         size = domain.shape[axis]
         ordered = attribute.order() is not None
         frequencies = _frequencies(size, ordered, generator)
-        direction = generator.standard_normal(_CAUSES)
-        direction /= np.linalg.norm(direction)
+        direction = np.sign(generator.standard_normal())
         share = generator.uniform(*_DEPENDENCE)
         noise = generator.standard_normal(n)
-        score = np.sqrt(share) * (causes @ direction) + np.sqrt(1 - share) * noise
+        score = np.sqrt(share) * cause * direction + np.sqrt(1 - share) * noise
         codes[:, axis] = _cut(score, frequencies)
     lawful: CodeArray = domain.structure.lawful_codes(codes)
     return lawful
@@ -187,46 +171,31 @@ def errors_of_answers(
     kinds = {name: order for name, order in _KINDS.items() if order <= len(used)}
     found = {}
     for name, order in {"cell": min(2, len(used)), **kinds}.items():
-        errors = _errors(model, codes, domain, used, order, name == "cell", generator)
-        found[name] = float(np.sqrt(np.mean(errors**2)))
+        errors = []
+        for _ in range(_SETS):
+            axes = sorted(generator.choice(used, order, replace=False).tolist()) if order else []
+            queries, exact = [], []
+            for _ in range(_QUESTIONS // _SETS):
+                weights = {axis: _random_weights(domain, axis, name, generator) for axis in axes}
+                agree = np.ones(len(codes))
+                for axis, wanted in weights.items():
+                    agree *= wanted[codes[:, axis]]
+                queries.append(Query((weights,)))
+                exact.append(agree.sum())
+            errors.append(np.asarray(model.answer(queries)) - exact)
+        found[name] = float(np.sqrt(np.mean(np.square(errors))))
     return found
 
 
-def _errors(
-    model: Release,
-    codes: CodeArray,
-    domain: Domain,
-    used: list[int],
-    order: int,
-    cells: bool,
-    generator: np.random.Generator,
+def _random_weights(
+    domain: Domain, axis: int, kind: str, generator: np.random.Generator
 ) -> FloatArray:
-    """Answers minus truth for questions on some sets of columns."""
-
-    def weights(axis: int) -> FloatArray:
-        size = domain.shape[axis]
-        if cells:
-            return (np.arange(size) == generator.integers(0, size)).astype(np.float64)
-        return random_weights(size, domain.attributes[axis].order() is not None, generator)
-
-    parts = []
-    for _ in range(_SETS):
-        axes = sorted(generator.choice(used, order, replace=False).tolist()) if order else []
-        queries = [{axis: weights(axis) for axis in axes} for _ in range(_QUESTIONS // _SETS)]
-        exact = []
-        for query in queries:
-            agree = np.ones(len(codes))
-            for axis, wanted in query.items():
-                agree *= wanted[codes[:, axis]]
-            exact.append(agree.sum())
-        parts.append(np.asarray(model.answer([Query((each,)) for each in queries])) - exact)
-    return np.concatenate(parts)
-
-
-def random_weights(size: int, ordered: bool, generator: np.random.Generator) -> FloatArray:
-    """Weights 1 on a random range of codes, or on a random subset of unordered ones, else 0."""
+    """1 for a random code, range of codes, or subset of unordered ones, else 0."""
+    size = domain.shape[axis]
     weights = np.zeros(size)
-    if ordered:
+    if kind == "cell":
+        weights[generator.integers(0, size)] = 1.0
+    elif domain.attributes[axis].order() is not None:
         low, high = sorted(generator.integers(0, size, size=2).tolist())
         weights[low : high + 1] = 1.0
     else:
@@ -272,91 +241,6 @@ def is_of_records(question: str) -> bool:
     return found is None or found[1] == "sum"
 
 
-# --- expected errors of a release by kind of question and epsilon
-
-
-@dataclass(eq=False, repr=False)
-class ExpectedError:
-    """Expected errors of a release, before anything is spent.
-
-    Attributes
-    ----------
-    errors : DataFrame
-        Root mean square error of each kind of question (rows) at each epsilon (columns); of
-        questions that were given, the error bar.
-    n : int
-        Number of records.
-    unit : str
-        Unit of the errors.
-    how : str
-        "formula", "simulated on a generated table" or "simulated on the table given".
-    estimator : str
-        What would be released.
-    what : str
-        "error", or what the numbers of questions that were given are.
-
-    Examples
-    --------
-    >>> from skdp import Domain, Numeric, RangeTreeHistogram
-    >>> ages = RangeTreeHistogram(domain=Numeric(0, 100, bins=128))
-    >>> expected = ages.expected_error(n=10_000, epsilon=[0.1, 1.0])
-    >>> list(expected.errors.columns)
-    [0.1, 1.0]
-    """
-
-    runs: InitVar[Mapping[float, Sequence[Mapping[str, float]]]]
-    _: KW_ONLY
-    n: int
-    unit: str
-    how: str
-    estimator: str
-    what: str = "error"
-
-    def __post_init__(self, runs: Mapping[float, Sequence[Mapping[str, float]]]) -> None:
-        # Of each epsilon the errors of every run, a row each.
-        self._runs = {epsilon: pd.DataFrame(list(found)) for epsilon, found in runs.items()}
-        self.errors = pd.DataFrame(
-            {epsilon: np.sqrt((each**2).mean()) for epsilon, each in self._runs.items()}
-        )
-        self.errors.index.name = "question"
-        self.errors.columns.name = "epsilon"
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each kind of question and epsilon.
-
-        Returns
-        -------
-        DataFrame
-            ``question``, ``epsilon``, ``error`` (root mean square), ``lowest`` and ``highest`` (of
-            the tables tried), ``share`` (of the number of records; NaN for errors that are not in
-            records), ``unit``.
-        """
-        parts = []
-        for epsilon, runs in self._runs.items():
-            ends = {"error": self.errors[epsilon], "lowest": runs.min(), "highest": runs.max()}
-            parts.append(pd.DataFrame(ends).rename_axis("question").reset_index())
-            parts[-1].insert(1, "epsilon", epsilon)
-        table = pd.concat(parts, ignore_index=True)
-        share = table["error"] / self.n if self.unit == "records" else np.nan
-        return table.assign(share=share, unit=self.unit)
-
-    def _shown(self) -> pd.DataFrame:
-        return self.errors.map(lambda value: f"{value:.3g}")
-
-    @property
-    def _caption(self) -> str:
-        return (
-            f"{self.estimator}: expected {self.what} in {self.unit}, {self.n:,} records "
-            f"({self.how}; nothing was spent)"
-        )
-
-    def __repr__(self) -> str:
-        return f"{self._caption}\n{self._shown().to_string()}"
-
-    def _repr_html_(self) -> str:
-        return f"<div>{self._caption}{self._shown().to_html()}</div>"
-
-
 # --- what estimators answer
 
 # A release of more records is tried out on so many, at an epsilon that is larger in proportion:
@@ -371,9 +255,8 @@ _CLOSE = 1.1
 class ExpectsErrors:
     """Estimators that can say how large the errors of a release would be.
 
-    A subclass defines either ``_formula_errors(n)``, in closed form, or ``_tried_errors(table)``
-    and ``_tried_bars(table, questions, level)``, which fit ``self`` to public rows, and
-    ``_public_table(n, like, seed)``.
+    A subclass defines either ``_formula_errors(n)``, in closed form, or ``_tried_errors``, which
+    fits ``self`` to public rows.
     """
 
     def expected_error(
@@ -386,7 +269,7 @@ class ExpectsErrors:
         like: Any = None,
         n_tables: int = 3,
         random_state: int = 0,
-    ) -> ExpectedError:
+    ) -> pd.DataFrame:
         """Expected error of each kind of question, or of your own, BEFORE anything is spent.
 
         Nothing private is read, and no budget of any ledger is touched. Where there is no formula,
@@ -421,36 +304,53 @@ class ExpectsErrors:
 
         Returns
         -------
-        ExpectedError
-            ``errors`` (a table) and ``to_frame()``. Errors are root mean squares over
-            random questions.
+        DataFrame
+            Root mean square error of each kind of question (rows) at each epsilon (columns); of
+            questions that were given, the error bar. ``attrs`` holds ``unit``, and ``how`` errors
+            were found: "formula", or on which tables.
 
         Raises
         ------
         DomainError, ValueError
             If a parameter is invalid, or public rows are needed that are not given.
+
+        Examples
+        --------
+        >>> from skdp import Numeric, RangeTreeHistogram
+        >>> ages = RangeTreeHistogram(domain=Numeric(0, 100, bins=128))
+        >>> ages.expected_error(n=10_000, epsilon=[0.1, 1.0]).round(1)
+        epsilon            0.1  1.0
+        question
+        cell              35.8  3.5
+        one-column range  88.2  8.8
         """
         records = as_integer(n, "n", 1)
         number = as_integer(n_tables, "n_tables", 1)
         own: Any = self
-        values = [own.epsilon] if epsilon is None else _as_list(epsilon)
-        wanted = [as_epsilon(value) for value in values]
-        asked = None
+        values = own.epsilon if epsilon is None else epsilon
+        wanted = [as_epsilon(value) for value in np.atleast_1d(np.array(values, dtype=object))]
+        if not wanted:
+            raise ValueError("epsilon is an empty list: give at least one number.")
+        asked, unit, how = None, self._unit_of_errors(), "formula"
+        if not self._has_formula:
+            how = "simulated on " + ("generated tables" if like is None else "the rows of like")
         if questions is not None:
+            if self._has_formula:
+                raise ValueError(
+                    f"{type(self).__name__} has no release that answers questions: leave questions "
+                    "out."
+                )
             asked = [questions] if isinstance(questions, str) else list(questions)
-            level = as_level(level)
-        runs = {
-            float(each): self._errors_at(each, records, like, number, random_state, asked, level)
-            for each in wanted
-        }
-        return ExpectedError(
-            runs,
-            n=records,
-            unit=self._unit_of_errors() if asked is None else "the unit of each question",
-            how=self._how(like),
-            estimator=type(self).__name__,
-            what="error" if asked is None else f"error bar (half the {level:.0%} interval)",
-        )
+            unit = f"half the {level:.0%} interval of each question"
+        trial = partial(self._errors_at, n=records, like=like, asked=asked, level=as_level(level))
+        errors = {}
+        for each in wanted:
+            seeds = range(random_state, random_state + (1 if how == "formula" else number))
+            runs = pd.DataFrame([trial(each, seed=seed) for seed in seeds])
+            errors[float(each)] = np.sqrt((runs**2).mean())
+        table = pd.DataFrame(errors).rename_axis(index="question", columns="epsilon")
+        table.attrs = {"unit": unit, "how": how}
+        return table
 
     def epsilon_for(
         self, error: float, n: int, *, question: str | None = None, **how: Any
@@ -464,8 +364,8 @@ class ExpectsErrors:
         n, **how
             As in :meth:`expected_error`: ``like``, ``n_tables`` and ``random_state``.
         question : str, default=None
-            Kind of question, a row of ``expected_error(...).errors``. None: the kind with the
-            largest error.
+            Kind of question, a row of ``expected_error(...)``. None: the kind with the largest
+            error.
 
         Returns
         -------
@@ -482,7 +382,7 @@ class ExpectsErrors:
             raise ValueError(f"error must be positive, got {error!r}.")
 
         def expected(epsilon: float) -> float:
-            found = self.expected_error(n, epsilon, **how).errors[epsilon]
+            found = self.expected_error(n, epsilon, **how)[epsilon]
             if question is None:
                 return float(found.max())
             if question not in found.index:
@@ -510,75 +410,48 @@ class ExpectsErrors:
             changed["verbose"] = 0
         return clone(self).set_params(**changed)  # type: ignore[type-var]
 
-    def _formula_errors(self, n: int) -> Mapping[str, float] | None:
-        """Errors in closed form; None where there is none."""
-        return None
-
-    def _public_table(self, n: int, like: Any, seed: int) -> TrialTable:
-        # Where there is a formula, only questions come here.
-        raise ValueError(
-            f"{type(self).__name__} has no release that answers questions: leave questions out."
-        )
-
-    def _tried_errors(self, table: TrialTable) -> Mapping[str, float]:
+    def _formula_errors(self, n: int) -> Mapping[str, float]:
+        """Errors in closed form."""
         raise NotImplementedError
 
-    def _tried_bars(
-        self, table: TrialTable, questions: Sequence[str], level: float
+    def _tried_errors(
+        self, rows: Any, seed: int, questions: Sequence[str] | None, level: float
     ) -> Mapping[str, float]:
+        """Errors of random questions after a fit to public rows, or error bars of some."""
         raise NotImplementedError
 
     # -- the path that all take
 
-    def _how(self, like: Any) -> str:
-        if type(self)._formula_errors is not ExpectsErrors._formula_errors:
-            return "formula"
-        return "simulated on " + ("generated tables" if like is None else "the rows of like")
+    @property
+    def _has_formula(self) -> bool:
+        return type(self)._formula_errors is not ExpectsErrors._formula_errors
 
     def _errors_at(
         self,
         epsilon: Fraction,
+        *,
         n: int,
         like: Any,
-        n_tables: int,
         seed: int,
-        questions: Sequence[str] | None = None,
-        level: float = 0.95,
-    ) -> Sequence[Mapping[str, float]]:
-        """Errors of each trial at one epsilon, or error bars of the questions."""
-        closed = None if questions else self._trial(epsilon, seed)._formula_errors(n)
-        if closed is not None:
-            return [closed]
+        asked: Sequence[str] | None,
+        level: float,
+    ) -> Mapping[str, float]:
+        """Errors of one trial at one epsilon, or error bars of the questions."""
+        if self._has_formula:
+            return cast(Mapping[str, float], self._trial(epsilon, seed)._formula_errors(n))
         rows = _rows_tried(n, epsilon)
+        trial = self._trial(epsilon * n / rows, seed)
+        # The rows are public: a seed makes the trial repeatable, and there is nothing to warn of,
+        # neither of few records nor of coarse tables.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InsecureSeedWarning)
+            warnings.simplefilter("ignore", UserWarning)
+            errors = trial._tried_errors(public_rows(trial, rows, like, seed), seed, asked, level)
         of_records = self._unit_of_errors() == "records"
-        found = []
-        for number in range(n_tables):
-            trial = self._trial(epsilon * n / rows, seed + number)
-            table = trial._public_table(rows, like, seed + number)
-            # The rows are public: a seed makes the trial repeatable, and there is nothing to warn
-            # of, neither of few records nor of coarse tables.
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", InsecureSeedWarning)
-                warnings.simplefilter("ignore", UserWarning)
-                if questions is None:
-                    errors = trial._tried_errors(table)
-                else:
-                    errors = trial._tried_bars(table, questions, level)
-            found.append(
-                {
-                    kind: error * (n / rows if of_records and is_of_records(kind) else 1.0)
-                    for kind, error in errors.items()
-                }
-            )
-        return found
-
-
-def _as_list(values: Any) -> list[Any]:
-    single = np.isscalar(values) or isinstance(values, Fraction) or not isinstance(values, Iterable)
-    found = [values] if single else list(values)
-    if not found:
-        raise ValueError("epsilon is an empty list: give at least one number.")
-    return found
+        return {
+            kind: error * (n / rows if of_records and is_of_records(kind) else 1.0)
+            for kind, error in errors.items()
+        }
 
 
 def _rows_tried(n: int, epsilon: Fraction) -> int:

@@ -16,17 +16,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import hierarchy
 from ._random import sampling_generator
-from ._validation import FloatArray, as_level, as_sample_size, check_choice, check_flag, is_word
+from ._validation import (
+    FloatArray,
+    as_level,
+    as_sample_size,
+    check_choice,
+    check_flag,
+    free_name,
+    is_word,
+)
 from .algorithms import dawa
-from .base import PrivateEstimator, match_rows, range_of, warn_of_emptiness
-from .domain import Categorical, Date, Datetime, Domain, Numeric, Taxonomy
+from .base import PrivateEstimator, match_rows, warn_of_emptiness
+from .domain import Categorical, Domain, Numeric, Taxonomy
 from .domain.query import Query
 from .exceptions import DomainError
 from .expected import ExpectsErrors
 from .hierarchy import Blue, Tree
 from .release import Reach, Synopsis
 from .release.model import Covariances, covariances_from, with_cut_bins
-from .release.result import plot_axis
+from .release.result import group_labels, plot_axis
 from .release.rounding import shuffled_line
 from .release.sampling import METHODS
 from .tables import Layout, count_rows, list_entries
@@ -411,26 +419,14 @@ class HistogramModel(Covariances):
 
     def table(self) -> pd.DataFrame:
         """As `RangeTreeHistogram.to_frame`."""
-        attribute = self.attribute
-        missing = [None] * attribute.nullable
-        columns: dict[str, Any]
-        if isinstance(attribute, Numeric):
-            edges = attribute.edges
-            special = np.array(attribute.special, dtype=edges.dtype)
-            low: Any
-            high: Any
-            low, high = (np.append(ends, special) for ends in (edges[:-1], edges[1:]))
-            if attribute.nullable:
-                low, high = (np.append(ends.astype(float), np.nan) for ends in (low, high))
-            if isinstance(attribute, Date | Datetime):
-                low, high = attribute.shown(low), attribute.shown(high)
-            columns = {"lower": low, "upper": high}
-        else:
-            columns = {self.name: list(attribute.categories) + missing}
-        title = "count" if "count" not in columns else "count_"
-        return pd.DataFrame(
-            {**columns, title: self.by_code(self.bin_counts()), "std_error": self.bin_errors()}
-        )
+        labels = group_labels(self.attribute)
+        columns: dict[str, Any] = {
+            self.name: pd.Series(labels, dtype=object if None in labels else None)
+        }
+        counts = {"count": self.by_code(self.bin_counts()), "std_error": self.bin_errors()}
+        for title, values in counts.items():
+            columns[free_name(title, [self.name])] = values
+        return pd.DataFrame(columns)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -458,8 +454,6 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     domain : Domain, Numeric, Categorical or (low, high), default=None
         Public values of the one attribute, required. A pair of whole numbers is a range of whole
         numbers, any other pair one of real numbers.
-    bins : int or "auto", default=None
-        With a pair: that many equal bins of real numbers, ``Numeric(low, high, bins)``.
     tree : Tree, Taxonomy or iterable of (lower, upper), default=None
         A tree of your own: nested half-open intervals of codes, `skdp.hierarchy.Tree`, or a
         taxonomy of the categories. A missing cell is added to it. By default a categorical
@@ -544,16 +538,15 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp import RangeTreeHistogram
+    >>> from skdp import Numeric, RangeTreeHistogram
     >>> minutes = np.arange(50_000) % 1440
-    >>> day = RangeTreeHistogram(epsilon=1.0, domain=(0, 1440), bins=1440).fit(minutes)
+    >>> day = RangeTreeHistogram(epsilon=1.0, domain=Numeric(0, 1440, bins=1440)).fit(minutes)
     >>> morning = day.count((360, 720), return_interval=True)
     >>> morning.lower < morning.value < morning.upper
     True
     """
 
     domain: Any = None
-    bins: Any = None
     tree: Any = None
     branching: Any = "auto"
     budget: Any = "auto"
@@ -595,16 +588,11 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
+        table = as_table(X)
         rows, domain = match_rows(
-            as_table(X),
-            None,
-            self._declared(),
-            None,
-            lazy=True,
-            privacy_id=self._privacy_id(),
-            of=self,
+            table, None, self.domain, None, lazy=True, privacy_id=self._privacy_id(), of=self
         )
-        layout = Layout(as_table(X), rows, domain)
+        layout = Layout(table, rows, domain)
         attribute = only_attribute(domain)
         kind, design = self._partition_of(attribute), self._design_of(attribute)
         epsilon = self._record_epsilon()
@@ -622,17 +610,12 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         else:
             tree, codes, shares, values = self._grouped(kind, attribute, counts, spent, source)
             variances = hierarchy.measured_variances(shares, spent.epsilon)
+        blue = Blue(tree, variances)
         model = HistogramModel(
-            domain,
-            codes,
-            Blue(tree, variances),
-            values,
-            self.consistency,
-            bool(self.non_negative),
-            kind,
+            domain, codes, blue, values, self.consistency, bool(self.non_negative), kind
         )
 
-        self._remember_columns(as_table(X), rows)
+        self._remember_columns(table, rows)
         self._layout = layout
         self._model = model
         self.domain_ = domain
@@ -640,7 +623,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         self.codes_ = codes
         self.noisy_counts_ = values
         self.node_counts_ = model.nodes
-        self.blue_ = model.blue
+        self.blue_ = blue
         self.privacy_loss_ = loss
         warn_of_emptiness(self, model.total, model.unbiased_std(np.ones(len(tree.leaves))))
         return self
@@ -652,22 +635,6 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         return tags
 
     # -- what is public before the fit
-
-    def _declared(self) -> Any:
-        """The domain as given, or from its shorthand."""
-        if self.domain is None:
-            raise DomainError(
-                "domain is required: the public range of the attribute, for example "
-                "domain=(0, 100), bins=50. Reading it from the data would leak it."
-            )
-        if self.bins is None:
-            return self.domain
-        if not isinstance(self.domain, tuple):
-            raise ValueError(
-                f"bins={self.bins!r} needs domain=(low, high); declare the bins of another domain "
-                "there."
-            )
-        return Numeric(*range_of(self.domain), self.bins)
 
     def _design_of(self, attribute: Any) -> Design:
         """Tree and budget, from public facts alone; those of a full tree if data divide it."""
@@ -823,7 +790,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         DomainError, ValueError
             As ``fit``.
         """
-        attribute = declared_attribute(self._declared())
+        attribute = declared_attribute(self.domain)
         epsilon = self._record_epsilon()
         design = self._design_of(attribute)
         n = attribute.n_values
@@ -847,7 +814,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     def _formula_errors(self, n: int) -> dict[str, float]:
         """Errors of a bin and of ranges between two uniform bins, from `plan`."""
         planned = self.plan().drop_duplicates("length")
-        size = declared_attribute(self._declared()).n_values
+        size = declared_attribute(self.domain).n_values
         lengths = np.arange(1, size + 1)
         variance = np.interp(lengths, planned["length"], planned["std_error"] ** 2)
         often = np.where(lengths == 1, size, 2 * (size + 1 - lengths))
@@ -980,9 +947,8 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         Returns
         -------
         DataFrame
-            ``lower`` and ``upper`` end of the bin (numeric attributes; upper is exclusive, the
-            last one inclusive; both are the value where it is special) or the column itself
-            (categories), ``count``, ``std_error``. The missing cell, if any, is the last row.
+            The column as in :meth:`skdp.Synopsis.aggregate` (bins wider than one integer are
+            intervals), ``count``, ``std_error``. The missing cell, if any, is the last row.
         """
         check_is_fitted(self)
         return self._model.table()

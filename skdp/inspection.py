@@ -1,4 +1,4 @@
-"""What a pipeline reads and spends, and expected errors."""
+"""What a pipeline reads and spends, and expected errors of one column."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import pandas as pd
 from ._pipelines import PRIVATE, Step, total_price, walk
 from .accounting import neighbours
 from .algorithms.dpcube import sufficient_epsilon, usefulness
-from .expected import ExpectedError
 
 __all__ = [
-    "ExpectedError",
     "PrivacyReport",
     "assert_private",
     "privacy_report",

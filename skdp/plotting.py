@@ -110,14 +110,11 @@ def current_inks() -> Inks:
     if paper == "none":
         paper = "black" if dark else "white"
     lines = _DARK if dark else _LIGHT
-
-    def mixed(share: float) -> str:
-        pairs = zip(to_rgb(ink), to_rgb(paper), strict=True)
-        red, green, blue = (share * one + (1 - share) * other for one, other in pairs)
-        return to_hex((red, green, blue))
-
-    shares = (share for share in np.linspace(0.3, 1, 71) if contrast(mixed(share), paper) >= 4.5)
-    return Inks(ink, paper, lines[0], lines[-1], mixed(next(shares, 1.0)), mixed(0.2), lines)
+    # Between ink and paper: texts in grey can still be read.
+    front, back = np.array(to_rgb(ink)), np.array(to_rgb(paper))
+    mixed = (share * front + (1 - share) * back for share in (0.7, 0.2))
+    grey, faint = (to_hex(colour.tolist()) for colour in mixed)
+    return Inks(ink, paper, lines[0], lines[-1], grey, faint, lines)
 
 
 def _line(number: int) -> str:
@@ -924,14 +921,15 @@ def plot_tree(
         children.setdefault(parent, []).append(node)
     # Leaves stand side by side, and a parent above the middle of its children.
     places: dict[int, float] = {}
-    n_leaves = 0
-    for node in _children_first(children):
-        if node in children:
-            mine = [places[child] for child in children[node]]
-            places[node] = (min(mine) + max(mine)) / 2
-        else:
-            places[node] = n_leaves
-            n_leaves += 1
+    n_leaves = len(rows) - len(children) + 1
+    free = iter(range(n_leaves))
+
+    def place(node: int) -> float:
+        below = [place(child) for child in children.get(node, ())]
+        places[node] = (below[0] + below[-1]) / 2 if below else next(free)
+        return places[node]
+
+    place(rows[0][0])
     levels = {node: level for node, _, level, *_ in rows}
     ax = axes_or_new(ax, (2.0 * max(n_leaves, 2), 1.5 * (max(levels.values()) + 1)))
     inks = current_inks()
@@ -946,18 +944,8 @@ def plot_tree(
                 places[node], -level + 0.24, _short(words, 26), ha="center", va="bottom",
                 fontsize="small", bbox={"facecolor": inks.paper, "edgecolor": "none", "pad": 0.5},
             )  # fmt: skip
-    ax.set_xlim(-0.6, max(n_leaves, 1) - 0.4)
+    ax.set_xlim(-0.6, n_leaves - 0.4)
     ax.set_ylim(-max(levels.values()) - 0.5, 0.5)
     ax.axis("off")
     ax.set_title(title)
     return ax
-
-
-def _children_first(children: Mapping[int, Sequence[int]]) -> list[int]:
-    """All nodes below -1, each after its children, which stand from left to right."""
-    order, waiting = [], [-1]
-    while waiting:
-        node = waiting.pop()
-        order.append(node)
-        waiting += children.get(node, [])
-    return order[:0:-1]

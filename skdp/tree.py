@@ -58,25 +58,6 @@ class ReleasedTree:
     groupings: tuple[Grouping, ...]
     model: TreeModel
 
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes."""
-        return len(self.model.nodes)
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return sum(node is None for node in self.model.nodes)
-
-    @property
-    def depth(self) -> int:
-        """Number of conditions on the longest path."""
-        parents = self.model.parents()
-        depths = np.zeros(len(parents), dtype=np.int64)
-        for node in range(1, len(parents)):
-            depths[node] = depths[parents[node]] + 1
-        return int(depths.max())
-
     def importances(self) -> FloatArray:
         """Decrease of the Gini impurity by the splits of each column; they sum to 1, or are all 0.
 
@@ -169,38 +150,25 @@ class ReleasedTree:
         """
         from .plotting import plot_tree
 
-        max_depth = self._drawable(max_depth)
-        rows = [(0, -1, 0, "", self._drawn(0, 0, max_depth))]
-        waiting = [(0, 0)]
-        while waiting:
-            node, level = waiting.pop()
-            if level == max_depth:
-                continue
-            for child, words in self.branches(node):
-                rows.append(
-                    (child, node, level + 1, words, self._drawn(child, level + 1, max_depth))
-                )
-                waiting.append((child, level + 1))
-        return plot_tree(rows, title=title, ax=ax)
+        rows, here = [(0, -1, 0, "")], [0]
+        for level in range(1, max_depth + 1):
+            below = [
+                (child, node, level, words) for node in here for child, words in self.branches(node)
+            ]
+            n_leaves = len(rows) + len(below) - len({parent for _, parent, *_ in rows + below}) + 1
+            if level > 1 and n_leaves > _MOST_LEAVES:
+                break
+            rows += below
+            here = [child for child, *_ in below]
+        divided = {parent for _, parent, *_ in rows}
 
-    def _drawable(self, max_depth: int) -> int:
-        """At most so many levels that a picture has room for their leaves."""
-        ends, depth, here = 0, 0, [0]
-        while here and depth < max_depth:
-            below = [[child for child, _ in self.branches(node)] for node in here]
-            ends += sum(not children for children in below)
-            here = [child for children in below for child in children]
-            if depth and ends + len(here) > _MOST_LEAVES:
-                return depth
-            depth += 1
-        return max_depth
+        def text(node: int) -> str:
+            inner = self.model.nodes[node]
+            if inner is None or node not in divided:
+                return self.leaf_text(node)
+            return self.columns[inner.column]
 
-    def _drawn(self, node: int, level: int, max_depth: int) -> str:
-        """Text in a box: leaves say their class."""
-        inner = self.model.nodes[node]
-        if inner is None or level == max_depth:
-            return self.leaf_text(node)
-        return self.columns[inner.column]
+        return plot_tree([(*row, text(row[0])) for row in rows], title=title, ax=ax)
 
 
 def condition(column: str, grouping: Grouping, groups: IntArray) -> str:
@@ -490,7 +458,7 @@ def _splits(grouping, algorithm):
     return binary_splits(n_groups, grouping.chain)
 
 
-# --- private random forests: trees on records of their own, or all trees on all records
+# --- private random forests
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -516,9 +484,6 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
     n_trees : int, default=2
         Number of trees. More than a few cost more than they bring: each tree has less to learn
         from.
-    rows : {"shared", "apart"}, default="shared"
-        "shared": all trees see all records, at an equal share of epsilon. "apart": each record is
-        in one tree, which its own secret coin draws, and each tree has all of epsilon.
     max_features : float, default=1.0
         Share of the columns that each tree may use, drawn in public; above 0, at most 1.
     quality : {"max", "gini", "clipped", "information"}, default=None
@@ -537,7 +502,7 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
-        Seed of the noise and of the coins. None: the operating system's random source. An int is
+        Seed of the noise. None: the operating system's random source. An int is
         for experiments only: no guarantee.
 
     Attributes
@@ -562,10 +527,7 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
     Notes
     -----
     *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: noisy numbers
-    of records of the classes, and the trees. *Cost*: "shared" trees add up; trees on records
-    "apart" compose in parallel, since the coin of a record does not depend on other records, as a
-    division by position or into equal blocks would. The rows of a person draw each for itself:
-    every one costs its share of epsilon in the one tree that holds it.
+    of records of the classes, and the trees. *Cost*: all trees see all records, so they add up.
 
     References
     ----------
@@ -584,7 +546,6 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
     """
 
     n_trees: Any = 2
-    rows: Any = "shared"
     max_features: Any = 1.0
     quality: Any = None
     max_depth: Any = None
@@ -592,10 +553,9 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
 
     def _settings(self):
         settings = tree_settings(self.quality or "clipped", self.max_depth)
-        check_choice(self.rows, "rows", ("shared", "apart"))
         n_trees = as_integer(self.n_trees, "n_trees", 1)
         max_features = float(as_between(self.max_features, "max_features", 1e-9, 1))
-        return settings | {"n_trees": n_trees, "rows": self.rows, "max_features": max_features}
+        return settings | {"n_trees": n_trees, "max_features": max_features}
 
     def _parts(self):
         return tree_parts(self._record_epsilon())

@@ -1,12 +1,14 @@
 """Dense tables and their boxes, and kernels without noise."""
 
 import math
+from importlib import import_module
 
 import numpy as np
 from hypothesis import strategies as st
 
 import skdp
 from skdp.algorithms import dpcube, privtree
+from skdp.release import Boxes
 from skdp.tables import CountTable
 
 
@@ -17,6 +19,37 @@ def as_table(cells):
 
 def slices(lower, upper):
     return tuple(slice(a, b) for a, b in zip(lower, upper, strict=True))
+
+
+def random_boxes(shape, n_boxes, generator):
+    """A partition by random cuts."""
+    lower, upper = [np.zeros(len(shape), dtype=int)], [np.array(shape)]
+    while len(lower) < n_boxes:
+        i = int(generator.integers(len(lower)))
+        open_axes = np.flatnonzero(upper[i] - lower[i] > 1)
+        if not len(open_axes):
+            continue
+        axis = generator.choice(open_axes)
+        cut = generator.integers(lower[i][axis] + 1, upper[i][axis])
+        lower.append(lower[i].copy())
+        upper.append(upper[i].copy())
+        lower[-1][axis] = upper[i][axis] = cut
+    return Boxes(np.array(lower), np.array(upper))
+
+
+def expanded(boxes, counts, shape):
+    """Expected count of every cell."""
+    cells = np.zeros(shape)
+    for low, high, count in zip(boxes.lower, boxes.upper, counts, strict=True):
+        cells[slices(low, high)] += count / math.prod((high - low).tolist())
+    return cells
+
+
+def weighted(cells, weights):
+    """Cells times weights of the codes of some axes."""
+    for axis, vector in weights.items():
+        cells = cells * vector.reshape([-1 if a == axis else 1 for a in range(cells.ndim)])
+    return cells
 
 
 @st.composite
@@ -47,7 +80,10 @@ def quieted(monkeypatch):
     recorder = Recorder()
     monkeypatch.setattr(privtree, "discrete_laplace", recorder)
     monkeypatch.setattr(privtree, "above_threshold", recorder.above_threshold)
-    monkeypatch.setattr(dpcube, "discrete_laplace", recorder)
+    # The package has a function of this name.
+    measure = import_module("skdp.hierarchy.measure")
+    for module in (dpcube, measure):
+        monkeypatch.setattr(module, "discrete_laplace", recorder)
     return recorder
 
 

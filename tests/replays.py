@@ -474,8 +474,7 @@ TREES = [
         max_depth=2,
     ),
     of(f"{TREE}, max", target="s", runs=1, quality="max", max_depth=1),
-    of(f"{FOREST}, shared", target="s", runs=1, max_features=0.5),
-    of(f"{FOREST}, apart", target="s", runs=1, rows="apart", n_trees=2),
+    of(FOREST, target="s", runs=1, max_features=0.5),
 ]
 
 LINEAR = [
@@ -560,8 +559,6 @@ CUBES = [
             "optimized for the mean": {"strategy": "optimized", "objective": "mean"},
             "given sources": {"strategy": {"x": 1, (): 1}},
             "no consistency": {"strategy": "all", "max_order": 2, "consistency": None},
-            "sums": {"measure": "sum", "value": "x", "resolution": 0.5, "dimensions": ["z", "s"]},
-            "sums of signed values": {"measure": "sum", "value": "y", "dimensions": ["s"]},
             "means": {"measure": "mean", "value": "x", "resolution": 0.5, "dimensions": ["z", "s"]},
             "means of signed values": {"measure": "mean", "value": "y", "dimensions": ["s"]},
         }.items()
@@ -570,7 +567,6 @@ CUBES = [
     of("DataCube, consistency in l1", PLANE, SOME, runs=1, strategy="all", consistency="l1"),
     of("DataCube, consistency in linf", PLANE, SOME, runs=1, strategy="all", consistency="linf"),
     of("DataCube, persons", PLANE),
-    of("DataCube, sums of persons", PLANE, measure="sum", value="x"),
     of("DataCube, means of persons", PLANE, measure="mean", value="x"),
 ]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
+from boxed import quieted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
@@ -43,7 +43,7 @@ SHAPES = {
 
 
 def histogram(epsilon=1.0, **changes):
-    return RangeTreeHistogram(epsilon=epsilon, **{"domain": (0, 40), "bins": 40, **changes})
+    return RangeTreeHistogram(epsilon=epsilon, **{"domain": Numeric(0, 40, 40), **changes})
 
 
 def errors(release, query):
@@ -60,27 +60,13 @@ def truth(low, high, rows=AGES):
 # --- what a record costs
 
 
-def counted(asked):
+def counted(quiet):
     """The exact count, the epsilon and the sensitivity of each draw."""
     return [
         (int(value), Fraction(epsilon), sensitivity)
-        for values, epsilon, sensitivity in asked
+        for values, epsilon, sensitivity in quiet.calls
         for value in np.ravel(values)
     ]
-
-
-def quieted(monkeypatch):
-    """Noise that is always 0, and a list of the draws asked for: (values, epsilon, sensitivity)."""
-    asked = []
-
-    def discrete_laplace(values, epsilon, sensitivity=1, *, random_state=None):
-        asked.append((np.array(values), epsilon, sensitivity))
-        return np.array(values)
-
-    monkeypatch.setattr(
-        import_module("skdp.hierarchy.measure"), "discrete_laplace", discrete_laplace
-    )
-    return asked
 
 
 @over("shape", SHAPES)
@@ -88,13 +74,13 @@ def quieted(monkeypatch):
 def test_one_record_changes_counts_that_cost_epsilon_together(shape, nullable, monkeypatch):
     quiet = quieted(monkeypatch)
     domain = Numeric(0, 40, 40, nullable=nullable)
-    estimator = histogram(0.7, bins=None, domain=domain, **SHAPES[shape])
+    estimator = histogram(0.7, domain=domain, **SHAPES[shape])
     rows = np.append(AGES, np.nan)
     estimator.fit(rows)
     before = counted(quiet)
     most = Fraction(0)
     for i in (0, 7, len(rows) - 1, int(np.argmin(AGES)), int(np.argmax(AGES))):
-        quiet.clear()
+        quiet.calls.clear()
         estimator.fit(np.delete(rows, i))
         after = counted(quiet)
         assert len(after) == len(before)
@@ -139,6 +125,8 @@ def test_every_form_of_a_query(monkeypatch):
     ages = pd.DataFrame({"age": np.concatenate([AGES, [-3, 100, 100]])})
     estimator = histogram().fit(ages)
     integers = RangeTreeHistogram(domain=Domain({"age": Numeric(0, 39, integer=True)})).fit(ages)
+    gaps = RangeTreeHistogram(domain=Numeric(0, 40, 40, nullable=True)).fit([*AGES, *[np.nan] * 30])
+    assert gaps.to_frame()["count"].iloc[-1] == pytest.approx(30)
     # Values outside the range count as its ends, and half of a bin holds half of its records.
     for asked, query, expected in [
         (estimator, {"age": (10, 20)}, truth(10, 20)),
@@ -147,6 +135,8 @@ def test_every_form_of_a_query(monkeypatch):
         (estimator, (-5, 10), truth(0, 10) + 1),
         (estimator, (-math.inf, math.inf), len(ages)),
         (estimator, (50, 60), 0),
+        (gaps, None, len(AGES) + 30),
+        (gaps, (0, 40), len(AGES)),
         (integers, (39, 39), truth(39, 40) + 2),
         (integers, (10, 19.5), truth(10, 20)),
         (integers, 7, truth(7, 8)),
@@ -158,38 +148,24 @@ def test_every_form_of_a_query(monkeypatch):
             assert asked.count(np.array([query])) == pytest.approx([expected])
 
 
-def test_missing_values_have_a_cell_of_their_own(monkeypatch):
-    quieted(monkeypatch)
-    domain = Domain({"age": Numeric(0, 40, 40, nullable=True)})
-    rows = pd.DataFrame({"age": np.append(AGES, [np.nan] * 30)})
-    estimator = RangeTreeHistogram(domain=domain).fit(rows)
-    assert estimator.count() == pytest.approx(len(AGES) + 30)
-    assert estimator.count((0, 40)) == pytest.approx(len(AGES))
-    assert estimator.to_frame()["count"].iloc[-1] == pytest.approx(30)
-
-
 # --- the estimates are least squares
 
 
 @given(
     st.integers(2, 24),
-    st.integers(2, 5),
-    st.sampled_from(["auto", "uniform", "geometric", "cube-root"]),
-    st.sampled_from(["blue", "iterative"]),
-    st.integers(0, 1000),
+    st.fixed_dictionaries(
+        {
+            "branching": st.integers(2, 5),
+            "budget": st.sampled_from(["auto", "uniform", "geometric", "cube-root"]),
+            "consistency": st.sampled_from(["blue", "iterative"]),
+            "random_state": st.integers(0, 1000),
+        }
+    ),
 )
 @settings(max_examples=25)
-def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, consistency, seed):
-    rows = np.random.default_rng(seed).integers(0, n, 60)
-    estimator = RangeTreeHistogram(
-        epsilon=0.5,
-        domain=(0, n),
-        bins=n,
-        branching=branching,
-        budget=budget,
-        consistency=consistency,
-        random_state=seed,
-    ).fit(rows)
+def test_estimates_and_errors_are_dense_least_squares(n, ways):
+    rows = np.random.default_rng(ways["random_state"]).integers(0, n, 60)
+    estimator = RangeTreeHistogram(epsilon=0.5, domain=Numeric(0, n, n), **ways).fit(rows)
     tree, variances = estimator.tree_, estimator.blue_.noise_variances
     used = np.isfinite(variances)
     bins = np.arange(n)
@@ -200,13 +176,14 @@ def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, cons
     )
     covariance = np.linalg.inv((A[used] * weight).T @ (A[used] * weight))
     np.testing.assert_allclose(estimator.node_counts_, A @ x, atol=2e-5)
-    start = seed % n
+    start = ways["random_state"] % n
     query = (bins >= start).astype(float)
     assert estimator.count((start, n)) == pytest.approx(query @ x, abs=1e-4)
     expected = math.sqrt(query @ covariance @ query)
     assert estimator.count((start, n), return_interval=True).std == pytest.approx(expected)
     table = estimator.to_frame()
-    assert list(table) == ["lower", "upper", "count", "std_error"]
+    assert list(table) == ["x0", "count", "std_error"]
+    assert table["x0"].iloc[-1] == pd.Interval(n - 1, n, closed="left")
     np.testing.assert_allclose(table["count"], x, atol=1e-4)
     np.testing.assert_allclose(table["std_error"], np.sqrt(np.diag(covariance)))
 
@@ -268,7 +245,7 @@ def test_the_error_of_a_projected_count_is_that_of_the_value(parameters):
     squares, stated, held = [], [], []
     for seed in range(150):
         estimator = RangeTreeHistogram(
-            epsilon=0.5, domain=(0, 400), bins=400, random_state=seed, **parameters
+            epsilon=0.5, domain=Numeric(0, 400, 400), random_state=seed, **parameters
         ).fit(rows)
         squares.append((estimator.count(queries) - expected) ** 2)
         if seed < 20:
@@ -356,17 +333,15 @@ def test_the_plan_is_the_error_of_the_release(shape):
 @over(
     "changes, error, message",
     [
-        ({"domain": None, "bins": None}, skdp.DomainError, "domain is required"),
-        ({"domain": Numeric(0, 40)}, ValueError, "needs domain="),
+        ({"domain": None}, skdp.DomainError, "domain is required|must be a Domain"),
         ({"branching": 3, "tree": NESTED}, ValueError, "branching"),
         ({"branching": 7, "budget": [1, -1, 1]}, ValueError, "negative"),
         ({"non_negative": True, "consistency": None}, ValueError, "consistency"),
         ({"partition": "dawa", "branching": 2}, ValueError, "makes the tree and its budget"),
         ({"consistency": None, "branching": 7, "budget": [1, 1, 0]}, ValueError, "leaves"),
-        ({"tree": [(0, 40), (0, 20), (10, 40)]}, ValueError, "overlap"),
+        ({"tree": [(0, 40), (0, 20), (10, 40)]}, ValueError, "tile"),
         ({"tree": [(0, 39)]}, ValueError, "39 bins"),
-        ({"domain": Domain({"a": GRADES, "b": GRADES}), "bins": None}, skdp.DomainError, "2"),
-        ({"domain": (0, 1), "bins": 1}, skdp.DomainError, "more than one value"),
+        ({"domain": Domain({"a": GRADES, "b": GRADES})}, skdp.DomainError, "2"),
         # A share for each node.
         ({"tree": HALVES, "budget": [0.5, 0.6, 0.5]}, ValueError, "more than 1"),
         ({"tree": HALVES, "budget": [0, 1, 0]}, ValueError, "so it is not measured"),
@@ -423,7 +398,9 @@ def test_bad_questions():
 # --- pictures
 
 
-@over("changes", [{}, {"non_negative": True}, {"partition": "dawa"}, {"bins": 3000}])
+@over(
+    "changes", [{}, {"non_negative": True}, {"partition": "dawa"}, {"domain": Numeric(0, 40, 3000)}]
+)
 def test_pictures(changes):
     plt = pytest.importorskip("matplotlib.pyplot")
     estimator = histogram(random_state=0, **changes).fit(AGES)

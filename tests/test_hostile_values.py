@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import traceback
 import warnings
 from collections import deque
@@ -13,8 +14,8 @@ import pandas as pd
 import pytest
 from estimators import CASES, DOMAIN, people
 from loops import over
-from odd_values import ODD_VALUES, SECRET, Equal, Panic, Panics, hostile
-from sklearn.base import BaseEstimator
+from odd_values import SECRET, Equal, Panic, Panics, hostile
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -24,7 +25,6 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
-from skdp.audit import replay
 from skdp.model_selection import (
     PrivateGridSearchCV,
     PrivateKFold,
@@ -38,13 +38,10 @@ from skdp.tables import as_column, as_labels, identities, object_array, row_take
 # --- what is read
 
 
-@over(
-    "metric, odd",
-    itertools.product(["mean_squared_error", "mean_absolute_error", "r2"], ["y_true", "y"]),
-)
-def test_complex_numbers_are_refused_before_the_charge(metric, odd):
+@over("odd", ["y_true", "y"])
+def test_complex_numbers_are_refused_before_the_charge(odd):
     ledger = skdp.PrivacyLedger()
-    given = {"metric": metric, "domain": (0, 1), "epsilon": 1, "ledger": ledger}
+    given = {"metric": "mean_squared_error", "domain": (0, 1), "epsilon": 1, "ledger": ledger}
     given |= {"y_true": np.zeros(3), "y": np.zeros(3)}
     with pytest.raises(ValueError, match="[Cc]omplex"):
         private_score(**{**given, odd: np.zeros(3, complex)})
@@ -52,17 +49,6 @@ def test_complex_numbers_are_refused_before_the_charge(metric, odd):
     # pandas takes the type of a Series from the records: one of them must not decide.
     private_score(**{**given, odd: pd.Series(np.zeros(3, complex))})
     assert ledger.spent == 1
-
-
-@over("column", ["age", "sex", "income"])
-def test_no_object_moves_another_record(column):
-    rows = people(40)
-    codes = DOMAIN.encode(rows)
-    for odd in hostile():
-        values = object_array([odd, *rows[column]])
-        more = pd.concat([rows.iloc[:1], rows], ignore_index=True)
-        more[column] = pd.Series(values, dtype=object)
-        np.testing.assert_array_equal(DOMAIN.encode(more)[1:], codes)
 
 
 # By position: to show the objects would be to look into them.
@@ -365,19 +351,18 @@ def test_true_rows_are_predicted_after_the_charge():
     assert called == []
 
 
+TREE = DecisionTreeClassifier()
+ON_ONE = DecisionTreeClassifier().fit([[1]], [1])
+
+
 @over(
     "model, rows, labels, message",
     [
-        (DecisionTreeClassifier(), X[["age"]], Y, "not fitted"),
+        (TREE, X[["age"]], Y, "not fitted"),
         (OneHotEncoder().fit(X), X, Y, "needs predict"),
-        (DecisionTreeClassifier().fit(X[["age"]], Y), X[["sex"]], Y, r"lacks columns.*\['age'\]"),
-        (DecisionTreeClassifier().fit([[1]], [1]), np.zeros((3, 2)), [1] * 3, "2 features"),
-        (
-            DecisionTreeClassifier().fit([[1]], [1]),
-            np.zeros((3, 1)),
-            [1] * 4,
-            "different numbers of rows",
-        ),
+        (clone(TREE).fit(X[["age"]], Y), X[["sex"]], Y, r"lacks columns.*\['age'\]"),
+        (ON_ONE, np.zeros((3, 2)), [1] * 3, "2 features"),
+        (ON_ONE, np.zeros((3, 1)), [1] * 4, "different numbers of rows"),
     ],
 )
 def test_models_that_can_predict_nothing_are_refused_before_the_charge(
@@ -408,11 +393,12 @@ def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
 # --- a release of nobody
 
 
-def unreadable(case):
-    """Rows of which none fits: text in the numbers, as pandas 2 keeps it in a column of objects."""
-    rows = case.rows(people(2_000))
-    text = pd.Series(["about 40"] * len(rows), dtype=object)
-    return rows.assign(age=text)
+def warnings_of(case, rows, **params):
+    """What is said of a fit. Shown, not raised: an error would lose what was paid for."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("error")
+        assert case.make(**params).fit(rows).privacy_loss_ is not None
+    return [str(each.message) for each in caught]
 
 
 @over("case, epsilon", itertools.product(CASES, [0.5, 20]))
@@ -420,71 +406,18 @@ def test_a_release_of_nobody_warns(case, epsilon):
     if case.name in ("PrivateQuantileClipper", "SampleAggregate"):
         pytest.skip("releases no total")
     more = {"algorithm": "uniform-grid"} if case.name == "DPKMeans" else {}
+    # None fits: text in the numbers, as pandas 2 keeps it in a column of objects.
+    rows = case.rows(people(2_000))
+    rows = rows.assign(age=pd.Series(["about 40"] * len(rows), dtype=object))
     # Noise alone shows more than three standard deviations at most once in 100 releases (discrete
     # Laplace): five times in a row 1e-10. The first that warns is enough.
-    found = False
-    for _ in range(5):
-        with warnings.catch_warnings(record=True) as caught:
-            # Shown, not raised: an error would lose what was paid for.
-            warnings.simplefilter("error")
-            fitted = case.make(epsilon=epsilon, **more).fit(unreadable(case))
-        assert fitted.privacy_loss_ is not None
-        found = any(
-            "no records fit" in str(one.message) or "skipped about" in str(one.message)
-            for one in caught
-        )
-        if found:
-            break
-    assert found
+    told = (warnings_of(case, rows, epsilon=epsilon, **more) for _ in range(5))
+    assert any(re.search("no records fit|skipped about", text) for each in told for text in each)
 
 
 @over("case", CASES)
 def test_a_release_of_somebody_does_not_warn(case):
-    with warnings.catch_warnings(record=True) as caught:
-        # An error would not do: what was paid for is shown, never raised.
-        warnings.simplefilter("always")
-        case.make(epsilon=20).fit(case.rows(people(5_000)))
-    assert [str(one.message) for one in caught] == []
-
-
-@over("odd", ODD_VALUES)
-def test_odd_entries_of_a_list_of_numbers(odd):
-    here, there = [0.5, 2.5, 2.5, ODD_VALUES[odd]], [0.5, 2.5, 2.5]
-
-    def quantile(values):
-        return skdp.private_quantiles(values, 0.5, epsilon=1.0, domain=(0, 8)).values
-
-    histogram = skdp.RangeTreeHistogram(epsilon=1.0, domain=skdp.Numeric(0, 8, bins=8))
-    for mechanism, epsilon in ((histogram, None), (quantile, 1.0)):
-        result = replay(mechanism, here, there, n=1, outputs="exact", epsilon=epsilon)
-        assert result.passed and not result.n_errors, str(result)
-
-
-def test_a_subclass_of_text_does_nothing_when_it_is_read():
-    class Text(str):
-        def strip(self, *_):
-            raise RuntimeError("a value was read")
-
-        __len__ = strip
-
-    domain = skdp.Domain({"x0": skdp.Numeric(0, 9, integer=True)})
-    assert domain.encode([[Text("word")], [1], [Text("7")]])[:, 0].tolist() == [-1, 1, 7]
-
-
-@over("odd", ["a list", "an empty list", "an array", "text", "a huge integer"])
-def test_odd_cells_of_lists_that_hold_the_label(odd):
-    domain = skdp.Domain({"x": skdp.Numeric(0, 2, bins=2), "s": skdp.Categorical(["a", "b"])})
-    rows = [[0.5, "a"], [1.5, "b"], [1.5, "b"]]
-    for make in (
-        skdp.PrivPfCTransformer,
-        skdp.PrivateNaiveBayes,
-        skdp.GridSynthesizer,
-        skdp.DPTopKSelector,
-    ):
-        more = {"k": 1} if make is skdp.DPTopKSelector else {}
-        estimator = make(epsilon=1.0, domain=domain, target="s", **more)
-        result = replay(estimator, [*rows, [ODD_VALUES[odd], "a"]], rows, n=1, outputs="noisy")
-        assert result.passed and not result.n_errors, str(result)
+    assert warnings_of(case, case.rows(people(5_000)), epsilon=20) == []
 
 
 @over("value", [5e-324, 1e-310, 2.2e-308])

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from densities import asked, reach_of
+from designs import refused
+from loops import over
 
 import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
@@ -34,6 +36,15 @@ DOMAIN = Domain(
         "c": Categorical(["no", "yes"]),
         "d": Numeric(0, 4, integer=True),
     }
+)
+
+RULED = Domain(
+    DOMAIN.items(),
+    structure=[
+        skdp.forbid("a == 'p' and c == 'yes'"),
+        skdp.forbid("b < 0.3 and d >= 3"),
+        skdp.forbid("a == 'q' and c == 'no' and d == 0"),
+    ],
 )
 
 
@@ -77,8 +88,8 @@ def check(view, domain, n_rows=200):
 # --- parameters
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
+@over(
+    "parameters, error, message",
     [
         ({"max_order": 0}, ValueError, "max_order must be at least 1"),
         ({"max_order": 5}, ValueError, "max_order must be at most 4"),
@@ -104,15 +115,13 @@ def check(view, domain, n_rows=200):
         ({"workload": {("a", "b"): True}}, TypeError, "must be a number"),
         ({"target": "age"}, DomainError, "target"),
         ({"epsilon": 0}, ValueError, "epsilon must be positive"),
+        ({"epsilon": 1e-12}, ValueError, "noise would not fit into 64-bit integers"),
+        ({"epsilon": 1e-300}, ValueError, "noise would not fit into 64-bit integers"),
         ({"domain": Domain({"e": Numeric(0, 1)})}, DomainError, "'e'"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_spent(parameters, error, message):
-    ledger = skdp.PrivacyLedger(10)
-    view = MarginalSynthesizer(**{"domain": DOMAIN, "ledger": ledger, **parameters})
-    with pytest.raises(error, match=message):
-        view.fit(rows(10))
-    assert ledger.spent == 0 and not hasattr(view, "synopsis_")
+    refused(MarginalSynthesizer(**{"domain": DOMAIN, **parameters}), error, message, rows(10))
 
 
 def test_workloads_are_sets_of_positions():
@@ -124,12 +133,9 @@ def test_workloads_are_sets_of_positions():
 
 def test_a_set_whose_table_would_not_fit_is_refused_before_anything_is_spent():
     domain = Domain(dict.fromkeys("abcd", Numeric(0, 1, bins=128)))
-    frame, ledger = pd.DataFrame(np.zeros((1, 4)), columns=list("abcd")), skdp.PrivacyLedger(10)
-    sets = {tuple("abcd"): 1}
-    view = MarginalSynthesizer(domain=domain, workload=sets, max_order=4, ledger=ledger)
-    with pytest.raises(ValueError, match=r"table of 268,435,456 cells.*Name smaller sets"):
-        view.fit(frame)
-    assert ledger.spent == 0
+    frame = pd.DataFrame(np.zeros((1, 4)), columns=list("abcd"))
+    view = MarginalSynthesizer(domain=domain, workload={tuple("abcd"): 1}, max_order=4)
+    refused(view, ValueError, r"table of 268,435,456 cells.*Name smaller sets", frame)
     assert as_workload({tuple("abc"): 1}, domain, 3) == {(0, 1, 2): 1}
 
 
@@ -140,17 +146,7 @@ def test_derived_columns_are_no_part_of_a_workload():
     )
     frame = rows(10)
     view = MarginalSynthesizer(domain=domain, workload={("a", "e"): 1})
-    with pytest.raises(DomainError, match="'e' is not measured"):
-        view.fit(frame.assign(e=(frame["d"] > 1).astype(int)))
-
-
-def test_a_release_repeats_with_its_seed_only():
-    frame = rows(2000)
-    one, same, other = (release(frame, seed=seed).synopsis_ for seed in (1, 1, 2))
-    for names in (["a"], ["a", "c"], ["b", "d"]):
-        np.testing.assert_array_equal(one.view(names), same.view(names))
-        assert (one.view(names) != other.view(names)).any()
-    pd.testing.assert_frame_equal(one.sample(50, random_state=0), same.sample(50, random_state=0))
+    refused(view, DomainError, "'e' is not measured", frame.assign(e=(frame["d"] > 1).astype(int)))
 
 
 # --- what is spent
@@ -209,21 +205,8 @@ def test_all_steps_together_spend_epsilon_exactly(way, ruled, monkeypatch):
     assert float(sum(spent.get("sparse_counts", []))) == pytest.approx(budget.get("joint", 0.0))
     assert set(view.privacy_loss_.parts) == {"skipped", "total", "views"}
     if not ruled:
-        steps = {
-            "single columns": set(),
-            "one table": {"sets"},
-            "joint counts": {"joint"},
-        }
+        steps = {"single columns": set(), "one table": {"sets"}, "joint counts": {"joint"}}
         assert steps.get(way, {"sets"}) <= {*budget} - {"total", "columns"}
-
-
-@pytest.mark.parametrize("epsilon", [1e-12, 1e-300])
-def test_noise_that_would_not_fit_is_refused_before_anything_is_spent(epsilon):
-    ledger = skdp.PrivacyLedger(10)
-    view = MarginalSynthesizer(epsilon=epsilon, domain=DOMAIN, ledger=ledger)
-    with pytest.raises(ValueError, match="noise would not fit into 64-bit integers"):
-        view.fit(rows(10))
-    assert ledger.spent == 0 and not hasattr(view, "synopsis_")
 
 
 @pytest.mark.parametrize("target", [None, "c"])
@@ -410,16 +393,6 @@ def test_pairs_that_depend_stand_out_and_their_choices_share_a_budget(monkeypatc
     assert (0, 1) not in chosen and all(max(pair) < 4 for pair in chosen)
 
 
-def test_cells_can_be_empty_whatever_the_model_says():
-    rng = np.random.default_rng(0)
-    truth = np.where(np.arange(200) % 2, 0.0, 100.0)
-    noisy = truth + rng.normal(0, 15, 200)
-    model = np.full(200, 50.0)
-    mean = posterior_mean(noisy, 15.0**2, model)
-    assert mean.min() >= 0
-    assert np.abs(mean - truth).mean() < np.abs(noisy - truth).mean()
-
-
 def test_cells_follow_the_model_where_noise_explains_all_and_the_table_without_noise():
     rng = np.random.default_rng(0)
     model = np.full((24, 24), 30.0)
@@ -433,6 +406,8 @@ def test_cells_follow_the_model_where_noise_explains_all_and_the_table_without_n
     found = posterior_mean(noisy, 10.0**2, model)
     apart = [((each - truth) ** 2).mean() for each in (found, model, noisy)]
     assert apart[0] < min(apart[1:])
+    # Cells can be empty, whatever is drawn.
+    assert found.min() >= 0 > noisy.min()
 
 
 def test_columns_that_rise_together_stay_together():
@@ -521,25 +496,21 @@ def test_odd_tables(domain, frame, epsilon, tmp_path):
     check(view, domain)
     if epsilon == 1e6:
         assert view.count() == pytest.approx(len(frame), abs=1e-3)
+        if "copy" in domain:
+            assert np.trace(view.synopsis_.view(["b", "copy"])) > 0.9 * len(frame)
     answer = view.count(return_interval=True)
     assert answer.lower <= max(answer.value, 0.0) <= answer.upper
     view.synopsis_.save(tmp_path / "file")
     loaded = Synopsis.load(tmp_path / "file")
     assert loaded.count() == view.count() and loaded.mechanism == "marginals"
-    again = pickle.loads(pickle.dumps(view))
+    again = pickle.loads(pickle.dumps(view)).synopsis_
     assert again.count(return_interval=True) == answer
+    names = list(domain.names[:2])
+    for other in (loaded, again):
+        np.testing.assert_allclose(other.view(names), view.synopsis_.view(names), rtol=1e-9)
     np.testing.assert_array_equal(
         loaded.sample_codes(50, random_state=1), view.synopsis_.sample_codes(50, random_state=1)
     )
-
-
-def test_copies_of_a_column_stay_copies():
-    b = rows(5000)["b"]
-    domain = Domain(dict.fromkeys(("b", "copy", "other"), DOMAIN["b"]))
-    other = np.random.default_rng(1).random(5000)
-    view = release(pd.DataFrame({"b": b, "copy": b, "other": other}), 5.0, domain)
-    pair = view.synopsis_.view(["b", "copy"])
-    assert np.trace(pair) > 0.9 * pair.sum()
 
 
 @pytest.mark.parametrize("n_columns", [60, pytest.param(300, marks=pytest.mark.slow)])
@@ -567,92 +538,7 @@ def test_a_column_of_many_codes_is_grouped_and_that_is_said():
     assert view.sample(500, random_state=0)["x"].nunique() > 50
 
 
-# --- classes
-
-
-@pytest.mark.parametrize("epsilon", [1e-4, 20.0, 1e6])
-def test_a_class_of_three_records(epsilon):
-    frame = rows(3000)
-    frame["c"] = np.where(np.arange(3000) % 1000 == 5, "yes", "no")
-    view = release(frame.drop(columns="c"), epsilon, y=frame["c"], target="c")
-    check(view, DOMAIN)
-    X, y, weight = view.make_training_set(500, random_state=0)
-    assert list(X.columns) == ["a", "b", "d"] and set(y) <= {"no", "yes"} and weight is None
-    if epsilon >= 20:
-        assert view.count("c == 'yes'") == pytest.approx(3, abs=5)
-
-
-def test_a_target_is_learned():
-    frame = rows(20_000)
-    view = release(frame.drop(columns="c"), 5.0, y=frame["c"], target="c")
-    X, y, _ = view.make_training_set(random_state=0)
-    low = X["a"].isin(["p", "q"]) == (X["d"] < 2)
-    assert (low == (y == "yes")).mean() > 0.8
-
-
-# --- rules
-
-RULED = Domain(
-    DOMAIN.items(),
-    structure=[
-        skdp.forbid("a == 'p' and c == 'yes'"),
-        skdp.forbid("b < 0.3 and d >= 3"),
-        skdp.forbid("a == 'q' and c == 'no' and d == 0"),
-    ],
-)
-
-
-@pytest.mark.parametrize("target", [None, "c"])
-@pytest.mark.parametrize("epsilon", [0.1, 1000.0])
-def test_no_row_breaks_a_rule(epsilon, target):
-    frame = rows(3000)
-    y = None if target is None else frame.pop(target)
-    view = release(frame, epsilon, RULED, y=y, target=target)
-    check(view, RULED)
-    drawn = view.sample(2000, random_state=0)
-    broken = (
-        ((drawn["a"] == "p") & (drawn["c"] == "yes"))
-        | ((drawn["b"] < 0.3) & (drawn["d"] >= 3))
-        | ((drawn["a"] == "q") & (drawn["c"] == "no") & (drawn["d"] == 0))
-    )
-    assert not broken.any()
-    for query in (
-        "a == 'p' and c == 'yes'",
-        "b < 0.3 and d >= 3",
-        {"a": "q", "c": "no", "d": 0},
-    ):
-        assert view.count(query) == 0
-
-
 # --- answers
-
-
-def test_counts_samples_and_the_truth_agree():
-    frame = rows(30_000)
-    view = release(frame, 10.0)
-    drawn = view.sample(random_state=0)
-    assert len(drawn) == pytest.approx(len(frame), abs=30)
-    for one, two in itertools.combinations(DOMAIN.names, 2):
-        axes = [DOMAIN.index(one), DOMAIN.index(two)]
-        tables = []
-        for table in (frame, drawn):
-            codes = DOMAIN.encode(table)[:, axes]
-            found = np.zeros([DOMAIN.shape[axis] for axis in axes])
-            np.add.at(found, tuple(codes.T), 1)
-            tables.append(found)
-        counted = view.synopsis_.view([one, two])
-        for other in tables:
-            assert np.abs(counted - other).sum() / 2 < 0.03 * len(frame)
-    corner = view.synopsis_.view(["a", "c"])[0, 0]
-    assert view.count({"a": "p", "c": "no"}) == pytest.approx(corner, abs=1e-6 * len(frame))
-
-
-def test_persons():
-    frame = rows(2000).assign(who=np.arange(2000) // 2)
-    view = release(frame, 5.0, privacy_id="who", max_rows_per_id=2)
-    assert view.privacy_loss_.max_rows_per_id == 2
-    assert view.count() == pytest.approx(2000, abs=100)
-    check(view, DOMAIN)
 
 
 @pytest.mark.parametrize(

@@ -61,18 +61,13 @@ def regressor(synthesizer, target_range=(0, 1), **params):
 GRID = {"estimator__max_depth": [1, 4]}
 
 
-def class_search(synthesizer, *, inner=None, grid=GRID, **params):
-    return PrivateGridSearchCV(classifier(synthesizer, **(inner or {})), grid, **params)
+def class_search(synthesizer, *, inner=None, grid=GRID, model=classifier, **params):
+    return PrivateGridSearchCV(model(synthesizer, **(inner or {})), grid, **params)
 
 
-def value_search(synthesizer, *, inner=None, grid=GRID, domain=(0, 1), **params):
-    return PrivateGridSearchCV(
-        regressor(synthesizer, **(inner or {})),
-        grid,
-        metric="mean_squared_error",
-        domain=domain,
-        **params,
-    )
+def value_search(synthesizer, **params):
+    params = {"metric": "mean_squared_error", "domain": (0, 1), **params}
+    return class_search(synthesizer, model=regressor, **params)
 
 
 @dataclass(frozen=True)
@@ -394,23 +389,18 @@ def test_seeds_in_a_grid_are_not_shown_and_stay_behind():
         seeds.fit(X, Y["classifier"])
 
 
-# --- what a fit will spend
-
-
 # --- skops
 
 
+# What is trusted in a file: skdp, scikit-learn, and what Fractions are made of.
+TRUSTED = ("skdp.", "sklearn.", "fractions.Fraction", "builtins.frozenset")
+
+
 def through_skops(estimator):
-    """Save and load, trusting only what skdp, scikit-learn and Fractions are made of."""
     io = pytest.importorskip("skops.io")
     data = io.dumps(estimator)
     types = io.get_untrusted_types(data=data)
-    foreign = [
-        t
-        for t in types
-        if not t.startswith(("skdp.", "sklearn.", "fractions.Fraction", "builtins.frozenset"))
-    ]
-    assert foreign == []
+    assert all(each.startswith(TRUSTED) for each in types)
     return io.loads(data, trusted=types)
 
 

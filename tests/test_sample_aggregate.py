@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from designs import refused
 from loops import over
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
@@ -21,15 +22,13 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import skdp
 from skdp.algorithms.blocks import AGGREGATES, STEPS, aggregate
-from skdp.exceptions import InsecureSeedWarning
-
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    warnings.simplefilter("ignore", InsecureSeedWarning)
-
+from skdp.tables import object_array
 
 # --- the estimator
+
+
+def blocks(estimator, **changes):
+    return skdp.SampleAggregate(estimator, **{"epsilon": 1.0, "output_range": (0, 1), **changes})
 
 
 def line(n=4_000, seed=0):
@@ -40,13 +39,9 @@ def line(n=4_000, seed=0):
 
 @over("how", AGGREGATES)
 def test_coefficients_are_found(how):
-    model = skdp.SampleAggregate(
-        LinearRegression(),
-        epsilon=4.0,
-        output_range=([-2, -2], [2, 2]),
-        n_blocks=200,
-        aggregate=how,
-        random_state=0,
+    ends = ([-2, -2], [2, 2])
+    model = blocks(
+        LinearRegression(), epsilon=4.0, output_range=ends, n_blocks=200, aggregate=how
     ).fit(*line())
     np.testing.assert_allclose(model.value_, [1.0, -0.5], atol=0.1)
     assert model.n_blocks_ == 200
@@ -55,14 +50,13 @@ def test_coefficients_are_found(how):
 
 def test_any_estimator_and_any_output():
     X, y = line()
+
+    def score(fitted):
+        return fitted.score(X[:50], y[:50] > 0)
+
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    model = skdp.SampleAggregate(
-        pipeline, epsilon=8.0, output_range=(0, 1), n_blocks=40,
-        output=lambda fitted: fitted.score(X[:50], y[:50] > 0),
-        random_state=0,
-    ).fit(X, y > 0)  # fmt: skip
-    assert isinstance(model.value_, float)
-    assert model.value_ > 0.8
+    model = blocks(pipeline, epsilon=8.0, n_blocks=40, output=score).fit(X, y > 0)
+    assert isinstance(model.value_, float) and model.value_ > 0.8
 
 
 class Odd(BaseEstimator):
@@ -83,12 +77,9 @@ class Odd(BaseEstimator):
 
 @over("way", [MemoryError, SystemExit, GeneratorExit, "shape", "nan", "text", "inf"])
 def test_a_block_that_fails_is_the_middle_and_nothing_is_told(way, capsys):
-    model = skdp.SampleAggregate(
-        Odd(way), epsilon=1000.0, output_range=(-2, 4), n_blocks=5, output="end_", random_state=0
-    )
+    model = blocks(Odd(way), epsilon=1000.0, output_range=(-2, 4), n_blocks=5, output="end_")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", InsecureSeedWarning)
         model.fit(np.ones((30, 1)))
     assert model.value_ == pytest.approx(1, abs=0.1)
     assert capsys.readouterr() == ("", "")
@@ -96,14 +87,12 @@ def test_a_block_that_fails_is_the_middle_and_nothing_is_told(way, capsys):
 
 def test_rehearsals_show_errors_and_cost_nothing():
     ledger = skdp.PrivacyLedger()
-    model = skdp.SampleAggregate(
-        LinearRegression(), epsilon=1.0, output_range=([-2, -2], [2, 2]), ledger=ledger
-    )
+    model = blocks(LinearRegression(), output_range=([-2, -2], [2, 2]), ledger=ledger)
     np.testing.assert_allclose(model.rehearse(*line(50)), [1.0, -0.5], atol=0.1)
     with pytest.raises(ValueError, match="shape"):
         model.set_params(output="intercept_").rehearse(*line(50))
     with pytest.raises(MemoryError):
-        skdp.SampleAggregate(Odd(), epsilon=1.0, output_range=(0, 1)).rehearse(np.ones((3, 1)))
+        blocks(Odd()).rehearse(np.ones((3, 1)))
     assert ledger.spent == 0
 
 
@@ -119,16 +108,13 @@ def test_rehearsals_show_errors_and_cost_nothing():
     ],
 )
 def test_wrong_parameters_cost_nothing(params, error, match):
-    ledger = skdp.PrivacyLedger()
-    usual = {"estimator": LinearRegression(), "output_range": (0, 1), "ledger": ledger}
+    usual = {"estimator": LinearRegression()}
     X, y = line(20)
-    with warnings.catch_warnings(), pytest.raises(error, match=match):
+    with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)  # NumPy's, beside the error.
-        skdp.SampleAggregate(**usual | params).fit(X, y)
+        refused(blocks(**usual | params), error, match, X, y)
     for labels in ((), (y[:-1],)):
-        with pytest.raises(ValueError, match=r"requires y|same number of rows"):
-            skdp.SampleAggregate(**usual).fit(X, *labels)
-    assert ledger.spent == 0
+        refused(blocks(**usual), ValueError, r"requires y|same number of rows", X, *labels)
 
 
 # --- one record, one block
@@ -165,20 +151,10 @@ class Types(BaseEstimator):
 ODD = ["x", 1 + 2j, None, [1, 2], 2**70, np.array([1, 2]), {"a": 1}, b"x"]
 
 
-def objects(labels):
-    array = np.empty(len(labels), dtype=object)
-    for place, label in enumerate(labels):
-        array[place] = label
-    return array
-
-
 @over("odd", ODD)
-@over("built", [list, objects, pd.Series])
+@over("built", [list, object_array, pd.Series])
 def test_an_odd_value_changes_its_own_block_alone(monkeypatch, odd, built):
-    model = skdp.SampleAggregate(
-        Types(), epsilon=1.0, output_range=([0, 0], [1, 1]), n_blocks=10, output="kinds_"
-    )
-
+    model = blocks(Types(), output_range=([0, 0], [1, 1]), n_blocks=10, output="kinds_")
     X, y = [[0.5, 1.0]] * 60, [0, 1] * 30
     assert changed(monkeypatch, model, (X, built(y)), (X, built([*y[:-1], odd]))) <= 1
     assert changed(monkeypatch, model, (X, built(y)), (X[:-1], built(y[:-1]))) <= 1
@@ -248,9 +224,7 @@ def jittered(fitted, bits=BITS):
     ],
 )
 def test_no_block_tells_another_how_many_records_it_has(monkeypatch, estimator, output):
-    model = skdp.SampleAggregate(
-        estimator, epsilon=1.0, output_range=(0, 1), n_blocks=20, output=output
-    )
+    model = blocks(estimator, n_blocks=20, output=output)
     X = np.ones((200, 1))
     assert changed(monkeypatch, model, (X,), (X[:-1],)) <= 1
     before = np.random.get_state()[1], random.getstate()  # noqa: NPY002
@@ -262,9 +236,7 @@ def test_no_block_tells_another_how_many_records_it_has(monkeypatch, estimator, 
 
 
 def test_blocks_draw_independently(monkeypatch):
-    model = skdp.SampleAggregate(
-        Coins(), epsilon=1.0, output_range=(0, 1), n_blocks=50, output="coin_"
-    )
+    model = blocks(Coins(), n_blocks=50, output="coin_")
     found = blocks_of(monkeypatch, model, np.ones((100, 1)))
     assert len(np.unique(found)) == 50
     assert 0.3 < found.mean() / STEPS < 0.7
@@ -280,9 +252,7 @@ def test_settings_of_a_block_are_not_those_of_the_next(monkeypatch):
             return self
 
     before = np.geterr(), sklearn.get_config(), list(warnings.filters)
-    model = skdp.SampleAggregate(
-        Sets(), epsilon=1.0, output_range=(0, 1), n_blocks=4, output="seen_"
-    )
+    model = blocks(Sets(), n_blocks=4, output="seen_")
     assert not blocks_of(monkeypatch, model, np.ones((20, 1))).any()
     assert before == (np.geterr(), sklearn.get_config(), warnings.filters)
 
@@ -295,9 +265,7 @@ def test_a_block_may_not_change_a_row_of_another(monkeypatch):
                 row[0] = 0.0
             return self
 
-    model = skdp.SampleAggregate(
-        Changes(), epsilon=1.0, output_range=(0, 1), n_blocks=4, output="least_"
-    )
+    model = blocks(Changes(), n_blocks=4, output="least_")
     rows = [[1.0]] * 40
     assert changed(monkeypatch, model, (rows,), (rows[:-1],)) <= 1
     assert rows[0] == [1.0]
@@ -313,9 +281,7 @@ def test_who_ends_the_process_is_heard():
     # What starts the tests may ignore Ctrl-C.
     interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     before = np.random.get_state()[1:3]  # noqa: NPY002
-    model = skdp.SampleAggregate(
-        Interrupted(), epsilon=1.0, output_range=(0, 1), n_blocks=5, output="end_"
-    )
+    model = blocks(Interrupted(), n_blocks=5, output="end_")
     try:
         with pytest.raises(KeyboardInterrupt):
             model.fit(np.ones((30, 1)))
@@ -327,32 +293,21 @@ def test_who_ends_the_process_is_heard():
 
 
 def test_what_cannot_be_copied_costs_nothing():
-    ledger = skdp.PrivacyLedger()
     held = FrozenEstimator(StandardScaler())
     held.lock = threading.Lock()
-    model = skdp.SampleAggregate(
-        held, epsilon=1.0, output_range=(0, 1), output="mean_", ledger=ledger
-    )
-    with pytest.raises(TypeError, match="cannot be copied"):
-        model.fit(np.ones((30, 1)))
-    assert ledger.spent == 0
+    refused(blocks(held, output="mean_"), TypeError, "cannot be copied", np.ones((30, 1)))
 
 
 @over("box", [np.asarray, pd.DataFrame])
 def test_an_output_of_another_shape_is_refused_before_the_charge(box):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 3)), rng.integers(0, 3, 400)
-    ledger = skdp.PrivacyLedger(3)
-    wrong = skdp.SampleAggregate(
-        LinearRegression(), epsilon=1.0, output="coef_", output_range=(-5, 5), ledger=ledger
-    )
-    with pytest.raises(ValueError, match=r"has shape \(3,\), and output_range has \(\)"):
-        wrong.fit(box(X), X[:, 0])
-    assert ledger.spent == 0
+    wrong = blocks(LinearRegression(), output="coef_", output_range=(-5, 5))
+    shapes = r"has shape \(3,\), and output_range has \(\)"
+    refused(wrong, ValueError, shapes, box(X), X[:, 0])
     wrong.set_params(output_range=([-5] * 3, [5] * 3)).fit(box(X), X[:, 0])
     # As many rows of coefficients as there are labels, which nobody knows beforehand.
     ends = (np.full((3, 3), -5), np.full((3, 3), 5))
-    skdp.SampleAggregate(
-        LogisticRegression(), epsilon=1.0, output="coef_", output_range=ends, ledger=ledger
-    ).fit(box(X), y)
-    assert ledger.spent == 2
+    right = blocks(LogisticRegression(), output="coef_", output_range=ends)
+    right.fit(box(X), y)
+    assert right.value_.shape == (3, 3)

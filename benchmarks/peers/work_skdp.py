@@ -36,7 +36,7 @@ def ranges(data, job, clock):
     """A tree of counts over the bins."""
     bins = len(data["counts"])
     records = np.repeat(np.arange(bins), data["counts"])
-    histogram = RangeTreeHistogram(epsilon=job["epsilon"], domain=(0, bins), bins=bins)
+    histogram = RangeTreeHistogram(epsilon=job["epsilon"], domain=Numeric(0, bins, bins))
     with clock:
         histogram.fit(records)
         counts = histogram.to_frame()["count"].to_numpy()

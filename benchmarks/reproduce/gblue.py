@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.reproduce import Finding, panels, save
-from skdp import RangeTreeHistogram, hierarchy
+from skdp import Numeric, RangeTreeHistogram, hierarchy
 from skdp.hierarchy import Blue, Tree
 
 __all__ = ["FIGURES", "figure_4", "figure_5"]
@@ -177,7 +177,7 @@ def figure_5(out_dir: Path, quick: bool) -> Finding:
         blue = Blue(method.tree, method.variances)
         rows += _errors(name, errors, starts, blue)
     days = np.repeat(np.arange(N_DAYS), counts)
-    public = {"epsilon": epsilon, "domain": (0, N_DAYS), "bins": N_DAYS}
+    public = {"epsilon": epsilon, "domain": Numeric(0, N_DAYS, N_DAYS)}
     ours = [RangeTreeHistogram(**public, random_state=seed).fit(days) for seed in range(runs)]
     errors = [each.to_frame()["count"].to_numpy() - counts for each in ours]
     rows += _errors("RangeTreeHistogram", errors, starts, ours[0].blue_)

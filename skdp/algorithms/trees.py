@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -24,28 +24,6 @@ from .._validation import (
 )
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
 from .additive import Records
-
-__all__ = [
-    "ALGORITHMS",
-    "Growth",
-    "Node",
-    "QUALITIES",
-    "Splits",
-    "TUNING",
-    "TreeModel",
-    "Tuning",
-    "auto_depth",
-    "binary_splits",
-    "check_quality",
-    "fit_forest",
-    "fit_tree",
-    "grow_tree",
-    "make_quality",
-    "one_split",
-    "plain_shares",
-    "shrunk_shares",
-    "tree_parts",
-]
 
 # ------------------------------------------------------------------------------------------------
 # A released tree: its splits, its noisy counts, and the shares of the classes.
@@ -196,10 +174,6 @@ class TreeModel:
             for child in np.unique(node.children).tolist():
                 waiting[child] = mine[targets == child]
         return reached
-
-    def parents(self) -> IntArray:
-        """Parent of each node; -1 for the root."""
-        return parents_of(self.nodes)
 
 
 def parents_of(nodes: Sequence[Node | None]) -> IntArray:
@@ -881,7 +855,7 @@ def _reachable(nodes: Sequence[Node | None], model: TreeModel) -> TreeModel:
     return TreeModel(left, model.class_counts[kept], model.shares[kept])
 
 
-# --- forests: trees on records of their own, or all trees on all records
+# --- forests: all trees on all records
 
 
 def fit_forest(
@@ -892,12 +866,11 @@ def fit_forest(
     random_state: Any,
     *,
     n_trees: int,
-    rows: str,
     quality: str = "clipped",
     max_depth: int | None = None,
     max_features: float = 1.0,
 ) -> tuple[list[TreeModel], FloatArray]:
-    """Fit a forest to records.
+    """Fit a forest to records: each tree to all of them, at an equal share of epsilon.
 
     Parameters
     ----------
@@ -909,8 +882,6 @@ def fit_forest(
         See `tree_parts`.
     random_state : NoiseSource
     n_trees : int
-    rows : {"apart", "shared"}
-        Each record in one tree, which its own coin draws; or all records in all trees.
     quality : {"max", "gini", "clipped", "information"}
     max_depth : int or None
         None: as many levels as pay.
@@ -923,40 +894,19 @@ def fit_forest(
     total : ndarray of shape (n_classes,)
         Released numbers of records of the classes.
     """
-    # Privacy. Released: the classes of all records, then the trees with the rest. "apart":
-    # a record is in the tree that its own coin draws, whatever other records there are, so all
-    # trees together cost the epsilon of one. "shared": they share it in equal parts. Columns of a
-    # tree are drawn by public coins.
+    # Privacy. Released: the classes of all records, then the trees, one after the other, which
+    # share the rest in equal parts. Columns of a tree are drawn by public coins.
     total = _class_totals(records, n_classes, parts["total"], random_state)
-    epsilon = parts["model"] if rows == "apart" else parts["model"] / n_trees
-    mine = total / n_trees if rows == "apart" else total
-    depth = auto_depth(float(mine.sum()) * float(epsilon), menu, max_depth)
+    epsilon = parts["model"] / n_trees
+    depth = auto_depth(float(total.sum()) * float(epsilon), menu, max_depth)
     coins = sampling_generator(random_state)
     n_columns = max(1, math.ceil(max_features * len(menu)))
     drawn = [np.sort(coins.permutation(len(menu))[:n_columns]) for _ in range(n_trees)]
-    of_each = _shared_out(records, n_trees, rows, random_state)
     models = [
         grow_tree(
-            Growth(seen, menu, n_classes), quality, epsilon, mine, depth, True, source,
+            Growth(records, menu, n_classes), quality, epsilon, total, depth, True, source,
             columns, n_trees,
         )
-        for seen, source, columns in zip(
-            of_each, random_state.branches(n_trees), drawn, strict=True
-        )
+        for source, columns in zip(random_state.branches(n_trees), drawn, strict=True)
     ]  # fmt: skip
     return models, total
-
-
-def _shared_out(records: Records, n_trees: int, rows: str, source: Any) -> Iterator[Records]:
-    """The records of each tree: private."""
-    if rows == "shared":
-        for _ in range(n_trees):
-            yield records
-        return
-    number = np.repeat(np.arange(len(records.counts)), records.counts)
-    content = np.column_stack([records.groups, records.labels])[number]
-    tree = source.record_below(n_trees, len(number), content)
-    for each in range(n_trees):
-        counts: IntArray = np.bincount(number[tree == each], minlength=len(records.counts))
-        here = counts > 0
-        yield Records(records.groups[here], records.labels[here], counts[here], records.n_groups)

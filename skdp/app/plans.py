@@ -51,7 +51,7 @@ def _print_bars(options: Namespace, domain: Domain, epsilon: Fraction) -> None:
     found = made.expected_error(options.rows, at, questions=options.ask)
     rows = [
         (question, *(f"\u00b1 {bar:,.3g}" if bar < 1000 else f"\u00b1 {bar:,.0f}" for bar in bars))
-        for question, *bars in found.errors.itertuples()
+        for question, *bars in found.itertuples()
     ]
-    print(f"\n{options.rows:,} records: half the 95% interval, by epsilon, {found.how}:")
+    print(f"\n{options.rows:,} records: half the 95% interval, by epsilon, {found.attrs['how']}:")
     print(text_table([("question", *(f"{float(each):g}" for each in at)), *rows]))

@@ -128,7 +128,7 @@ def cases() -> tuple[ReplayCase, ...]:
             PrivateAdditiveRegressor(epsilon=1.0, domain=_NUMBERS, target="x"), _NUMBERS_ROWS
         ),
         _last_gone(PrivateDecisionTreeClassifier(**_LABELS, max_depth=1, prune=False), PLANE_ROWS),
-        _last_gone(PrivateRandomForestClassifier(**_LABELS, rows="apart", max_depth=1), PLANE_ROWS),
+        _last_gone(PrivateRandomForestClassifier(**_LABELS, max_depth=1), PLANE_ROWS),
         _last_gone(PrivateLinearRegression(**_PLANES, target="x"), PLANE_ROWS),
         _last_gone(PrivateRidge(**_PLANES, target="x", alpha=2), PLANE_ROWS),
         _last_gone(PrivateLogisticRegression(**_LABELS), PLANE_ROWS),

@@ -1,13 +1,10 @@
 """DataCube: all cuboids of a table, consistent with each other, each with its standard error.
 
-==============  ===================================================================================
-``plan``        `CubePlan`: which cuboids are measured, and how accurate each will be; their names
-``sources``     the search for the cuboids to measure, and plans kept on disk
-``cube``        `DataCube`: parameters, ``fit`` and queries
-``statistics``  counts, sums and means with intervals; exact sums of a column, in integers
-``tables``      answers from released tables: slices, groups, cross tables; questions of synopses
-``files``       what ``save`` writes and ``load`` reads
-==============  ===================================================================================
+==========  =======================================================================================
+``plan``    `CubePlan`: which cuboids are measured, and how accurate each will be; their names
+``cube``    `DataCube`: parameters, ``fit`` and queries
+``tables``  exact sums of a column, in integers; answers from released tables
+==========  =======================================================================================
 
 Based on B. Ding, M. Winslett, J. Han, Z. Li, "Differentially Private Data Cubes: Optimizing Noise
 Sources and Consistency" (SIGMOD 2011): BMax is ``strategy="bmax"``, PMost ``strategy="pmost"``.

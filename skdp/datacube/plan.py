@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
-import numbers
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._validation import as_fraction, as_integer, as_number
+from .._validation import FloatArray, as_fraction, as_integer, as_number
 from ..algorithms import cuboids
+from ..domain import Domain
 from ..mechanisms import discrete_laplace_variance
 from ..release.files import TupleKeys
 
@@ -75,6 +76,7 @@ _SIMULATED_CELLS = 20_000
 _MAX_SIMULATIONS = 100
 
 
+@dataclass(eq=False, repr=False)
 class CubePlan(TupleKeys):
     """What a `DataCube` measures and how accurate each cuboid will be: public, free, reusable.
 
@@ -107,30 +109,17 @@ class CubePlan(TupleKeys):
     1.92
     """
 
-    def __init__(
-        self,
-        domain,
-        epsilon,
-        sources,
-        strategy,
-        max_order,
-        consistency,
-        grid,
-        simulated=None,
-        origin=None,
-    ) -> None:
-        self.domain = domain
-        self.epsilon = epsilon
-        self.sources = sources
-        self.strategy = strategy
-        self.max_order = max_order
-        self.consistency = consistency
-        # Of a bounded sum, or of distances to the origin of a mean; None for counts.
-        self._grid = grid
-        # Lower end of the range of a mean, None for counts and sums.
-        self._origin = origin
-        # Variances of interactions where there is no closed form.
-        self._simulated = simulated
+    domain: Domain
+    epsilon: Fraction
+    sources: dict[tuple[str, ...], Fraction]
+    strategy: str
+    max_order: int | None
+    consistency: Any
+    # Of distances to the origin, the lower end of the range of a mean; None for counts.
+    _grid: Any
+    _origin: Fraction | None
+    # Variances of interactions where there is no closed form.
+    _simulated: FloatArray | None = field(default=None, init=False)
 
     def __getstate__(self):
         # What can be computed again is left out.
@@ -182,26 +171,21 @@ class CubePlan(TupleKeys):
             ``cells``, ``published``, ``epsilon`` (0 where not measured), ``noise_std`` (NaN where
             not measured), ``std_error`` (NaN where not published).
         """
-        available = set(self._available)
-        rows = []
-        for mask, place in self._lattice.position.items():
-            measured = math.isfinite(self._noise[place])
-            published = place in available
-            if not (measured or published):
-                continue
-            names = self._names(mask)
-            rows.append(
-                {
-                    "cuboid": title(names),
-                    "order": len(names),
-                    "cells": math.prod(self._lattice.shape(mask)),
-                    "published": published,
-                    "epsilon": float(self.sources.get(names, 0) * self.epsilon),
-                    "noise_std": math.sqrt(self._noise[place]) if measured else math.nan,
-                    "std_error": math.sqrt(self._variances[place]) if published else math.nan,
-                }
-            )
-        return pd.DataFrame(rows)
+        named = [self._names(mask) for mask in self._lattice.position]
+        published = np.isin(np.arange(len(named)), self._available)
+        measured = np.isfinite(self._noise)
+        table = pd.DataFrame(
+            {
+                "cuboid": [title(names) for names in named],
+                "order": [len(names) for names in named],
+                "cells": self._lattice.cells.astype(np.int64),
+                "published": published,
+                "epsilon": [float(self.sources.get(names, 0) * self.epsilon) for names in named],
+                "noise_std": np.sqrt(np.where(measured, self._noise, np.nan)),
+                "std_error": np.sqrt(np.where(published, self._variances, np.nan)),
+            }
+        )
+        return table[measured | published].reset_index(drop=True)
 
     def __repr__(self):
         return (
@@ -226,12 +210,6 @@ class CubePlan(TupleKeys):
     def _masks(self):
         """Share of epsilon of each source, by its mask."""
         return {mask_of(self.domain, names): share for names, share in self.sources.items()}
-
-    @property
-    def _measure(self):
-        if self._grid is None:
-            return "count"
-        return "sum" if self._origin is None else "mean"
 
     @property
     def _sensitivity(self):
@@ -309,11 +287,6 @@ class CubePlan(TupleKeys):
             )
         return mask
 
-    def _check(self):
-        """Raise ValueError if nothing can be published, or the noise does not fit into 64 bits."""
-        if not np.isfinite(self._variances[self._lattice.position[0]]) and not self._available:
-            raise ValueError("The sources given determine none of the published cuboids.")
-
     def _parts(self):
         """Epsilon of each measured cuboid; of each number of dimensions if there are many."""
         if len(self.sources) > _MAX_PARTS:
@@ -330,8 +303,8 @@ class CubePlan(TupleKeys):
 
     def _published_tables(self, noisy):
         """Published tables from the released integers, by mask."""
-        if self._measure != "mean":
-            return self._reconstruct({mask: table * self._unit for mask, table in noisy.items()})
+        if self._grid is None:
+            return self._reconstruct(noisy)
         width = float(self._width)
         upper, lower = (
             self._reconstruct({mask: table[end] * self._unit for mask, table in noisy.items()})
@@ -417,7 +390,7 @@ def as_order(max_order, domain):
 STRATEGIES = ("auto", "bmax", "pmost", "all", "base", "optimized")
 
 
-def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent, progress):
+def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent):
     """Sources by one of the strategies: its name, and `skdp.algorithms.cuboids.Plan`.
 
     Parameters
@@ -433,8 +406,6 @@ def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent, pro
         Noise variance in a cell, by the number of sources that share epsilon, or 1 / share.
     consistent : bool
         Whether least squares will combine the sources.
-    progress : callable
-        Takes text for the user.
     """
     if strategy == "all":
         return strategy, cuboids.plan_all(lattice)
@@ -446,7 +417,7 @@ def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent, pro
     # The optimized plan is one for least squares.
     tried = ("optimized", "bmax") if consistent else ("bmax",)
     found = {
-        name: search(_Search(lattice, name, listed, consistent, progress))
+        name: _search(lattice, name, listed, consistent)
         for name in (tried if strategy == "auto" else (strategy,))
     }
     if len(found) == 1:
@@ -465,43 +436,36 @@ def _error_of(plan, lattice, weights, noise_of):
     return float(f"{np.average(variances, weights=weights[lattice.published]):.9g}")
 
 
-@dataclass(frozen=True)
-class _Search:
-    """A search for sources: equal to another where the result is."""
-
-    lattice: cuboids.Lattice
-    strategy: str
-    weights: tuple[float, ...] | None
-    consistent: bool
-    progress: Callable[[str], None] = field(compare=False)
-
-
 @functools.lru_cache(maxsize=32)
-def search(task):
+def _search(lattice, strategy, weights, consistent):
     """Run a search once; `plan` and `fit` share the result."""
-    weights = None if task.weights is None else np.array(task.weights)
-    if task.strategy == "bmax":
-        return cuboids.plan_bmax(task.lattice, weights, task.consistent)
-    return cuboids.plan_optimized(task.lattice, weights, task.progress)
+    array = None if weights is None else np.array(weights)
+    if strategy == "bmax":
+        return cuboids.plan_bmax(lattice, array, consistent)
+    return cuboids.plan_optimized(lattice, array)
+
+
+def _by_mask(given, what, domain):
+    """Numbers of cuboids that a user gave, exactly, by mask."""
+    found = {}
+    for key, number in given.items():
+        mask = mask_of(domain, as_names(key))
+        if mask in found:
+            raise ValueError(f"{what} names the cuboid {key!r} twice.")
+        found[mask] = as_fraction(number, f"The number of {key!r} in {what}")
+        if found[mask] < 0:
+            raise ValueError(f"The number of {key!r} in {what} must not be negative: {number!r}.")
+    return found
 
 
 def given_sources(given, domain, lattice):
     """Sources of a plan or mapping, in the order of the lattice, with shares that sum to 1."""
-    shares = {}
-    for key, share in given.items():
-        mask = mask_of(domain, as_names(key))
-        if mask in shares:
-            raise ValueError(f"strategy names the cuboid {key!r} twice.")
-        exact = as_fraction(share, f"The share of {key!r}")
-        if exact < 0:
-            raise ValueError(f"The share of {key!r} must not be negative, got {share!r}.")
-        if mask not in lattice.position:
-            raise ValueError(
-                f"The cuboid {key!r} cannot be measured in this cube: it is too large, or has "
-                "far more dimensions than max_order. Measure smaller cuboids."
-            )
-        if exact:
-            shares[mask] = exact
+    shares = {mask: share for mask, share in _by_mask(given, "strategy", domain).items() if share}
+    for mask in shares.keys() - lattice.position.keys():
+        raise ValueError(
+            f"The cuboid {names_of(domain, mask)} cannot be measured in this cube: it is too "
+            "large, or has far more dimensions than max_order. Measure smaller cuboids."
+        )
     total = sum(shares.values())
     if not total:
         raise ValueError("strategy gives no cuboid a share of epsilon.")
@@ -523,13 +487,13 @@ def cuboid_weights(weights, domain, lattice, strategy, objective):
             "weights have no effect on objective='max'; use objective='mean' or strategy='pmost'."
         )
     vector = np.ones(len(lattice))
-    for key, weight in weights.items():
-        place = lattice.position.get(mask_of(domain, as_names(key)))
+    for mask, weight in _by_mask(weights, "weights", domain).items():
+        place = lattice.position.get(mask)
         if place is None or not lattice.published[place]:
-            raise ValueError(f"weights names the cuboid {key!r}, which is not published.")
-        vector[place] = as_number(weight, f"The weight of {key!r}")
-        if not 0 <= vector[place] < math.inf:
-            raise ValueError(f"The weight of {key!r} must not be negative, got {weight!r}.")
+            raise ValueError(
+                f"weights names the cuboid {names_of(domain, mask)}, which is not published."
+            )
+        vector[place] = weight
     if not vector[lattice.published].any():
         raise ValueError("All weights are zero: give at least one cuboid a positive one.")
     return vector
@@ -537,18 +501,15 @@ def cuboid_weights(weights, domain, lattice, strategy, objective):
 
 def variance_limit(max_variance, strategy):
     """The bound on the cell variance that "pmost" needs; None for other strategies."""
-    if strategy != "pmost":
-        if max_variance is not None:
-            raise ValueError(
-                f"max_variance belongs to strategy='pmost'; leave it out for strategy={strategy!r}."
-            )
-        return None
-    if isinstance(max_variance, bool) or not isinstance(max_variance, numbers.Real):
-        raise TypeError(
-            "strategy='pmost' needs max_variance: it publishes as many cuboids as possible within "
-            f"this cell variance; got {max_variance!r}."
+    if (strategy == "pmost") != (max_variance is not None):
+        raise ValueError(
+            "max_variance belongs to strategy='pmost', which needs it: as many cuboids as possible "
+            f"are published within this cell variance. Got strategy={strategy!r} and "
+            f"max_variance={max_variance!r}."
         )
-    limit = float(max_variance)
+    if max_variance is None:
+        return None
+    limit = as_number(max_variance, "max_variance")
     if not limit > 0:
         raise ValueError(f"max_variance must be positive, got {max_variance!r}.")
     return limit

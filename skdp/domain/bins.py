@@ -319,7 +319,7 @@ class _Contents:
         """What lies below numbers, or places of the grid."""
         raise NotImplementedError
 
-    @property
+    @functools.cached_property
     def whole(self) -> tuple[NDArray[Any], FloatArray]:
         """How much each bin holds, and the sum of its numbers."""
         raise NotImplementedError
@@ -332,15 +332,13 @@ class _Contents:
         starts, stops : ndarray of shape (n,)
             Numbers, or places of the grid.
         """
-        n, size, found = self.bins.bins, self.whole, []
-        ends = self.below(starts), self.below(stops)
-        for which in (1, 2):
-            parts, passed = np.zeros(n), np.zeros(n)
-            for sign, end in zip((-1, 1), ends, strict=True):
-                parts += sign * np.bincount(end.codes, end[which], n)
-                passed -= sign * np.bincount(end.codes, minlength=n)
-            found.append(parts + np.cumsum(passed) * size[which - 1])
-        return found[0] / size[0], found[1] / size[0]
+        n, (size, sums) = self.bins.bins, self.whole
+        codes, amount, total = self.below(np.concatenate([starts, stops]))
+        sign = np.repeat([-1.0, 1.0], len(starts))
+        # From its own bin on a start counts all that bins hold, and a stop takes it back.
+        inside = np.cumsum(np.bincount(codes, -sign, n))
+        share = (np.bincount(codes, sign * amount, n) + inside * size) / size
+        return share, (np.bincount(codes, sign * total, n) + inside * sums) / size
 
     def means(self) -> FloatArray:
         """Mean of the numbers of each bin."""
@@ -391,7 +389,7 @@ class Spread(_Contents):
             high = np.where(np.isin(high, self.special), np.nextafter(high, -np.inf), high)
         return low, high
 
-    @property
+    @functools.cached_property
     def whole(self) -> tuple[FloatArray, FloatArray]:  # noqa: D102
         edges = self.bins.edges_at(np.arange(self.bins.bins + 1)).astype(np.float64)
         return np.ones(self.bins.bins), edges[:-1] + np.diff(edges) / 2
@@ -455,8 +453,7 @@ class Points(_Contents):
 
     def _number(self, first: IntArray, stop: IntArray) -> IntArray:
         """How many points lie from first to before stop."""
-        special = np.searchsorted(self.special, stop) - np.searchsorted(self.special, first)
-        return stop - first - special
+        return stop - first - (self.special.searchsorted(stop) - self.special.searchsorted(first))
 
     def draw(
         self, codes: IntArray, rng: np.random.Generator, low: Bound = None, high: Bound = None
@@ -490,24 +487,27 @@ class Points(_Contents):
             k = np.where((first <= special) & (special <= k), k + 1, k)
         return k
 
-    @property
+    @functools.cached_property
     def whole(self) -> tuple[IntArray, FloatArray]:  # noqa: D102
         firsts = self._firsts
         return self._number(firsts[:-1], firsts[1:]), self._total(firsts[:-1], firsts[1:])
 
     def below(self, cuts: NDArray[Any]) -> Below:  # noqa: D102
-        k = np.clip(cuts, self.grid.first, self.grid.last + 1).astype(np.int64)
-        codes = np.searchsorted(self._firsts, k, side="right") - 1
-        codes = np.clip(codes, 0, self.bins.bins - 1)
+        k = np.minimum(np.maximum(cuts, self.grid.first), self.grid.last + 1).astype(np.int64)
+        codes = self._firsts[:-1].searchsorted(k, side="right") - 1
         first = self._firsts[codes]
         return Below(codes, self._number(first, k), self._total(first, k))
 
     def _total(self, first: IntArray, stop: IntArray) -> FloatArray:
         """Sum of the points from first to before stop."""
-        sums = np.concatenate([[0], np.cumsum(self.special)])
-        before = sums[np.searchsorted(self.special, [stop, first])]
+        before = self._sums[self.special.searchsorted([stop, first])]
         total = (stop - first) * (first + (stop - 1 - first) / 2.0)
         return (total - (before[0] - before[1])) / self.grid.denominator
+
+    @functools.cached_property
+    def _sums(self) -> IntArray:
+        """Sums of the special numbers before each, and of all."""
+        return np.concatenate([[0], np.cumsum(self.special)])
 
     def positions(self, values: ArrayLike, *, closed: bool = True) -> FloatArray:
         """Numbers in units of bins: bin and share of its points below (or at, if ``closed``)."""

@@ -23,7 +23,7 @@ from ..exceptions import DomainError
 from .attributes import Categorical, Identifier
 from .dates import Date, Datetime
 from .numeric import Numeric
-from .query import parts_of
+from .query import Asked, parts_of
 from .regions import attribute_of, region_of_range, region_of_values
 from .values import plain_category, plain_text, some
 
@@ -377,6 +377,8 @@ class Structure(tuple[Rule, ...]):
 
     def __init__(self, rules: Any = (), declared: Mapping[str, Any] | None = None) -> None:
         self._declared = dict(declared or {})
+        sizes = (each.size for name in self._declared if (each := self.find(name)) is not None)
+        self.asked = Asked(max(sizes, default=1))
         self.derived = {each.column: each for each in self if isinstance(each, Derived)}
         self._codes: dict[str, tuple[str, IntArray]] = {}
         self._used: dict[Rule, tuple[str, ...]] = {}
@@ -445,8 +447,8 @@ class Structure(tuple[Rule, ...]):
         """Weights of regions by measured column; those on one base multiply."""
         found: dict[str, np.ndarray] = {}
         for column, region in regions.items():
-            base = self.base_of(column)
-            found[base] = found.get(base, 1.0) * self.lifted(column, region.weights())
+            base, own = self.base_of(column), self.lifted(column, region.weights())
+            found[base] = found[base] * own if base in found else own
         return found
 
     def columns_of(self, rule: Rule) -> tuple[str, ...]:

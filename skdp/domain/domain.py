@@ -20,6 +20,7 @@ from .attributes import Attribute, Categorical, Identifier, Rows, Text, read
 from .check import DomainReport, examined
 from .constraints import Structure, draw_columns, structure_from_data
 from .numeric import Numeric
+from .query import Asked
 from .schemas import domain_to_text, parts_from_text, short_form
 from .values import (
     plain_text,
@@ -36,6 +37,8 @@ class Columns:
     names: tuple[str, ...]
     attributes: tuple[Numeric | Categorical, ...]
     structure: Structure
+    # Conditions that were read before.
+    asked: Asked
     _positions: dict[str, int]
     _declared: dict[str, Numeric | Categorical | Identifier]
 
@@ -367,6 +370,7 @@ class Domain(Columns):
             "names": tuple(measured),
             "attributes": tuple(measured.values()),
             "structure": structure,
+            "asked": structure.asked,
             "_positions": {name: position for position, name in enumerate(measured)},
             "_declared": declared,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import numbers
 import sys
@@ -177,6 +178,14 @@ class Numeric(Attribute):
         self._set(special=declared_special(special, integer))
         self._check_contents()
 
+    def _set(self, **values: Any) -> None:
+        self.__dict__.pop("contents", None)
+        super()._set(**values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What it is, and not what was computed from that.
+        return {name: value for name, value in self.__dict__.items() if name != "contents"}
+
     def _cut(self, bins: Any, grid: Grid | None) -> None:
         """Set the number of bins, and their edges where the formula of even bins is not used."""
         low, high, scale = self.lower, self.upper, self.scale
@@ -324,7 +333,7 @@ class Numeric(Attribute):
         """
         return self._bins.edges_at(np.arange(self.bins + 1))
 
-    @property
+    @functools.cached_property
     def contents(self) -> Spread | Points:
         """What the bins hold: `Points` of a grid (of integers, cents), or all numbers."""
         grid, _ = declared_grid(

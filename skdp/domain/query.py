@@ -6,7 +6,7 @@ import ast
 import bisect
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -513,6 +513,35 @@ class _Text:
 
 # --- conditions: a dict or a text becomes the region of each column that it constrains
 
+# Weights of conditions that are kept.
+_KEPT_AT_ONCE = 1 << 22
+
+
+class Asked:
+    """Conditions that were read, and what they mean: those that repeat are read once.
+
+    Parameters
+    ----------
+    most : int
+        Codes of the column that has most of them: so much is kept of a condition.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._known = most, dict[Any, Any]()
+
+    def once(self, key: Any, read: Callable[[], Any]) -> Any:
+        """What a condition means, by what tells it from others."""
+        if key not in self._known:
+            found = read()
+            if len(self._known) * self._most > _KEPT_AT_ONCE:
+                self._known.clear()
+            self._known[key] = found
+        return self._known[key]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A release that is passed on does not say what was asked of it.
+        return Asked, (self._most,)
+
 
 @dataclass(frozen=True)
 class NamedQuery:
@@ -562,37 +591,50 @@ def parts_of(query: Any, schema: Schema) -> list[dict[str, Region]]:
     if query is None:
         return [{}]
     if isinstance(query, str):
-        return conjunctions(_Text(query, schema, {}).read())
+        return schema.asked.once(query, lambda: conjunctions(_Text(query, schema, {}).read()))
     if isinstance(query, NamedQuery):
         return conjunctions(_Text(query.text, schema, query.names).read())
     if isinstance(query, Mapping):
-        return [_from_dict(query, schema)]
+        return [{column: _region(column, value, schema) for column, value in query.items()}]
     raise TypeError(
         f"A query must be a dict or a string, got a value of type {type(query).__name__}. It names "
         "columns and values, such as {'age': (0, 17)} or 'age < 18'; a mask of rows is not a query."
     )
 
 
-def _from_dict(query: Mapping[str, Any], schema: Schema) -> dict[str, Region]:
-    regions: dict[str, Region] = {}
-    for column, value in query.items():
-        attribute = attribute_of(column, schema)
-        if isinstance(value, tuple):
-            if len(value) != 2:
-                raise ValueError(
-                    f"The range for column {column!r} must be a tuple (low, high), got {value!r}. "
-                    "For a set of values use a list."
-                )
-            regions[column] = region_of_range(column, attribute, *value)
-        elif isinstance(value, list | AbstractSet | range):
-            regions[column] = region_of_values(column, attribute, value)
-        elif isinstance(value, Mapping):
-            raise ValueError(f"The condition on column {column!r} cannot be a dict: {value!r}.")
-        elif hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
-            regions[column] = region_of_values(column, attribute, value.tolist())
-        else:
-            regions[column] = region_of_values(column, attribute, [value])
-    return regions
+def _region(column: Any, value: Any, schema: Schema) -> Region:
+    """The region of a condition of a dict."""
+    if not _is_plain(value):
+        return _region_of(column, value, schema)
+    # 1, 1.0 and True are equal, but not the same condition.
+    kinds = tuple(map(type, value)) if type(value) is tuple else type(value)
+    return schema.asked.once((column, value, kinds), lambda: _region_of(column, value, schema))
+
+
+_PLAIN = frozenset([int, float, str, bool, type(None)])
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a condition in a dict is a number, a text, or a range of these."""
+    return type(value) in _PLAIN or (type(value) is tuple and _PLAIN.issuperset(map(type, value)))
+
+
+def _region_of(column: Any, value: Any, schema: Schema) -> Region:
+    attribute = attribute_of(column, schema)
+    if isinstance(value, tuple):
+        if len(value) != 2:
+            raise ValueError(
+                f"The range for column {column!r} must be a tuple (low, high), got {value!r}. "
+                "For a set of values use a list."
+            )
+        return region_of_range(column, attribute, *value)
+    if isinstance(value, list | AbstractSet | range):
+        return region_of_values(column, attribute, value)
+    if isinstance(value, Mapping):
+        raise ValueError(f"The condition on column {column!r} cannot be a dict: {value!r}.")
+    if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
+        return region_of_values(column, attribute, value.tolist())
+    return region_of_values(column, attribute, [value])
 
 
 # ------------------------------------------------------------------------------------------------
@@ -718,6 +760,13 @@ def parse(query: Any, domain: Any) -> Query:
     {0: array([1. , 0.5, 0. , 0. ])}
     {0: array([0. , 0.5, 1. , 1. ]), 1: array([1., 0.])}
     """
+    if isinstance(query, str):
+        found: Query = domain.asked.once(("weights", query), lambda: _parsed(query, domain))
+        return found
+    return _parsed(query, domain)
+
+
+def _parsed(query: Any, domain: Any) -> Query:
     return Query(tuple(weights_of(regions, domain) for regions in parts_of(query, domain)))
 
 
@@ -726,39 +775,3 @@ def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArr
     weights = domain.structure.weights_of_regions(regions)
     found = {domain.index(name): vector for name, vector in weights.items()}
     return found if len(found) < 2 else dict(sorted(found.items()))
-
-
-def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
-    """Weights of many queries; texts and conditions of dicts that repeat are read once."""
-    known: dict[Any, Any] = {}
-
-    def read(key: Any, query: Any) -> Query:
-        if key not in known:
-            known[key] = parse(query, domain)
-        found: Query = known[key]
-        return found
-
-    found = []
-    for query in queries:
-        if isinstance(query, str):
-            found.append(read(query, query))
-        elif type(query) is dict and len(query) and all(map(_is_plain, query.values())):
-            product: dict[int, FloatArray] = {}
-            for column, value in query.items():
-                # 1, 1.0 and True are equal, but not the same condition.
-                kinds = tuple(map(type, value)) if type(value) is tuple else type(value)
-                [weights] = read((column, value, kinds), {column: value}).products
-                for axis, vector in weights.items():
-                    product[axis] = product[axis] * vector if axis in product else vector
-            found.append(Query((product if len(product) < 2 else dict(sorted(product.items())),)))
-        else:
-            found.append(parse(query, domain))
-    return found
-
-
-_PLAIN = frozenset([int, float, str, bool, type(None)])
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a condition in a dict is a number, a text, or a range of these."""
-    return type(value) in _PLAIN or (type(value) is tuple and _PLAIN.issuperset(map(type, value)))

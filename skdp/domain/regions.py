@@ -92,13 +92,18 @@ class Region:
         """What it covers of the values that are there."""
         return replace(self, cells=self.cells - {self.attribute.n_values})
 
-    def weights(self) -> FloatArray:
-        """Share of each code that it covers."""
+    @functools.cached_property
+    def _weights(self) -> FloatArray:
         found = np.zeros(self.attribute.size)
         found[[*self.cells]] = 1.0
         if isinstance(self.attribute, Numeric):
             found[: self.attribute.bins] = self._covered[0]
+        found.flags.writeable = False
         return found
+
+    def weights(self) -> FloatArray:
+        """Share of each code that it covers."""
+        return self._weights
 
     def moment(self) -> FloatArray:
         """The same times the mean of the values that it covers; 0 for what is missing."""
@@ -120,8 +125,8 @@ class Region:
     def _covered(self) -> tuple[FloatArray, FloatArray]:
         held = self._held
         share, moment = held.between(*self.ends)
-        if not isinstance(held, Points):
-            points = [start[0] for start, stop in self.runs if start[0] == stop[0]]
+        points = [start[0] for start, stop in self.runs if start[0] == stop[0]]
+        if points and not isinstance(held, Points):
             inside = [x for x in points if held.lower <= x <= held.upper]
             where = held.bins.encode(np.array(inside, dtype=np.float64))
             share[where] = np.maximum(share[where], POINT)
@@ -137,8 +142,8 @@ class Region:
     def ends(self) -> tuple[FloatArray, FloatArray]:
         """Where runs begin and end, places on a grid; what no attribute reaches is left out."""
         ends = np.array([[start[0], stop[0]] for start, stop in self.runs], dtype=np.float64)
-        starts, stops = ends.reshape(-1, 2).T
-        return starts, stops
+        ends = ends.reshape(-1, 2)
+        return ends[:, 0], ends[:, 1]
 
     def holds(self, numbers: FloatArray) -> BoolArray:
         """Whether it covers numbers of the bins."""
@@ -170,6 +175,10 @@ def _common(one: Iterable[tuple[Cut, Cut]], two: Iterable[tuple[Cut, Cut]]) -> I
 
 class Schema(Protocol):
     """Columns that conditions may name."""
+
+    @property
+    def asked(self) -> Any:
+        """Conditions that were read before: a `skdp.domain.query.Asked`."""
 
     def why_not(self, column: str) -> str | None:
         """Why a declared column cannot be asked for; None if it is not declared."""
@@ -276,11 +285,15 @@ def _between(
 def _place(grid: Grid, x: float, after: int) -> int:
     """Place of the smallest number of a grid that is at least x, or above it."""
     # The ends may be infinite, and integers beyond all floats.
-    if x < grid.value(grid.first):
+    if x < grid.first / grid.denominator:
         return grid.first
-    if x > grid.value(grid.last):
+    if x > grid.last / grid.denominator:
         return grid.last + 1
-    return int(grid.at_most(x)) + 1 if after else int(grid.at_least(x))
+    # The product is off by one place at most.
+    place = math.floor(x * grid.denominator) - 1
+    while place / grid.denominator < x or (after and place / grid.denominator == x):
+        place += 1
+    return place
 
 
 def _reversed(column: str, low: Any, high: Any) -> ValueError:

@@ -137,23 +137,20 @@ class Tree:
                 "intervals must be pairs of integers (lower, upper), upper exclusive, got an "
                 f"array of shape {pairs.shape} and dtype {pairs.dtype}."
             )
+        # Outer intervals first; of each, those that are still open are its ancestors.
         low, high = pairs.astype(np.int64).T
-        if (low >= high).any():
-            bad = int(np.flatnonzero(low >= high)[0])
-            raise ValueError(
-                f"Interval [{low[bad]}, {high[bad]}) is empty: give (lower, upper) with "
-                "lower < upper, upper exclusive."
-            )
         order = np.lexsort((-high, low))
-        parent = _nest(low, high, order)
-        if low[order[0]] != 0:
-            raise ValueError(
-                f"The root must begin at bin 0, but it is [{low[order[0]]}, {high[order[0]]})."
-            )
-        shape = cls.from_parents(_siblings_in_order(parent, low))
-        # from_parents numbers nodes by their position among the intervals sorted by lower end.
-        order = np.argsort(low, kind="stable")[shape.order]
-        return cls(shape.parent, low[order], high[order], order)
+        low, high = low[order], high[order]
+        parent = np.full(len(pairs), -1)
+        ancestors: list[int] = []
+        for node, (start, stop) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+            while ancestors and start >= high[ancestors[-1]]:
+                ancestors.pop()
+            parent[node] = ancestors[-1] if ancestors else -1
+            if stop > start:
+                ancestors.append(node)
+        shape = cls.from_parents(parent)
+        return cls(shape.parent, low[shape.order], high[shape.order], order[shape.order])
 
     # -- sizes
 
@@ -381,10 +378,11 @@ def _check_tree(parent: IntArray, lower: IntArray, upper: IntArray, order: IntAr
     def refuse(bad: BoolArray, rule: str) -> None:
         if bad.any():
             node = int(np.argmax(bad))
+            above = max(int(parent[node]), 0) % n
             raise ValueError(
-                f"Node {node}, [{lower[node]}, {upper[node]}) with the parent {parent[node]}, "
-                f"breaks the rule that {rule}. Tree.from_intervals and Tree.from_parents bring "
-                "nodes into order."
+                f"[{lower[node]}, {upper[node]}), node {node}, below [{lower[above]}, "
+                f"{upper[above]}) breaks the rule that {rule}. Intervals are half-open, (lower, "
+                "upper); Tree.from_intervals and Tree.from_parents bring nodes into order."
             )
 
     # Parents before their children, which excludes cycles, and siblings side by side.
@@ -436,64 +434,6 @@ def _level_order(parent: IntArray) -> NDArray[Any]:
             "parents from it never reaches the root."
         )
     return order.astype(np.int64)
-
-
-def _nest(low: IntArray, high: IntArray, order: IntArray) -> IntArray:
-    """Smallest containing interval of each interval, given them sorted outer first."""
-    parent = np.full(len(low), -1, dtype=np.int64)
-    starts, stops = low.tolist(), high.tolist()
-    # Where the next child of an open interval has to begin; None before the first child.
-    covered: dict[int, int | None] = {}
-    stack: list[int] = []
-
-    def name(node: int) -> str:
-        return f"[{starts[node]}, {stops[node]})"
-
-    def close(node: int) -> None:
-        reached = covered.pop(node)
-        if reached is not None and reached != stops[node]:
-            raise ValueError(
-                f"Bins {reached} to {stops[node] - 1} of {name(node)} are missing from its "
-                "children: the children of an interval must cover all of it."
-            )
-
-    for node in order.tolist():
-        while stack and starts[node] >= stops[stack[-1]]:
-            close(stack.pop())
-        if stack:
-            above = stack[-1]
-            if stops[node] > stops[above]:
-                raise ValueError(
-                    f"{name(above)} and {name(node)} overlap without one holding the other."
-                )
-            begin = covered[above]
-            expected = starts[above] if begin is None else begin
-            if starts[node] != expected:
-                raise ValueError(
-                    f"Bins {expected} to {starts[node] - 1} of {name(above)} are missing from "
-                    "its children: the children of an interval must cover all of it."
-                )
-            covered[above] = stops[node]
-            parent[node] = above
-        elif node != order[0]:
-            raise ValueError(
-                f"{name(int(order[0]))} and {name(node)} are both roots: one interval must hold "
-                "all others."
-            )
-        covered[node] = None
-        stack.append(node)
-    while stack:
-        close(stack.pop())
-    return parent
-
-
-def _siblings_in_order(parent: IntArray, low: IntArray) -> IntArray:
-    """Renumber the nodes by their lower end, so that siblings come from left to right."""
-    order = np.argsort(low, kind="stable")
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    above = parent[order]
-    return np.where(above >= 0, rank[above], -1)
 
 
 # --- answers without consistency: the fewest measured nodes that make up a query
@@ -550,15 +490,8 @@ def perfect_tree(branching: int, height: int) -> Tree:
         If ``branching < 2`` or ``height < 0``.
     """
     k = as_integer(branching, "branching", 2)
-    if height < 0:
-        raise ValueError(f"height must not be negative, got {height}.")
-    parents, lowers, uppers = [], [], []
-    for level in range(height + 1):
-        nodes = np.arange(k**level, dtype=np.int64)
-        parents.append(nodes // k)
-        lowers.append(nodes * k ** (height - level))
-        uppers.append((nodes + 1) * k ** (height - level))
-    return _stack(parents, lowers, uppers)
+    levels = range(as_integer(height, "height", 0) + 1)
+    return level_tree(k**height, [k**level for level in levels])
 
 
 def balanced_tree(n_bins: int, branching: int) -> Tree:

@@ -7,23 +7,27 @@ have there, times how much of it meets their other conditions (`docs/theory/marg
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray
+from ..domain.query import Query
 from .basis import cut_shares, under
 
-__all__ = ["Asked", "Part", "errors", "stacked"]
+__all__ = ["Asked", "Part", "covariances", "stacked"]
 
 Axes = tuple[int, ...]
 # Weights of codes, (n_codes, n), of some columns.
 Stacked = dict[int, FloatArray]
 # Covariances of errors of some products with others.
 Covariance = Callable[[IntArray, IntArray], FloatArray]
+# Features of some weights, (n_features, n): of the field of a column, and of chance.
+Features = tuple[FloatArray, ...]
 
 # Variance of the records of a bin that a question cuts, as a part of the square of those that stand
 # out of its neighbours: all of them may lie at one number, on either side of its end.
@@ -33,6 +37,10 @@ _HEAP = 0.3
 _LEAST_DENSITY = 0.3
 # Most columns of a set that was not measured whose deviation is allowed for.
 _MOST_TOGETHER = 3
+# Numbers of a column that are computed together: they fit into a core's cache.
+_AT_ONCE = 1 << 18
+# Linear functions of the weights of so many codes are kept as matrices.
+_FEW_AT_ONCE = 256
 
 
 class Part(NamedTuple):
@@ -44,14 +52,18 @@ class Part(NamedTuple):
 
 def stacked(parts: Sequence[Part]) -> Iterator[tuple[Axes, IntArray, Stacked]]:
     """Which parts are of the same columns, and their weights (n_codes, n)."""
-    groups: dict[Axes, list[int]] = {}
-    for place, part in enumerate(parts):
-        groups.setdefault(tuple(sorted(part.weights)), []).append(place)
-    for axes, members in groups.items():
+    for axes, members in _alike(parts).items():
         columns = {
             axis: np.stack([parts[i].weights[axis] for i in members], axis=1) for axis in axes
         }
         yield axes, np.array(members), columns
+
+
+def _alike(parts: Sequence[Part]) -> dict[Axes, list[int]]:
+    groups: dict[Axes, list[int]] = {}
+    for place, part in enumerate(parts):
+        groups.setdefault(tuple(sorted(part.weights)), []).append(place)
+    return groups
 
 
 class Asked:
@@ -59,17 +71,26 @@ class Asked:
 
     def __init__(self, model: Any, axes: Axes, weights: Stacked) -> None:
         self._model, self._axes, self._weights = model, axes, weights
-        self.means = {axis: model.mean(axis, axes, weights[axis]) for axis in axes}
+        self.means = {axis: _Column.of(model, axis).mean(axes) @ weights[axis] for axis in axes}
         self.shared = len(axes) > 2 and axes not in model.coefficients.looks
         self._shares: dict[frozenset[int], FloatArray] = {}
+
+    @property
+    def rows(self) -> FloatArray:
+        """Share of the rows under the weights."""
+        return self._rows_with(frozenset(), {})
+
+    def _rows_with(self, key: frozenset[int], kept: Stacked) -> FloatArray:
+        if key not in self._shares:
+            self._shares[key] = self._model.of_rows(self._axes, self._weights | kept)
+        return self._shares[key]
 
     def among(self, axis: int) -> FloatArray:
         """Share of the rows with weight on a column that meets the conditions on the others."""
         if len(self._axes) == 1:
             return np.ones(1)
         alone = self._model.of_rows((axis,), self._weights)
-        share = self._model.of_rows(self._axes, self._weights)
-        return np.divide(share, alone, out=np.zeros_like(share), where=alone > 0)
+        return np.divide(self.rows, alone, out=np.zeros_like(alone), where=alone > 0)
 
     def outside(self, part: Axes) -> FloatArray:
         """How much of an error of some columns meets the conditions on the others.
@@ -87,48 +108,270 @@ class Asked:
         kept = {axis: (self._weights[axis] != 0).astype(np.float64) for axis in part}
         # Conditions are their own; only values are replaced.
         key = frozenset(a for a in part if not np.array_equal(kept[a], self._weights[a]))
-        if key not in self._shares:
-            self._shares[key] = self._model.of_rows(self._axes, self._weights | kept)
         meeting = self._model.of_rows(part, kept)
-        return (rows * self._shares[key] + others) / (rows * meeting + 1.0)
+        return (rows * self._rows_with(key, kept) + others) / (rows * meeting + 1.0)
 
 
-def errors(model: Any, parts: Sequence[Part], i: IntArray, j: IntArray) -> FloatArray:
-    """Covariances of the errors of products i of weights with products j."""
-    found = np.zeros(len(i))
-    for members, times, covariance in _terms(model, parts):
-        place = np.full(len(parts), -1)
-        place[members] = np.arange(len(members))
-        both = (place[i] >= 0) & (place[j] >= 0)
-        if both.any():
-            one, other = place[i[both]], place[j[both]]
-            found[both] += times[one] * times[other] * covariance(one, other)
+class _Column:
+    """Of one column what no question changes."""
+
+    def __init__(self, model: Any, axis: int) -> None:
+        self.basis, self._estimate = model.bases[axis], model.columns[axis]
+        spread = self._estimate.covariance(np.ones(len(self.basis.mass)))
+        self._alone = spread / spread.sum()
+        self.heaps = _heaps(self._estimate.counts)[:, None]
+        self._matrices: dict[Any, Features] = {}
+
+    @classmethod
+    def of(cls, model: Any, axis: int) -> _Column:
+        """The column of a release; it is made once."""
+        key = "errors", axis
+        if key not in model._caches:
+            model._caches[key] = cls(model, axis)
+        found: _Column = model._caches[key]
+        return found
+
+    def mean(self, axes: Axes) -> FloatArray:
+        """How codes count where the column is not looked at: all units alike.
+
+        Of a column by itself as the noise of its total is spread over its codes.
+        """
+        even: FloatArray = self.basis.even
+        return even if len(axes) > 1 else self._alone
+
+    def covariance(self, weights: FloatArray) -> FloatArray:
+        """Covariances of the counts with weighted sums of them."""
+        [found] = self._linear("covariance", lambda w: (self._estimate.covariance(w),), weights)
+        return found
+
+    def features(self, weights: FloatArray, size: int | None = None) -> Features:
+        """Features of weights, or of their means in so many groups."""
+
+        def of(each: FloatArray) -> Features:
+            inside = each if size is None else self.basis.within(each, size)
+            found: Features = self.basis.features(inside)
+            return found
+
+        return self._linear(("features", size), of, weights)
+
+    def hats(self, weights: FloatArray, size: int) -> FloatArray:
+        """Coefficients of weights in tables of so many groups, without the constant function."""
+        [found] = self._linear(
+            ("hats", size), lambda w: (self.basis.coefficients(w, size)[1:],), weights
+        )
+        return found
+
+    def _linear(self, name: Any, of: Callable[[FloatArray], Features], weights: FloatArray) -> Any:
+        """A linear function of weights."""
+        if len(weights) > _FEW_AT_ONCE:
+            return of(weights)
+        if name not in self._matrices:
+            self._matrices[name] = of(np.eye(len(weights)))
+        return tuple(matrix @ weights for matrix in self._matrices[name])
+
+
+class _Given:
+    """Weights of the codes of one column, (n_codes, n), in all products that have any."""
+
+    def __init__(self, column: _Column, weights: FloatArray) -> None:
+        self.column, self.weights = column, weights
+        self.are_shares: BoolArray = (weights.min(axis=0) >= 0) & (weights.max(axis=0) <= 1)
+        cut = ((weights > 0) & (weights < 1)).any()
+        self.cut = cut_shares(weights) if cut else np.zeros((1, 1))
+        self.cuts = bool(self.cut.any())
+        self._features: dict[int | None, Features] = {}
+
+    @functools.cached_property
+    def shares(self) -> FloatArray:
+        """Shares of the records, as far as the weights are shares of codes."""
+        found: FloatArray = self.column.basis.mass @ self.weights
+        return found
+
+    def features(self, size: int | None = None) -> Features:
+        """Features of the weights, or of their means in so many groups."""
+        if size not in self._features:
+            if size is None and self.cuts:
+                found = self.column.basis.features(self.weights, self.cut)
+            else:
+                found = self.column.features(self.weights, size)
+            self._features[size] = found
+        return self._features[size]
+
+
+def covariances(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
+    """Covariances of the errors of the answers of each block of equally many, (n_blocks, k, k)."""
+    k = max(map(len, blocks), default=1)
+    products = (each for block in blocks for query in block for each in query.products)
+    widest = max((len(vector) for each in products for vector in each.values()), default=1)
+    step = max(1, _AT_ONCE // (widest * k))
+    found = [np.zeros((0, k, k))]
+    found += [_of_blocks(model, blocks[at : at + step]) for at in range(0, len(blocks), step)]
+    return np.concatenate(found)
+
+
+def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
+    n, k = len(blocks), len(blocks[0])
+    numbers = np.array([[len(query.products) for query in block] for block in blocks])
+    owner = np.repeat(np.arange(n * k), numbers.ravel())
+    of_block = numbers.sum(axis=1)
+    starts = np.cumsum(of_block) - of_block
+    sizes = zip(starts.tolist(), of_block.tolist(), strict=True)
+    i, j = np.concatenate([start + _lower(size) for start, size in sizes], axis=1)
+    parts = [model._part(each) for block in blocks for query in block for each in query.products]
+    told = _errors(model, parts, i, j)
+    # Of two different products both orders count.
+    twice = np.flatnonzero(i != j)
+    i, j = np.append(i, j[twice]), np.append(j, i[twice])
+    places = owner[i] * k + owner[j] % k
+    sums = np.bincount(places, np.append(told, told[twice]), n * k * k)
+    found: FloatArray = sums.astype(np.float64, copy=False).reshape(n, k, k)
+    diagonal = np.arange(k)
+    found[:, diagonal, diagonal] = np.maximum(found[:, diagonal, diagonal], 0.0)
     return found
 
 
-def _terms(model: Any, parts: Sequence[Part]) -> Iterator[tuple[IntArray, FloatArray, Covariance]]:
-    """Independent errors: which products have them, how often, and their covariances."""
-    parts, summed = _without_sums(model, parts)
-    for each in summed.values():
-        yield np.array([*each]), np.ones(len(each)), _inner(np.stack([*each.values()], axis=1))
-    found: dict[Axes, list[Any]] = {}
-    for axes, members, weights in stacked(parts):
-        factors = np.array([parts[place].factor for place in members.tolist()])
-        asked = Asked(model, axes, weights)
-        for part in _sets(model, axes):
-            own = {axis: weights[axis] for axis in part}
-            if len(part) == 1:
-                own = {axis: own[axis] - asked.means[axis] for axis in part}
-            found.setdefault(part, []).append((members, factors * asked.outside(part), own))
-        for axis in axes:
-            cut = cut_shares(weights[axis]) > 0
-            if cut.any():
-                within = _inner(cut * _heaps(model.columns[axis].counts)[:, None])
-                yield members, factors * asked.among(axis), within
-    for part, several in found.items():
-        members, times = (np.concatenate([each[place] for each in several]) for place in (0, 1))
-        own = {a: np.concatenate([each[2][a] for each in several], axis=1) for a in part}
-        yield members, times, _term(model, part, own)
+@functools.cache
+def _lower(size: int) -> IntArray:
+    """Rows and columns of the lower triangle of a matrix."""
+    return np.array(np.tril_indices(size))
+
+
+def _errors(model: Any, parts: Sequence[Part], i: IntArray, j: IntArray) -> FloatArray:
+    """Covariances of the errors of products i of weights with products j."""
+    found = np.zeros(len(i))
+    for times, covariance in _Products(model, parts).terms():
+        scale = times[i] * times[j]
+        both = np.flatnonzero(scale)
+        if len(both):
+            found[both] += scale[both] * covariance(i[both], j[both])
+    return found
+
+
+class _Products:
+    """Products of weights: the independent errors that they have."""
+
+    def __init__(self, model: Any, parts: Sequence[Part]) -> None:
+        self.model = model
+        self.parts, self.summed = _without_sums(model, parts)
+        self.groups = {axes: np.array(own) for axes, own in _alike(self.parts).items()}
+        self.factors = np.array([part.factor for part in self.parts])
+        self.given: dict[int, _Given] = {}
+        # Where the weights of each product stand.
+        self.at: dict[int, IntArray] = {}
+        for axis in dict.fromkeys(axis for axes in self.groups for axis in axes):
+            own = [place for place, part in enumerate(self.parts) if axis in part.weights]
+            weights = np.stack([self.parts[place].weights[axis] for place in own], axis=1)
+            self.given[axis] = _Given(_Column.of(model, axis), weights)
+            self.at[axis] = np.zeros(len(self.parts), dtype=np.int64)
+            self.at[axis][own] = np.arange(len(own))
+
+    def weights(self, axes: Axes, members: IntArray) -> Stacked:
+        """Weights of some products."""
+        return {axis: self.given[axis].weights[:, self.at[axis][members]] for axis in axes}
+
+    def terms(self) -> Iterator[tuple[FloatArray, Covariance]]:
+        """Independent errors: how often each product has them, and their covariances."""
+        n = len(self.parts)
+        for each in self.summed.values():
+            own = np.zeros((len(next(iter(each.values()))), n))
+            own[:, [*each]] = np.stack([*each.values()], axis=1)
+            yield (own != 0).any(axis=0) * np.ones(n), functools.partial(_inner, own, own)
+        times: dict[Axes, FloatArray] = {}
+        means = {axis: np.zeros(given.weights.shape[1]) for axis, given in self.given.items()}
+        for axes, members in self.groups.items():
+            asked, factors = self._asked(axes, members), self.factors[members]
+            for axis in axes:
+                means[axis][self.at[axis][members]] = asked.means[axis]
+                if self.given[axis].cuts:
+                    cut = np.zeros(n)
+                    cut[members] = factors * asked.among(axis)
+                    yield cut, self._within_codes(axis)
+            for part in _sets(self.model, axes):
+                times.setdefault(part, np.zeros(n))[members] = factors * asked.outside(part)
+        for part, often in times.items():
+            if not part:
+                yield often, lambda i, j: np.full(len(i), self.model.total_variance)
+            elif len(part) == 1:
+                yield often, self._of_one(part[0], means[part[0]])
+            else:
+                yield often, self._of_several(part, np.flatnonzero(often))
+
+    def _asked(self, axes: Axes, members: IntArray) -> Asked:
+        return Asked(self.model, axes, self.weights(axes, members))
+
+    def _within_codes(self, axis: int) -> Covariance:
+        """Records of a code that a range cuts may lie anywhere in it."""
+        given, at = self.given[axis], self.at[axis]
+        own = (given.cut > 0) * given.column.heaps
+        return lambda i, j: _inner(own, own, at[i], at[j])
+
+    def _of_one(self, axis: int, means: FloatArray) -> Covariance:
+        given, at = self.given[axis], self.at[axis]
+        own = given.weights - means
+        other = given.column.covariance(own)
+        return lambda i, j: _inner(own, other, at[i], at[j])
+
+    def _of_several(self, axes: Axes, members: IntArray) -> Covariance:
+        """Of two and more columns: what measured coefficients leave open, and what is beyond."""
+        model, at = self.model, [self.at[axis] for axis in axes]
+        given = [self.given[axis] for axis in axes]
+        features, hats = [[each.features() for each in given]], []
+        if axes in model.coefficients.looks:
+            sizes = model.sizes(axes)
+            both = list(zip(given, sizes, strict=True))
+            hats = [each.column.hats(each.weights, size) for each, size in both]
+            if all(each.column.basis.is_whole(size) and not each.cuts for each, size in both):
+                features = []
+            else:
+                # What tables of groups answer is taken off.
+                features.append([each.features(size) for each, size in both])
+        scales = self.records**2 * model.believed.scale(axes), self.records
+
+        def beyond(i: IntArray, j: IntArray) -> FloatArray:
+            found = np.zeros(len(i))
+            for (law, scale), one, other in product(enumerate(scales), features, features):
+                told = np.full(len(i), scale if one is other else -scale)
+                for place, first, second in zip(at, one, other, strict=True):
+                    told *= _inner(first[law], second[law], place[i], place[j])
+                found += told
+            return found
+
+        density = np.ones(len(self.parts))
+        if len(axes) == 2 and features:
+            density[members] = self._density(axes, members, None if hats else beyond)
+
+        def covariance(i: IntArray, j: IntArray) -> FloatArray:
+            found: FloatArray = density[i] * density[j] * beyond(i, j)
+            if hats:
+                variance = model.believed.belief(axes).variance
+                pairs = zip(hats, at, strict=True)
+                found += under(variance, [hat[:, to[i]] * hat[:, to[j]] for hat, to in pairs])
+            return found
+
+        return covariance
+
+    @property
+    def records(self) -> float:
+        """Number of records, at least one."""
+        return max(self.model.total, 1.0)
+
+    def _density(self, axes: Axes, members: IntArray, beyond: Covariance | None) -> FloatArray:
+        """What the rows say of counts of two columns, as a part of independent columns' counts.
+
+        Where records lie densely, what is not known of them is more. Without a table, it is no more
+        than the columns allow.
+        """
+        given = [(self.given[axis], self.at[axis][members]) for axis in axes]
+        first, second = (each.shares[at] for each, at in given)
+        plain: BoolArray = np.logical_and(*(each.are_shares[at] for each, at in given))
+        rows = self.model.of_rows(axes, self.weights(axes, members))
+        found = np.maximum(rows / np.maximum(first * second, 1e-12), _LEAST_DENSITY)
+        found = np.where(plain, found, 1.0)
+        if beyond is not None:
+            own = found**2 * beyond(members, members)
+            most = np.where(plain, _most(self.records, first, second), np.inf)
+            found = found * np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
+        return found
 
 
 def _sets(model: Any, axes: Axes) -> Iterator[Axes]:
@@ -150,73 +393,6 @@ def _heaps(counts: FloatArray) -> FloatArray:
     return math.sqrt(_HEAP) * found
 
 
-def _term(model: Any, axes: Axes, weights: Stacked) -> Covariance:
-    """Covariances of the errors of a set of columns under weights."""
-    if not axes:
-        return lambda i, j: np.full(len(i), model.total_variance)
-    if len(axes) == 1:
-        [own] = weights.values()
-        return _inner(own, model.columns[axes[0]].covariance(own))
-    return _of_several(model, axes, weights)
-
-
-def _of_several(model: Any, axes: Axes, weights: Stacked) -> Covariance:
-    """Of two and more columns: what measured coefficients leave open, and what is beyond."""
-    vectors, bases = [*weights.values()], [model.bases[axis] for axis in axes]
-    cuts = [cut_shares(vector) for vector in vectors]
-    features = [[basis.features(*of) for basis, *of in zip(bases, vectors, cuts, strict=True)]]
-    look, n = axes in model.coefficients.looks, vectors[0].shape[1]
-    hats = model.hats(axes, vectors) if look else []
-    if look:
-        # What tables of groups answer is taken off.
-        sizes = model.sizes(axes)
-        grouped = [b.within(w, size) for b, w, size in zip(bases, vectors, sizes, strict=True)]
-        features.append([b.features(w) for b, w in zip(bases, grouped, strict=True)])
-        whole = all(basis.is_whole(size) for basis, size in zip(bases, sizes, strict=True))
-        if whole and not any(cut.any() for cut in cuts):
-            features = []
-    records = max(model.total, 1.0)
-    scales = records**2 * model.believed.scale(axes), records
-
-    def beyond(i: IntArray, j: IntArray) -> FloatArray:
-        found = np.zeros(len(i))
-        for law, scale in enumerate(scales):
-            for one in features:
-                for other in features:
-                    told = np.full(len(i), scale if one is other else -scale)
-                    for a, b in zip(one, other, strict=True):
-                        told *= _inner(a[law], b[law])(i, j)
-                    found += told
-        return found
-
-    density = np.ones(n)
-    if len(axes) == 2 and features:
-        shares = [basis.mass @ vector for basis, vector in zip(bases, vectors, strict=True)]
-        plain = _are_shares(vectors)
-        density = np.where(plain, _density(model.of_rows(axes, weights), *shares), 1.0)
-        if not look:
-            own = density**2 * beyond(np.arange(n), np.arange(n))
-            most = np.where(plain, _most(records, *shares), np.inf)
-            density *= np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
-
-    def covariance(i: IntArray, j: IntArray) -> FloatArray:
-        found: FloatArray = density[i] * density[j] * beyond(i, j)
-        if look:
-            variance = model.believed.belief(axes).variance
-            found += under(variance, [hat[:, i] * hat[:, j] for hat in hats])
-        return found
-
-    return covariance
-
-
-def _density(rows: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """What the rows say of counts of two columns, as a part of independent columns' counts.
-
-    Where records lie densely, what is not known of them is more.
-    """
-    return np.maximum(rows / np.maximum(first * second, 1e-12), _LEAST_DENSITY)
-
-
 def _most(records: float, first: FloatArray, second: FloatArray) -> FloatArray:
     """Variance of counts of two columns that may be anything that the columns allow."""
     expected = first * second
@@ -227,24 +403,15 @@ def _most(records: float, first: FloatArray, second: FloatArray) -> FloatArray:
     return most
 
 
-def _are_shares(vectors: Sequence[FloatArray]) -> BoolArray:
-    """For each product whether all weights are shares of codes."""
-    each = [(vector.min(axis=0) >= 0) & (vector.max(axis=0) <= 1) for vector in vectors]
-    found: BoolArray = np.all(each, axis=0)
-    return found
-
-
-def _inner(first: FloatArray, second: FloatArray | None = None) -> Covariance:
-    """Inner products of columns of one array with those of another."""
-    other = first if second is None else second
-
-    def inner(i: IntArray, j: IntArray) -> FloatArray:
-        if first.shape[1] ** 2 <= 8 * len(i):
-            whole: FloatArray = (first.T @ other)[i, j]
-            return whole
-        return np.einsum("kp,kp->p", first[:, i], other[:, j])
-
-    return inner
+def _inner(first: FloatArray, second: FloatArray, i: IntArray, j: IntArray) -> FloatArray:
+    """Inner products of columns i of one array with columns j of another."""
+    if first.shape[1] ** 2 <= 8 * len(i):
+        whole: FloatArray = (first.T @ second)[i, j]
+        return whole
+    if np.array_equal(i, j):
+        same: FloatArray = np.einsum("kp,kp->p", first, second)[i]
+        return same
+    return np.einsum("kp,kp->p", first[:, i], second[:, j])
 
 
 def _without_sums(model: Any, parts: Sequence[Part]) -> tuple[list[Part], dict[Any, Any]]:

@@ -22,7 +22,7 @@ from .._validation import BoolArray, FloatArray
 from ..domain.query import Query
 from .basis import Coefficients, ColumnBasis, Ladder, Look, MeasuredSums, Prior, under
 from .columns import ColumnEstimate
-from .errors import Asked, Part, Stacked, errors, stacked
+from .errors import Asked, Part, Stacked, covariances, stacked
 from .model import Reach, Weights, added
 from .rounding import product_of_weights
 from .trees import TreeModel
@@ -33,8 +33,6 @@ Axes = tuple[int, ...]
 
 # Two columns are tabulated over the rows if they have at most this many cells.
 _DENSE_CELLS = 1 << 20
-# Numbers that are computed together: a bound on memory.
-_AT_ONCE = 1 << 22
 
 
 class ViewsModel(TreeModel):
@@ -213,15 +211,7 @@ class ViewsModel(TreeModel):
             if key not in self._caches:
                 self._caches[key] = self._row_table(axes)
             return np.einsum("iq,iq->q", weights[axes[0]], self._caches[key] @ weights[axes[1]])
-        n = weights[axes[0]].shape[1]
-        codes, masses = self._row_cells(axes, merged=n >= 8)
-        shares = np.empty(n)
-        for query in range(n):
-            product = masses
-            for axis, column in zip(axes, codes, strict=True):
-                product = product * weights[axis][column, query]
-            shares[query] = product.sum()
-        return shares
+        return self._share_under(axes, weights)
 
     def _column_residual(self, axis: int) -> FloatArray:
         return self.columns[axis].counts - self._total * self._row_counts(axis)
@@ -253,9 +243,8 @@ class ViewsModel(TreeModel):
         if len(axes) == 1:
             [axis] = axes
             return self.columns[axis].counts @ weights[axis]
-        rows = self._total * self.of_rows(axes, weights)
         asked = Asked(self, axes, weights)
-        found = rows.copy()
+        found = self._total * asked.rows
         for axis in axes:
             residual = self._column_residual(axis)
             alone = residual @ weights[axis] - asked.means[axis] * residual.sum()
@@ -275,16 +264,6 @@ class ViewsModel(TreeModel):
         """Which column of a pair has measured sums by the other."""
         both = [(axes[0], axes[1]), (axes[1], axes[0])] if len(axes) == 2 else []
         return [key for key in both if key in self.sums]
-
-    def mean(self, axis: int, axes: Axes, weights: FloatArray) -> FloatArray:
-        """How weights of a column count where it is not looked at: all units count alike.
-
-        Of a column by itself as the noise of its total is spread over its codes.
-        """
-        if len(axes) > 1:
-            return self.bases[axis].even @ weights
-        spread = self.columns[axis].covariance(np.ones(self.shape[axis]))
-        return spread @ weights / spread.sum()
 
     def hats(self, axes: Axes, vectors: Sequence[FloatArray]) -> list[FloatArray]:
         """Coefficients of weights in the table of a set, without the constant functions."""
@@ -360,32 +339,7 @@ class ViewsModel(TreeModel):
         """Covariances of equally many answers each, (n, k, k)."""
         if self.cells is not None:
             return np.array([self._covariance_of_cells(queries) for queries in blocks])
-        k = max(map(len, blocks), default=1)
-        step = max(1, _AT_ONCE // (max(self.shape) * k))
-        found = [np.zeros((0, k, k))]
-        for start in range(0, len(blocks), step):
-            found.append(self._covariances(blocks[start : start + step], k))
-        return np.concatenate(found)
-
-    def _covariances(self, blocks: Sequence[Sequence[Query]], k: int) -> FloatArray:
-        owners: list[tuple[int, int]] = []
-        parts: list[Part] = []
-        pairs = []
-        for block, queries in enumerate(blocks):
-            start = len(parts)
-            for number, query in enumerate(queries):
-                parts += map(self._part, query.products)
-                owners += [(block, number)] * len(query.products)
-            pairs.append(start + np.array(np.tril_indices(len(parts) - start)))
-        i, j = np.concatenate(pairs, axis=1)
-        (block, row), (_, column) = np.array(owners)[i].T, np.array(owners)[j].T
-        told = errors(self, parts, i, j)
-        found = np.zeros((len(blocks), k, k))
-        np.add.at(found, (block, row, column), told)
-        np.add.at(found, (block, column, row), np.where(i == j, 0.0, told))
-        places = np.arange(k)
-        found[:, places, places] = np.maximum(found[:, places, places], 0.0)
-        return found
+        return covariances(self, blocks)
 
     def _covariance_of_cells(self, queries: Sequence[Query]) -> FloatArray:
         """Where the rows are the counts of all columns together."""

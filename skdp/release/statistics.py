@@ -19,7 +19,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ from scipy.special import ndtri
 from .._validation import BoolArray, FloatArray, IntArray, as_level, as_number, check_choice
 from ..domain import Categorical, Domain, Numeric
 from ..domain.bins import Points
-from ..domain.query import Query, Weights, parse_all, parts_of, weights_of
+from ..domain.query import Query, Weights, parse, parts_of, weights_of
 from ..domain.regions import Region, attribute_of, everything
 from ..domain.values import some
 from ..hierarchy import without_negatives
@@ -72,6 +72,16 @@ def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 # --- what an interval is meant to cover
 
 
+class How(TypedDict, total=False):
+    """What a user asks for beside a statistic; `Synopsis.count` says what each means."""
+
+    return_interval: bool
+    level: float
+    interval: str
+    population_size: float | None
+    names: Mapping[str, Any] | None
+
+
 @dataclass(frozen=True)
 class Confidence:
     """What an interval is meant to cover.
@@ -95,7 +105,8 @@ class Confidence:
     @classmethod
     def asked(
         cls,
-        return_interval: Any,
+        *,
+        return_interval: Any = False,
         level: Any = 0.95,
         interval: Any = "noise",
         population_size: Any = None,
@@ -381,20 +392,24 @@ def linear(
         Standard deviation of what else is not known.
     """
     found = release.reach(queries, confidence.level)
-    left = np.sqrt(np.maximum(sampling, 0.0) * confidence.left(release.total)) + np.zeros(
-        len(value)
-    )
+    left = np.zeros(len(value))
+    if confidence.population:
+        left += np.sqrt(np.maximum(sampling, 0.0) * confidence.left(release.total))
     beside = confidence.quantile * np.hypot(left, more)
     below, above = np.hypot(found.below, beside), np.hypot(found.above, beside)
     lower, upper = np.clip(value - below, *bounds), np.clip(value + above, *bounds)
     # Where all of it is beyond what is possible: the end of the law of what is possible.
     tail = -math.log1p(-confidence.level) / confidence.quantile**2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        over, under = bounds[0] - value, value - bounds[1]
-        upper = np.where(over >= above, bounds[0] + np.nan_to_num(tail * above**2 / over), upper)
-        lower = np.where(under >= below, bounds[1] - np.nan_to_num(tail * below**2 / under), lower)
+    upper = _nearest(upper, bounds[0], bounds[0] - value, above, tail)
+    lower = _nearest(lower, bounds[1], value - bounds[1], below, -tail)
     text = found.guarantee + confidence.text
     return Estimates(value, np.hypot(found.std, more), left, lower, upper, [text] * len(value))
+
+
+def _nearest(end: FloatArray, bound: Any, past: FloatArray, reach: FloatArray, tail: float) -> Any:
+    """Ends of intervals; another one where a value lies further past a bound than it reaches."""
+    far = (past >= reach) & (past > 0)
+    return np.where(far, bound + tail * reach**2 / np.where(far, past, 1.0), end)
 
 
 def simulated(
@@ -449,11 +464,11 @@ def _terms(statistic: str) -> list[Powers]:
 def _spread(statistic: str, drawn: FloatArray, n_columns: int) -> tuple[FloatArray, BoolArray]:
     """A statistic of numbers in units of their range from their sums, and where there is one."""
     known = drawn[0] > 0
-    sums = drawn / np.maximum(drawn[0], 1e-9)
-    means = sums[1 : 1 + n_columns]
+    sums = drawn[1:] / np.maximum(drawn[0], 1e-9)
+    means = sums[:n_columns]
     if statistic == "mean":
         return means[0], known
-    squares = np.maximum(sums[1 + n_columns : 1 + 2 * n_columns] - means**2, 0.0)
+    squares = np.maximum(sums[n_columns : 2 * n_columns] - means**2, 0.0)
     if statistic == "std":
         return np.sqrt(squares[0]), known
     found = sums[-1] - means[0] * means[1]
@@ -488,7 +503,7 @@ class Statistics:
 
     def counts(self, queries: Sequence[Any]) -> Any:
         """Numbers of records."""
-        asked = parse_all(queries, self.domain)
+        asked = [parse(query, self.domain) for query in queries]
         value = self.release.answer(asked) if asked else np.zeros(0)
         return self._in_parts(self._counts, asked, value)
 
@@ -509,8 +524,10 @@ class Statistics:
         may be there.
         """
         release, confidence = self.release, self._confidence
-        share = np.clip(value / max(release.total, 1.0), 0.0, 1.0)
-        found = linear(release, asked, value, confidence, value * (1.0 - share))
+        sampling: Any = 0.0
+        if confidence.population:
+            sampling = value * (1.0 - np.clip(value / max(release.total, 1.0), 0.0, 1.0))
+        found = linear(release, asked, value, confidence, sampling)
         at_points = [place for place, query in enumerate(asked) if query.at_points]
         if at_points:
             whole = [asked[place].with_whole_bins for place in at_points]
@@ -712,8 +729,11 @@ class Statistics:
         def possible(drawn: FloatArray) -> FloatArray:
             """Within the bounds; where nothing is known, each of these in turn."""
             found, known = function(drawn)
-            either = np.where(np.arange(found.shape[1]) % 2 == 0, least, most)
-            return np.where(known, np.clip(found, least, most), either)
+            found = np.minimum(np.maximum(found, least), most)
+            unknown = np.flatnonzero(~known.all(axis=1))
+            either = np.where(np.arange(found.shape[1]) % 2 == 0, least[unknown], most[unknown])
+            found[unknown] = np.where(known[unknown], found[unknown], either)
+            return found
 
         sampling = None
         if confidence.population and second is not None:

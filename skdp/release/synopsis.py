@@ -10,10 +10,10 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from os import PathLike
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ from .ranks import as_shares
 from .result import of_a_column, of_records
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
-from .statistics import Confidence, Statistics
+from .statistics import Confidence, How, Statistics
 
 _MAX_VIEW_CELLS = 50_000_000
 
@@ -50,18 +50,6 @@ _VERSION = 1
 
 _KINDS = (BoxModel, NetworkModel, ViewsModel)
 _MODELS: dict[str, type[Release]] = {each.kind: each for each in _KINDS}
-
-
-def _listed(query: Any) -> tuple[list[Any], bool]:
-    """The queries as a list, and whether there was only one without a list."""
-    return (list(query), False) if isinstance(query, list | tuple) else ([query], True)
-
-
-def _one_of(found: Any, single: bool) -> Any:
-    """The one of a list of one answer, else the list."""
-    if not single:
-        return found
-    return found.tolist()[0] if hasattr(found, "tolist") else found[0]
 
 
 class Synopsis:
@@ -192,25 +180,23 @@ class Synopsis:
         )
         return f"<table><caption>Synopsis</caption><tbody>{rows}</tbody></table>"
 
-    def _statistics(
-        self, return_interval: Any, level: Any, interval: Any, population_size: Any
-    ) -> Statistics:
-        """Statistics with the intervals that a user asks for."""
-        rules = bool(self.counted.structure)
-        confidence = Confidence.asked(return_interval, level, interval, population_size, rules)
-        return Statistics(self.model, self.counted, confidence)
+    def _asked(self, query: Any, how: How) -> tuple[Statistics, Any]:
+        """Statistics with the intervals that a user asks for, and the query with its names."""
+        given: dict[str, Any] = dict(how)
+        names = given.pop("names", None)
+        confidence = Confidence.asked(rules=bool(self.counted.structure), **given)
+        return Statistics(self.model, self.counted, confidence), with_names(query, names)
+
+    def _of_each(self, query: Any, how: How, of: Callable[..., Any], *what: Any) -> Any:
+        """A statistic of a query, or of each of a list of queries."""
+        statistics, query = self._asked(query, how)
+        if isinstance(query, list | tuple):
+            return of(statistics, *what, list(query))
+        found = of(statistics, *what, [query])
+        return found.tolist()[0] if hasattr(found, "tolist") else found[0]
 
     @of_records
-    def count(
-        self,
-        query: Any = None,
-        *,
-        return_interval: bool = False,
-        level: float = 0.95,
-        interval: str = "noise",
-        population_size: float | None = None,
-        names: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def count(self, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate how many records satisfy a query.
 
         Parameters
@@ -255,22 +241,10 @@ class Synopsis:
         cut; in lists of more than 100 queries the sum of the noise of boxes is taken as Gaussian,
         which takes about a millisecond.
         """
-        queries, single = _listed(with_names(query, names))
-        statistics = self._statistics(return_interval, level, interval, population_size)
-        return _one_of(statistics.counts(queries), single)
+        return self._of_each(query, how, Statistics.counts)
 
     @of_a_column
-    def sum(
-        self,
-        column: str,
-        query: Any = None,
-        *,
-        return_interval: bool = False,
-        level: float = 0.95,
-        interval: str = "noise",
-        population_size: float | None = None,
-        names: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def sum(self, column: str, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate the sum of a numeric column over the records that satisfy a query.
 
         Parameters
@@ -293,28 +267,15 @@ class Synopsis:
         ValueError
             If the column has no numbers, a query cannot be understood, or as in `count`.
         """
-        queries, single = _listed(with_names(query, names))
         if column in self.counted and not self.counted[column].summable:
             raise ValueError(
                 f"Column {column!r} holds dates, which have no sum. Ask for its mean, or count "
                 "the records of a range."
             )
-        statistics = self._statistics(return_interval, level, interval, population_size)
-        return _one_of(statistics.sums(column, queries), single)
+        return self._of_each(query, how, Statistics.sums, column)
 
     @of_a_column
-    def mean(
-        self,
-        column: str,
-        query: Any = None,
-        *,
-        by: str | Sequence[str] | None = None,
-        return_interval: bool = False,
-        level: float = 0.95,
-        interval: str = "noise",
-        population_size: float | None = None,
-        names: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def mean(self, column: str, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate the mean of a numeric column over the records that satisfy a query.
 
         Parameters
@@ -322,52 +283,26 @@ class Synopsis:
         column : str
             As in `sum`.
         query : dict, str, None, or a list of these, default=None
-        by : str or sequence of str, default=None
-            Columns whose codes make groups: a short form of `aggregate`, which has bands too.
         return_interval, level, interval, population_size, names
             As in `count`.
 
         Returns
         -------
-        float, ndarray of float64, QueryResult or list of QueryResult, or DataFrame
+        float, ndarray of float64, QueryResult or list of QueryResult
             `sum` divided by the number of records whose value is not missing, clipped to the range
             of the column; nan where that number is not positive. Of dates a Timestamp, or a
             DatetimeIndex for a list; a mean of months is a day of a month. An interval covers
-            numbers anywhere in their bins, and is the whole range where nothing is known. With
-            ``by`` the table of ``aggregate(by, column, query)``, a row for each group.
+            numbers anywhere in their bins, and is the whole range where nothing is known.
 
         Raises
         ------
         ValueError
             As in `sum`.
         """
-        if by is not None:
-            return self.aggregate(
-                by,
-                column,
-                query,
-                return_interval=return_interval,
-                level=level,
-                interval=interval,
-                population_size=population_size,
-                names=names,
-            )
-        queries, single = _listed(with_names(query, names))
-        statistics = self._statistics(return_interval, level, interval, population_size)
-        return _one_of(statistics.moments("mean", [column], queries), single)
+        return self._of_each(query, how, Statistics.moments, "mean", [column])
 
     @of_a_column
-    def std(
-        self,
-        column: str,
-        query: Any = None,
-        *,
-        return_interval: bool = False,
-        level: float = 0.95,
-        interval: str = "noise",
-        population_size: float | None = None,
-        names: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def std(self, column: str, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate the standard deviation of a numeric column, as ``numpy.std``.
 
         Parameters
@@ -389,22 +324,9 @@ class Synopsis:
         ValueError
             As in `sum`.
         """
-        queries, single = _listed(with_names(query, names))
-        statistics = self._statistics(return_interval, level, interval, population_size)
-        return _one_of(statistics.moments("std", [column], queries), single)
+        return self._of_each(query, how, Statistics.moments, "std", [column])
 
-    def covariance(
-        self,
-        first: str,
-        second: str,
-        query: Any = None,
-        *,
-        return_interval: bool = False,
-        level: float = 0.95,
-        interval: str = "noise",
-        population_size: float | None = None,
-        names: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def covariance(self, first: str, second: str, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate the covariance of two numeric columns, divided by the number of records.
 
         Parameters
@@ -426,21 +348,14 @@ class Synopsis:
         ValueError
             As in `sum`, or if the columns are equal.
         """
-        queries, single = _listed(with_names(query, names))
-        statistics = self._statistics(return_interval, level, interval, population_size)
-        return _one_of(statistics.moments("covariance", [first, second], queries), single)
+        return self._of_each(query, how, Statistics.moments, "covariance", [first, second])
 
     def correlation(
         self,
         first: str | Sequence[str] | None = None,
         second: str | None = None,
         query: Any = None,
-        *,
-        return_interval: bool = False,
-        level: float = 0.95,
-        interval: str = "noise",
-        population_size: float | None = None,
-        names: Mapping[str, Any] | None = None,
+        **how: Unpack[How],
     ) -> Any:
         """Estimate Pearson's correlation of two numeric columns, or of all pairs of columns.
 
@@ -467,30 +382,17 @@ class Synopsis:
         ValueError
             As in `covariance`.
         """
-        statistics = self._statistics(return_interval, level, interval, population_size)
         if isinstance(first, str) and second is not None:
-            queries, single = _listed(with_names(query, names))
-            return _one_of(statistics.moments("correlation", [first, second], queries), single)
+            return self._of_each(query, how, Statistics.moments, "correlation", [first, second])
         if isinstance(first, str) or second is not None:
             raise ValueError(
                 f"first and second must be two columns, got {first!r} and {second!r}. For a matrix "
                 "give a list of columns first, or nothing for all columns."
             )
-        chosen = statistics.summable if first is None else list(first)
-        return statistics.correlations(chosen, with_names(query, names))
+        statistics, query = self._asked(query, how)
+        return statistics.correlations(statistics.summable if first is None else list(first), query)
 
-    def quantile(
-        self,
-        column: str,
-        q: Any = 0.5,
-        query: Any = None,
-        *,
-        return_interval: bool = False,
-        level: float = 0.95,
-        interval: str = "noise",
-        population_size: float | None = None,
-        names: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def quantile(self, column: str, q: Any = 0.5, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate quantiles of a column over the records that satisfy a query.
 
         Parameters
@@ -515,8 +417,8 @@ class Synopsis:
             If ``q`` lies outside of (0, 1), the categories have no order, or as in `count`.
         """
         shares, single = as_shares(q)
-        statistics = self._statistics(return_interval, level, interval, population_size)
-        found = statistics.quantiles(column, shares, with_names(query, names))
+        statistics, query = self._asked(query, how)
+        found = statistics.quantiles(column, shares, query)
         return found[0] if single else found
 
     @of_a_column
@@ -553,17 +455,7 @@ class Synopsis:
         end = self.quantile(column, q, query, return_interval=True, level=level, names=names)
         return end.lower if largest else end.upper
 
-    def proportion(
-        self,
-        query: Any,
-        among: Any = None,
-        *,
-        return_interval: bool = False,
-        level: float = 0.95,
-        interval: str = "noise",
-        population_size: float | None = None,
-        names: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def proportion(self, query: Any, among: Any = None, **how: Unpack[How]) -> Any:
         """Estimate the share of the records of one query among those of another.
 
         Parameters
@@ -586,8 +478,8 @@ class Synopsis:
         ValueError
             As in `count`.
         """
-        statistics = self._statistics(return_interval, level, interval, population_size)
-        return statistics.proportion(with_names(query, names), with_names(among, names))
+        statistics, query = self._asked(query, how)
+        return statistics.proportion(query, with_names(among, how.get("names")))
 
     def aggregate(
         self,
@@ -597,11 +489,7 @@ class Synopsis:
         *,
         bands: Mapping[str, Any] | None = None,
         right: bool = True,
-        return_interval: bool = False,
-        level: float = 0.95,
-        interval: str = "noise",
-        population_size: float | None = None,
-        names: Mapping[str, Any] | None = None,
+        **how: Unpack[How],
     ) -> pd.DataFrame:
         """Estimate counts, and sums and means of a column, of every group of records.
 
@@ -662,8 +550,8 @@ class Synopsis:
         1  (29, 59]  900.0
         """
         groups = Groups(by, self.counted, read_bands(bands, self.counted, right))
-        statistics = self._statistics(return_interval, level, interval, population_size)
-        counts, sums, found = statistics.groups(groups, with_names(query, names), column)
+        statistics, query = self._asked(query, how)
+        counts, sums, found = statistics.groups(groups, query, column)
         results: dict[str, Any] = {"count": counts}
         as_value = np.asarray if column is None else self.counted[column].shown
         if column is not None:
@@ -684,11 +572,7 @@ class Synopsis:
         *,
         bands: Mapping[str, Any] | None = None,
         right: bool = True,
-        return_interval: bool = False,
-        level: float = 0.95,
-        interval: str = "noise",
-        population_size: float | None = None,
-        names: Mapping[str, Any] | None = None,
+        **how: Unpack[How],
     ) -> pd.DataFrame:
         """Estimate the counts of all combinations of two columns, as ``pandas.crosstab``.
 
@@ -721,8 +605,8 @@ class Synopsis:
         [400.0, 400.0]
         """
         groups = Groups([index, columns], self.counted, read_bands(bands, self.counted, right))
-        statistics = self._statistics(return_interval, level, interval, population_size)
-        counts, _, found = statistics.groups(groups, with_names(query, names), None)
+        statistics, query = self._asked(query, how)
+        counts, _, found = statistics.groups(groups, query, None)
         rows, across = (
             pd.Index(labels, name=name)
             for name, labels in zip(groups.names, groups.labels(), strict=True)
@@ -731,11 +615,11 @@ class Synopsis:
         def table(values: FloatArray) -> pd.DataFrame:
             return pd.DataFrame(values.reshape(groups.shape), index=rows, columns=across)
 
-        if found is None:
+        if statistics.confidence is None:
             return table(counts)
         held = {"count": counts} | found.columns(np.asarray)
         result = pd.concat({title: table(values) for title, values in held.items()}, axis=1)
-        result.attrs = {"level": level, "guarantee": found.said}
+        result.attrs = {"level": statistics.confidence.level, "guarantee": found.said}
         return result
 
     def describe(self, *, level: float = 0.95, numbers: bool = False) -> pd.DataFrame:

@@ -35,6 +35,9 @@ __all__ = ["ENOUGH", "TreeModel", "draw_given", "effective_number"]
 
 # Rounded rows keep at most this many views of attributes and as many of pairs.
 _ROUNDED = 64
+# From so many questions on, rows that agree are put together first.
+_MANY = 8
+Axes = tuple[int, ...]
 
 
 # Largest number of cells of released views that `to_frame` lists.
@@ -80,6 +83,8 @@ class TreeModel(Covariances):
         self.row_weights = row_weights
         self.budget = dict(budget or {})
         self._total = float(total)
+        # Of the columns that were asked for last.
+        self._cells: tuple[Axes, tuple[list[CodeArray], FloatArray]] = (), ([], row_weights)
         self.shape = tuple(len(mu) for mu in density.marginals)
         self._tables = {pair.axes: pair.table for pair in [*density.edges, *self.extra]}
         if rows.shape != (len(row_weights), len(self.shape)):
@@ -97,19 +102,40 @@ class TreeModel(Covariances):
         """Attributes of the released pairs, those of the density first."""
         return list(self._tables)
 
-    def _row_cells(
-        self, axes: Sequence[int], *, merged: bool
-    ) -> tuple[list[CodeArray], FloatArray]:
-        """Codes and weights of rows; as one if ``merged``, where they agree on all of these."""
-        codes = [self.rows[:, axis] for axis in axes]
-        sizes = [self.shape[axis] for axis in axes]
-        if not merged or math.prod(sizes) > np.iinfo(np.int64).max:
-            return codes, self.row_weights
-        _, first, place = np.unique(
-            np.ravel_multi_index(codes, sizes), return_index=True, return_inverse=True
-        )
-        masses = np.bincount(place.ravel(), weights=self.row_weights, minlength=len(first))
-        return [column[first] for column in codes], masses.astype(np.float64, copy=False)
+    def _share_under(self, axes: Axes, weights: Mapping[int, FloatArray]) -> FloatArray:
+        """Share of the rows under each of n products of weights, (n_codes, n) for each column."""
+        n = weights[axes[0]].shape[1]
+        if n < _MANY or math.prod(self.shape[axis] for axis in axes) > np.iinfo(np.int64).max:
+            cells = [self.rows[:, axis] for axis in axes], self.row_weights
+            spans = [slice(None)] * n
+        else:
+            # Only rows with the codes between the first and the last that one column may have.
+            axes = tuple(
+                sorted(axes, key=lambda axis: np.count_nonzero(weights[axis]) / self.shape[axis])
+            )
+            cells = self._row_cells(axes)
+            used = weights[axes[0]] != 0
+            ends = used.argmax(axis=0), len(used) - used[::-1].argmax(axis=0)
+            spans = list(map(slice, *(np.searchsorted(cells[0][0], end).tolist() for end in ends)))
+        codes, masses = cells
+        shares = np.empty(n)
+        for query, span in enumerate(spans):
+            product = masses[span]
+            for axis, column in zip(axes, codes, strict=True):
+                product = product * weights[axis][column[span], query]
+            shares[query] = product.sum()
+        return shares
+
+    def _row_cells(self, axes: Axes) -> tuple[list[CodeArray], FloatArray]:
+        """Codes and weights of rows, as one where they agree on all of these; ascending."""
+        if self._cells[0] != axes:
+            codes = [self.rows[:, axis] for axis in axes]
+            cell = np.ravel_multi_index(codes, [self.shape[axis] for axis in axes])
+            _, first, place = np.unique(cell, return_index=True, return_inverse=True)
+            sums = np.bincount(place.ravel(), weights=self.row_weights, minlength=len(first))
+            masses: FloatArray = sums.astype(np.float64, copy=False)
+            self._cells = axes, ([column[first] for column in codes], masses)
+        return self._cells[1]
 
     def _row_table(self, axes: Sequence[int]) -> FloatArray:
         sizes = [self.shape[axis] for axis in axes]

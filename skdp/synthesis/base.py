@@ -17,7 +17,7 @@ from ..algorithms.grid import grid_boxes, measure_grid
 from ..base import AnswersStatistics, PrivateEstimator, match_rows, take_features
 from ..domain.query import Query, with_names
 from ..exceptions import DomainError, PrivacyLeakWarning
-from ..expected import ExpectsErrors, TrialTable, bar_of, errors_of_answers, generated_table
+from ..expected import ExpectsErrors, bar_of, errors_of_answers
 from ..release import AnySpread, Boxes, BoxModel, Synopsis
 from ..release.sampling import fill_columns
 from ..tables import Coded, Layout, as_frame, complete_table, fill_table
@@ -328,23 +328,13 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         check_is_fitted(self)
         return self.synopsis_.plot(columns, ax=ax, blocks=blocks, norm=norm)
 
-    def _public_table(self, n, like, seed):
-        if like is not None:
-            return TrialTable.of(like, n, seed)
-        domain, table = generated_table(self.domain, n, seed)
-        self.set_params(domain=domain)
-        return table
-
-    def _tried_errors(self, table):
-        self.fit(table.rows)
-        domain = self.synopsis_.counted
-        codes = domain.encode(table.rows)
+    def _tried_errors(self, rows, seed, questions, level):
+        release = self.fit(rows).synopsis_
+        if questions is not None:
+            return {question: bar_of(release, question, level) for question in questions}
+        codes = release.counted.encode(rows)
         codes = codes[(codes >= 0).all(axis=1)]
-        return errors_of_answers(self.synopsis_.model, codes, domain, table.seed)
-
-    def _tried_bars(self, table, questions, level):
-        release = self.fit(table.rows).synopsis_
-        return {question: bar_of(release, question, level) for question in questions}
+        return errors_of_answers(release.model, codes, release.counted, seed)
 
     def _trained_on(self):
         """Columns of the training set without the label."""

@@ -244,7 +244,7 @@ def test_records_lie_anywhere_in_their_group(partition):
     """A group of 64 equal bins: half of it holds a binomial number of its records."""
     rows = np.repeat(np.arange(64), 100)
     release = RangeTreeHistogram(
-        epsilon=20.0, domain=(0, 64), bins=64, partition=partition, random_state=0
+        epsilon=20.0, domain=skdp.Numeric(0, 64, 64), partition=partition, random_state=0
     ).fit(rows)
     (group,) = release.tree_.leaf_widths
     found = release.count((0, 32 - 1e-9), return_interval=True)

@@ -139,7 +139,7 @@ def test_id3_uses_a_column_once_on_a_path():
         records, [one_split(3)] * 3, 2, parts, noise_source(0),
         algorithm="id3", quality="max", max_depth=5,
     )  # fmt: skip
-    parents = model.parents()
+    parents = trees.parents_of(model.nodes)
     for node in range(1, len(parents)):
         used = []
         while parents[node] >= 0:
@@ -231,35 +231,17 @@ def test_shares_are_drawn_to_the_parent_where_noise_is_large():
 # --- forests
 
 
-def test_each_record_is_in_one_tree_by_its_own_coin():
-    rng = np.random.default_rng(0)
-    records = Records(
-        rng.integers(0, 3, (40, 2)), rng.integers(0, 2, 40), rng.integers(1, 9, 40), (3, 3)
-    )
-    parts = list(trees._shared_out(records, 3, "apart", noise_source(0)))
-    assert sum(int(part.counts.sum()) for part in parts) == int(records.counts.sum())
-    sizes = [int(part.counts.sum()) for part in parts]
-    # Neither equal blocks nor whole groups of equal records.
-    assert max(sizes) != min(sizes)
-    assert sum(len(part.counts) for part in parts) > 40
-
-
-def test_trees_apart_have_all_of_epsilon_and_shared_ones_a_part(monkeypatch):
+def test_trees_of_a_forest_share_epsilon(monkeypatch):
     seen = []
 
     def note(growth, quality, epsilon, *rest):
         seen.append((epsilon, int(growth.records.counts.sum())))
-        raise LookupError
+        return stump
 
+    stump = trees.TreeModel((None,), np.ones((1, 2)), np.full((1, 2), 0.5))
     monkeypatch.setattr(trees, "grow_tree", note)
     records = records_of(np.zeros((100, 1), dtype=int), np.zeros(100, dtype=int), (2,))
-    for rows in ("apart", "shared"):
-        with pytest.raises(LookupError):
-            fit_forest(
-                records, [one_split(2)], 2, tree_parts(Fraction(1)), noise_source(0),
-                n_trees=4, rows=rows,
-            )  # fmt: skip
-    (apart, some), (shared, all_of_them) = seen
-    assert apart == Fraction(49, 50)
-    assert shared == apart / 4
-    assert some < all_of_them == 100
+    parts = tree_parts(Fraction(1))
+    models, _ = fit_forest(records, [one_split(2)], 2, parts, noise_source(0), n_trees=4)
+    assert models == [stump] * 4
+    assert seen == [(Fraction(49, 200), 100)] * 4

@@ -40,11 +40,10 @@ def run(*arguments):
     return main([str(argument) for argument in arguments])
 
 
-def release(files, *more):
-    return run(
-        "release", files / "data.csv", "--domain", files / "domain.json",
-        "--epsilon", "1", "--out", files / "view.skdp", *more,
-    )  # fmt: skip
+def release(folder, *more, data="data.csv", domain="domain.json"):
+    """Release a table to view.skdp; what is given later counts."""
+    files = ["--domain", folder / domain, "--out", folder / "view.skdp"]
+    return run("release", folder / data, *files, "--epsilon", 1, *more)
 
 
 def test_release_query_sample_ledger(files, capsys):
@@ -129,24 +128,22 @@ def test_nothing_is_overwritten_unasked(files, capsys):
     assert not list(files.glob(".*"))
 
 
-def raises(error):
-    raise error
-
-
 @over(
     "fails, code, message",
     [
-        (lambda: os.kill(os.getpid(), signal.SIGTERM), 128 + signal.SIGTERM, "Interrupted"),
-        (lambda: raises(KeyboardInterrupt()), 130, "Interrupted"),
-        (lambda: raises(ValueError("Canary Smith is 77")), 4, "Failed (ValueError)"),
-        (lambda: raises(RuntimeError("Canary Smith is 77")), 4, "withheld"),
+        (None, 128 + signal.SIGTERM, "Interrupted"),
+        (KeyboardInterrupt(), 130, "Interrupted"),
+        (ValueError("Canary Smith is 77"), 4, "Failed (ValueError)"),
+        (RuntimeError("Canary Smith is 77"), 4, "withheld"),
     ],
 )
 def test_what_fails_after_reading_tells_no_value(files, capsys, monkeypatch, fails, code, message):
     def fit(self, frame):
-        if len(frame):
-            fails()
+        if len(frame) and fails is None:
+            os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(5)
+        elif len(frame):
+            raise fails
         return self
 
     monkeypatch.setattr(skdp.MarginalSynthesizer, "fit", fit)
@@ -272,12 +269,6 @@ def view(tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def declared(tmp_path):
-    (tmp_path / "domain.json").write_text(DOMAIN.to_json())
-    return tmp_path / "domain.json"
-
-
 # Help
 
 
@@ -314,8 +305,8 @@ def parts_of(shown):
 
 
 @over("method", sorted(outputs.METHODS))
-def test_a_plan_shows_the_parts_of_the_release(declared, capsys, method):
-    assert run("plan", "--domain", declared, "--epsilon", 2, "--method", method) == 0
+def test_a_plan_shows_the_parts_of_the_release(files, capsys, method):
+    assert run("plan", "--domain", files / "domain.json", "--epsilon", 2, "--method", method) == 0
     shown = capsys.readouterr()
     fitted = outputs.METHODS[method](epsilon=2, domain=DOMAIN).fit(people(500))
     planned = {name.lstrip("- "): value for name, value in parts_of(shown.out).items()}
@@ -387,17 +378,17 @@ def test_a_page_stands_beside_its_release(view, capsys, tmp_path):
     assert run("page", copy) == 2
 
 
-def test_plans_of_marginals_and_questions(declared, capsys):
+def test_plans_of_marginals_and_questions(files, capsys):
     for more, *words in (
         ([], "skipped", "views"),
         (["--rows", 20_000, "--workload", "age,sex;age,work"], "views"),
         (["--privacy-id", "id", "--max-rows-per-id", 4], "at most 4 records of each"),
         (["--rows", 9_000, "--ask", "mean(age) where sex == 'Male'", "--at", "0.5,2"], "question"),
     ):
-        assert run("plan", "--domain", declared, "--epsilon", 1, *more) == 0
+        assert run("plan", "--domain", files / "domain.json", "--epsilon", 1, *more) == 0
         shown = capsys.readouterr().out
         assert all(word in shown for word in words), more
-    assert run("plan", "--domain", declared, "--epsilon", 1, "--ask", "age > 3") == 2
+    assert run("plan", "--domain", files / "domain.json", "--epsilon", 1, "--ask", "age > 3") == 2
     assert "--ask needs --rows" in capsys.readouterr().err
 
 
@@ -406,10 +397,7 @@ def test_plans_of_marginals_and_questions(declared, capsys):
 
 def release_file(folder, data, *more, domain=DOMAIN):
     (folder / "domain.json").write_text(domain.to_json())
-    return run(
-        "release", folder / data, "--domain", folder / "domain.json",
-        "--epsilon", 1, "--out", folder / "view.skdp", "--force", "--method", "grid", *more,
-    )  # fmt: skip
+    return release(folder, "--force", "--method", "grid", *more, data=data)
 
 
 def test_parquet_is_read(tmp_path, capsys):
@@ -477,10 +465,7 @@ def lent(tmp_path):
 
 
 def release_lent(lent, domain):
-    return run(
-        "release", lent / "data.csv", "--domain", lent / domain, "--structure", lent / "rules.json",
-        "--epsilon", 1, "--out", lent / "view.skdp", "--force",
-    )  # fmt: skip
+    return release(lent, "--structure", lent / "rules.json", "--force", domain=domain)
 
 
 # Skeletons and schemas

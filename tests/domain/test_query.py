@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from loops import over
 import skdp
 from skdp import Categorical, Domain, Numeric, Synopsis
 from skdp.domain import Taxonomy
-from skdp.domain.query import parse_all, parts_of
+from skdp.domain.query import parts_of
 from skdp.domain.regions import POINT
 from skdp.release import Boxes, BoxModel, KnownNoise, parse
 
@@ -88,27 +89,6 @@ def test_any_expression_counts_the_rows_that_pandas_finds(text):
     np.testing.assert_array_equal(covered.ravel(), expected)
 
 
-def test_sums_means_and_groups_of_unions():
-    text = "n <= 1 and s == 'F' or n >= 3 and m == 12 or o is null"
-    held = ROWS.loc[ROWS.index.repeat(COUNTS)].query(
-        "n <= 1 and s == 'F' or n >= 3 and m == 12 or o != o"
-    )
-    assert RELEASE.sum("n", text) == pytest.approx(held["n"].sum())
-    assert RELEASE.mean("n", text) == pytest.approx(held["n"].mean())
-    np.testing.assert_allclose(
-        RELEASE.sum("m", [text, "m > 11", "s == 'F' or n is null"]),
-        [
-            held["m"].sum(),
-            (ROWS["m"] * COUNTS)[ROWS["m"] > 11].sum(),
-            (ROWS["m"] * COUNTS)[(ROWS["s"] == "F") | ROWS["n"].isna()].sum(),
-        ],
-    )
-    groups = RELEASE.aggregate("s", "m", text).set_index("s")
-    expected = held.groupby("s")["m"].agg(["count", "sum", "mean"])
-    pd.testing.assert_frame_equal(groups, expected, check_dtype=False, check_index_type=False)
-
-
-@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=4))
 def test_ranges_that_share_a_bin_count_it_once(ranges):
     domain = Domain({"x": Numeric(0, 10, bins=4), "y": Categorical(["a", "b"])})
@@ -153,25 +133,25 @@ def test_names_stand_for_values():
 
 @over("right", [True, False])
 def test_bands_are_those_of_pandas(right):
-    held = ROWS.loc[ROWS.index.repeat(COUNTS)]
-    edges = [-1, 1, 3, 5]
-    cut = pd.cut(held["n"], edges, right=right)
+    text = "n <= 1 and s == 'F' or n >= 3 and m == 12 or o in ['low', 'mid']"
+    held = ROWS.loc[ROWS.index.repeat(COUNTS)].query(text)
+    how = {"bands": {"n": [-1, 1, 3, 5]}, "right": right}
+    cut = pd.cut(held["n"], how["bands"]["n"], right=right)
     expected = held.groupby(cut, observed=False)["m"].agg(["count", "sum", "mean"])
-    found = RELEASE.aggregate("n", "m", bands={"n": edges}, right=right).set_index("n")
+    found = RELEASE.aggregate("n", "m", text, **how).set_index("n")
     assert found.index.tolist() == expected.index.tolist()
     np.testing.assert_allclose(found.to_numpy(), expected.to_numpy())
     two = pd.crosstab(held["s"], cut, dropna=False)
-    table = RELEASE.crosstab("s", "n", bands={"n": edges}, right=right)
+    table = RELEASE.crosstab("s", "n", text, **how)
     np.testing.assert_allclose(table.to_numpy(), two.to_numpy()[:, :3])
     assert table.columns.name == "n"
-    turned = RELEASE.crosstab("n", "s", bands={"n": edges}, right=right)
+    turned = RELEASE.crosstab("n", "s", text, **how)
     np.testing.assert_array_equal(turned.to_numpy(), table.to_numpy().T)
 
 
 # --- other models, intervals, samples
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
 @over("model", [skdp.HDPViewSynthesizer, skdp.PrivBayesSynthesizer, skdp.MarginalSynthesizer])
 def test_unions_on_every_model(model):
     held = ROWS.loc[ROWS.index.repeat(COUNTS * 3)]
@@ -184,12 +164,6 @@ def test_unions_on_every_model(model):
         rest = release.count(f"not (({one}) or ({two}))")
         # How far a table of two columns is believed depends on how many are asked.
         assert union + rest == pytest.approx(release.total, rel=1e-3)
-    if model is skdp.PrivBayesSynthesizer:
-        with pytest.raises(ValueError, match="no error bars"):
-            release.count("n < 2 or s == 'F'", return_interval=True)
-    else:
-        answer = release.count("n < 2 or s == 'F'", return_interval=True)
-        assert answer.lower < float(answer) < answer.upper and answer.guarantee
     rows = release.sample(200, 1, where="n < 2 or s == 'F' and o == 'mid'")
     assert ((rows["n"] < 2) | ((rows["s"] == "F") & (rows["o"] == "mid"))).all()
 
@@ -313,15 +287,11 @@ def test_kinds_of_conditions():
     for query, name, expected in (
         ({"pay": (30, 70)}, "pay", [0, 0.5, 1, 0.5, *[0] * 6]),
         ({"pay": (-1e9, math.inf)}, "pay", [1] * 10),
-        ("kids != 2", "kids", [1, 1, 0, 1, 1, 1, 1]),
-        ("kids != 2 and kids >= 0", "kids", [1, 1, 0, 1, 1, 1, 0]),
         ({"kids": [1, None]}, "kids", [0, 1, 0, 0, 0, 0, 1]),
         ("kids is not null", "kids", [1, 1, 1, 1, 1, 1, 0]),
         ({"wage": None}, "wage", [0, 0, 0, 0, 1]),
         ("flag in [False, None]", "flag", [1, 0, 1]),
-        ("año > 'low'", "año", [0, 1, 1]),
         ("'low' < año < 'high'", "año", [0, 1, 0]),
-        ("sex == 'Male' and sex == 'Female'", "sex", [0, 0]),
     ):
         assert one(query, name).tolist() == expected, query
     for query, number in (
@@ -336,13 +306,22 @@ def test_kinds_of_conditions():
     assert one("not pay < 20", "pay", special).tolist() == [0, 0, *[1] * 8, 0, 1, 1]
 
 
-def test_many_queries_are_read_as_each_by_itself():
-    queries = [{"age": (20, 30), "sex": "Male"}, {"flag": 1.0}, "age > 30", None, {"pay": [3, 4]}]
-    queries += ["age > 30 or sex == 'Male'"]
-    for found, query in zip(parse_all(queries, WIDE), queries, strict=True):
-        for one_part, other in zip(found.products, parse(query, WIDE).products, strict=True):
-            assert list(one_part) == list(other)
-            assert all(np.array_equal(one_part[axis], other[axis]) for axis in other)
+def test_conditions_are_remembered_for_themselves_alone():
+    domain = pickle.loads(pickle.dumps(WIDE))
+    first = parse("age > 30", domain).products[0]
+    again, other = (parse(query, domain).products[0] for query in ("age > 30", "age > 31"))
+    [axis] = first
+    assert first[axis] is again[axis] and not first[axis].flags.writeable
+    assert other[axis].sum() == first[axis].sum() - 1
+    assert b"age > 3" not in pickle.dumps(domain)
+    # 1 and True are equal, but not the same condition.
+    parse({"kids": 1}, domain)
+    with pytest.raises(ValueError, match="True"):
+        parse({"kids": True}, domain)
+    domain.asked._most = 1 << 20  # codes of a wide column: little is kept
+    for age in range(20, 60):
+        parse(f"age > {age}", domain)
+    assert len(domain.asked._known) < 6
 
 
 @over(

@@ -233,56 +233,45 @@ CELLS = st.text('019-.,;|=[] ab\n"Ny/:>$%é\x00', max_size=12) | st.sampled_from
 )
 
 
-@settings(max_examples=150, deadline=None)
-@given(
+BOOKS = st.tuples(
     st.lists(st.sampled_from([*sorted(HEADERS), "Notes", ""]), min_size=1, max_size=6),
-    st.lists(st.lists(CELLS, max_size=6), max_size=4),
-)
-def test_code_books_raise_nothing_but_domain_errors(tmp_path_factory, header, rows):
-    width = len(header)
-    cells = [(row + [""] * width)[:width] for row in rows]
-    path = tmp_path_factory.mktemp("books") / "book.csv"
-    pd.DataFrame(cells, columns=header, dtype=object).to_csv(path, index=False)
-    try:
-        Domain.from_schema(path)
-    except DomainError:
-        pass
+    st.lists(st.lists(CELLS, min_size=6, max_size=6), max_size=4),
+).map(lambda book: pd.DataFrame([row[: len(book[0])] for row in book[1]], columns=book[0]))
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
+@settings(max_examples=250)
+@given(st.binary(max_size=60) | BOOKS.map(lambda book: book.to_csv(index=False).encode()))
 def test_files_raise_nothing_but_domain_errors(tmp_path_factory, content):
     folder = tmp_path_factory.mktemp("books")
     for ending, read in ((".csv", Domain.from_schema), (".json", Domain.from_json)):
         path = folder / f"schema{ending}"
         path.write_bytes(content)
-        with pytest.raises(DomainError):
+        try:
             read(path)
+        except DomainError:
+            pass
 
 
-def test_json_that_a_person_edits_holds_every_kind_of_column():
+def test_json_that_a_person_edits_is_short():
     tree = Taxonomy.from_tree({"any": {"x": ["a", "b"], "y": ["c", "d"]}})
     domain = Domain(
         {
             "id": Identifier("C{:03d}"),
             "n": Numeric(0, 9, integer=True, nullable=True),
-            "wide": Numeric(0, 10**6, 50, integer=True, special=[-1]),
             "log": Numeric(0, 9, 10, integer=True, scale="log"),
-            "edges": Numeric(edges=[0, 1, 10, 100]),
-            "whole": Numeric(edges=[0, 1, 3], integer=True),
-            "cents": Numeric(0, 9, 4, decimals=2, special=[0]),
+            "wide": Numeric(0, 10**6, 50, integer=True, special=[-1]),
+            "edges": Numeric(edges=[0, 1, 10, 100], integer=True),
+            "cents": Numeric(0, 9, 4, decimals=2),
             "tree": Categorical(tree.leaves, taxonomy=tree, other="d", ordered=True),
             "zero": Categorical([0, 1], other=0),
-            "day": Date("2020-01-01", "2020-12-31", "month", nullable=True),
             "at": Datetime("2020-01-01", "2020-01-02", "hour", tz="UTC"),
         },
-        structure=[forbid("n > 3 and log > 3")],
+        structure=[forbid("n > 3 and cents > 3")],
     )
     text = editable(domain.to_json())
     assert Domain.from_json(text) == domain and ": null" not in text
     assert len(text.splitlines()) == len(domain.columns) + 7
-    whole = '"lower": 0, "upper": 9, "integer": true, "nullable"'
-    wider = Domain.from_json(text.replace(whole, whole.replace("9", "19")))
+    wider = Domain.from_json(text.replace('"upper": 9, "integer"', '"upper": 19, "integer"'))
     assert wider["n"] == Numeric(0, 19, integer=True, nullable=True)
 
 

@@ -2,16 +2,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from loops import over
 from trees import trees
 
 from skdp.domain import Categorical, Numeric, Taxonomy
 from skdp.exceptions import DomainError
-
-QUICK = settings(max_examples=100)
-
 
 WORLD = {"World": {"Europe": ["DE", "FR"], "Asia": {"East": ["JP", "KR"], "South": ["IN"]}}}
 
@@ -62,7 +59,6 @@ def test_refused_trees(make, message):
 
 
 @given(st.integers(1, 300))
-@QUICK
 def test_dyadic_tree(n):
     tree = Taxonomy.dyadic(n)
     assert tree.leaves == tuple(range(n))
@@ -75,7 +71,6 @@ def test_dyadic_tree(n):
 
 
 @given(st.integers(1, 9).flatmap(lambda n: trees(list(range(n)))))
-@QUICK
 def test_taxonomies_are_nested(tree):
     assert sorted(tree.leaves) == list(range(tree.n_leaves))
     assert (tree.first[0], tree.last[0]) == (0, tree.n_leaves)

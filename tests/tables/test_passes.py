@@ -78,19 +78,14 @@ def test_rows_too_many_to_hold_have_the_interface_of_a_table(case, limits, data)
     axis = data.draw(st.integers(0, len(shape) - 1))
     new = np.array(data.draw(st.permutations([*range(shape[axis]), -1, -1]))[: shape[axis]])
     new[0] = max(new[0], 0)
+    once = [held.recode(axis, new) for held in (table, asked)]
     other = data.draw(st.integers(0, len(shape) - 1))
-    changes = [
-        lambda held: held,
-        lambda held: held.recode(axis, new),
-        lambda held: held.recode(axis, new).recode(
-            other, np.arange(held.recode(axis, new).shape[other]) // 2
-        ),
-    ]
+    halves = np.arange(once[0].shape[other]) // 2
+    twice = [held.recode(other, halves) for held in once]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counts, "_KEPT_CELLS", limits[0])
         patch.setattr(counts, "_WHOLE_CELLS", limits[1])
-        for change in changes:
-            one, two = change(table), change(asked)
+        for one, two in ((table, asked), once, twice):
             two.remember([axes for axes, _ in sets[::2]])
             assert one.shape == two.shape and one.n == two.n
             whole = [(axes, [None] * len(axes)) for axes, _ in sets]

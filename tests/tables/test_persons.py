@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import CASES
+from estimators import people as generated
 from loops import over
 from scipy import stats
 from sklearn.dummy import DummyClassifier
@@ -124,13 +125,13 @@ UTC = datetime.UTC
 MIDNIGHT = datetime.datetime(2020, 1, 1)
 DATES = [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), datetime.date(2020, 1, 1)]
 DIGITS = ["0.1000000000000000000001", "0.1", "7", "123456789012345.1", "123456789012345.2"]
-DECIMALS = pa.array([Decimal(each) for each in DIGITS])
+DECIMALS = pa.chunked_array([[Decimal(each) for each in DIGITS]])
 
 
 @over(
     "who, expected",
     [
-        *((dates, [0, 1, 0]) for dates in (DATES, pl.Series(DATES), pa.array(DATES))),
+        *((dates, [0, 1, 0]) for dates in (DATES, pl.Series(DATES), pa.chunked_array([DATES]))),
         # Readers of files make text of the integers near a text; what they merged is nobody.
         (["x", 1, True, 1.0, "1", "01"], [0, 1, -1, 1, 1, -1]),
         ([b"x", b"y", b"x"], [0, 1, 0]),
@@ -173,8 +174,9 @@ def forms_of_moments(moments):
     array = np.array(moments, dtype="M8[ns]")
     series = pd.Series(array)
     columns = [array, list(array), series, series.astype("category"), series.dt.tz_localize("UTC")]
-    columns += [series.astype(object), pl.Series(array), pa.array(array)]
-    return [as_column(each, "who") for each in [*columns, pa.array(array).dictionary_encode()]]
+    arrow = pa.chunked_array([pa.array(array)])
+    columns += [series.astype(object), pl.Series(array), arrow, arrow.dictionary_encode()]
+    return [as_column(each, "who") for each in columns]
 
 
 def test_moments_that_microseconds_cannot_tell_apart_are_nobody():
@@ -197,8 +199,6 @@ def test_long_text_of_digits_takes_no_time():
 
 
 def people(n_rows=300):
-    from estimators import people as generated
-
     frame = generated(n_rows)
     frame["who"] = [f"person {i % 40}" for i in range(n_rows)]
     return frame
@@ -227,22 +227,6 @@ def test_epsilon_is_that_of_the_person(case):
     assert "add or remove one person (at most 4 records of each)" in notes
 
 
-def test_noise_is_drawn_for_the_share_of_one_record():
-    nobody = pd.DataFrame({"who": pd.Series(dtype="str"), "x": pd.Series(dtype="float64")})
-    line = Domain({"x": Numeric(0, 1, bins=20_000)})
-    plain = skdp.GridSynthesizer(epsilon=1.0, domain=line, rule="identity").fit(nobody[["x"]])
-    model = skdp.GridSynthesizer(
-        epsilon=1.0, domain=line, rule="identity", max_rows_per_id=5, privacy_id="who"
-    )
-    counts = model.fit(nobody).synopsis_.to_frame()["count"].to_numpy()
-    # Discrete Laplace at epsilon 1/5: the variance of 20,000 draws is off by more than 10% once
-    # in a million runs (kurtosis 6); at epsilon 1 it would be 1.84.
-    assert counts.var() == pytest.approx(49.83, rel=0.1)
-    assert plain.synopsis_.to_frame()["count"].to_numpy().var() == pytest.approx(1.84, rel=0.1)
-    answer = model.count({"x": (0, 0.5)}, return_interval=True)
-    assert answer.upper - answer.lower > 3 * np.sqrt(10_000 * 1.84)
-
-
 def test_releases_in_files_keep_the_unit(tmp_path):
     frame, params = people()[["age", "sex", "who"]], {"max_rows_per_id": 2, "privacy_id": "who"}
     model = skdp.GridSynthesizer(epsilon=2.0, domain=DOMAIN_OF_PEOPLE, **params).fit(frame)
@@ -250,10 +234,6 @@ def test_releases_in_files_keep_the_unit(tmp_path):
     loaded = skdp.Synopsis.load(tmp_path / "view.skdp")
     assert loaded.privacy_loss == model.privacy_loss_
     cube = skdp.DataCube(epsilon=2.0, domain=DOMAIN_OF_PEOPLE, **params).fit(frame)
-    cube.save(tmp_path / "cube.skdp")
-    again = skdp.DataCube.load(tmp_path / "cube.skdp")
-    assert again.privacy_loss_ == cube.privacy_loss_
-    pd.testing.assert_frame_equal(again.cuboid(["sex"]), cube.cuboid(["sex"]))
     single = skdp.DataCube(epsilon=1.0, domain=DOMAIN_OF_PEOPLE).fit(frame[["age", "sex"]])
     assert cube.cuboid(["sex"])["std_error"][0] == single.cuboid(["sex"])["std_error"][0]
 
@@ -267,11 +247,8 @@ def test_losses_of_persons():
     assert loss.of_record.of_record == loss.of_record
     assert loss.neighbours == "add or remove one person (at most 3 records of each)"
     assert "one person" in loss._repr_html_()
-    assert pickle.loads(pickle.dumps(loss)) == copy.deepcopy(loss) == loss
-    assert loss != PrivacyLoss(1, {"a": 0.25, "b": 0.75})
+    assert pickle.loads(pickle.dumps(loss)) == copy.deepcopy(loss) == loss != loss.of_record
     assert (loss + loss).max_rows_per_id == 3
-    with pytest.raises(ValueError, match="of a record and that of a person do not add up"):
-        loss + PrivacyLoss(1)
     with pytest.raises(ValueError, match="at least 1"):
         PrivacyLoss(1, max_rows_per_id=0)
 

@@ -7,7 +7,7 @@ adding, dropping and exchanging sources, each time with new budgets.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -166,7 +166,6 @@ class Objective:
 
 # --- the search for sources and budgets
 
-Progress = Callable[[str], None]
 # Sources with their shares of the budget.
 Trial = tuple[Places, FloatArray]
 
@@ -179,9 +178,7 @@ MIN_EVALUATIONS = 3_000
 _POWER = 32
 
 
-def plan_optimized(
-    cube: Lattice, weights: FloatArray | None = None, progress: Progress = lambda text: None
-) -> Plan:
+def plan_optimized(cube: Lattice, weights: FloatArray | None = None) -> Plan:
     """Sources and unequal budgets with the least variance after weighted least squares.
 
     Parameters
@@ -189,8 +186,6 @@ def plan_optimized(
     cube : Lattice
     weights : ndarray of float64, shape (m,), optional
         Minimise the mean variance with these weights instead of the largest one.
-    progress : callable, optional
-        Called with a line of text after each stage.
 
     Returns
     -------
@@ -202,7 +197,7 @@ def plan_optimized(
         return equal_shares(cube, [0])
     # Products with matrices of a few hundred rows: threads would wait for each other.
     with threadpool_limits(1, user_api="blas"):
-        found = _Search(cube, weights, progress).run()
+        found = _Search(cube, weights).run()
     # Shares are multiples of 2**-20, so that nothing is lost if epsilon is a dyadic number; the
     # largest share gets the rounding remainder.
     units = [math.floor(share * 2**20) for share in found.share]
@@ -218,10 +213,9 @@ def plan_optimized(
 class _Search:
     """Starts, a local search from the best of them, and a last descent."""
 
-    def __init__(self, cube: Lattice, weights: FloatArray | None, progress: Progress) -> None:
+    def __init__(self, cube: Lattice, weights: FloatArray | None) -> None:
         self.cube = cube
         self.objective = Objective(cube, weights)
-        self.progress = progress
         cost = max(cube.above.nnz / 3**8, len(cube) / 2**8)
         ease = min(1.0, len(cube) / 32) ** 2
         self.evaluations = max(MIN_EVALUATIONS, int(EVALUATIONS * ease / max(1.0, cost)))
@@ -235,27 +229,18 @@ class _Search:
             if self._spent() > 0.25 or len(pool) >= 320:
                 break
         pool.sort(key=_value_of)
-        self._report(f"best of {len(pool)} starts", pool[0])
         best = [
             self._improve(descend(start.places, start.share, (64, 512), 40))
             for start in pool[:6]
             if start is pool[0] or self._spent() < 1
         ]
         found = min(best, key=_value_of)
-        self._report("local search", found)
         last = descend(found.places, found.share, (512, 4096), 200, 1e-11)
         return min(found, last, key=_value_of)
 
     def _spent(self) -> float:
         """Fraction of the search that is done."""
         return self.objective.evaluations / self.evaluations
-
-    def _report(self, stage: str, found: _Solution) -> None:
-        kind = "largest" if self.objective.mean is None else "mean"
-        self.progress(
-            f"planning: {stage}, {min(1, self._spent()):.0%} done, {kind} cell variance "
-            f"{found.value:.6g} / epsilon**2 with {len(found.places)} sources"
-        )
 
     # --- starts
 

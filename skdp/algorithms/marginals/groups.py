@@ -5,7 +5,6 @@ The facts about an attribute that rows need, all released or public.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from ..._validation import FloatArray, IntArray
 from ...release import Ladder
@@ -123,16 +121,13 @@ class Tuning:
     groups: int = 128
     # Most groups of a column in the coarsest table of a set; questions.
     coarse_groups: int = 5
-    # Columns of at most so many codes have a group for each, those of more than `many` are measured
-    # in about so many blocks; fidelity.
+    # Columns of at most so many codes have a group for each; fidelity.
     few: int = 16
     # By how much a level of groups counts more than the next coarser one; fidelity.
     finer: float = 4.0
-    # Columns of at most so many codes are measured code by code; questions.
-    direct: int = 24
-    # Columns of more codes are measured in blocks, with this share of their budget, and again after
-    # so many halvings; questions.
-    many: int = 48
+    # Blocks of a column, for each cube root of its records times epsilon; the share of its budget
+    # that they take; and after how many halvings it is measured again; questions.
+    blocks: float = 3.0
     of_blocks: Fraction = Fraction(7, 10)
     halvings: int = 3
 
@@ -353,59 +348,31 @@ class ColumnPlan(NamedTuple):
     shares: dict[int, Fraction]
 
 
-@functools.cache
-def column_plan(n_codes: int, ordered: bool) -> ColumnPlan:
-    """The tree of least mean variance of ranges of codes, among trees of equal branching.
+def column_plan(n_codes: int, ordered: bool, signal: float = math.inf) -> ColumnPlan:
+    """In which blocks a column is measured for this signal.
 
-    A column of few codes, or without an order, is measured code by code. One of many codes is
-    measured in few blocks, with most of its budget: what is inside a block matters where the blocks
-    differ much, and noise of fine codes is left out elsewhere (`ColumnEstimate.fit`).
+    The noise of a range grows with the square root of the number of blocks, and what a cut block
+    hides falls with it; so the number grows slowly with the signal. The blocks take most of the
+    budget, and some levels below them the rest, down to the codes: what is inside a block matters
+    where the blocks differ much, and noise of fine codes is left out elsewhere
+    (`ColumnEstimate.fit`). A column without an order is measured code by code, as is one of codes
+    that are as many as the blocks.
+
+    Parameters
+    ----------
+    n_codes : int
+    ordered : bool
+        Whether neighbouring codes are similar.
+    signal : float, default=inf
+        Released number of records times the epsilon of the column.
     """
-    if n_codes <= TUNING.direct or not ordered:
+    few = max(TUNING.blocks * signal ** (1 / 3), 2.0) if ordered else math.inf
+    halvings = max(round(math.log2(n_codes / few)), 0) if few < n_codes else 0
+    if not halvings:
         return ColumnPlan((1, n_codes) if n_codes > 1 else (1,), {n_codes: Fraction(1)})
-    if n_codes > TUNING.many:
-        halvings = round(math.log2(n_codes / TUNING.few))
-        blocks = math.ceil(n_codes / (1 << halvings))
-        sizes = (1, *(blocks << level for level in range(halvings + 1)))
-        # Not all levels are measured: the blocks, and some below them down to the codes.
-        depth = math.ceil(halvings / TUNING.halvings)
-        finer = [blocks << (halvings * (level + 1) // depth) for level in range(depth)]
-        rest = (1 - TUNING.of_blocks) / depth
-        return ColumnPlan(sizes, {blocks: TUNING.of_blocks, **dict.fromkeys(finer, rest)})
-    best: tuple[float, tuple[int, ...], FloatArray] | None = None
-    for depth in range(1, max(math.ceil(math.log2(n_codes) / 2), 1) + 1):
-        branching = math.ceil(n_codes ** (1 / depth) - 1e-9)
-        last = math.ceil(n_codes / branching ** (depth - 1))
-        sizes = (1, *(last * branching**level for level in range(depth)))
-        cost, shares = _best_shares(sizes)
-        if best is None or cost < best[0] * 0.999:
-            best = cost, sizes, shares
-    assert best is not None
-    _, sizes, shares = best
-    hundredths = np.maximum(np.rint(100 * shares).astype(int), 1)
-    whole = int(hundredths.sum())
-    parts = {
-        size: Fraction(int(part), whole) for size, part in zip(sizes[1:], hundredths, strict=True)
-    }
-    return ColumnPlan(sizes, parts)
-
-
-def _best_shares(sizes: tuple[int, ...]) -> tuple[float, FloatArray]:
-    """Shares of the levels that minimise the mean variance of a range, and this variance."""
-    levels = np.array(sizes[1:], dtype=np.float64)
-    parts = levels / np.array(sizes[:-1])
-    # The mean squared coefficients of a half-line at each level, for blocks of width 1 / level.
-    touched = (parts - 1) / (6 * levels)
-
-    def cost(logs: FloatArray) -> float:
-        shares = np.exp(logs - logs.max())
-        shares /= shares.sum()
-        precision = np.cumsum((shares**2 / (2 * levels))[::-1])[::-1]
-        return float((touched / precision).sum())
-
-    start = np.zeros(len(levels))
-    if len(levels) == 1:
-        return cost(start), np.ones(1)
-    found = minimize(cost, start, method="Nelder-Mead", options={"maxiter": 400}).x
-    shares = np.exp(found - found.max())
-    return cost(found), shares / shares.sum()
+    blocks = math.ceil(n_codes / (1 << halvings))
+    sizes = (1, *(blocks << level for level in range(halvings + 1)))
+    depth = math.ceil(halvings / TUNING.halvings)
+    finer = [blocks << (halvings * (level + 1) // depth) for level in range(depth)]
+    rest = (1 - TUNING.of_blocks) / depth
+    return ColumnPlan(sizes, {blocks: TUNING.of_blocks, **dict.fromkeys(finer, rest)})

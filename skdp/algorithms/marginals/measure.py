@@ -51,6 +51,8 @@ Grids = dict[Axes, tuple[int, ...]]
 
 # Most columns of one table of all: a table has coefficients for each of their subsets.
 _WHOLE_COLUMN_COUNTS = 10
+# Columns of more codes have noise in so many that it would become records.
+_MANY = 48
 # Units of half the range of a number in sums by group.
 _UNITS_OF_SUM = 1 << 20
 
@@ -295,12 +297,13 @@ class _Views:
         """Measure every column alone, in blocks of its own tree; what is left."""
         # Privacy. Released: noisy counts of the blocks of each level of each column's tree, the
         # empty ones too. A record lies in one block of a level: sensitivity 1. Levels and columns
-        # follow each other, and their shares add up to one. The trees follow from public sizes.
+        # follow each other, and their shares add up to one. The trees follow from public sizes
+        # and the released total.
         each = left * share / max(len(self.used), 1)
         alone = self.asked.n_alone or [0] * len(self.table.shape)
         for axis in self.used:
             size, order = self.table.shape[axis], self.orders[axis]
-            plan = column_plan(size, order is not None)
+            plan = column_plan(size, order is not None, self.records * float(each))
             exact = np.zeros(plan.sizes[-1], dtype=np.int64)
             exact[:size] = self.table.regrouped([axis], [None])
             self.blocks[axis] = {
@@ -698,7 +701,7 @@ def _standing_out(column: ColumnEstimate) -> FloatArray:
     from all others, and move means and tails.
     """
     size = next((size for size in column.variances if size < column.n_codes), None)
-    if size is None or column.n_codes <= TUNING.many:
+    if size is None or column.n_codes <= _MANY:
         return column.counts
     block = np.arange(column.n_codes) // (column.lattice // size)
     sums = np.bincount(block, weights=column.counts, minlength=size)

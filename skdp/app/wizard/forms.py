@@ -300,7 +300,7 @@ def bars(
     found: dict[str, dict[str, float]] = {}
     for number, text in enumerate(at, start=1):
         say(f"Trying epsilon {text} on generated tables ({number} of {len(at)}).")
-        errors = estimator.expected_error(n, float(text), questions=questions or None).errors
+        errors = estimator.expected_error(n, float(text), questions=questions or None)
         for question, bar in errors[float(text)].items():
             found.setdefault(str(question), {})[text] = float(bar)
     return found

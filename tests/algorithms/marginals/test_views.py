@@ -8,17 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from densities import asked
+from designs import refused
 from loops import over
 from scipy.special import ndtr
+from scipy.stats import chi2
 
-from skdp import (
-    Categorical,
-    Domain,
-    MarginalSynthesizer,
-    Numeric,
-    PrivacyLedger,
-    Synopsis,
-)
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp._random import noise_source
 from skdp.algorithms.marginals import Asked, measured_views
 from skdp.algorithms.marginals.candidates import Candidates
@@ -146,14 +141,15 @@ def test_ladders_are_nested_groups_and_plans_spend_all_their_budget(n_codes, ord
     assert 1 < coarse_size(ladder) <= 5
     assert not ordered or (np.diff(ladder.units) >= 0).all()
     for many in (n_codes, 1, 100_000):
-        plan = column_plan(many, ordered)
+        plan = column_plan(many, ordered, 300.0)
         assert sum(plan.shares.values()) == 1 and plan.sizes[-1] >= many
         assert set(plan.shares) <= set(plan.sizes)
 
 
 def columns(exact, scale, runs, n_special=0, seed=0):
     """Estimates of a column from fresh noise of a scale, divided between the levels of its tree."""
-    rng, plan = np.random.default_rng(seed), column_plan(len(exact), True)
+    rng = np.random.default_rng(seed)
+    plan = column_plan(len(exact), True, exact.sum() / scale)
     padded = np.pad(exact, (0, plan.sizes[-1] - len(exact)))
     scales = {size: scale / float(share) for size, share in plan.shares.items()}
     for _ in range(runs):
@@ -205,101 +201,7 @@ def test_the_missing_cell_gives_nothing_to_the_largest_numbers():
     assert 0.7 < errors.std() / np.sqrt(stated) < 1.3
 
 
-# --- releases
-
-DOMAIN = Domain(
-    {
-        "age": Numeric(0, 40, bins=40),
-        "pay": Numeric(0, 50, bins=50),
-        "sex": Categorical(["F", "M"]),
-        "work": Categorical(list("abcdefg")),
-    }
-)
-
-
-def people(n, seed=0):
-    rng = np.random.default_rng(seed)
-    age = np.minimum(rng.gamma(4, 4, n), 39.5)
-    pay = np.clip(age + rng.normal(0, 4, n), 0, 49.5)
-    return pd.DataFrame(
-        {
-            "age": age,
-            "pay": pay,
-            "sex": rng.choice(["F", "M"], n),
-            "work": rng.choice(list("abcdefg"), n, p=[0.4, 0.2, 0.2, 0.1, 0.05, 0.03, 0.02]),
-        }
-    )
-
-
-PEOPLE = people(20_000)
-
-
-def fitted(epsilon=1.0, rows=PEOPLE, domain=DOMAIN, seed=0, **given):
-    return MarginalSynthesizer(epsilon=epsilon, domain=domain, random_state=seed, **given).fit(rows)
-
-
-@pytest.fixture(scope="module")
-def view():
-    return fitted()
-
-
-@pytest.mark.slow
-def test_errors_have_the_variance_that_is_said():
-    """Single columns and fine pairs: a chi-square test, false alarms below 1e-4."""
-    from scipy.stats import chi2
-
-    orders = [np.arange(40), np.arange(50), None, None]
-    table = CountTable.from_codes(DOMAIN.encode(PEOPLE), DOMAIN.shape)
-    questions = [
-        {0: (np.arange(40) >= 15).astype(float)},
-        {1: (np.arange(50) < 9).astype(float)},
-        {3: (np.arange(7) == 2).astype(float)},
-    ]
-    codes = DOMAIN.encode(PEOPLE)
-    truth = [
-        np.prod([vector[codes[:, axis]] for axis, vector in question.items()], axis=0).sum()
-        for question in questions
-    ]
-    scores = []
-    for seed in range(40):
-        model = measured_views(
-            table,
-            {"total": Fraction(1, 50), "views": Fraction(49, 50)},
-            Asked(orders),
-            random_state=seed,
-        )
-        noise = model.variance(asked(questions))
-        scores.append((model.answer(asked(questions)) - truth) / np.sqrt(noise))
-    for each in np.transpose(scores):
-        told = float((each**2).sum())
-        assert chi2.ppf(5e-5, 40) < told < chi2.ppf(1 - 5e-5, 40)
-        # A scale that is wrong by a factor of two is rejected.
-        assert not chi2.ppf(5e-5, 40) < 4 * told < chi2.ppf(1 - 5e-5, 40)
-
-
-def test_files_and_pickles_answer_the_same(view, tmp_path):
-    path = tmp_path / "view.skdp"
-    view.synopsis_.save(path)
-    for again in (Synopsis.load(path), pickle.loads(pickle.dumps(view.synopsis_))):
-        for query in ("age < 12.5", "sex == 'F'", "age < 12 and pay < 20", "age<9 and work=='b'"):
-            first = view.count(query, return_interval=True)
-            second = again.count(query, return_interval=True)
-            assert first.value == pytest.approx(second.value, rel=1e-9)
-            assert first.std == pytest.approx(second.std, rel=1e-9)
-
-
-def test_views_are_what_questions_answer(view):
-    model = view.synopsis_.model
-    table = model.view([0, 3])
-    for first, second in ((3, 1), (20, 0), (39, 6)):
-        one, other = np.zeros(model.shape[0]), np.zeros(7)
-        one[first] = other[second] = 1
-        assert table[first, second] == pytest.approx(model.answer(asked([{0: one, 3: other}]))[0])
-    np.testing.assert_allclose(model.view([3, 0]), table.T)
-    assert model.view([2]).sum() == pytest.approx(model.total, rel=0.01)
-
-
-# ---------------------------------------------------------------- means by group
+# --- releases, and means by group
 
 
 def paid(n=4000, *, gaps=False, seed=0):
@@ -320,6 +222,43 @@ def paid(n=4000, *, gaps=False, seed=0):
         }
     )
     return rows, domain
+
+
+@pytest.mark.slow
+def test_errors_have_the_variance_that_is_said():
+    """Single columns: a chi-square test, false alarms below 1e-4."""
+    rows, domain = paid(20_000)
+    codes = domain.encode(rows)
+    table = CountTable.from_codes(codes, domain.shape)
+    questions = [
+        {0: (np.arange(100) < 9).astype(float)},
+        {1: (np.arange(3) == 2).astype(float)},
+        {3: (np.arange(72) >= 25).astype(float)},
+    ]
+    truth = [vector[codes[:, axis]].sum() for each in questions for axis, vector in each.items()]
+    parts = {"total": Fraction(1, 50), "views": Fraction(49, 50)}
+    scores = []
+    for seed in range(40):
+        columns = Asked([np.arange(100), None, None, np.arange(72)])
+        model = measured_views(table, parts, columns, random_state=seed)
+        noise = model.variance(asked(questions))
+        scores.append((model.answer(asked(questions)) - truth) / np.sqrt(noise))
+    least, most = chi2.ppf([5e-5, 1 - 5e-5], 40)
+    for told in np.square(scores).sum(axis=0):
+        # A scale that is wrong by a factor of two is rejected.
+        assert least < told < most < 4 * told
+
+
+def test_views_are_what_questions_answer():
+    rows, domain = paid()
+    model = MarginalSynthesizer(domain=domain, random_state=0).fit(rows).synopsis_.model
+    table = model.view([0, 1])
+    for first, second in ((3, 1), (20, 0), (39, 2)):
+        one, other = np.zeros(model.shape[0]), np.zeros(3)
+        one[first] = other[second] = 1
+        assert table[first, second] == pytest.approx(model.answer(asked([{0: one, 1: other}]))[0])
+    np.testing.assert_allclose(model.view([1, 0]), table.T)
+    assert model.view([2]).sum() == pytest.approx(model.total, rel=0.01)
 
 
 MEANS = {"means": {"pay": ["region", "sex"]}}
@@ -445,7 +384,8 @@ def weak():
         both = np.sqrt(0.1) * rng.normal(size=(5000, 1)) + np.sqrt(0.9) * rng.normal(size=(5000, 3))
         rows = pd.DataFrame(100 * ndtr(both), columns=list("abc"))
         domain = Domain({name: Numeric(0, 100, bins=20) for name in "abc"})
-        found.append((rows, fitted(rows=rows, domain=domain, seed=seed)))
+        view = MarginalSynthesizer(domain=domain, random_state=seed).fit(rows)
+        found.append((rows, view))
     return found
 
 
@@ -464,17 +404,17 @@ def test_corners_of_weakly_dependent_columns_are_near_the_truth(weak):
     assert abs(np.mean(away)) < 30
 
 
-def test_means_that_cannot_be_measured_are_refused_before_the_charge():
-    rows, domain = paid(50)
-    ledger = PrivacyLedger(1)
-    for means, error, text in (
+@over(
+    "means, error, text",
+    [
         ({}, TypeError, "must be a dict"),
         ({"sex": ["region"]}, DomainError, "not numeric"),
         ({"pay": ["pay"]}, ValueError, "by the column itself"),
         ({"pay": 3}, TypeError, "in a list"),
         ({"pay": ["town"]}, DomainError, "town"),
         ({"wage": ["sex"]}, DomainError, "wage"),
-    ):
-        with pytest.raises(error, match=text):
-            MarginalSynthesizer(domain=domain, workload={"means": means}, ledger=ledger).fit(rows)
-    assert ledger.spent == 0
+    ],
+)
+def test_means_that_cannot_be_measured_are_refused_before_the_charge(means, error, text):
+    rows, domain = paid(50)
+    refused(MarginalSynthesizer(domain=domain, workload={"means": means}), error, text, rows)
