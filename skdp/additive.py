@@ -84,13 +84,10 @@ class ShapeFunction:
             on), and "records".
         """
         columns: dict[str, object] = {"group": list(self.labels)}
-        if self.scores.ndim == 1:
-            columns |= {"score": self.scores, "std_error": self.std_errors}
-        else:
-            for label, (score, error) in enumerate(
-                zip(self.scores.T, self.std_errors.T, strict=True)
-            ):
-                columns |= {f"score_{label}": score, f"std_error_{label}": error}
+        ends = [""] if self.scores.ndim == 1 else [f"_{k}" for k in range(self.scores.shape[1])]
+        each = (np.atleast_2d(values.T) for values in (self.scores, self.std_errors))
+        for end, score, error in zip(ends, *each, strict=True):
+            columns |= {f"score{end}": score, f"std_error{end}": error}
         return pd.DataFrame(columns | {"records": np.round(self.sizes)})
 
 

@@ -18,7 +18,6 @@ from ._loss import PrivacyLoss, parts_text, short_text
 from ._stores import (
     ABOUT,
     DetachedStore,
-    Entry,
     FileStore,
     MemoryStore,
     NotedStore,
@@ -30,30 +29,6 @@ from ._stores import (
     total_of,
     unit_of,
 )
-
-
-def ledger_frame(entries: tuple[Entry, ...]) -> pd.DataFrame:
-    """One row for each charge; the columns are those of `PrivacyLedger.to_frame`."""
-
-    def column(values: Iterable[Any], dtype: Any = object) -> pd.Series:
-        return pd.Series(list(values), dtype=dtype)
-
-    losses = [entry.loss for entry in entries]
-    times = pd.to_datetime([entry.time for entry in entries], utc=True)
-    return pd.DataFrame(
-        {
-            "time": times.as_unit("us"),
-            "name": column(entry.name for entry in entries),
-            "epsilon": column((float(loss) for loss in losses), float),
-            "exact": column(str(loss.epsilon) for loss in losses),
-            "parts": column(parts_text(loss.parts) for loss in losses),
-            "seeded": column((loss.seeded for loss in losses), bool),
-            "process": column((entry.process for entry in entries), "int64"),
-            "unit": column(entry.unit for entry in entries),
-            "max_rows_per_id": column((loss.max_rows_per_id for loss in losses), "Int64"),
-            **{key: column(entry.about.get(key, "") for entry in entries) for key in ABOUT},
-        }
-    )
 
 
 class PrivacyLedger:
@@ -241,7 +216,27 @@ class PrivacyLedger:
             ``assumes`` as they were given (see `noted`), ``estimator`` (the class), ``domain``
             (the first digits of the hash of its JSON).
         """
-        return ledger_frame(self._store.entries())
+        entries = self._store.entries()
+
+        def column(values: Iterable[Any], dtype: Any = object) -> pd.Series:
+            return pd.Series(list(values), dtype=dtype)
+
+        losses = [entry.loss for entry in entries]
+        times = pd.to_datetime([entry.time for entry in entries], utc=True)
+        return pd.DataFrame(
+            {
+                "time": times.as_unit("us"),
+                "name": column(entry.name for entry in entries),
+                "epsilon": column((float(loss) for loss in losses), float),
+                "exact": column(str(loss.epsilon) for loss in losses),
+                "parts": column(parts_text(loss.parts) for loss in losses),
+                "seeded": column((loss.seeded for loss in losses), bool),
+                "process": column((entry.process for entry in entries), "int64"),
+                "unit": column(entry.unit for entry in entries),
+                "max_rows_per_id": column((loss.max_rows_per_id for loss in losses), "Int64"),
+                **{key: column(entry.about.get(key, "") for entry in entries) for key in ABOUT},
+            }
+        )
 
     def detached(self) -> PrivacyLedger:
         """Stand-in for this ledger that has its name and cannot be charged.

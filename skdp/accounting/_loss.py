@@ -8,6 +8,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NoReturn
 
+import pandas as pd
+
 from .._validation import as_epsilon, as_fraction
 
 # What Python reads and writes.
@@ -212,15 +214,11 @@ class PrivacyLoss:
         return f"PrivacyLoss({text})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td style='text-align:left'>{html.escape(name)}</td><td>{short_text(value)}</td>"
-            f"<td>{float(value / self.epsilon):.0%}</td></tr>"
-            for name, value in self.parts.items()
-        )
-        seeded = " &middot; <b>seeded: no guarantee</b>" if self.seeded else ""
+        shares = [f"{float(value / self.epsilon):.0%}" for value in self.parts.values()]
+        epsilons = [short_text(value) for value in self.parts.values()]
+        parts = pd.DataFrame({"part": list(self.parts), "epsilon": epsilons, "share": shares})
+        seeded = "; <b>seeded: no guarantee</b>" if self.seeded else ""
         return (
-            f"<div><b>Privacy loss &epsilon; = {short_text(self.epsilon)}</b> &middot; "
-            f"neighbours: {self.neighbours}{seeded}"
-            f"<table><thead><tr><th style='text-align:left'>part</th><th>&epsilon;</th>"
-            f"<th>share</th></tr></thead><tbody>{rows}</tbody></table></div>"
+            f"<div><b>Privacy loss &epsilon; = {short_text(self.epsilon)}</b>; neighbours: "
+            f"{html.escape(self.neighbours)}{seeded}{parts.to_html(index=False, border=0)}</div>"
         )

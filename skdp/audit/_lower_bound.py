@@ -200,7 +200,7 @@ def released_values(item: Any) -> Any:
         return [released_values(part) for part in item]
     if isinstance(item, Real | str | np.ndarray | pd.DataFrame):
         return item
-    if isinstance(item, Domain | PrivacyLoss) or not _is_ours(type(item)):
+    if isinstance(item, Domain | PrivacyLoss) or not type(item).__module__.startswith("skdp."):
         return None
     held = {name: getattr(item, name) for name in getattr(item, "__slots__", vars(item))}
     fitted = hasattr(item, "fit")
@@ -209,10 +209,6 @@ def released_values(item: Any) -> Any:
         for name, part in held.items()
         if name.endswith("_") or not fitted
     }
-
-
-def _is_ours(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 # --- trials
@@ -301,13 +297,12 @@ def _fitting(estimator: Any) -> Callable[[Any], Any]:
         )
     # Trials are not releases: they must not charge the ledger of a real data set.
     unfitted = clone(estimator).set_params(**dict.fromkeys(ledgers(estimator)))
-    return partial(_fitted, unfitted)
 
+    def fitted(data: Any) -> Any:
+        parts = data if isinstance(data, tuple) else (data,)
+        return clone(unfitted).fit(*parts)
 
-def _fitted(unfitted: Any, data: Any) -> Any:
-    estimator = clone(unfitted)
-    fitted = estimator.fit(*data) if isinstance(data, tuple) else estimator.fit(data)
-    return estimator if fitted is None else fitted
+    return fitted
 
 
 # --- events
@@ -455,8 +450,6 @@ class AuditResult(Result):
         sets had no output in common.
     counts : tuple of two int
         Trials of the second half that fell into the event, on the data set and the neighbour.
-    relation : str
-        How the pair was checked to be neighbours.
     name : str
     """
 
@@ -469,18 +462,12 @@ class AuditResult(Result):
     n_trials: int
     reachable: float
     counts: tuple[int, int]
-    relation: str = ""
     name: str = "mechanism"
 
     @property
     def passed(self) -> bool:
         """Whether the claim stands."""
         return self.epsilon_lower_bound <= self.epsilon
-
-    def _row(self) -> dict[str, Any]:
-        here, there = self.counts
-        words = {"event": str(self.event), "direction": self.event.direction}
-        return {**vars(self), **words, "counts": f"{here} / {there}", "verdict": self.verdict}
 
     def __str__(self) -> str:
         return (
@@ -594,7 +581,7 @@ def audit(
     claimed = float(as_epsilon(claimed))
     reachable = _check_sizes(n_trials, confidence, claimed)
     trials = _Trials(mechanism, features, vectorised)
-    related = check_neighbours(dataset, neighbour, relation, sensitivity)
+    check_neighbours(dataset, neighbour, relation, sensitivity)
     halves = [trials.draw(data, n_trials // 2) for data in (dataset, neighbour)]
     _refuse_constant(halves)
     event = choose(halves[0], halves[1], 1 - confidence)
@@ -613,7 +600,6 @@ def audit(
         n_trials=n_trials,
         reachable=reachable,
         counts=(counts[0], counts[1]),
-        relation=related,
         name=name or name_of(mechanism),
     )
 

@@ -11,8 +11,8 @@ import numpy as np
 from ..tables import as_frame, is_missing
 
 
-def check_neighbours(dataset: Any, neighbour: Any, relation: Any, sensitivity: float) -> str:
-    """Refuse inputs that are not neighbours; returns how they were checked.
+def check_neighbours(dataset: Any, neighbour: Any, relation: Any, sensitivity: float) -> None:
+    """Refuse inputs that are not neighbours.
 
     Raises
     ------
@@ -21,15 +21,14 @@ def check_neighbours(dataset: Any, neighbour: Any, relation: Any, sensitivity: f
     TypeError
         If their records cannot be identified.
     """
-    if relation is None:
-        return "not checked"
-    if relation not in ("auto", "records", "answers"):
+    if relation not in ("auto", "records", "answers", None):
         raise ValueError(
             f"relation must be 'auto', 'records', 'answers' or None, got {relation!r}."
         )
     if relation == "answers" or (relation == "auto" and _are_answers(dataset, neighbour)):
-        return _check_answers(dataset, neighbour, sensitivity)
-    return _check_records(dataset, neighbour)
+        _check_answers(dataset, neighbour, sensitivity)
+    elif relation is not None:
+        _check_records(dataset, neighbour)
 
 
 def _are_answers(dataset: Any, neighbour: Any) -> bool:
@@ -50,7 +49,7 @@ def _are_answers(dataset: Any, neighbour: Any) -> bool:
     return shapes[0] == shapes[1]
 
 
-def _check_answers(dataset: Any, neighbour: Any, sensitivity: float) -> str:
+def _check_answers(dataset: Any, neighbour: Any, sensitivity: float) -> None:
     here, there = (np.asarray(data, dtype=float) for data in (dataset, neighbour))
     if here.shape != there.shape:
         raise ValueError(
@@ -67,10 +66,9 @@ def _check_answers(dataset: Any, neighbour: Any, sensitivity: float) -> str:
         )
     if change == 0:
         raise ValueError("The two inputs are equal: nothing can be learned from them.")
-    return f"query answers that move by at most {sensitivity:g}"
 
 
-def _check_records(dataset: Any, neighbour: Any) -> str:
+def _check_records(dataset: Any, neighbour: Any) -> None:
     here, there = (Counter(records(data)) for data in (dataset, neighbour))
     added = sum((there - here).values())
     removed = sum((here - there).values())
@@ -83,7 +81,6 @@ def _check_records(dataset: Any, neighbour: Any) -> str:
             "record counts as one removed and one added. For query answers instead of records pass "
             "relation='answers'."
         )
-    return "one record removed" if removed else "one record added"
 
 
 def records(data: Any) -> list[Any]:

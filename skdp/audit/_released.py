@@ -9,9 +9,7 @@ import struct
 import tempfile
 import threading
 import types
-import weakref
 from collections.abc import Mapping
-from contextvars import ContextVar
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -155,17 +153,11 @@ def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
         return _sequences(list(here), list(there), path, memo)
     if isinstance(here, types.FunctionType | types.MethodType):
         return _functions(here, there, path, memo)
-    if isinstance(here, threading.local):
-        return _dotted(vars(here), vars(there), path, memo)
-    if isinstance(here, ContextVar):
-        return first_difference(here.get(None), there.get(None), path, memo)
     if isinstance(here, pd.DataFrame | pd.Series):
         return _sequences(_pandas(here), _pandas(there), path, memo)
     if isinstance(here, pd.Index):
         parts = [[each.dtype, list(each.names), each.tolist()] for each in (here, there)]
         return _sequences(parts[0], parts[1], f"{path} (index)", memo)
-    if isinstance(here, weakref.ref):
-        return first_difference(here(), there(), path, memo)
     if hasattr(here, "to_list") and hasattr(here, "dtype"):
         parts = [[each.dtype, getattr(each, "name", ""), _listed(each)] for each in (here, there)]
         return _sequences(parts[0], parts[1], path, memo)
@@ -189,13 +181,8 @@ def _arrays(here: np.ndarray, there: np.ndarray, path: str, memo: dict) -> str |
     if here.dtype != there.dtype or here.shape != there.shape:
         return f"{path}: {here.dtype}{list(here.shape)} and {there.dtype}{list(there.shape)}"
     layouts = [(each.flags.c_contiguous, each.flags.f_contiguous) for each in (here, there)]
-    notes = [dict(each.dtype.metadata or {}) for each in (here, there)]
     if layouts[0] != layouts[1]:
         return f"{path}: another layout in memory"
-    if notes[0] or notes[1]:
-        found = first_difference(notes[0], notes[1], f"{path}.dtype.metadata", memo)
-        if found is not None:
-            return found
     if here.dtype.names:
         # Field by field: the bytes between fields are undefined.
         fields = [[each[name] for name in here.dtype.names] for each in (here, there)]

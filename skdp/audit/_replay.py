@@ -35,7 +35,7 @@ _TOLERANCE = 1e-9
 
 
 class Result:
-    """The verdict on a claimed privacy loss, as text, as a table, and for notebooks."""
+    """The verdict on a claimed privacy loss, as text and for notebooks."""
 
     # Verdict when the claim stands.
     _good: ClassVar[str]
@@ -50,14 +50,6 @@ class Result:
     def verdict(self) -> str:
         """``"convicted"``, or ``"not refuted"`` (audits) and ``"certified"`` (replays)."""
         return self._good if self.passed else "convicted"
-
-    def _row(self) -> dict[str, Any]:
-        """Columns of `to_frame`."""
-        raise NotImplementedError
-
-    def to_frame(self) -> pd.DataFrame:
-        """The result as a DataFrame of one row, with the name as index."""
-        return pd.DataFrame(self._row(), index=pd.Index([self.name], name="mechanism"))
 
     def _repr_html_(self) -> str:
         head, *rest = str(self).split("\n")
@@ -137,16 +129,11 @@ class ReplayResult(Result):
             why.append(f"the loss is {self.loss:.6g}, and {self.epsilon:g} was claimed")
         return why
 
-    def _row(self) -> dict[str, Any]:
-        return {
-            "epsilon": self.epsilon,
-            "loss": self.loss,
-            "verdict": self.verdict,
-            "n_runs": self.n_runs,
-            "n_calls": self.n_calls,
-            "n_errors": self.n_errors,
-            "reasons": "; ".join(self.reasons),
-        }
+    def to_frame(self) -> pd.DataFrame:
+        """The result as a DataFrame of one row, with the name as index."""
+        names = ("epsilon", "loss", "verdict", "n_runs", "n_calls", "n_errors")
+        row = {name: getattr(self, name) for name in names} | {"reasons": "; ".join(self.reasons)}
+        return pd.DataFrame(row, index=pd.Index([self.name], name="mechanism"))
 
     def __str__(self) -> str:
         lines = [

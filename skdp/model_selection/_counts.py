@@ -52,26 +52,15 @@ def balanced_accuracy(matrix: FloatArray) -> FloatArray:
 
 def f1(matrix: FloatArray) -> FloatArray:
     """F1 of the second of two labels; of more labels the mean over all."""
-    each = _each_f1(matrix)
-    return np.asarray(each[..., 1] if each.shape[-1] == 2 else each.mean(-1))
-
-
-def f1_macro(matrix: FloatArray) -> FloatArray:
-    """Mean over the labels of F1."""
-    return np.asarray(_each_f1(matrix).mean(-1))
-
-
-def _each_f1(matrix: FloatArray) -> FloatArray:
     right = np.diagonal(matrix, axis1=-2, axis2=-1)
     predicted = matrix.sum(-2)[..., : right.shape[-1]]
-    found = 2.0 * right / _at_least_one(matrix.sum(-1) + predicted)
-    return np.clip(found, 0.0, 1.0)
+    each = np.clip(2.0 * right / _at_least_one(matrix.sum(-1) + predicted), 0.0, 1.0)
+    return np.asarray(each[..., 1] if each.shape[-1] == 2 else each.mean(-1))
 
 
 OF_MATRIX: dict[str, Callable[[FloatArray], FloatArray]] = {
     "balanced_accuracy": balanced_accuracy,
     "f1": f1,
-    "f1_macro": f1_macro,
 }
 
 

@@ -26,7 +26,7 @@ from .._pipelines import (
     walk,
 )
 from .._random import noise_source, shared_generators_kept, warn_after_charge
-from .._validation import IntArray, as_epsilon
+from .._validation import IntArray, as_epsilon, as_integer
 from ..accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
 from ..base import HidesSeed, PrivateEstimator
 from ..exceptions import BudgetExceededError, TrainingError
@@ -225,10 +225,7 @@ class PrivateKFold(HidesSeed, BaseCrossValidator):
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Give the number of folds."""
-        n_splits = self.n_splits
-        if not isinstance(n_splits, int | np.integer) or isinstance(n_splits, bool) or n_splits < 2:
-            raise ValueError(f"n_splits must be an integer of at least 2, got {n_splits!r}.")
-        return int(n_splits)
+        return as_integer(self.n_splits, "n_splits", 2)
 
 
 def private_cross_val_score(

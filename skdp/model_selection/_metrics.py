@@ -48,7 +48,6 @@ _METRICS = {
     "accuracy": ("predict", "nothing", "sums"),
     "balanced_accuracy": ("predict", "labels", "releases"),
     "f1": ("predict", "labels", "releases"),
-    "f1_macro": ("predict", "labels", "releases"),
     "roc_auc": ("predict_proba", "labels", "releases"),
     "log_loss": ("predict_proba", "labels", "losses"),
     "brier_score": ("predict_proba", "labels", "losses"),
@@ -57,7 +56,7 @@ _METRICS = {
     "r2": ("predict", "range", "sums"),
 }
 _LOSSES = {f"neg_{name}": name for name, (*_, sums) in _METRICS.items() if sums == "losses"}
-_NAMES = {name: name for name in _METRICS} | _LOSSES | {"roc_auc_ovr": "roc_auc"}
+_NAMES = {name: name for name in _METRICS} | _LOSSES
 
 
 # --- parameters
@@ -379,11 +378,7 @@ def _mean_loss(
     """Mean of losses of rows, as shares of the largest; missing is 1."""
     # Squares are needed for the sampling error only.
     sums = release_parts(losses, epsilon, source, squares=covers.population)
-    return _mean_of(Noisy(sums, epsilon, STEPS), covers)
-
-
-def _mean_of(part: Noisy, covers: Covers) -> QueryResult:
-    """Mean of numbers between 0 and 1 from the sums of their two or three parts."""
+    part = Noisy(sums, epsilon, STEPS)
 
     def mean(arrays: Sequence[FloatArray]) -> FloatArray:
         return np.asarray(arrays[0][..., :-1].sum(-1) / np.maximum(arrays[0].sum(-1), 1.0))

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import FloatArray, as_epsilon
+from .._validation import as_epsilon
 from ..accounting import PrivacyLedger
 from ..release import QueryResult
 from ..tables import Column, as_column, as_frame, as_labels
-from ._guard import Labels, answers_of, check_model, draw_places, true_rows
+from ._guard import answers_of, check_model, draw_places, true_rows
 from ._intervals import Covers
 from ._metrics import (
     Scored,
@@ -100,7 +100,7 @@ def private_score(
     accuracy                 labels         nothing     numbers of right and wrong rows    1
     balanced_accuracy        labels         ``labels``  a confusion matrix, with a column  1
                                                         for labels that are not declared
-    f1, f1_macro             labels         ``labels``  the same                           1
+    f1                       labels         ``labels``  the same                           1
     roc_auc                  probabilities  ``labels``  numbers of rows by class, in bins  1
                                                         of scores
     neg_log_loss             probabilities  ``labels``  sums of losses, as shares of the   1
@@ -149,45 +149,28 @@ def private_score(
     positions = label_positions(names) if asked.needs_classes else {}
     scored = asked.method == "predict_proba"
     columns: Any = _score_columns(y, len(positions)) if scored else [as_labels(y, "y")]
-    truth = _read_labels(y_true, len(columns[0]))
-    loss, source = charge_score(f"private_score: {metric}", epsilon, ledger, random_state)
-    guess = _as_numbers(columns) if scored else columns[0]
-    return asked.release(Scored(truth, guess, positions), loss.epsilon, source)
-
-
-def _read_labels(y_true: Any, n_rows: int) -> Labels:
-    """True labels or numbers, as many as predictions."""
     truth = as_labels(y_true, "y_true")
-    if len(truth) != n_rows:
+    if len(truth) != len(columns[0]):
         raise ValueError("y_true has more or fewer rows than predictions; how many is private.")
-    return truth
+    loss, source = charge_score(f"private_score: {metric}", epsilon, ledger, random_state)
+    # Columns side by side, NaN where there is no number; never raises.
+    guess = np.column_stack([each.numbers() for each in columns]) if scored else columns[0]
+    return asked.release(Scored(truth, guess, positions), loss.epsilon, source)
 
 
 def _score_columns(scores: Any, n_labels: int) -> list[Column]:
     """Columns of scores: one for two labels, one for each of more. No value is looked at."""
-    shape: tuple[int, ...] = getattr(scores, "shape", ())
-    if not hasattr(scores, "shape") and n_labels > 2:
-        raise TypeError(
-            f"y must be an array or a frame with {n_labels} columns, got "
-            f"{type(scores).__name__}: call numpy.asarray on it."
-        )
-    if len(shape) == 2 and shape[1] > 1:
+    if len(getattr(scores, "shape", ())) == 2:
         frame = as_frame(scores)
         columns = [frame.column(column) for column in frame.names]
     else:
         columns = [as_column(scores, "y")]
-    if len(columns) != n_labels and (n_labels > 2 or len(columns) != 1):
+    if len(columns) not in ((1, 2) if n_labels == 2 else (n_labels,)):
         raise ValueError(
-            f"y must have one column for each of the {n_labels} labels, in their order, got "
-            f"{len(columns)}."
-            + (" Of two labels the column of the second is enough." if n_labels == 2 else "")
+            f"y must be an array or a frame with one column for each of the {n_labels} labels, in "
+            f"their order (of two labels the second is enough), got {len(columns)}."
         )
     return columns[-1:] if n_labels == 2 else columns
-
-
-def _as_numbers(columns: list[Column]) -> FloatArray:
-    """Columns side by side, NaN where there is no number; never raises."""
-    return np.column_stack([column.numbers() for column in columns])
 
 
 # --- scorers

@@ -201,9 +201,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     def _shares_a_release(self) -> bool:
         """Whether the candidates differ only in what is trained on the release."""
-        grids = self.param_grid if isinstance(self.param_grid, list) else [self.param_grid]
-        if not all(isinstance(grid, Mapping) for grid in grids):
-            raise TypeError("param_grid must be a dict of lists, or a list of such dicts.")
+        grids = [self.param_grid] if isinstance(self.param_grid, Mapping) else self.param_grid
         return hasattr(self.estimator, "_train_on") and all(
             key == "estimator" or key.startswith("estimator__") for grid in grids for key in grid
         )

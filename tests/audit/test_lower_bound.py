@@ -142,29 +142,30 @@ def test_other_than_one_record_is_refused(dataset, neighbour):
 
 
 @over(
-    "dataset, neighbour, related",
+    "dataset, neighbour",
     [
-        (PEOPLE, PEOPLE.iloc[[0, 2]], "one record removed"),
-        (PEOPLE.iloc[[2, 0]], PEOPLE, "one record added"),
-        (["Ann", "Bob"], ["Bob"], "one record removed"),
-        ([], [3.5], "one record added"),
-        (np.zeros((2, 3)), np.zeros((3, 3)), "one record added"),
-        ([(1, "a"), (2, "b")], [(2, "b")], "one record removed"),
-        ((PEOPLE, [0, 1, 1]), (PEOPLE.iloc[:2], [0, 1]), "one record removed"),
+        (PEOPLE, PEOPLE.iloc[[0, 2]]),
+        (PEOPLE.iloc[[2, 0]], PEOPLE),
+        (["Ann", "Bob"], ["Bob"]),
+        ([], [3.5]),
+        (np.zeros((2, 3)), np.zeros((3, 3))),
+        ([(1, "a"), (2, "b")], [(2, "b")]),
+        ((PEOPLE, [0, 1, 1]), (PEOPLE.iloc[:2], [0, 1])),
     ],
 )
-def test_one_record_is_accepted(dataset, neighbour, related):
+def test_one_record_is_accepted(dataset, neighbour):
     size = (lambda data: len(data[0])) if isinstance(dataset, tuple) else len
     rng = np.random.default_rng(0)
-    result = audit(lambda data: on_grid(size(data) + rng.laplace()), dataset, neighbour, 1.0, 2_000)
-    assert result.relation == related and result.passed
+    assert audit(
+        lambda data: on_grid(size(data) + rng.laplace()), dataset, neighbour, 1.0, 2_000
+    ).passed
 
 
 def test_relation_can_be_given():
     mechanism = noisy(0, 3.0)
     options = {"n_trials": 2_000, "vectorised": True}
     assert audit(mechanism, 0, 3, 1.0, sensitivity=3, **options).passed
-    assert audit(mechanism, 0, 3, 1.0, relation=None, **options).relation == "not checked"
+    assert audit(mechanism, 0, 3, 1.0, relation=None, **options).passed
     with pytest.raises(ValueError, match="relation must be"):
         audit(mechanism, 0, 3, 1.0, relation="people", **options)
     # Equal lengths are answers unless said otherwise.
@@ -383,8 +384,6 @@ def test_result_tells_what_was_found():
     result = audit(noisy(1, 0.5), 0, 1, 1.0, 20_000, vectorised=True, name="half the noise")
     assert not result.passed and result.verdict == "convicted"
     assert result.confidence == 0.999 and result.n_trials == 20_000
-    row = result.to_frame()
-    assert row.loc["half the noise", "epsilon_lower_bound"] == result.epsilon_lower_bound
     for text in (str(result), repr(result), result._repr_html_()):
         assert "half the noise" in text
     assert "output" in str(result.event) and "Event" in repr(result.event)

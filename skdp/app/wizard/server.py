@@ -92,7 +92,8 @@ class Pages:
             return _plain(404, "Open the address that the wizard printed where it was started.")
         name, *more = [each for each in rest if each] or [""]
         if name == "style.css" and method == "GET":
-            return Answer(200, {**_HEADERS, "Content-Type": "text/css"}, _style())
+            style = (_PAGES / name).read_bytes()
+            return Answer(200, {**_HEADERS, "Content-Type": "text/css"}, style)
         if name == "file" and more and method == "GET":
             return self._file(more[0])
         if method == "POST" and name in STEPS:
@@ -153,11 +154,6 @@ class Pages:
 def _plain(status: int, text: str) -> Answer:
     kind = {"Content-Type": "text/plain; charset=utf-8", "Content-Security-Policy": _POLICY}
     return Answer(status, {**_HEADERS, **kind}, text.encode())
-
-
-@functools.cache
-def _style() -> bytes:
-    return (_PAGES / "style.css").read_bytes()
 
 
 @functools.cache
