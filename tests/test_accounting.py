@@ -509,23 +509,21 @@ def edit(path, command):
     other.close()
 
 
-DAMAGES = [
-    "DELETE FROM ledger",
-    "INSERT INTO ledger SELECT * FROM ledger",
-    "UPDATE ledger SET total = 'much'",
-    "UPDATE ledger SET total = '1/0'",
-    "UPDATE charges SET spent = '0'",
-    "UPDATE charges SET epsilon = '1/20'",
-    "UPDATE charges SET parts = '[1]'",
-    "DROP TABLE charges",
-    "DELETE FROM charges WHERE id = 1",
-]
+DAMAGED = "damaged|Cannot use"
 
 
 @over(
     "damage, match",
     [
-        *((damage, "damaged|Cannot use") for damage in DAMAGES),
+        ("DELETE FROM ledger", DAMAGED),
+        ("INSERT INTO ledger SELECT * FROM ledger", DAMAGED),
+        ("UPDATE ledger SET total = 'much'", DAMAGED),
+        ("UPDATE ledger SET total = '1/0'", DAMAGED),
+        ("UPDATE charges SET spent = '0'", DAMAGED),
+        ("UPDATE charges SET epsilon = '1/20'", DAMAGED),
+        ("UPDATE charges SET parts = '[1]'", DAMAGED),
+        ("DROP TABLE charges", DAMAGED),
+        ("DELETE FROM charges WHERE id = 1", DAMAGED),
         ("PRAGMA application_id = 1234", "other software"),
         *((f"PRAGMA user_version = {version}", f"format {version}") for version in (2, 4)),
     ],

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from boxed import as_table, dense_tables, random_boxes, slices
+from boxed import Recorder, as_table, dense_tables, random_boxes, slices
 from designs import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -418,24 +418,15 @@ def test_law_test_is_not_vacuous(calibration):
 # Structure of the release.
 
 
-class Quiet:
+class Quiet(Recorder):
     """The mechanisms without noise, and the first cut in place of a random one."""
-
-    def __init__(self):
-        self.budgets = []
-
-    def discrete_laplace(self, values, epsilon, *, random_state):
-        self.budgets += [epsilon] * len(values)
-        return values
 
     def above_threshold(self, values, epsilon, threshold, *, random_state):
         return values > threshold
 
     def noisy_max(self, scores, epsilon, score_range, *, starts, random_state):
         parts = np.split(scores, starts[1:])
-        return np.array(
-            [start + np.argmax(part) for start, part in zip(starts, parts, strict=True)]
-        )
+        return np.add(starts, [np.argmax(part) for part in parts])
 
     def below(self, bound):
         return np.zeros_like(bound)
@@ -474,7 +465,8 @@ def test_without_noise_it_is_the_recursion(cells, calibration, epsilon, at_once)
     parts = hdpview_parts(epsilon, cells.shape, calibration=calibration)
     quiet = Quiet()
     with pytest.MonkeyPatch.context() as monkeypatch:
-        for name in ("discrete_laplace", "above_threshold", "noisy_max"):
+        monkeypatch.setattr(bisection, "discrete_laplace", quiet)
+        for name in ("above_threshold", "noisy_max"):
             monkeypatch.setattr(bisection, name, getattr(quiet, name))
         monkeypatch.setattr(bisection, "noise_source", lambda _: quiet)
         monkeypatch.setattr(bisection, "_CUTS_AT_ONCE", at_once)
@@ -488,7 +480,8 @@ def test_without_noise_it_is_the_recursion(cells, calibration, epsilon, at_once)
         each = parts["cut"] / public.kappa if public.reuse and public.kappa else 0
         assert [*box[:-1]] == [*leaf, parts["counts"] + (public.kappa - cuts) * each]
         assert (box[-1] > 0) == tested
-    assert sorted(quiet.budgets) == sorted(release.epsilon)
+    budgets = [epsilon for values, epsilon, _ in quiet.calls for _ in values]
+    assert sorted(budgets) == sorted(release.epsilon)
     assert len({*release.test_number} - {0}) == sum(tested for *_, tested in expected)
 
 

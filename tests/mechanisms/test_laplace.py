@@ -54,17 +54,13 @@ def geometric_cdf(k, rate):
 
 
 def cells(cdf, rate, size):
-    """Cut points of cells (lower, upper] with 100 expected draws, single values if possible."""
+    """Cut points of about 200 cells (lower, upper], single values if possible."""
     bound = math.ceil(20 / rate)
     grid = np.unique(np.linspace(-bound, bound, 20_001).astype(np.int64))
     mass = cdf(grid, rate)
-    cuts, last = [], 0.0
-    for k, reached in zip(grid, mass, strict=True):
-        if (reached - last) * size >= 100 and (1 - reached) * size >= 100:
-            cuts.append(k)
-            last = reached
-    # Two hundred cells are plenty, and keep the power where scales differ.
-    return np.array(cuts[:: max(1, len(cuts) // 200)])
+    cuts = np.unique(np.searchsorted(mass, np.linspace(0.0005, 0.9995, 200)))
+    # At least 100 draws are expected above the last.
+    return grid[cuts[(1 - mass[cuts]) * size >= 100]]
 
 
 def fit(drawn, cdf, rate):

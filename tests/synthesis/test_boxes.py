@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from boxed import WIDE, dense_tables
+from boxed import WIDE, dense_tables, weighted
 from densities import asked, reach_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,13 +44,7 @@ def test_answers_from_projections_equal_those_box_by_box(cells, seed):
     for _ in range(7):
         axes = rng.permutation(cells.ndim)[: rng.integers(0, cells.ndim + 1)]
         queries.append({int(i): rng.random(cells.shape[i]) for i in axes})
-    expected = []
-    for query in queries:
-        table = cells.astype(float)
-        for axis, weights in query.items():
-            shape = [-1 if i == axis else 1 for i in range(cells.ndim)]
-            table = table * weights.reshape(shape)
-        expected.append(table.sum())
+    expected = [weighted(cells, query).sum() for query in queries]
     np.testing.assert_allclose(model.answer(asked(queries)), expected, atol=1e-8)
 
 

@@ -65,16 +65,12 @@ KINDS = {"tree": TREE, "cycle": CYCLE, "wide": WIDE, "all": ALL}
 
 def forbidden_answers(model, zeros, shape):
     """Largest answer to a query inside of a forbidden cell."""
-    worst = 0.0
-    for each in zeros:
-        cells = np.argwhere(~each.allowed)
-        queries = [
-            {axis: np.eye(shape[axis])[code] for axis, code in zip(each.axes, cell, strict=True)}
-            for cell in cells
-        ]
-        if queries:
-            worst = max(worst, np.abs(model.answer(asked(queries))).max())
-    return worst
+    queries = [
+        {axis: np.eye(shape[axis])[code] for axis, code in zip(each.axes, cell, strict=True)}
+        for each in zeros
+        for cell in np.argwhere(~each.allowed)
+    ]
+    return np.abs(model.answer(asked(queries))).max(initial=0.0)
 
 
 # --- nothing forbidden comes out
