@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import gc
 import os
 import signal
@@ -55,7 +56,8 @@ def replaced(thing: object) -> str:
     classes = [vars(kind) for kind in type(thing).__mro__]
     for name in getattr(thing, "__dict__", {}):
         held = next((names[name] for names in classes if name in names), None)
-        if hasattr(held, "__get__"):
+        # A cached property keeps its own value there.
+        if hasattr(held, "__get__") and not isinstance(held, functools.cached_property):
             return name
     return ""
 
