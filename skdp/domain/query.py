@@ -530,7 +530,7 @@ class Asked:
         self._most, self._known = most, dict[Any, Any]()
 
     def once(self, key: Any, read: Callable[[], Any]) -> Any:
-        """What a condition means, by what tells it from others."""
+        """What a condition means, by what distinguishes it."""
         if key not in self._known:
             found = read()
             if len(self._known) * self._most > _KEPT_AT_ONCE:

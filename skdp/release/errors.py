@@ -154,10 +154,10 @@ class _Column:
 
         return self._linear(("features", size), of, weights)
 
-    def hats(self, weights: FloatArray, size: int) -> FloatArray:
+    def coefficients(self, weights: FloatArray, size: int) -> FloatArray:
         """Coefficients of weights in tables of so many groups, without the constant function."""
         [found] = self._linear(
-            ("hats", size), lambda w: (self.basis.coefficients(w, size)[1:],), weights
+            ("coefficients", size), lambda w: (self.basis.coefficients(w, size)[1:],), weights
         )
         return found
 
@@ -315,11 +315,11 @@ class _Products:
         """Of two and more columns: what measured coefficients leave open, and what is beyond."""
         model, at = self.model, [self.at[axis] for axis in axes]
         given = [self.given[axis] for axis in axes]
-        features, hats = [[each.features() for each in given]], []
+        features, coefficients = [[each.features() for each in given]], []
         if axes in model.coefficients.looks:
             sizes = model.sizes(axes)
             both = list(zip(given, sizes, strict=True))
-            hats = [each.column.hats(each.weights, size) for each, size in both]
+            coefficients = [each.column.coefficients(each.weights, size) for each, size in both]
             if all(each.column.basis.is_whole(size) and not each.cuts for each, size in both):
                 features = []
             else:
@@ -338,14 +338,14 @@ class _Products:
 
         density = np.ones(len(self.parts))
         if len(axes) == 2 and features:
-            density[members] = self._density(axes, members, None if hats else beyond)
+            density[members] = self._density(axes, members, None if coefficients else beyond)
 
         def covariance(i: IntArray, j: IntArray) -> FloatArray:
             found: FloatArray = density[i] * density[j] * beyond(i, j)
-            if hats:
+            if coefficients:
                 variance = model.believed.belief(axes).variance
-                pairs = zip(hats, at, strict=True)
-                found += under(variance, [hat[:, to[i]] * hat[:, to[j]] for hat, to in pairs])
+                pairs = zip(coefficients, at, strict=True)
+                found += under(variance, [each[:, to[i]] * each[:, to[j]] for each, to in pairs])
             return found
 
         return covariance
