@@ -93,7 +93,7 @@ class ViewsModel(TreeModel):
         self.followed = sorted(followed)
         self.misfit = misfit
         look = coefficients.looks[()]
-        self._total = float(look.values)
+        self.total = float(look.values)
         self.total_variance = float(look.variances)
         self._caches: dict[Any, Any] = {}
 
@@ -146,7 +146,7 @@ class ViewsModel(TreeModel):
     def believed(self) -> Prior:
         """What is believed of sets of columns."""
         tables = {axes: look for axes, look in self.coefficients.looks.items() if len(axes) > 1}
-        return Prior(self._total, self.bases, tables, self._expected, self.misfit)
+        return Prior(self.total, self.bases, tables, self._expected, self.misfit)
 
     def _expected(self, axes: Axes) -> FloatArray:
         """Coefficients that are expected of a set: those of independent columns, or of the rows.
@@ -160,7 +160,7 @@ class ViewsModel(TreeModel):
             self.coefficients.ladders[axis].sums(self.bases[axis].mass, size)
             for axis, size in zip(axes, sizes, strict=True)
         ]
-        return self.coefficients.of_table(axes, self._total * reduce(np.multiply.outer, margins))
+        return self.coefficients.of_table(axes, self.total * reduce(np.multiply.outer, margins))
 
     def _is_followed(self, axes: Axes) -> bool:
         """Whether the rows were fitted to a table that holds these columns."""
@@ -180,7 +180,7 @@ class ViewsModel(TreeModel):
             groups = self.coefficients.ladders[axis].groups(size)
             cell = cell * size + groups[self.rows[:, axis]]
         sums = np.bincount(cell, weights=self.row_weights, minlength=math.prod(sizes))
-        counts = self._total * sums.astype(np.float64, copy=False)
+        counts = self.total * sums.astype(np.float64, copy=False)
         return self.coefficients.of_table(axes, counts.reshape(sizes))
 
     def _corrected(self, axes: Axes) -> FloatArray:
@@ -214,7 +214,7 @@ class ViewsModel(TreeModel):
         return self._share_under(axes, weights)
 
     def _column_residual(self, axis: int) -> FloatArray:
-        return self.columns[axis].counts - self._total * self._row_counts(axis)
+        return self.columns[axis].counts - self.total * self._row_counts(axis)
 
     # ---------------------------------------------------------------- answers
 
@@ -237,14 +237,14 @@ class ViewsModel(TreeModel):
 
     def _answered(self, axes: Axes, weights: Stacked, n: int) -> FloatArray:
         if not axes:
-            return np.full(n, self._total)
+            return np.full(n, self.total)
         if self.cells is not None:
-            return self._total * self.of_rows(axes, weights)
+            return self.total * self.of_rows(axes, weights)
         if len(axes) == 1:
             [axis] = axes
             return self.columns[axis].counts @ weights[axis]
         asked = Asked(self, axes, weights)
-        found = self._total * asked.rows
+        found = self.total * asked.rows
         for axis in axes:
             residual = self._column_residual(axis)
             alone = residual @ weights[axis] - asked.means[axis] * residual.sum()
@@ -294,10 +294,10 @@ class ViewsModel(TreeModel):
             [axis] = axes
             if axis not in self.columns:
                 alone = np.zeros(self.shape[axis])
-                alone[self._only(axis)] = self._total
+                alone[self._only(axis)] = self.total
                 return alone
             if self.cells is not None:
-                return self._total * self._row_counts(axis)
+                return self.total * self._row_counts(axis)
             return self.columns[axis].counts.copy()
         a, b = axes
         if a > b:
@@ -305,8 +305,8 @@ class ViewsModel(TreeModel):
         if a not in self.columns or b not in self.columns:
             # One of them has one code that records can have.
             first, second = self.view([a]), self.view([b])
-            return np.outer(first, second) / (self._total if self._total else 1.0)
-        table = self._total * self._row_table(axes)
+            return np.outer(first, second) / (self.total if self.total else 1.0)
+        table = self.total * self._row_table(axes)
         if self.cells is not None:
             return table
         rows, columns = self.bases[a], self.bases[b]
@@ -436,7 +436,7 @@ class ViewsModel(TreeModel):
         found["scales"] = [self.believed.scale(axes) for axes in sets]
         found["unmeasured"] = self.believed.unmeasured
         found["reaches"] = {str(axis): basis.reach for axis, basis in self.bases.items()}
-        found["total"], found["total_variance"] = self._total, self.total_variance
+        found["total"], found["total_variance"] = self.total, self.total_variance
         return found, arrays
 
     @classmethod

@@ -339,16 +339,11 @@ class NetworkModel(Covariances):
     def __init__(self, density: NetworkDensity, total: float) -> None:
         self.density = density
         self.shape = density.shape
-        self._total = float(total)
+        self.total = float(total)
         self._rows: CodeArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_rows": None}
-
-    @property
-    def total(self) -> float:
-        """Estimated number of records."""
-        return self._total
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -380,7 +375,7 @@ class NetworkModel(Covariances):
             for i in members:
                 exact = self.density.joint((), queries[i])
                 shares[i] = self._share_of_rows(queries[i]) if exact is None else float(exact)
-        return self._total * shares
+        return self.total * shares
 
     def _share_of_rows(self, weights: Weights) -> float:
         rows = self._drawn()
@@ -452,7 +447,7 @@ class NetworkModel(Covariances):
             sizes = [self.shape[axis] for axis in axes]
             cells = np.ravel_multi_index(list(self._drawn()[:, list(axes)].T), sizes)
             joint = np.bincount(cells, minlength=math.prod(sizes)).reshape(sizes) / _ROWS
-        return self._total * joint
+        return self.total * joint
 
     def to_frame(self, domain: Domain) -> pd.DataFrame:
         """The network: one row for each probability.
@@ -503,7 +498,7 @@ class NetworkModel(Covariances):
         nodes = list(self.density.nodes.values())
         groups = [group for node in nodes for group in node.groups if group is not None]
         facts = {
-            "total": self._total,
+            "total": self.total,
             "nodes": [
                 {
                     "axis": node.axis,

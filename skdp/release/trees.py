@@ -82,7 +82,7 @@ class TreeModel(Covariances):
         self.rows = rows
         self.row_weights = row_weights
         self.budget = dict(budget or {})
-        self._total = float(total)
+        self.total = float(total)
         # Of the columns that were asked for last.
         self._cells: tuple[Axes, tuple[list[CodeArray], FloatArray]] = (), ([], row_weights)
         self.shape = tuple(len(mu) for mu in density.marginals)
@@ -91,11 +91,6 @@ class TreeModel(Covariances):
             raise ValueError("rows and row_weights do not fit together.")
         if rows.size and ((rows < 0).any() or (rows >= np.array(self.shape)).any()):
             raise ValueError("rows hold codes outside of the domain.")
-
-    @property
-    def total(self) -> float:
-        """Estimated number of records."""
-        return self._total
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -277,7 +272,7 @@ class TreeModel(Covariances):
                         "second": second,
                         "first_value": np.repeat(np.array(rows, dtype=object), len(columns)),
                         "second_value": np.tile(np.array(columns, dtype=object), len(rows)),
-                        "count": self._total * shares.ravel(),
+                        "count": self.total * shares.ravel(),
                     }
                 )
             )
@@ -292,7 +287,7 @@ class TreeModel(Covariances):
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a file keeps: JSON values, and numeric arrays."""
         facts: dict[str, Any] = {
-            "total": self._total,
+            "total": self.total,
             "edges": [list(pair.axes) for pair in self.density.edges],
             "extra": [list(pair.axes) for pair in self.extra],
             "grouped": sorted(self.density.groups),
