@@ -102,7 +102,7 @@ def _codes_of_table(prior: PublicTable, domain: Domain) -> CodeArray:
 
 
 def _codes_of_synopsis(prior: Synopsis, domain: Domain) -> CodeArray:
-    theirs = prior.domain
+    theirs = prior.counted
     missing = [name for name in domain.names if name not in theirs.names]
     extra = [name for name in theirs.names if name not in domain.names]
     other = [n for n in domain.names if n in theirs.names and theirs[n] != domain[n]]
