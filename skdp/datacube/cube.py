@@ -445,12 +445,13 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         lattice = cuboids.lattice(domain.shape, order)
         label, sources = self._choose_sources(domain, lattice, epsilon, grid)
         plan = CubePlan(domain, epsilon, sources, label, order, self.consistency, grid, origin)
-        given = self.strategy
-        if isinstance(given, CubePlan) and given._key() == plan._key():
-            return given
         # Noise that does not fit into 64 bits is refused here, before anything is spent.
         _ = plan._noise
-        if self.consistency in ("l1", "linf"):
+        given = self.strategy
+        if isinstance(given, CubePlan) and given._key() == plan._key():
+            # Not the plan itself, whose attributes may have been changed since it was made.
+            plan._simulated = given._simulated
+        if self.consistency in ("l1", "linf") and plan._simulated is None:
             plan._simulate()
         return plan
 

@@ -531,12 +531,13 @@ class Asked:
 
     def once(self, key: Any, read: Callable[[], Any]) -> Any:
         """What a condition means, by what distinguishes it."""
-        if key not in self._known:
+        found = self._known.get(key)
+        if found is None:
             found = read()
             if len(self._known) * self._most > _KEPT_AT_ONCE:
                 self._known.clear()
             self._known[key] = found
-        return self._known[key]
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A release that is passed on does not say what was asked of it.

@@ -138,7 +138,8 @@ def check_model(model: Any, X: Any) -> None:
 def equal(truth: Labels, guess: Labels) -> BoolArray:
     """Whether labels are the same, row by row; what is missing, or no label, differs."""
     if truth.dtype == guess.dtype and truth.dtype.kind in "biuf":
-        return truth == guess
+        # As by keys: a label is the nearest double, whatever type its column has.
+        return np.asarray(truth.astype(np.float64) == guess.astype(np.float64))
     known = places_of(as_column(truth, "y").factorize()[1])
     known.pop(None, None)
     one, other = (positions_of(values, known) for values in (truth, guess))

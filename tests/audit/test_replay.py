@@ -756,6 +756,7 @@ TELLING = {
     "the index of a frame": lambda n: pd.DataFrame({"a": [1]}, index=[n]),
     "the name of the columns": lambda n: pd.DataFrame({"a": [1]}).rename_axis(columns=str(n)),
     "categories": lambda n: pd.DataFrame({"a": pd.Categorical(["x"], [*"xyzw"[:n]])}),
+    "metadata of a type": lambda n: np.zeros(1, np.dtype("i8", metadata={"n": n})),
     "the layout of an array": lambda n: np.zeros((2, 2), order="CF"[n > 3]),
     "the type of a key": lambda n: {1 if n > 3 else True: 0},
     "the sign of a key": lambda n: {0.0 if n > 3 else -0.0: 0},

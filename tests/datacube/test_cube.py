@@ -223,6 +223,12 @@ def test_a_plan_can_be_given_to_another_cube(monkeypatch):
     monkeypatch.setattr(cube_module, "find_sources", search_again)
     other = make(strategy=plan, epsilon=0.5, consistency=None).fit(ROWS)
     assert other.plan_.sources == plan.sources and other.plan_.epsilon == Fraction(1, 2)
+    # Shares that were changed since are those that are charged and those that noise is drawn for.
+    changed = make(strategy={"age": 1}).plan()
+    assert changed.max_std_error > 0
+    changed.sources = {("sex",): Fraction(1)}
+    plan = make(strategy=changed).fit(ROWS).plan_
+    assert plan.std_error("sex") == make(strategy={"sex": 1}).plan().std_error("sex")
     assert make(strategy=pickle.loads(pickle.dumps(plan))).plan().sources == plan.sources
     with pytest.raises(ValueError, match=r"for the dimensions \['age', 'sex'\]"):
         make(strategy=narrow).plan()

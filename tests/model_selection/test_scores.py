@@ -23,6 +23,10 @@ def test_odd_labels_are_wrong_answers():
         truth, guess = np.array(truth, dtype=object), np.array(guess, dtype=object)
         score = private_score(truth, guess, "accuracy", epsilon=50)
         assert float(score) == pytest.approx(expected)
+    # One text makes objects of numbers: the other labels are the same as before.
+    large = np.array([2**53 + 1] * 9)
+    for column in (large, large.astype(object)):
+        assert float(private_score(column, large - 1, "accuracy", epsilon=50)) == 1
     # A label that cannot be compared is a wrong answer, not an error, and read after the charge.
     ledger = skdp.PrivacyLedger(1)
 
