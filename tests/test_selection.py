@@ -139,11 +139,12 @@ def test_finds_what_tells_a_number():
     assert inside.transform(frame).shape == (4000, 1)
 
 
-def test_columns_of_a_frame_in_another_order():
+@over("method", ["auto", "canonical"])
+def test_columns_of_a_frame_in_another_order(method):
     X, y = signal()
     frame = pd.DataFrame(X, columns=list("abcdef"))
     domain = Domain({name: Numeric(0, 1, bins=8) for name in "abcdef"})
-    found = selector(domain=domain).fit(frame[list("fedcba")], y)
+    found = selector(domain=domain, method=method).fit(frame[list("fedcba")], y)
     assert found.selected_ == ["b", "e"]
     assert found.get_feature_names_out().tolist() == ["e", "b"]
     table = found.set_output(transform="pandas").transform(frame[list("fedcba")])
@@ -159,7 +160,8 @@ def test_cost_and_parts(monkeypatch):
     assert found.privacy_loss_.parts == parts and ledger.spent == Fraction(1, 2)
     # The range of a score of two classes is that of the tests above.
     score_range = _ByClass(Categorical([0, 1]), found.label_counts_).range
-    assert asked == [("laplace", 2, parts["label"], 1), ("top", 2, parts["selection"], score_range)]
+    selected = ("top", 6, 2, parts["selection"], score_range)
+    assert asked == [("laplace", 2, parts["label"]), selected]
 
 
 @over(
@@ -232,19 +234,18 @@ def test_a_person_counts_for_no_more_items_than_the_bound(bound):
 
 
 def recorded(monkeypatch):
-    """Noise that fits draw from now on: [(name, size, epsilon, sensitivity or range)]."""
+    """Noise that fits draw from now on: the name, the size, and what else is given in order."""
     asked = []
 
-    def record_laplace(values, epsilon, sensitivity=1, **keywords):
-        asked.append(("laplace", len(values), epsilon, sensitivity))
-        return discrete_laplace(values, epsilon, sensitivity, **keywords)
+    def noted(name, draw):
+        def record(values, *given, **keywords):
+            asked.append((name, len(values), *given))
+            return draw(values, *given, **keywords)
 
-    def record_top(scores, k, epsilon, score_range, **keywords):
-        asked.append(("top", k, epsilon, score_range))
-        return top_k(scores, k, epsilon, score_range, **keywords)
+        return record
 
-    monkeypatch.setattr(selection, "discrete_laplace", record_laplace)
-    monkeypatch.setattr(selection, "top_k", record_top)
+    monkeypatch.setattr(selection, "discrete_laplace", noted("laplace", discrete_laplace))
+    monkeypatch.setattr(selection, "top_k", noted("top", top_k))
     return asked
 
 
@@ -252,10 +253,10 @@ def test_the_noise_of_the_ways(monkeypatch):
     asked, part = recorded(monkeypatch), Fraction(1, 5)
     for params, expected in (
         ({"k": 20, "max_items": 3}, [("laplace", 40, 1, 3)]),
-        ({"k": 3, "max_items": 10}, [("top", 3, 1 - part, 1), ("laplace", 3, part, 3)]),
-        ({"k": 3, "max_items": 10, "count_share": 0}, [("top", 3, 1, 1)]),
+        ({"k": 3, "max_items": 10}, [("top", 40, 3, 1 - part, 1), ("laplace", 3, part, 3)]),
+        ({"k": 3, "max_items": 10, "count_share": 0}, [("top", 40, 3, 1, 1)]),
         # No bound is larger than the catalogue.
-        ({"k": 40, "max_items": 1000}, [("top", 40, 1 - part, 1), ("laplace", 40, part, 40)]),
+        ({"k": 40, "max_items": 99}, [("top", 40, 40, 1 - part, 1), ("laplace", 40, part, 40)]),
     ):
         asked.clear()
         most_frequent_items(shopping(50), items=ITEMS, epsilon=1.0, **params)
@@ -283,30 +284,13 @@ def test_bad_parameters_of_items_cost_nothing(params, error, message):
     assert ledger.spent == 0
 
 
-def test_the_ledger_pays_for_items():
-    ledger = skdp.PrivacyLedger(1)
-    found = most_frequent_items([["i0"]], 1, ITEMS, epsilon=0.75, max_items=2, ledger=ledger)
-    cost = found.attrs["privacy_loss"]
+@over("persons, unit", [(None, "record"), ([1, 1, 2], "person")])
+def test_the_ledger_pays_for_items(persons, unit):
+    ledger, items = skdp.PrivacyLedger(1), ["i0", "i1", "i1"] if persons else [["i0", "i1"], ["i1"]]
+    usual = {"epsilon": 0.75, "max_items": 2, "persons": persons, "ledger": ledger}
+    cost = most_frequent_items(items, 1, ITEMS, **usual).attrs["privacy_loss"]
     assert cost["epsilon"] == sum(cost["parts"].values()) == 0.75 and not cost["seeded"]
     assert ledger.spent == Fraction(3, 4)
-
-
-def test_a_set_of_features_is_in_the_order_of_the_domain():
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 3, (3000, 6))
-    y = np.where(2 * X[:, 4] + X[:, 1] > 3, "yes", "no")
-    options = {"k": 2, "domain": skdp.Numeric(0, 2, integer=True), "classes": ["no", "yes"]}
-    selector = skdp.DPTopKSelector(epsilon=9.0, method="canonical", **options).fit(X, y)
-    assert selector.get_support(indices=True).tolist() == [1, 4]
-    assert selector.selected_ == [selector.domain_.names[i] for i in (1, 4)]
-
-
-def test_items_in_long_form_are_charged_to_the_person():
-    ledger = skdp.PrivacyLedger(2.0)
-    column, persons = ["i0", "i1", "i1"], [1, 1, 2]
-    most_frequent_items(column, 1, ITEMS, epsilon=1.0, max_items=2, persons=persons, ledger=ledger)
     charge = ledger.to_frame().iloc[0]
-    assert charge["unit"] == "person" and charge["max_rows_per_id"] == 2
-    baskets = skdp.PrivacyLedger(2.0)
-    most_frequent_items([["i0", "i1"], ["i1"]], 1, ITEMS, epsilon=1.0, max_items=2, ledger=baskets)
-    assert baskets.to_frame().iloc[0]["unit"] == "record"
+    assert charge["unit"] == unit
+    assert persons is None or charge["max_rows_per_id"] == 2

@@ -7,6 +7,7 @@ them, over the choice of its seed, is below 1e-6.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from fractions import Fraction
 from itertools import product
 
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from loops import over
 from scipy import stats
 
-from skdp._random import NoiseSource
+from skdp._random import NoiseSource, noise_source
 from skdp._validation import dyadic_floor
 from skdp.algorithms import privpfc
 from skdp.algorithms.privpfc import (
@@ -55,9 +56,7 @@ def halves(depth):
 
 
 OPTIONS = [options_of(attribute) for attribute in ATTRIBUTES]
-SIZES = [options.sizes for options in OPTIONS]
-FIRST = [options.first for options in OPTIONS]
-ALL_GRIDS = np.array(list(product(*(range(len(sizes)) for sizes in SIZES))), dtype=np.int16)
+ALL_GRIDS = np.array(list(product(*(range(len(each.sizes)) for each in OPTIONS))), dtype=np.int16)
 
 
 # ------------------------------------------------------------------------------------- quality
@@ -176,43 +175,36 @@ def test_one_record_moves_all_grids_within_the_range(data, n_classes, epsilon):
 
 
 def brute_force(rows, grid, n_classes, quality):
-    cells = {}
+    cells = defaultdict(lambda: [0] * max(n_classes, 2))
     for *codes, label in rows:
         key = tuple(
             int(OPTIONS[axis].groups[option - 1][codes[axis]])
             for axis, option in enumerate(grid)
             if option
         )
-        cells.setdefault(key, [0] * n_classes)[label] += 1
-    score = 0
-    for counts in cells.values():
-        largest, second, *_ = [*sorted(counts, reverse=True), 0, 0]
-        score += int(quality.score(np.array([largest]), np.array([second]))[0])
-    return score
+        cells[key][label] += 1
+    ordered = np.sort(list(cells.values()) or [[0, 0]], axis=1)
+    return int(quality.score(ordered[:, -1], ordered[:, -2]).sum())
 
 
-@settings(max_examples=40)
-@given(data=st.data(), n_classes=st.sampled_from([1, 2, 3, 5]))
-def test_scores_are_exact(data, n_classes):
+@settings(max_examples=60)
+@given(
+    data=st.data(),
+    n_classes=st.sampled_from([1, 2, 3, 5]),
+    cells=st.sampled_from([2**18, 40, 0]),
+    chunk=st.sampled_from([2**20, 1]),
+    size=st.sampled_from([1, 7, len(ALL_GRIDS)]),
+)
+def test_scores_are_exact_however_they_are_counted(data, n_classes, cells, chunk, size):
     rows = data.draw(st.lists(records(n_classes), max_size=40))
     quality = Quality.for_counts(Fraction(1, 2))
-    found = grid_scores(table_of(rows, n_classes), OPTIONS, [ALL_GRIDS], quality)
+    families = np.split(ALL_GRIDS, range(size, len(ALL_GRIDS), size))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(privpfc, "_TABLE_CELLS", cells)
+        patched.setattr(privpfc, "_CHUNK", chunk)
+        found = grid_scores(table_of(rows, n_classes), OPTIONS, families, quality)
     expected = [brute_force(rows, grid, n_classes, quality) for grid in ALL_GRIDS.tolist()]
     assert found.tolist() == expected
-
-
-def test_scores_do_not_depend_on_how_they_are_counted(monkeypatch):
-    rng = np.random.default_rng(0)
-    rows = np.stack([rng.integers(0, a.size, 3000) for a in ATTRIBUTES], axis=1)
-    table = table_of(np.column_stack([rows, rng.integers(0, 2, 3000)]), 2)
-    quality = Quality.for_counts(Fraction(1, 2))
-    expected = grid_scores(table, OPTIONS, [ALL_GRIDS], quality)
-    for cells, chunk in ((2**18, 1), (40, 2**20), (40, 1), (0, 2**20)):
-        monkeypatch.setattr(privpfc, "_TABLE_CELLS", cells)
-        monkeypatch.setattr(privpfc, "_CHUNK", chunk)
-        for size in (1, 7, len(ALL_GRIDS)):
-            families = np.split(ALL_GRIDS, range(size, len(ALL_GRIDS), size))
-            assert np.array_equal(grid_scores(table, OPTIONS, families, quality), expected)
 
 
 def test_coarser_options_are_those_whose_groups_are_unions():
@@ -231,7 +223,7 @@ def pooled(pool, *arguments, **keywords):
 
 
 def test_pool_holds_every_grid_where_there_is_room():
-    for options in (OPTIONS, FIRST):
+    for options in (OPTIONS, [each.first for each in OPTIONS]):
         grids = pooled(candidate_grids, options, 10**6, 10_000, random_state=0)
         found = set(map(tuple, grids.tolist()))
         assert len(found) == len(grids)
@@ -331,16 +323,22 @@ def with_shares(n_rows, seed=0):
     return CountTable.from_codes(np.column_stack([codes, label]), (9, 2, 12, 2))
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 7), Fraction(30)])
-def test_merging_counts_each_predictor_by_label_and_spends_its_part(monkeypatch, epsilon):
+def counts_noised(monkeypatch):
+    """Exact counts that are to get noise from now on, with epsilon: each gets 7 instead."""
     seen = []
 
     def record(values, epsilon, *, random_state):
         assert isinstance(random_state, NoiseSource)
         seen.append((values.copy(), epsilon))
-        return values
+        return values + 7
 
     monkeypatch.setattr(privpfc, "discrete_laplace", record)
+    return seen
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 7), Fraction(30)])
+def test_merging_counts_each_predictor_by_label_and_spends_its_part(monkeypatch, epsilon):
+    seen = counts_noised(monkeypatch)
     table = with_shares(2_000)
     merged_groupings(table, LINES, 64, epsilon, random_state=0)
     # Nothing is to be merged in the second.
@@ -389,17 +387,12 @@ def test_merging_is_paid_for_where_there_are_many_records():
 
 
 def test_counts_are_exact_plus_noise_of_every_cell(monkeypatch):
-    seen = []
-
-    def record(values, epsilon, *, random_state):
-        seen.append((values.copy(), epsilon))
-        return values + 7
-
-    monkeypatch.setattr(privpfc, "discrete_laplace", record)
+    seen = counts_noised(monkeypatch)
     table = informative(500).project([0, 1, 3])
     groups = [OPTIONS[0].groups[0], OPTIONS[1].groups[-1]]
-    counts = measure_grid_counts(table, groups, [2, 3], Fraction(1, 3))
-    (exact, epsilon), *_ = seen
+    source = noise_source(0)
+    counts = measure_grid_counts(table, groups, [2, 3], Fraction(1, 3), random_state=source)
+    ((exact, epsilon),) = seen
     assert epsilon == Fraction(1, 3)
     assert exact.shape == (2, 3, 2)
     expected = np.zeros((2, 3, 2), dtype=np.int64)
@@ -410,10 +403,7 @@ def test_counts_are_exact_plus_noise_of_every_cell(monkeypatch):
 
 
 def test_shares_are_proportions():
-    wanted = {name: Fraction(share, 100) for name, share in zip(ALL, (3, 10, 87), strict=True)}
+    wanted = {"total": Fraction(3, 100), "grid": Fraction(1, 10), "counts": Fraction(87, 100)}
     assert privpfc_parts(Fraction(1), (3, 10, 87)) == wanted
     assert privpfc_parts(Fraction(1), [0.03, 0.1, 0.87]) == wanted
     assert privpfc_parts(Fraction(1)) == privpfc_parts(Fraction(1), (3, 37, 60))
-
-
-ALL = ("total", "grid", "counts")

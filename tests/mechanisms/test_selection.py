@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
 
@@ -72,11 +73,6 @@ def law_of_top_two(scores, r):
     return law
 
 
-def law_of_exponential(scores, r):
-    weights = [r ** (max(scores) - q) for q in scores]
-    return {i: weight / sum(weights) for i, weight in enumerate(weights)}
-
-
 def normalised(weights):
     return {outcome: weight / sum(weights.values()) for outcome, weight in weights.items()}
 
@@ -94,7 +90,7 @@ def law_of_canonical(scores, r, k=2):
 
 
 def law_of_joint(scores, r, k=2):
-    """Of all sequences, by enumeration."""
+    """Of all sequences, by enumeration; of one winner, that of the exponential mechanism."""
     true = sorted(scores, reverse=True)
     return normalised(
         {
@@ -104,10 +100,14 @@ def law_of_joint(scores, r, k=2):
     )
 
 
-def two_of(method):
+def exponential_law(scores, r):
+    return {winner: share for (winner,), share in law_of_joint(scores, r, 1).items()}
+
+
+def several(method, k=2):
     def mechanism(scores, epsilon, score_range, **keywords):
         keywords |= {"method": method, "ordered": method != "canonical"}
-        return tuple(top_k(scores, 2, epsilon, score_range, **keywords).tolist())
+        return tuple(top_k(scores, k, epsilon, score_range, **keywords).tolist())
 
     return mechanism
 
@@ -116,10 +116,10 @@ def two_of(method):
 MECHANISMS = {
     "noisy_max": (noisy_max, law_of_noisy_max, 1),
     "permute_and_flip": (permute_and_flip, law_of_permute_and_flip, 1),
-    "exponential": (exponential, law_of_exponential, 1),
-    "top_k": (two_of("one-shot"), law_of_top_two, 2),
-    "top_k, canonical": (two_of("canonical"), law_of_canonical, 2),
-    "top_k, joint": (two_of("joint"), law_of_joint, 2),
+    "exponential": (exponential, exponential_law, 1),
+    "top_k": (several("one-shot"), law_of_top_two, 2),
+    "top_k, canonical": (several("canonical"), law_of_canonical, 2),
+    "top_k, joint": (several("joint"), law_of_joint, 2),
 }
 
 
@@ -150,13 +150,11 @@ def test_privacy_bound_holds_exactly(name, score_range):
     assert worst > bound * (Fraction(1, 4) if "joint" in name else Fraction(3, 4 * winners))
 
 
-def frequencies(mechanism, scores, epsilon, score_range, size, seed):
+def drawn(mechanism, scores, epsilon, score_range, size, seed):
     source = noise_source(seed)
-    seen = {}
-    for _ in range(size):
-        winner = mechanism(scores, epsilon, score_range, random_state=source)
-        seen[winner] = seen.get(winner, 0) + 1
-    return seen
+    return Counter(
+        mechanism(scores, epsilon, score_range, random_state=source) for _ in range(size)
+    )
 
 
 # Chosen so that 6,000 selections tell scales that are off by a fifth: the chi-square statistic of a
@@ -171,12 +169,12 @@ def test_selections_have_the_exact_law(name):
     for scores, epsilon, score_range in CASES:
         rate = float(dyadic_floor(as_epsilon(epsilon)) / (score_range * winners))
         exact = law(scores, math.exp(-rate))
-        seen = frequencies(mechanism, scores, epsilon, score_range, size, 1)
+        seen = drawn(mechanism, scores, epsilon, score_range, size, 1)
         assert fit(seen, exact) > ALARM
     scores, epsilon, score_range = CASES[0]
     exact = law(scores, math.exp(-float(dyadic_floor(as_epsilon(epsilon))) / score_range / winners))
     for wrong in (0.8 * epsilon, epsilon / 0.8):
-        assert fit(frequencies(mechanism, scores, wrong, score_range, size, 2), exact) < ALARM
+        assert fit(drawn(mechanism, scores, wrong, score_range, size, 2), exact) < ALARM
 
 
 # ---------------------------------------------------------------------------------------------
@@ -192,20 +190,8 @@ LISTS = [(5, 1, 3, 3, 0), (2, 2, 2, 2, 2), (0, 4, 0, 4, 3)]
 @over("k", [1, 2, 3])
 def test_sets_and_sequences_have_the_enumerated_law(method, scores, k):
     exact = SETS[method](scores, math.exp(-1 / 4), k)
-    drawn = draw_together(scores, k, method, size=max(600, 40 * len(exact)))
-    assert fit(drawn, exact) > ALARM
-
-
-def draw_together(scores, k, method, size, seed=6):
-    source = noise_source(seed)
-    seen = {}
-    for _ in range(size):
-        chosen = top_k(
-            scores, k, 1.0, 2, method=method, ordered=method != "canonical", random_state=source
-        )
-        key = tuple(chosen.tolist())
-        seen[key] = seen.get(key, 0) + 1
-    return seen
+    size = max(600, 40 * len(exact))
+    assert fit(drawn(several(method, k), scores, 1.0, 2, size, 6), exact) > ALARM
 
 
 @pytest.mark.parametrize("method", SETS)
@@ -265,17 +251,10 @@ def test_segments_equal_a_loop():
     rng = np.random.default_rng(1)
     for seed in range(60):
         scores = rng.integers(-4, 5, size=rng.integers(1, 60))
-        inner = (
-            rng.choice(np.arange(1, scores.size), size=rng.integers(0, scores.size), replace=False)
-            if scores.size > 1
-            else []
-        )
-        starts = np.concatenate([[0], np.sort(inner)]).astype(int)
+        starts = np.flatnonzero(np.append(True, rng.random(scores.size - 1) < rng.random()))
         noisy = scores + geometric(scores.size, 2.0, 1, random_state=seed)
-        ends = [*starts[1:], scores.size]
-        expected = [
-            low + int(np.argmax(noisy[low:high])) for low, high in zip(starts, ends, strict=True)
-        ]
+        segments = zip(starts, np.split(noisy, starts[1:]), strict=True)
+        expected = [start + np.argmax(segment) for start, segment in segments]
         winners = noisy_max(scores, 2.0, 1, starts=starts, random_state=seed)
         assert winners.dtype == np.int64
         assert winners.tolist() == expected

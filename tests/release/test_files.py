@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import errno
 import itertools
 import json
@@ -11,12 +10,13 @@ import os
 import resource
 import stat
 import zipfile
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import pandas as pd
 import pytest
 from estimators import DOMAIN, people
-from loops import over
 
 import skdp
 from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric, derived, forbid
@@ -48,33 +48,28 @@ def full_disk():
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-WRITERS = {
-    "release": lambda fitted, view, path: fitted.synopsis_.save(path),
-    "page": lambda fitted, view, path: fitted.synopsis_.page(path),
-    "sample": lambda fitted, view, path: run_sample(view, path),
-    "parquet": lambda fitted, view, path: run_sample(view, path),
-}
-ENDINGS = {"sample": ".csv", "parquet": ".parquet"}
-
-
 def run_sample(view, path):
     if main(["sample", str(view), "--rows", "100", "--out", str(path), "--force"]) != 0:
         raise OSError(errno.EFBIG, "refused")
 
 
-@over("name", WRITERS)
-def test_a_write_that_fails_keeps_what_was_there(tmp_path, fitted, view, full_disk, name):
-    path = tmp_path / f"out{ENDINGS.get(name, '')}"
-    path.write_text("precious")
-    if name == "parquet":
-        pytest.importorskip("pyarrow")
-    with pytest.raises(OSError):
-        WRITERS[name](fitted, view, path)
-    assert path.read_text() == "precious" and list(tmp_path.iterdir()) == [path]
-    path.unlink()
-    with pytest.raises(OSError):
-        WRITERS[name](fitted, view, path)
-    assert not list(tmp_path.iterdir())
+def test_a_write_that_fails_keeps_what_was_there(tmp_path, fitted, view, full_disk):
+    pytest.importorskip("pyarrow")
+    for name, write in (
+        ("view.skdp", fitted.synopsis_.save),
+        ("page.html", fitted.synopsis_.page),
+        ("rows.csv", partial(run_sample, view)),
+        ("rows.parquet", partial(run_sample, view)),
+    ):
+        path = tmp_path / name
+        path.write_text("precious")
+        with pytest.raises(OSError):
+            write(path)
+        assert path.read_text() == "precious" and list(tmp_path.iterdir()) == [path]
+        path.unlink()
+        with pytest.raises(OSError):
+            write(path)
+        assert not list(tmp_path.iterdir())
 
 
 def test_what_is_written_replaces_a_file_and_nothing_else(tmp_path, fitted):
@@ -147,19 +142,11 @@ def test_no_more_is_unpacked_than_a_file_says(tmp_path, view):
     entry = content.rindex(b"PK\1\2", 0, content.rindex(name.encode()))
     content[entry + 24 : entry + 28] = (9).to_bytes(4, "little")
     (tmp_path / "lies").write_bytes(content)
-    taken = []
     whole = zipfile.ZipExtFile._read1
-
-    def counted(self, n):
-        found = whole(self, n)
-        taken.append(n)
-        return found
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(zipfile.ZipExtFile, "_read1", counted)
+    with patch.object(zipfile.ZipExtFile, "_read1", autospec=True, side_effect=whole) as read:
         with pytest.raises(ValueError, match="not a usable synopsis"):
             skdp.Synopsis.load(tmp_path / "lies")
-    assert max(taken) < 1_000_000
+    assert 0 < max(call.args[1] for call in read.call_args_list) < 1_000_000
 
 
 def test_a_pipe_is_no_release(tmp_path):
@@ -195,41 +182,31 @@ QUESTIONS = ["age > 30", "age > 30 and sex == 'Male'", "age < 19 and sex == 'Mal
 QUESTIONS += ["sex == 'Male' and work == 'full'", "age > 30 and sex == 'Male' and work == 'full'"]
 
 
-def places(held, path=()):
-    if path:
-        yield path
-    if isinstance(held, dict | list):
-        # Of long lists the first ones.
-        for key in list(held)[:9] if isinstance(held, dict) else range(min(len(held), 2)):
-            yield from places(held[key], (*path, key))
-
-
-def mutants(facts):
-    """Facts with one value replaced by nonsense, left out, or given another name."""
-    for path in places(facts):
-        for nonsense in [*NONSENSE, "gone", "renamed"]:
-            changed = copy.deepcopy(facts)
-            inner = changed
-            for key in path[:-1]:
-                inner = inner[key]
-            if nonsense == "gone":
-                del inner[path[-1]]
-            elif nonsense == "renamed" and isinstance(inner, dict):
-                inner["renamed"] = inner.pop(path[-1])
-            else:
-                inner[path[-1]] = nonsense
-            yield path, nonsense, changed
+def mutants(held):
+    """A value replaced by nonsense, or one part of it so, left out, or given another name."""
+    yield from NONSENSE
+    # Of long lists the first ones.
+    if isinstance(held, dict):
+        for key in list(held)[:9]:
+            rest = {name: value for name, value in held.items() if name != key}
+            yield from ({**held, key: part} for part in mutants(held[key]))
+            yield from (rest, {**rest, "renamed": held[key]})
+    elif isinstance(held, list):
+        for i in range(min(len(held), 2)):
+            yield from ([*held[:i], part, *held[i + 1 :]] for part in mutants(held[i]))
+            yield [*held[:i], *held[i + 1 :]]
 
 
 def test_mutants_of_releases_load_and_answer_or_are_refused(tmp_path, with_bars):
     metadata, arrays = with_bars
     model = metadata["model"]
     mutated = {name: model[name] for name in model if name in MUTATED}
+    kept = {name: model[name] for name in model if name not in MUTATED}
     number = loaded = 0
     # A fifth of them, spread over all places and all kinds of nonsense.
-    for path, nonsense, changed in itertools.islice(mutants(mutated), 0, None, 5):
+    for changed in itertools.islice(mutants(mutated), len(NONSENSE), None, 5):
         number += 1
-        held = {**metadata, "model": {**model, **changed}}
+        held = {**metadata, "model": {**kept, **changed}}
         packed(tmp_path / "view", json.dumps(held), arrays, zipfile.ZIP_STORED)
         try:
             view = skdp.Synopsis.load(tmp_path / "view")
@@ -238,13 +215,8 @@ def test_mutants_of_releases_load_and_answer_or_are_refused(tmp_path, with_bars)
         loaded += 1
         for question in QUESTIONS:
             answer = view.count(question, return_interval=True, level=0.8)
-            assert answer.lower <= max(answer.value, 0) and answer.std >= 0, (path, nonsense)
+            assert answer.lower <= max(answer.value, 0) and answer.std >= 0, changed
     assert number > 20 and 0 < loaded < number / 2
-
-
-def metadata_of(path):
-    with zipfile.ZipFile(path) as archive:
-        return json.loads(archive.read("metadata.json"))
 
 
 def test_releases_and_domains_have_the_published_schema(tmp_path):
@@ -277,7 +249,7 @@ def test_releases_and_domains_have_the_published_schema(tmp_path):
     path = tmp_path / "view.skdp"
     for made in (skdp.MarginalSynthesizer, skdp.PrivBayesSynthesizer, skdp.PrivTreeSynthesizer):
         made(epsilon=1.0, domain=small).fit(frame).synopsis_.save(path)
-        metadata = metadata_of(path)
+        metadata, _ = unpacked(path)
         validator.validate(metadata)
         for wrong in ({"version": 2}, {"seed": 1}, {"model": {"kind": "other"}}):
             assert not validator.is_valid(metadata | wrong)
