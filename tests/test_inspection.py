@@ -13,12 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.preprocessing
-from estimators import DOMAIN
+from estimators import CASES, DOMAIN
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loops import over
 from pipelines import (
     PRIVATE_SCORE,
+    ROWS,
     Changed,
     X,
     Y,
@@ -240,6 +241,8 @@ NOT_PRIVATE = {
     "options that hide": plain(applied(np.clip, kw_args=Hides(a_min=0, a_max=1))),
     "options of what has none": front(applied(as_texts, kw_args={"a": 1})),
     "ends without numbers": plain(clip(0, math.nan)),
+    "ends in the wrong order": plain(clip(1, 0)),
+    "numbers and texts": make_pipeline(make_union(numbers(), texts()), clip(0, 1), model()),
     "texts as numbers": of_text(clip(0, 1)),
     "an inverse": plain(applied(np.nan_to_num, inverse_func=of_the_raw)),
     "names by a function": plain(applied(np.nan_to_num, feature_names_out=lambda self, n: n)),
@@ -431,6 +434,15 @@ def test_private_steps_hand_on_each_row_by_itself(step, n_columns):
     together = step.fit(rows).transform(rows)
     for n_rows in (1, 2, 3, 17, 100, 999, 2_999):
         assert (step.transform(rows[:n_rows]) == together[:n_rows]).all()
+
+
+@over("case", [case for case in CASES if hasattr(case.estimator, "transform")])
+def test_private_steps_hand_on_numbers(case):
+    if hasattr(case.estimator, "get_support"):
+        return  # a selector hands on columns as they came
+    step, rows = case.fit(case.make(), ROWS), case.rows(X)
+    types = {step.transform(each).dtype for each in (rows, rows.astype(object), rows[:0])}
+    assert len(types) == 1 and types <= {np.dtype(float), np.dtype(np.int64)}
 
 
 # --- the report
