@@ -241,6 +241,10 @@ NOT_PRIVATE = {
     "options that hide": plain(applied(np.clip, kw_args=Hides(a_min=0, a_max=1))),
     "options of what has none": front(applied(as_texts, kw_args={"a": 1})),
     "ends without numbers": plain(clip(0, math.nan)),
+    "infinity in the gaps": plain(applied(np.nan_to_num, kw_args={"nan": math.inf})),
+    "columns that were selected": make_pipeline(
+        skdp.DPTopKSelector(1, epsilon=1, domain=(0, 1)), clip(0, 1), model()
+    ),
     "ends in the wrong order": plain(clip(1, 0)),
     "numbers and texts": make_pipeline(make_union(numbers(), texts()), clip(0, 1), model()),
     "texts as numbers": of_text(clip(0, 1)),
@@ -273,7 +277,7 @@ NOT_PRIVATE = {
     "a changed release": Changed(epsilon=1, domain=DOMAIN, target="income"),
     "parameters that lie": patched(front(StandardScaler()), "get_params"),
     "no such step": Pipeline([("a", "nothing"), ("m", model())]),
-    "steps that hide": Pipeline(Steps([("a", StandardScaler()), ("m", model())])),
+    "steps that hide": front(Pipeline(Steps([("a", StandardScaler())]))),
     "categories of a class of one's own": skdp.GridSynthesizer(epsilon=1, domain=Kind(["a", "b"])),
     "labels that are asked": skdp.PrivateClassifier(SVC(), AGES, classes=[Word("high"), "low"]),
     # rows and models that are carried behind a release
@@ -281,6 +285,7 @@ NOT_PRIVATE = {
     "goes on from what it learned": model(SGDClassifier(warm_start=True).fit(NUMBERS, Y)),
     "a private model that is not looked into": model(BaggingClassifier(model())),
     "a release of a release": model(model(epsilon=2)),
+    "a patched fit behind": model(patched(SVC())),
     "a function behind": model(make_pipeline(applied(of_the_raw), SVC())),
     "an array of a column": model(
         make_pipeline(applied(np.clip, kw_args={"m": NUMBERS[:, 0]}), SVC())
@@ -304,7 +309,8 @@ NOT_PRIVATE = {
         Own(), epsilon=1.0, output_range=(0, 1)
     ),
     # frozen
-    "frozen, never fitted": FrozenEstimator(model()),
+    "frozen, never fitted": FrozenEstimator(release()),
+    "frozen, with a method of one's own": patched(FrozenEstimator(released), "transform"),
     "frozen, of a seed": FrozenEstimator(refitted.synthesizer_),
     "frozen, a model": FrozenEstimator(fitted),
     # seeds, candidates
