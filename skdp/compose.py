@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from ._foreign import reraise_interrupts
 from ._models import ModelOfClasses
-from ._pipelines import Rows, Step, child, price, released_by, walk
+from ._pipelines import Step, child, price, trained, walk
 from ._random import sampling_generator
 from ._validation import BoolArray, FloatArray, as_epsilon, as_sample_size, split_epsilon
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
@@ -384,7 +384,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             names = release._given_names()
         return release.prepare(select_columns(X, [n for n in names if n != release.target]))
 
-    def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
+    def _privacy_steps(self, name: str) -> list[Step]:
         # Only the release reads the true rows; what is trained reads only the release.
         reader = self._reader()
         made = getattr(self, "estimator_" if self.estimator is None else "synthesizer_", None)
@@ -392,17 +392,16 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         # kept. A domain that is declared after the fit does not undo what was released before.
         flawed = made is not None and made.privacy_loss_.seeded
         place = name if self.estimator is None else child(name, "synthesizer")
-        steps = walk(made if flawed else reader, place, rows)
+        steps = walk(made if flawed else reader, place)
         if self.synthesizer is None:
             # The default reader is made anew by each fit: whose ledger it charges is this one's.
             steps = [replace(step, estimator=self) for step in steps]
         if self.estimator is None:
             return steps
-        given = released_by(reader, getattr(self, "classes", None))
-        return [*steps, *walk(self.estimator, child(name, "estimator"), given)]
+        return [*steps, trained(self.estimator, child(name, "estimator"))]
 
     def _price(self) -> Fraction | None:
-        return price(self)
+        return price(walk(self))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

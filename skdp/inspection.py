@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ._pipelines import PRIVATE, Step, total_price, walk
+from ._pipelines import PRIVATE, Step, price, walk
 from .accounting import neighbours
 from .algorithms.dpcube import sufficient_epsilon, usefulness
 
@@ -28,10 +28,10 @@ def _as_number(epsilon: Fraction | None) -> str:
     return "unknown" if epsilon is None else f"{float(epsilon):.6g}"
 
 
-def _contributions(estimator: Any) -> int | None:
-    """Bound on the rows of a person that an estimator protects; None if it protects records."""
+def _contributions(estimator: Any) -> int:
+    """Bound on the rows of a person that an estimator protects; 0 if it protects records."""
     released = getattr(getattr(estimator, "privacy_loss_", None), "max_rows_per_id", None)
-    return getattr(estimator, "max_rows_per_id", released) or released
+    return getattr(estimator, "max_rows_per_id", released) or released or 0
 
 
 class PrivacyReport:
@@ -55,7 +55,7 @@ class PrivacyReport:
     def __init__(self, name: str, steps: list[Step]) -> None:
         self.name = name
         self.steps = steps
-        self.epsilon = total_price(step.epsilon for step in steps)
+        self.epsilon = price(steps)
         self.reasons = [
             f"{step.name or step.kind} ({step.kind}) {step.why} Remedy: {step.remedy}"
             for step in steps
@@ -65,14 +65,10 @@ class PrivacyReport:
         if not private and not self.reasons:
             self.reasons = ["No step is private: nothing that is learned here is protected."]
         self.private = not self.reasons
-        units = {_contributions(step.estimator) for step in private}
-        self.notes = [
-            f"Neighbours: {neighbours(most)}. Steps on different columns read the same people: "
-            "what they spend adds up."
-            for most in sorted(units, key=lambda most: most or 0)
-        ]
-        if None in units and len(units) > 1:
-            self.notes.append("Some steps protect a record and some a person: the sum neither.")
+        units = sorted({_contributions(step.estimator) for step in private})
+        self.notes = [f"Neighbours: {neighbours(most or None)}." for most in units]
+        if len(units) > 1:
+            self.notes.append("Some steps protect other neighbours than others: the sum neither.")
         if any(getattr(step.estimator, "ledger", 0) is None for step in private):
             self.notes.append("A private step has no ledger: what it spends is not recorded.")
 
@@ -86,11 +82,8 @@ class PrivacyReport:
             known), ``why``, ``remedy``.
         """
         names = ("name", "kind", "reads", "verdict", "epsilon", "why", "remedy")
-        rows = [{name: getattr(step, name) for name in names} for step in self.steps]
-        frame = pd.DataFrame(rows, columns=names).rename(columns={"name": "step"})
-        return frame.assign(
-            step=frame["step"].replace("", "(the whole)"), epsilon=frame["epsilon"].astype(float)
-        )
+        rows = [[getattr(step, name) for name in names] for step in self.steps]
+        return pd.DataFrame(rows, columns=["step", *names[1:]]).astype({"epsilon": float})
 
     def __repr__(self) -> str:
         verdict = "private" if self.private else "NOT private"
@@ -142,15 +135,9 @@ def privacy_report(estimator: Any) -> PrivacyReport:
     >>> privacy_report(make_pipeline(StandardScaler(), model)).private
     False
     """
-    if isinstance(estimator, type):
-        raise TypeError(
-            f"privacy_report needs an estimator, got the class {estimator.__name__}: make an "
-            f"instance, {estimator.__name__}(...)."
-        )
-    if not hasattr(estimator, "fit"):
-        raise TypeError(
-            f"privacy_report needs an estimator, got {type(estimator).__name__}, which has no fit."
-        )
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        given = getattr(estimator, "__name__", type(estimator).__name__)
+        raise TypeError(f"privacy_report needs an instance of a class with a fit, got {given}.")
     return PrivacyReport(type(estimator).__name__, walk(estimator))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from estimators import DOMAIN, people
 from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer
 
 import skdp
 from skdp.model_selection import make_private_scorer
@@ -44,22 +44,11 @@ def clip(low, high):
     return applied(np.clip, kw_args={"a_min": low, "a_max": high})
 
 
-def encode(**changes):
-    """An encoder of declared categories, which is silent unless it is changed."""
-    options = {
-        "categories": [["a", "b"]],
-        "handle_unknown": "ignore",
-        "sparse_output": False,
-        **changes,
-    }
-    return OneHotEncoder(**options)
-
-
 def numbers():
     """The step after which rules for numbers hold."""
     return applied(as_numbers)
 
 
 def texts():
-    """The step after which rules for text hold."""
+    """The step that makes every cell a text."""
     return applied(as_texts)

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from odd_values import ODD_VALUES, Unruly
-from pipelines import applied, clip, encode, numbers, texts
+from pipelines import applied, clip, numbers, texts
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
+from sklearn.preprocessing import FunctionTransformer
 
 from skdp.preprocessing import as_numbers
 from skdp.tables import object_array
@@ -125,12 +125,6 @@ def tables() -> dict[str, tuple[list[Any], _Maker]]:
     return {name: (usual, make) for name, usual, make in _tables()}
 
 
-def ordinal():
-    return OrdinalEncoder(
-        categories=[["a", "b"]], handle_unknown="use_encoded_value", unknown_value=-1
-    )
-
-
 def _steps() -> Iterator[tuple[str, Any]]:
     """All kinds of steps that `privacy_report` lets pass in front of a private one."""
     yield "as_numbers", numbers()
@@ -138,14 +132,11 @@ def _steps() -> Iterator[tuple[str, Any]]:
     yield "as_numbers, clip", make_pipeline(numbers(), clip(-1, 1))
     yield "as_numbers, nan_to_num", make_pipeline(numbers(), applied(np.nan_to_num))
     fill = applied(np.nan_to_num, kw_args={"nan": -1.0})
-    yield "as_numbers, all", make_pipeline(numbers(), FunctionTransformer(), fill, clip(0, 1))
-    yield "as_texts, OneHotEncoder", make_pipeline(texts(), encode(), clip(0, 1))
-    yield "as_texts, OrdinalEncoder", make_pipeline(texts(), ordinal())
+    yield "as_numbers, all", make_pipeline(numbers(), fill, clip(0, 1))
     # Side by side.
     parts = [("n", make_pipeline(numbers(), clip(0, 1))), ("t", texts())]
     yield "as_numbers, FeatureUnion", FeatureUnion(parts)
-    codes = make_pipeline(texts(), ordinal())
-    columns = [(name, step, [0]) for name, step in [*parts[:1], ("c", codes)]]
+    columns = [(name, step, [0]) for name, step in parts]
     yield "as_numbers, ColumnTransformer", ColumnTransformer(columns)
     for library in ("pandas", "polars"):
         if find_spec(library):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,16 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import BaseCrossValidator
 
 from .._foreign import copied, replaced, shared_generators
-from .._pipelines import (
-    PRIVATE,
-    RELEASE,
-    Rows,
-    Step,
-    ledgers,
-    step_of,
-    total_price,
-    walk,
-)
+from .._pipelines import LEAKS, PRIVATE, ledgers, price, walk
 from .._random import noise_source, shared_generators_kept, warn_after_charge
 from .._validation import IntArray, as_epsilon, as_integer
 from ..accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
@@ -50,11 +40,11 @@ def price_of_fit(estimator: Any) -> tuple[Fraction, bool]:
         the price is not known.
     """
     steps = walk(estimator)
-    bad = [step for step in steps if not step.sound]
-    if not all(step.seeded for step in bad):
-        step = bad[0]
+    # A seed is for experiments: what it draws is marked as such, and not refused.
+    wrong = next((step for step in steps if not step.sound and step.verdict != LEAKS), None)
+    if wrong is not None:
         raise ValueError(
-            f"{step.name or step.kind} is not private: {step.kind} {step.why} {step.remedy}"
+            f"{wrong.name or wrong.kind} is not private: {wrong.kind} {wrong.why} {wrong.remedy}"
         )
     if any(getattr(step.estimator, "privacy_id", None) is not None for step in steps):
         raise ValueError(
@@ -62,7 +52,7 @@ def price_of_fit(estimator: Any) -> tuple[Fraction, bool]:
             "the unit of privacy. Choose on synthetic rows, which is free, or leave out "
             "privacy_id=."
         )
-    total = total_price(step.epsilon for step in steps)
+    total = price(steps)
     if total is None:
         raise ValueError(
             f"What a fit of {type(estimator).__name__} spends is not known beforehand."
@@ -70,19 +60,7 @@ def price_of_fit(estimator: Any) -> tuple[Fraction, bool]:
     # A frozen release is private and was paid for.
     if not total and not any(step.verdict == PRIVATE for step in steps):
         raise ValueError(f"{type(estimator).__name__} has no private step: nothing protects X.")
-    return total, bool(bad)
-
-
-def own_step(meta: Any, name: str, rows: Rows, why: str) -> Step:
-    """What a search spends itself, beside its estimator."""
-    cost = as_epsilon(meta.epsilon)
-    step = replace(step_of(meta, name, rows, PRIVATE, why), epsilon=cost, estimator=meta)
-    if rows.released:
-        free = meta.ledger is None and not ledgers(meta.estimator)
-        return replace(step, verdict=RELEASE, epsilon=Fraction(0) if free else cost)
-    loss = getattr(meta, "privacy_loss_", None)
-    has_seed = meta.random_state is not None or (loss is not None and loss.seeded)
-    return step.seeded_by() if has_seed else step
+    return total, any(step.verdict == LEAKS for step in steps)
 
 
 # Less than any fit costs.

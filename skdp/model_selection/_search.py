@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._pipelines import Rows, Step, child, price, walk_all
+from .._pipelines import Step, child, paid, price, walk
 from .._random import NoiseSource, noise_source, warn_after_charge
 from .._validation import FloatArray, as_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
@@ -23,7 +23,7 @@ from ..base import HidesSeed, Published, ShowsPrivacy, require_y
 from ..exceptions import TrainingError
 from ..mechanisms import noisy_max
 from ..tables import as_frame
-from ._cross_val import one_ledger, own_step, prepaid_clones, price_of_fit, rehearse
+from ._cross_val import one_ledger, prepaid_clones, price_of_fit, rehearse
 from ._guard import Labels, Take, answers_of, draw_places, true_rows
 from ._metrics import Metric, Scored, as_metric, check_rate, class_positions
 
@@ -277,16 +277,25 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         """The winner's declared labels."""
         return self.best_estimator_.classes_
 
-    def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
+    def _privacy_steps(self, name: str) -> list[Step]:
         candidates, variants = self._candidates()
-        steps = walk_all(variants, child(name, "estimator"), rows, shared=self._shares_a_release())
+        shared = self._shares_a_release()
+        found: dict[tuple[str, str], list[Step]] = {}
+        for place, variant in enumerate(variants):
+            for step in walk(variant, child(name, "estimator")):
+                step = replace(step, epsilon=Fraction(0)) if shared and place else step
+                found.setdefault((step.name, step.kind), []).append(step)
+        # Each name and kind once, with the sum of its prices and the worst of its verdicts.
+        steps = [
+            replace(min(same, key=lambda step: step.sound), epsilon=price(same))
+            for same in found.values()
+        ]
         by_sum = as_metric(self.metric, self.domain).is_sum
         way = "one noisy maximum" if by_sum else "a noisy score of each"
-        why = f"chooses among {len(candidates):,} candidates by {way}."
-        return [*steps, own_step(self, name, rows, why)]
+        return [*steps, paid(self, name, f"chooses among {len(candidates):,} candidates by {way}.")]
 
     def _price(self) -> Fraction | None:
-        return price(self)
+        return price(walk(self))
 
     # Grid and winner may hold ledgers and seeds, as values or within estimators.
     _repeats = ("best_params_",)

@@ -394,8 +394,8 @@ def as_numbers(X: Any) -> Any:
 def as_texts(X: Any) -> Any:
     """All cells as Python text, each read by itself: empty where there is no text.
 
-    Encoders of scikit-learn with declared categories of text are known to be silent on such columns
-    only: a single list in a cell makes them raise. See `as_numbers`.
+    So no value decides the type of columns that are joined in front of a private step. See
+    `as_numbers`.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ def test_scores_move_together_by_at_most_the_range():
     [
         (DecisionTreeClassifier(), {"max_depth": [1]}, "is not private"),
         (model(), {"estimator__depth": [1]}, "Invalid parameter"),
-        (model(epsilon=-1), {"estimator__max_depth": [1]}, "refuse"),
+        (model(epsilon=-1), {"estimator__max_depth": [1]}, "must be positive"),
         (model(), [], "no candidates"),
     ],
 )
