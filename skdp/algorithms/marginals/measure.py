@@ -51,8 +51,6 @@ Grids = dict[Axes, tuple[int, ...]]
 
 # Most columns of one table of all: a table has coefficients for each of their subsets.
 _WHOLE_COLUMN_COUNTS = 10
-# Columns of more codes have noise in so many that it would become records.
-_MANY = 48
 # Units of half the range of a number in sums by group.
 _UNITS_OF_SUM = 1 << 20
 
@@ -701,7 +699,7 @@ def _standing_out(column: ColumnEstimate) -> FloatArray:
     from all others, and move means and tails.
     """
     size = next((size for size in column.variances if size < column.n_codes), None)
-    if size is None or column.n_codes <= _MANY:
+    if size is None or column.n_codes <= 3 * TUNING.few:
         return column.counts
     block = np.arange(column.n_codes) // (column.lattice // size)
     sums = np.bincount(block, weights=column.counts, minlength=size)
