@@ -6,6 +6,7 @@ error, so that nothing public can be missing from the reference.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import shutil
@@ -158,7 +159,8 @@ def page(name, thing):
             table(("obj", f"skdp.{name}.{m}", summary(getattr(thing, m))) for m in members)
         )
         for member in members:
-            is_property = isinstance(inspect.getattr_static(thing, member), property)
+            kinds = property | functools.cached_property
+            is_property = isinstance(inspect.getattr_static(thing, member), kinds)
             directive = "autoproperty" if is_property else "automethod"
             parts.append(f".. {directive}:: skdp.{name}.{member}\n")
     return "\n".join(parts)

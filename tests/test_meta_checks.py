@@ -366,7 +366,7 @@ def test_seeds_in_a_grid_are_not_shown_and_stay_behind():
         "estimator__random_state": [7],
     }
     search = class_search(release(1), grid=grid, random_state=SEED + 2)
-    assert clone(search).param_grid == grid
+    assert clone(search).param_grid["estimator__random_state"] == [7]
     for one in (search, Pipeline([("search", search)]), clone(search)):
         assert not any(str(SEED + i) in shown(one) for i in range(3))
         # Training on the release is free to be repeated.

@@ -181,10 +181,9 @@ def _arrays(here: np.ndarray, there: np.ndarray, path: str, memo: dict) -> str |
     if here.dtype != there.dtype or here.shape != there.shape:
         return f"{path}: {here.dtype}{list(here.shape)} and {there.dtype}{list(there.shape)}"
     notes = [dict(each.dtype.metadata or {}) for each in (here, there)]
-    if notes[0] or notes[1]:
-        found = first_difference(notes[0], notes[1], f"{path}.dtype.metadata", memo)
-        if found is not None:
-            return found
+    found = first_difference(notes[0], notes[1], f"{path}.dtype.metadata", memo)
+    if found is not None:
+        return found
     layouts = [(each.flags.c_contiguous, each.flags.f_contiguous) for each in (here, there)]
     if layouts[0] != layouts[1]:
         return f"{path}: another layout in memory"

@@ -533,10 +533,9 @@ class Asked:
         """What a condition means, by what distinguishes it."""
         found = self._known.get(key)
         if found is None:
-            found = read()
             if len(self._known) * self._most > _KEPT_AT_ONCE:
                 self._known.clear()
-            self._known[key] = found
+            found = self._known[key] = read()
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
