@@ -314,6 +314,7 @@ KEYED = Categorical([1, "a", "2020-01-01", "2020-01-01 10:30", "10:30"], nullabl
 
 MOMENT, DAY, TIME = dt.datetime(2020, 1, 1, 10, 30), dt.date(2020, 1, 1), dt.time(10, 30)
 IN_UTC = pd.Series([pd.Timestamp(MOMENT, tz="UTC")])
+NAMES = pd.Index(["a"], dtype="string")
 
 
 @over(
@@ -352,7 +353,7 @@ IN_UTC = pd.Series([pd.Timestamp(MOMENT, tz="UTC")])
         *(("null", 5, column) for column in (pa.nulls(1), pl.Series([None]))),
         *(("string", 5, column) for column in (pa.nulls(1, pa.string()), pa.array([""]))),
         ("string", 5, pl.Series([None], dtype=pl.Enum(["a"]))),
-        ("string", 5, pd.Series([None], dtype=pd.CategoricalDtype(["a"]))),
+        ("string", 5, pd.Series([None], dtype=pd.CategoricalDtype(NAMES))),
         *(("numeric", 5, column) for column in (pa.nulls(1, pa.int64()), np.array([np.nan]))),
         ("numeric", 5, np.ma.array([1], mask=[True])),
         ("numeric", 5, pd.Series([None], dtype="Int64")),
