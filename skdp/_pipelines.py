@@ -201,7 +201,7 @@ def _strange(values: Iterable[Any], *, declared: bool = False) -> str:
         if not declared and (is_table or len(things) > _MOST):
             return "a table, or a long list"
         for one in things:
-            kind, inside = type(one), None
+            kind = type(one)
             if kind in _PLAIN or library(one) in _PLAIN_MODULES or any(one is n for n in _NAMED):
                 if not declared and sys.getsizeof(one) > _LARGEST:
                     return f"a long {kind.__name__}"

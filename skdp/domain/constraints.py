@@ -24,7 +24,7 @@ from ..exceptions import DomainError
 from .attributes import Categorical, Identifier
 from .dates import Date, Datetime
 from .numeric import Numeric
-from .query import Asked, parts_of
+from .query import Remembered, parts_of
 from .regions import attribute_of, region_of_range, region_of_values
 from .values import plain_category, plain_text, some
 
@@ -426,10 +426,10 @@ class Structure(tuple[Rule, ...]):
         return None
 
     @functools.cached_property
-    def asked(self) -> Asked:
+    def remembered(self) -> Remembered:
         """Conditions that were read before."""
         sizes = (each.size for name in self._declared if (each := self.find(name)) is not None)
-        return Asked(max(sizes, default=1))
+        return Remembered(max(sizes, default=1))
 
     @property
     def measured(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from .attributes import Attribute, Categorical, Identifier, Rows, Text, read
 from .check import DomainReport, examined
 from .constraints import Structure, draw_columns, structure_from_data
 from .numeric import Numeric
-from .query import Asked
+from .query import Remembered
 from .schemas import domain_to_text, parts_from_text, short_form
 from .values import (
     plain_text,
@@ -62,9 +62,9 @@ class Columns:
         return self.structure.known
 
     @functools.cached_property
-    def asked(self) -> Asked:
+    def remembered(self) -> Remembered:
         """Conditions that were read before."""
-        return self.structure.asked
+        return self.structure.remembered
 
     def declared(self, name: str) -> Numeric | Categorical | Identifier:
         """Declaration of any column, measured or not.
@@ -485,18 +485,19 @@ class Domain(Columns):
         ``bins`` and ``edges`` are then groups of these: labels, and what tables of several columns
         tell apart.
         """
-        pairs = {name: getattr(each, "fine", each) for name, each in self._declared.items()}
-        if all(pairs[name] is each for name, each in self._declared.items()):
-            return self
-        return Domain._trusted(list(pairs.items()), self.structure.rules)
+        return self._coded("fine")
 
     @property
     def coarse(self) -> Domain:
         """The domain that this one is the `fine` of, or itself."""
-        pairs = {name: getattr(each, "declared", each) for name, each in self._declared.items()}
-        if all(pairs[name] is each for name, each in self._declared.items()):
+        return self._coded("declared")
+
+    def _coded(self, codes: str) -> Domain:
+        """The domain with other codes of its attributes, "fine" or "declared"; itself if none."""
+        pairs = [(name, getattr(each, codes, each)) for name, each in self._declared.items()]
+        if all(each is self._declared[name] for name, each in pairs):
             return self
-        return Domain._trusted(list(pairs.items()), self.structure.rules)
+        return Domain._trusted(pairs, self.structure.rules)
 
     def with_attribute(self, name: str, attribute: Numeric | Categorical) -> Domain:
         """The domain with one more column at the end.
@@ -720,9 +721,7 @@ class Domain(Columns):
 
         It is that of :meth:`to_json` but for the finer codes that a release may count.
         """
-        pairs = [(name, getattr(each, "declared", each)) for name, each in self._declared.items()]
-        declared = domain_to_text(pairs, self.structure.to_data()).encode()
-        return hashlib.sha256(declared).hexdigest()[:16]
+        return hashlib.sha256(self.coarse.to_json().encode()).hexdigest()[:16]
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str]) -> Domain:

@@ -517,7 +517,7 @@ class _Text:
 _KEPT_AT_ONCE = 1 << 22
 
 
-class Asked:
+class Remembered:
     """Conditions that were read, and what they mean: those that repeat are read once.
 
     Parameters
@@ -540,7 +540,7 @@ class Asked:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A release that is passed on does not say what was asked of it.
-        return Asked, (self._most,)
+        return Remembered, (self._most,)
 
 
 @dataclass(frozen=True)
@@ -591,7 +591,7 @@ def parts_of(query: Any, schema: Schema) -> list[dict[str, Region]]:
     if query is None:
         return [{}]
     if isinstance(query, str):
-        return schema.asked.once(query, lambda: conjunctions(_Text(query, schema, {}).read()))
+        return schema.remembered.once(query, lambda: conjunctions(_Text(query, schema, {}).read()))
     if isinstance(query, NamedQuery):
         return conjunctions(_Text(query.text, schema, query.names).read())
     if isinstance(query, Mapping):
@@ -608,7 +608,7 @@ def _region(column: Any, value: Any, schema: Schema) -> Region:
         return _region_of(column, value, schema)
     # 1, 1.0 and True are equal, but not the same condition.
     kinds = tuple(map(type, value)) if type(value) is tuple else type(value)
-    return schema.asked.once((column, value, kinds), lambda: _region_of(column, value, schema))
+    return schema.remembered.once((column, value, kinds), lambda: _region_of(column, value, schema))
 
 
 _PLAIN = frozenset([int, float, str, bool, type(None)])
@@ -761,7 +761,7 @@ def parse(query: Any, domain: Any) -> Query:
     {0: array([0. , 0.5, 1. , 1. ]), 1: array([1., 0.])}
     """
     if isinstance(query, str):
-        found: Query = domain.asked.once(("weights", query), lambda: _parsed(query, domain))
+        found: Query = domain.remembered.once(("weights", query), lambda: _parsed(query, domain))
         return found
     return _parsed(query, domain)
 

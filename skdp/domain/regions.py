@@ -177,8 +177,8 @@ class Schema(Protocol):
     """Columns that conditions may name."""
 
     @property
-    def asked(self) -> Any:
-        """Conditions that were read before: a `skdp.domain.query.Asked`."""
+    def remembered(self) -> Any:
+        """Conditions that were read before: a `skdp.domain.query.Remembered`."""
 
     def why_not(self, column: str) -> str | None:
         """Why a declared column cannot be asked for; None if it is not declared."""

@@ -319,10 +319,10 @@ def test_conditions_are_remembered_for_themselves_alone():
     parse({"kids": 1}, domain)
     with pytest.raises(ValueError, match="True"):
         parse({"kids": True}, domain)
-    domain.asked._most = 1 << 20  # codes of a wide column: little is kept
+    domain.remembered._most = 1 << 20  # codes of a wide column: little is kept
     for age in range(20, 60):
         parse(f"age > {age}", domain)
-    assert len(domain.asked._known) < 6
+    assert len(domain.remembered._known) < 6
 
 
 @over(
