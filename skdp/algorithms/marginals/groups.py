@@ -210,7 +210,7 @@ def ladder_of(
         units = np.empty(n_codes, dtype=np.int64)
         units[sequence] = np.arange(n_codes)
     else:
-        least = 1 << (n_codes.bit_length() - 1)
+        least = 1 << ((n_codes - 1).bit_length() - 1)
         n_units = min(2 * least if least < n_codes <= finest else least, most_units)
         sizes = _halvings(n_units)
         share = mass[sequence] / max(mass.sum(), 1e-300)
