@@ -338,7 +338,7 @@ class _Products:
 
         density = np.ones(len(self.parts))
         if len(axes) == 2 and features:
-            density[members] = self._density(axes, members, None if coefficients else beyond)
+            density[members] = self._density(axes, members, beyond)
 
         def covariance(i: IntArray, j: IntArray) -> FloatArray:
             found: FloatArray = density[i] * density[j] * beyond(i, j)
@@ -355,7 +355,7 @@ class _Products:
         """Number of records, at least one."""
         return max(self.model.total, 1.0)
 
-    def _density(self, axes: Axes, members: IntArray, beyond: Covariance | None) -> FloatArray:
+    def _density(self, axes: Axes, members: IntArray, beyond: Covariance) -> FloatArray:
         """What the rows say of counts of two columns, as a part of independent columns' counts.
 
         Where records lie densely, what is not known of them is more. Without a table, it is no more
@@ -367,10 +367,28 @@ class _Products:
         rows = self.model.of_rows(axes, self.weights(axes, members))
         found = np.maximum(rows / np.maximum(first * second, 1e-12), _LEAST_DENSITY)
         found = np.where(plain, found, 1.0)
-        if beyond is not None:
-            own = found**2 * beyond(members, members)
-            most = np.where(plain, _most(self.records, first, second), np.inf)
-            found = found * np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
+        own = found**2 * beyond(members, members)
+        if axes in self.model.coefficients.looks:
+            most = self._most_in_groups(axes, members)
+        else:
+            most = _most(self.records, first, second)
+        most = np.where(plain, most, np.inf)
+        found = found * np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
+        return found
+
+
+    def _most_in_groups(self, axes: Axes, members: IntArray) -> FloatArray:
+        table = self.model.group_table(axes)
+        found = np.zeros(len(members))
+        sides = []
+        for axis, size in zip(axes, self.model.sizes(axes), strict=True):
+            weights = self.given[axis].weights[:, self.at[axis][members]]
+            averages, _, _ = self.given[axis].column.basis._average(size)
+            mean = averages @ weights
+            sides.append((mean, averages @ weights**2 - mean**2 > 1e-12))
+        for counts, (own, cut), (other, _) in ((table, *sides), (table.T, *sides[::-1])):
+            whole = np.maximum(counts.sum(axis=1), 1e-300)[:, None]
+            found += (cut * _most(whole, own, np.minimum(counts @ other / whole, 1.0))).sum(axis=0)
         return found
 
 
@@ -393,7 +411,7 @@ def _heaps(counts: FloatArray) -> FloatArray:
     return math.sqrt(_HEAP) * found
 
 
-def _most(records: float, first: FloatArray, second: FloatArray) -> FloatArray:
+def _most(records: float | FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
     """Variance of counts of two columns that may be anything that the columns allow."""
     expected = first * second
     high = np.minimum(first, second) - expected

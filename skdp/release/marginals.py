@@ -183,6 +183,18 @@ class ViewsModel(TreeModel):
         counts = self.total * sums.astype(np.float64, copy=False)
         return self.coefficients.of_table(axes, counts.reshape(sizes))
 
+    def group_table(self, axes: Axes) -> FloatArray:
+        """Counts of the rows in the groups of the finest table of a set."""
+        key = "groups", axes
+        if key not in self._caches:
+            sizes = self.sizes(axes)
+            cell = np.zeros(len(self.rows), dtype=np.int64)
+            for axis, size in zip(axes, sizes, strict=True):
+                cell = cell * size + self.coefficients.ladders[axis].groups(size)[self.rows[:, axis]]
+            sums = np.bincount(cell, weights=self.row_weights, minlength=math.prod(sizes))
+            self._caches[key] = self.total * sums.reshape(sizes)
+        return self._caches[key]
+
     def _corrected(self, axes: Axes) -> FloatArray:
         """What is believed of the coefficients of a set, less those of the rows."""
         key = "corrected", axes
