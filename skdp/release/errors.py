@@ -35,6 +35,8 @@ _HEAP = 0.3
 # Least density of the records of two columns, as a part of that of independent ones, by which what
 # is not known of them is scaled.
 _LEAST_DENSITY = 0.3
+# Variance of the weights of a group that a condition cuts.
+_CUT = 1e-9
 # Most columns of a set that was not measured whose deviation is allowed for.
 _MOST_TOGETHER = 3
 # Numbers of a column that are computed together: they fit into a core's cache.
@@ -358,8 +360,8 @@ class _Products:
     def _density(self, axes: Axes, members: IntArray, beyond: Covariance) -> FloatArray:
         """What the rows say of counts of two columns, as a part of independent columns' counts.
 
-        Where records lie densely, what is not known of them is more. Without a table, it is no more
-        than the columns allow.
+        Where records lie densely, what is not known of them is more. It is no more than the columns
+        allow, and the groups of a table.
         """
         given = [(self.given[axis], self.at[axis][members]) for axis in axes]
         first, second = (each.shares[at] for each, at in given)
@@ -367,28 +369,28 @@ class _Products:
         rows = self.model.of_rows(axes, self.weights(axes, members))
         found = np.maximum(rows / np.maximum(first * second, 1e-12), _LEAST_DENSITY)
         found = np.where(plain, found, 1.0)
-        own = found**2 * beyond(members, members)
-        if axes in self.model.coefficients.looks:
-            most = self._most_in_groups(axes, members)
-        else:
-            most = _most(self.records, first, second)
-        most = np.where(plain, most, np.inf)
+        known = axes in self.model.coefficients.looks
+        most = self._left_by_table(axes, members) if known else _most(self.records, first, second)
+        own = np.where(plain, found**2 * beyond(members, members), 0.0)
         found = found * np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
         return found
 
+    def _left_by_table(self, axes: Axes, members: IntArray) -> FloatArray:
+        """Variance that a table leaves to counts whose conditions cut its groups.
 
-    def _most_in_groups(self, axes: Axes, members: IntArray) -> FloatArray:
-        table = self.model.group_table(axes)
-        found = np.zeros(len(members))
+        Of the records of a group that one condition cuts, the table tells how many meet the other.
+        """
         sides = []
         for axis, size in zip(axes, self.model.sizes(axes), strict=True):
+            basis = self.given[axis].column.basis
             weights = self.given[axis].weights[:, self.at[axis][members]]
-            averages, _, _ = self.given[axis].column.basis._average(size)
-            mean = averages @ weights
-            sides.append((mean, averages @ weights**2 - mean**2 > 1e-12))
-        for counts, (own, cut), (other, _) in ((table, *sides), (table.T, *sides[::-1])):
-            whole = np.maximum(counts.sum(axis=1), 1e-300)[:, None]
-            found += (cut * _most(whole, own, np.minimum(counts @ other / whole, 1.0))).sum(axis=0)
+            means, squares = basis.means(weights, size), basis.means(weights**2, size)
+            sides.append((means, squares - means**2 > _CUT))
+        table, found = self.model.rows_in_groups(axes), np.zeros(len(members))
+        for counts, (own, cut), (other, _) in ((table, *sides), (table.T, *reversed(sides))):
+            records = counts.sum(axis=1)[:, None]
+            share = np.divide(counts @ other, records, out=np.zeros_like(own), where=records > 0)
+            found += (cut * _most(records, own, share)).sum(axis=0)
         return found
 
 
