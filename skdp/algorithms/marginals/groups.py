@@ -127,7 +127,7 @@ class Tuning:
     finer: float = 4.0
     # Blocks of a column, for each cube root of its records times epsilon; the share of its budget
     # that they take; and after how many halvings it is measured again; questions.
-    blocks: float = 3.0
+    blocks: float = 4.5
     of_blocks: Fraction = Fraction(7, 10)
     halvings: int = 3
 
