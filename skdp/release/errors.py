@@ -378,7 +378,7 @@ class _Products:
     def _left_by_table(self, axes: Axes, members: IntArray) -> FloatArray:
         """Variance that a table leaves to counts whose conditions cut its groups.
 
-        Of the records of a group that one condition cuts, the table tells how many meet the other.
+        Of the records of a group that one condition cuts, the table says how many meet the other.
         """
         sides = []
         for axis, size in zip(axes, self.model.sizes(axes), strict=True):

@@ -808,7 +808,7 @@ export class Model {
   }
 
   // Variance that a table leaves to counts whose conditions cut its groups: of the records of a
-  // group that one condition cuts, it tells how many meet the other.
+  // group that one condition cuts, it says how many meet the other.
   leftByTable(part, weights, sizes) {
     const sides = part.map((axis, place) => {
       const size = sizes[place];
