@@ -2,7 +2,7 @@
 
 Within a bin all its numbers are taken to be equally likely: draws, means and the shares of partly
 covered bins follow this one law. `Spread` holds real numbers, `Points` those of a `Grid` (integers,
-cents); the bins themselves are `EvenBins`, by a formula, or `UnevenBins`, by their edges.
+cents).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray, snapped
 from ..exceptions import DomainError
@@ -24,14 +24,26 @@ from .values import MAX_BINS, MAX_INTEGER, as_float, as_int, digits
 # --- bins: where a range is cut, and the bin of each number
 
 
-@dataclass(frozen=True)
-class EvenBins:
-    """Bins of equal width, or of about equally many integers each."""
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Bin j is ``[edge j, edge j + 1)``, the last one closed.
+
+    Without edges, bins are of equal width, or of about equally many integers each.
+
+    Attributes
+    ----------
+    lower, upper : float
+    bins : int
+    integer : bool
+    edges : ndarray or None
+        The last is ``upper``, or ``upper + 1`` for integers.
+    """
 
     lower: float
     upper: float
     bins: int
     integer: bool
+    edges: NDArray[Any] | None = None
 
     @property
     def one_each(self) -> bool:
@@ -40,6 +52,9 @@ class EvenBins:
 
     def encode(self, x: FloatArray) -> CodeArray:
         """Bin of each number of the range."""
+        if self.edges is not None:
+            inner = self.edges[1:-1].astype(np.float64)
+            return np.searchsorted(inner, x, side="right").astype(np.int32)
         # What NumPy says of an underflow would tell of a value.
         with np.errstate(all="ignore"):
             place = x - self.lower
@@ -60,6 +75,8 @@ class EvenBins:
 
     def edges_at(self, positions: IntArray | CodeArray) -> NDArray[Any]:
         """Left ends of bins; at ``bins`` the end of the last (after ``upper`` for integers)."""
+        if self.edges is not None:
+            return self.edges[positions]
         if self.integer:
             # Smallest integer in each bin: the formula solved for x, in exact arithmetic.
             positions = positions.astype(np.int64)
@@ -73,30 +90,6 @@ class EvenBins:
         edges /= self.bins
         edges += self.lower
         return np.where(positions == self.bins, self.upper, edges)
-
-
-@dataclass(frozen=True, eq=False)
-class UnevenBins:
-    """Bins between given edges: bin j is ``[edges[j], edges[j + 1])``, the last one closed.
-
-    The last edge is ``upper``, or ``upper + 1`` for integers.
-    """
-
-    edges: NDArray[Any]
-
-    @property
-    def bins(self) -> int:
-        """Number of bins."""
-        return len(self.edges) - 1
-
-    def encode(self, x: FloatArray) -> CodeArray:
-        """Bin of each number of the range."""
-        inner = self.edges[1:-1].astype(np.float64)
-        return np.searchsorted(inner, x, side="right").astype(np.int32)
-
-    def edges_at(self, positions: IntArray) -> NDArray[Any]:
-        """Left ends of bins; at ``bins`` the end of the last (after ``upper`` for integers)."""
-        return self.edges[positions]
 
 
 def frozen(cuts: NDArray[Any]) -> NDArray[Any]:
@@ -145,7 +138,7 @@ def check_integers(low: int, high: int, bins: int | None, *, even: bool = True) 
 
 
 def declared_edges(given: Any, lower: Any, upper: Any, bins: Any, *, integer: bool) -> NDArray[Any]:
-    """The edges of a declaration, as `UnevenBins` has them."""
+    """The edges of a declaration, as `Bins` has them."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise DomainError(f"edges must be a list of numbers, got {given!r}.")
     read = as_int if integer else as_float
@@ -310,10 +303,10 @@ class _Contents:
 
     Attributes
     ----------
-    bins : EvenBins or UnevenBins
+    bins : Bins
     """
 
-    bins: EvenBins | UnevenBins
+    bins: Bins
 
     def below(self, cuts: NDArray[Any]) -> Below:
         """What lies below numbers, or places of the grid."""
@@ -352,16 +345,23 @@ class Spread(_Contents):
 
     Attributes
     ----------
-    bins : EvenBins or UnevenBins
-    lower, upper : float
+    bins : Bins
     special : ndarray of float64
-        Numbers with a cell of their own.
+        Numbers with a cell of their own, ascending.
     """
 
-    bins: EvenBins | UnevenBins
-    lower: float
-    upper: float
+    bins: Bins
     special: FloatArray
+
+    @property
+    def lower(self) -> float:
+        """The smallest number."""
+        return self.bins.lower
+
+    @property
+    def upper(self) -> float:
+        """The largest number."""
+        return self.bins.upper
 
     def draw(
         self, codes: IntArray, rng: np.random.Generator, low: Bound = None, high: Bound = None
@@ -384,9 +384,10 @@ class Spread(_Contents):
         low = self.bins.edges_at(codes).astype(np.float64)
         high = np.nextafter(self.bins.edges_at(codes + 1), -np.inf)
         high[codes + 1 == self.bins.bins] = self.upper
-        for _ in range(len(self.special)):
-            low = np.where(np.isin(low, self.special), np.nextafter(low, np.inf), low)
-            high = np.where(np.isin(high, self.special), np.nextafter(high, -np.inf), high)
+        for special in self.special:
+            low[low == special] = np.nextafter(special, np.inf)
+        for special in self.special[::-1]:
+            high[high == special] = np.nextafter(special, -np.inf)
         return low, high
 
     @functools.cached_property
@@ -401,15 +402,11 @@ class Spread(_Contents):
         share = place - codes
         return Below(codes, share, share * (left + share / 2 * (right - left)))
 
-    def positions(self, values: ArrayLike, *, closed: bool = True) -> FloatArray:
-        """Numbers of the range in units of bins: bin and share of it that lies below.
-
-        ``closed`` is for `Points`, where a number itself may count as below.
-        """
-        x = np.asarray(values, dtype=np.float64)
-        code = self.bins.encode(x.reshape(-1)).reshape(x.shape).astype(np.int64)
+    def positions(self, values: FloatArray) -> FloatArray:
+        """Numbers of the range in units of bins: bin and share of it that lies below."""
+        code = self.bins.encode(values).astype(np.int64)
         left, right = (self.bins.edges_at(code + side) for side in (0, 1))
-        return snapped(code + (x - left) / (right - left))
+        return snapped(code + (values - left) / (right - left))
 
     def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
         """Numbers of bins below which the shares of the bin lie."""
@@ -421,15 +418,17 @@ class Spread(_Contents):
 class Points(_Contents):
     """The numbers of a grid in bins, without those of ``special``.
 
+    Those that are left have ranks, without gaps: counts and draws are of ranks.
+
     Attributes
     ----------
-    bins : EvenBins or UnevenBins
+    bins : Bins
     grid : Grid
     special : ndarray of int64
         Places of the grid with a cell of their own, ascending.
     """
 
-    bins: EvenBins | UnevenBins
+    bins: Bins
     grid: Grid
     special: IntArray
 
@@ -444,88 +443,74 @@ class Points(_Contents):
     def _firsts(self) -> IntArray:
         return self.first(np.arange(self.bins.bins + 1))
 
-    def empty(self, among: IntArray | None) -> IntArray:
-        """Bins without points, of all bins or those of some places."""
+    def _rank(self, places: IntArray) -> IntArray:
+        """Ranks of the smallest points from places on."""
+        return places - self.special.searchsorted(places)
+
+    def _at(self, ranks: IntArray) -> FloatArray:
+        """The points of some ranks."""
+        before = self.special - np.arange(len(self.special))
+        return self.grid.value(ranks + before.searchsorted(ranks, side="right"))
+
+    def _ranks(self, codes: IntArray) -> tuple[IntArray, IntArray]:
+        """Ranks of the first and the last point of each bin; reversed if it has none."""
+        return self._rank(self.first(codes)), self._rank(self.first(codes + 1)) - 1
+
+    def empty(self, among: FloatArray | None) -> IntArray:
+        """Bins without points, of all bins or those of some numbers."""
         codes = np.arange(self.bins.bins)
         if among is not None:
-            codes = np.unique(self.bins.encode(self.grid.value(among))).astype(np.int64)
-        return codes[self._number(self.first(codes), self.first(codes + 1)) < 1]
-
-    def _number(self, first: IntArray, stop: IntArray) -> IntArray:
-        """How many points lie from first to before stop."""
-        return stop - first - (self.special.searchsorted(stop) - self.special.searchsorted(first))
+            codes = np.unique(self.bins.encode(among)).astype(np.int64)
+        first, last = self._ranks(codes)
+        return codes[last < first]
 
     def draw(
         self, codes: IntArray, rng: np.random.Generator, low: Bound = None, high: Bound = None
     ) -> FloatArray:
         """A point of each bin, within closed bounds where the bin meets them."""
-        first, stop = self.first(codes), self.first(codes + 1)
-        if low is not None or high is not None:
-            # Places within the bounds; the nearest of the bin where it has none there.
-            least, most = self._inner(first, stop)
-            start = least if low is None else np.clip(self.grid.at_least(low), least, most)
-            end = most if high is None else np.clip(self.grid.at_most(high), least, most)
-            start, end = self._inner(start, end + 1)
-            nearest = np.where(end >= least, end, np.minimum(start, most))
-            empty = start > end
-            first, stop = np.where(empty, nearest, start), np.where(empty, nearest, end) + 1
-        places = first + rng.integers(0, np.maximum(self._number(first, stop), 1))
-        return self.grid.value(self._passing(places, first))
-
-    def _inner(self, first: IntArray, stop: IntArray) -> tuple[IntArray, IntArray]:
-        """Smallest and largest place without a cell of its own."""
-        low, high = first, stop - 1
-        for special in self.special.tolist():
-            low = np.where(low == special, low + 1, low)
-        for special in reversed(self.special.tolist()):
-            high = np.where(high == special, high - 1, high)
-        return low, high
-
-    def _passing(self, k: IntArray, first: IntArray) -> IntArray:
-        """Places counted without those that have a cell of their own."""
-        for special in self.special.tolist():
-            k = np.where((first <= special) & (special <= k), k + 1, k)
-        return k
+        start, stop = first, last = self._ranks(codes)
+        if low is not None:
+            start = np.clip(self._rank(self.grid.at_least(low)), first, last)
+        if high is not None:
+            stop = np.clip(self._rank(self.grid.at_most(high) + 1) - 1, first, last)
+        # Where no point lies between the bounds, the one before them.
+        start = np.minimum(start, stop)
+        return self._at(start + rng.integers(0, stop - start + 1))
 
     @functools.cached_property
     def whole(self) -> tuple[IntArray, FloatArray]:  # noqa: D102
         firsts = self._firsts
-        return self._number(firsts[:-1], firsts[1:]), self._total(firsts[:-1], firsts[1:])
+        return np.diff(self._rank(firsts)), self._total(firsts[:-1], firsts[1:])
 
     def below(self, cuts: NDArray[Any]) -> Below:  # noqa: D102
         k = np.minimum(np.maximum(cuts, self.grid.first), self.grid.last + 1).astype(np.int64)
         codes = self._firsts[:-1].searchsorted(k, side="right") - 1
         first = self._firsts[codes]
-        return Below(codes, self._number(first, k), self._total(first, k))
+        return Below(codes, self._rank(k) - self._rank(first), self._total(first, k))
 
     def _total(self, first: IntArray, stop: IntArray) -> FloatArray:
         """Sum of the points from first to before stop."""
-        before = self._sums[self.special.searchsorted([stop, first])]
+        sums = np.concatenate([[0], np.cumsum(self.special)])
+        before = sums[self.special.searchsorted([stop, first])]
         total = (stop - first) * (first + (stop - 1 - first) / 2.0)
         return (total - (before[0] - before[1])) / self.grid.denominator
 
-    @functools.cached_property
-    def _sums(self) -> IntArray:
-        """Sums of the special numbers before each, and of all."""
-        return np.concatenate([[0], np.cumsum(self.special)])
-
-    def positions(self, values: ArrayLike, *, closed: bool = True) -> FloatArray:
+    def positions(self, values: FloatArray, *, closed: bool = True) -> FloatArray:
         """Numbers in units of bins: bin and share of its points below (or at, if ``closed``)."""
-        x = np.asarray(values, dtype=np.float64)
-        codes, amount, _ = self.below(self.grid.at_most(x) + 1 if closed else self.grid.at_least(x))
+        ends = self.grid.at_most(values) + 1 if closed else self.grid.at_least(values)
+        codes, amount, _ = self.below(ends)
         return codes + amount / self.whole[0][codes]
 
     def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
         """Points of bins up to which the shares of the bin lie."""
-        first = self.first(codes)
-        free = self._number(first, self.first(codes + 1))
-        k = np.clip(np.ceil(first + shares * free) - 1, first, first + free - 1)
-        return self.grid.value(self._passing(k.astype(np.int64), first))
+        first, last = self._ranks(codes)
+        ranks = np.ceil(first + shares * (last - first + 1)) - 1
+        return self._at(np.clip(ranks.astype(np.int64), first, last))
 
     def span(self, codes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest number of each bin."""
-        low, high = self._inner(self.first(codes), self.first(codes + 1))
-        return self.grid.value(low), self.grid.value(high)
+        first, last = self._ranks(codes)
+        return self._at(first), self._at(last)
 
 
 # --- the public lattice of ``bins="auto"``: fine bins of a column, finer near zero

@@ -20,11 +20,10 @@ from ..exceptions import DomainError
 from .attributes import MISSING_LABEL, Attribute, Coding, Column, Groups, Level, halvings
 from .bins import (
     MOST_BINS,
-    EvenBins,
+    Bins,
     Grid,
     Points,
     Spread,
-    UnevenBins,
     check_integers,
     check_real_bins,
     check_scale,
@@ -240,7 +239,7 @@ class Numeric(Attribute):
                 f"bins={self.bins} exceeds the number of possible values from "
                 f"{digits(self.lower)} to {digits(self.upper)} ({len(held.grid)})."
             )
-        among = None if stepped else held.special
+        among = None if stepped else held.grid.value(held.special)
         empty = self._empty(among)
         if len(empty) and stepped and self._edges is None:
             # The formula of even bins rounds: values of the grid that are edges may fall into the
@@ -257,8 +256,8 @@ class Numeric(Attribute):
                 "it). With one code for each integer every value has a cell without being special."
             )
 
-    def _empty(self, among: IntArray | None = None) -> IntArray:
-        """Bins that no value falls into, of all or of those of some places of the grid."""
+    def _empty(self, among: FloatArray | None = None) -> IntArray:
+        """Bins that no value falls into, of all or of those of some numbers."""
         held = self.contents
         return held.empty(among) if isinstance(held, Points) else np.arange(0)
 
@@ -319,10 +318,8 @@ class Numeric(Attribute):
         return self._edges is not None
 
     @property
-    def _bins(self) -> EvenBins | UnevenBins:
-        if self._edges is not None:
-            return UnevenBins(self._edges)
-        return EvenBins(self.lower, self.upper, self.bins, self.integer)
+    def _bins(self) -> Bins:
+        return Bins(self.lower, self.upper, self.bins, self.integer, self._edges)
 
     @property
     def edges(self) -> NDArray[Any]:
@@ -341,7 +338,7 @@ class Numeric(Attribute):
         )
         special = np.array(sorted(self.special), dtype=np.float64)
         if grid is None:
-            return Spread(self._bins, self.lower, self.upper, special)
+            return Spread(self._bins, special)
         places = grid.at_least(special)
         inside = (self.lower <= special) & (special <= self.upper) & (grid.value(places) == special)
         return Points(self._bins, grid, places[inside])
