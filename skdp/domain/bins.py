@@ -8,8 +8,9 @@ cents).
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray, snapped
 from ..exceptions import DomainError
-from .values import MAX_BINS, MAX_INTEGER, as_float, as_int, digits
+from .values import MAX_BINS, MAX_INTEGER, as_int, digits
 
 # --- bins: where a range is cut, and the bin of each number
 
@@ -92,12 +93,6 @@ class Bins:
         return np.where(positions == self.bins, self.upper, edges)
 
 
-def frozen(cuts: NDArray[Any]) -> NDArray[Any]:
-    """An array that cannot be changed."""
-    cuts.setflags(write=False)
-    return cuts
-
-
 def check_real_bins(low: float, high: float, bins: int, edges: FloatArray | None = None) -> None:
     """Refuse bins that float64 cannot tell apart: even ones, or those between edges."""
     if not math.isfinite((high - low) * bins):
@@ -114,38 +109,38 @@ def check_real_bins(low: float, high: float, bins: int, edges: FloatArray | None
         )
 
 
-def check_integers(low: int, high: int, bins: int | None, *, even: bool = True) -> int:
-    """Number of bins over integers, one for each by default; refuses what cannot be computed."""
-    count = high - low + 1
-    if max(abs(low), abs(high)) > MAX_INTEGER or (count > MAX_BINS and bins is None):
+def bins_of_grid(grid: Grid, bins: int | None, *, even: bool) -> int:
+    """Number of bins over a grid, one for each number by default; refuses what cannot be computed.
+
+    ``even`` says that the formula of even bins is used, in float64.
+    """
+    count = len(grid)
+    if bins is None and count > MAX_BINS:
         raise DomainError(
-            f"The integers {low} to {high} are too many for one code each; bounds up to 2**53 "
-            "with fewer bins are possible: give bins=, such as bins=32, with scale='log' where "
-            "most values are small, or edges=[...]."
+            f"The {count} values are too many for one code each: give bins=, such as bins=32, with "
+            "scale='log' where most values are small, or edges=[...]."
         )
     bins = count if bins is None else bins
     if bins > count:
         raise DomainError(
-            f"bins={bins} exceeds the number of integers from {low} to {high} ({count}): some "
-            "bins would be empty. Use bins=None for one per integer."
+            f"bins={bins} exceeds the number of possible values ({count}): some would be empty."
         )
-    if even and bins < count and bins * (high - low) >= MAX_INTEGER:
+    if even and bins < count and bins * (count - 1) >= MAX_INTEGER:
         raise DomainError(
-            f"bins={bins} over the integers {low} to {high} cannot be computed exactly in "
-            "float64; use fewer bins, or integer=False."
+            f"bins={bins} over {count} values cannot be computed exactly in float64; use fewer, at "
+            f"most {(MAX_INTEGER - 1) // (count - 1)}, or a coarser unit."
         )
     return bins
 
 
-def declared_edges(given: Any, lower: Any, upper: Any, bins: Any, *, integer: bool) -> NDArray[Any]:
+def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool) -> NDArray[Any]:
     """The edges of a declaration, as `Bins` has them."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise DomainError(f"edges must be a list of numbers, got {given!r}.")
-    read = as_int if integer else as_float
     listed = [read(edge, f"edges[{place}]") for place, edge in enumerate(given)]
     if not 2 <= len(listed) <= MAX_BINS + 1:
         raise DomainError(f"edges needs at least two numbers, for {MAX_BINS} bins at most.")
-    for place, (left, right) in enumerate(zip(listed[:-1], listed[1:], strict=True)):
+    for place, (left, right) in enumerate(itertools.pairwise(listed)):
         # The last bin is closed, so it may hold a single integer.
         single = integer and left == right and place == len(listed) - 2
         if not (left < right or single):
@@ -153,26 +148,11 @@ def declared_edges(given: Any, lower: Any, upper: Any, bins: Any, *, integer: bo
                 f"edges must increase, but edges[{place}]={digits(left)} is followed by "
                 f"{digits(right)}. Sort them, and give each once."
             )
-    said = {
-        "lower": (lower, listed[0]),
-        "upper": (upper, listed[-1]),
-        "bins": (bins, len(listed) - 1),
-    }
-    for name, (value, known) in said.items():
-        if value is not None and as_float(value, name) != known:
-            raise DomainError(
-                f"{name}={value!r}, but edges say {digits(known)}. Leave {name} out: it follows "
-                "from edges."
-            )
     if not math.isfinite(float(listed[-1]) - float(listed[0])):
         raise DomainError(
             f"The range from {listed[0]!r} to {listed[-1]!r} is too wide for float64."
         )
-    if not integer:
-        return np.array(listed, dtype=np.float64) + 0.0
-    if max(abs(listed[0]), abs(listed[-1])) > MAX_INTEGER:
-        raise DomainError("edges of integers must lie within -2**53..2**53.")
-    return np.array([*listed[:-1], listed[-1] + 1], dtype=np.int64)
+    return np.array([*listed[:-1], listed[-1] + integer], dtype=np.int64 if integer else np.float64)
 
 
 # From 0 on, a log scale is linear up to about this share of the range.
@@ -256,16 +236,16 @@ class Grid:
 
 
 def declared_grid(
-    lower: float, upper: float, *, integer: bool, decimals: Any
+    lower: float, upper: float, integer: bool, decimals: Any
 ) -> tuple[Grid | None, int | None]:
     """The grid of a declaration, with ``decimals`` as a plain number."""
-    if decimals is None:
-        return (Grid(int(lower), int(upper)) if integer else None), None
-    if integer:
+    if decimals is None and not integer:
+        return None, None
+    if decimals is not None and integer:
         raise DomainError(
             f"integer=True has no decimals, got decimals={decimals!r}: leave one of them out."
         )
-    places = as_int(decimals, "decimals")
+    places = 0 if integer else as_int(decimals, "decimals")
     if not 0 <= places <= 15:
         raise DomainError(f"decimals must be in 0..15, got {decimals!r}.")
     # As written: 0.1 is a tenth.
@@ -276,18 +256,15 @@ def declared_grid(
             f"No number lies from {digits(lower)} to {digits(upper)} with {places} decimals: give "
             "more decimals."
         )
-    if max(abs(first), abs(last), grid.last - grid.first) >= MAX_INTEGER - 1:
+    if max(abs(first), abs(last)) > MAX_INTEGER - 2 * (not integer):
         raise DomainError(
             f"The values from {digits(lower)} to {digits(upper)} with {places} decimals are more "
-            "than float64 can tell apart: give fewer decimals."
+            "than float64 can tell apart: give ends that are nearer to 0, or fewer decimals."
         )
-    return grid, places
+    return grid, None if integer else places
 
 
 # --- contents: the numbers of each bin, without those that have a cell of their own
-
-# Closed bounds on drawn numbers.
-Bound = FloatArray | None
 
 
 class Below(NamedTuple):
@@ -353,24 +330,13 @@ class Spread(_Contents):
     bins: Bins
     special: FloatArray
 
-    @property
-    def lower(self) -> float:
-        """The smallest number."""
-        return self.bins.lower
-
-    @property
-    def upper(self) -> float:
-        """The largest number."""
-        return self.bins.upper
-
     def draw(
-        self, codes: IntArray, rng: np.random.Generator, low: Bound = None, high: Bound = None
+        self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray
     ) -> FloatArray:
         """A number of each bin, within closed bounds where the bin meets them."""
         share = rng.random(len(codes))
         left, right = self.span(codes)
-        start = left if low is None else np.clip(low, left, right)
-        stop = right if high is None else np.clip(high, left, right)
+        start, stop = np.clip(low, left, right), np.clip(high, left, right)
         values = np.clip(start + share * (np.maximum(start, stop) - start), left, right)
         if len(self.special):
             # A draw that meets a special value would change its cell.
@@ -383,7 +349,7 @@ class Spread(_Contents):
         """Smallest and largest number of each bin."""
         low = self.bins.edges_at(codes).astype(np.float64)
         high = np.nextafter(self.bins.edges_at(codes + 1), -np.inf)
-        high[codes + 1 == self.bins.bins] = self.upper
+        high[codes + 1 == self.bins.bins] = self.bins.upper
         for special in self.special:
             low[low == special] = np.nextafter(special, np.inf)
         for special in self.special[::-1]:
@@ -396,7 +362,7 @@ class Spread(_Contents):
         return np.ones(self.bins.bins), edges[:-1] + np.diff(edges) / 2
 
     def below(self, cuts: NDArray[Any]) -> Below:  # noqa: D102
-        place = self.positions(np.clip(cuts, self.lower, self.upper))
+        place = self.positions(np.clip(cuts, self.bins.lower, self.bins.upper))
         codes = np.minimum(place.astype(np.int64), self.bins.bins - 1)
         left, right = (self.bins.edges_at(codes + side) for side in (0, 1))
         share = place - codes
@@ -465,14 +431,12 @@ class Points(_Contents):
         return codes[last < first]
 
     def draw(
-        self, codes: IntArray, rng: np.random.Generator, low: Bound = None, high: Bound = None
+        self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray
     ) -> FloatArray:
         """A point of each bin, within closed bounds where the bin meets them."""
-        start, stop = first, last = self._ranks(codes)
-        if low is not None:
-            start = np.clip(self._rank(self.grid.at_least(low)), first, last)
-        if high is not None:
-            stop = np.clip(self._rank(self.grid.at_most(high) + 1) - 1, first, last)
+        first, last = self._ranks(codes)
+        start = np.clip(self._rank(self.grid.at_least(low)), first, last)
+        stop = np.clip(self._rank(self.grid.at_most(high) + 1) - 1, first, last)
         # Where no point lies between the bounds, the one before them.
         start = np.minimum(start, stop)
         return self._at(start + rng.integers(0, stop - start + 1))
