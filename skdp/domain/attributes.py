@@ -28,7 +28,6 @@ from .values import (
     as_flag,
     digits,
     is_missing,
-    number_meant,
     plain_category,
     some,
 )
@@ -379,12 +378,10 @@ class Attribute:
         whether a column holds numbers, text, booleans, dates or times. It must not decide
         whether there is an error: only types are refused that no reader chooses by itself.
         """
-        if column.kind == "duration":
-            return "holds durations; convert them to numbers, such as minutes"
-        if column.kind == "other":
+        if column.kind in ("duration", "other"):
             return (
-                "holds neither numbers, text nor dates; convert it to numbers, text or a type of "
-                "dates"
+                "holds durations, or neither numbers, text nor dates; convert it to numbers (such "
+                "as minutes), text or a type of dates"
             )
         return None
 
@@ -654,11 +651,6 @@ class Categorical(Attribute):
         """Number of categories."""
         return len(self.categories)
 
-    @property
-    def only_words(self) -> bool:
-        """Whether no category is a number, or text that writes one."""
-        return not any(number_meant(each) is not None for each in self.categories)
-
     def index_of(self, value: Any) -> int:
         """Code of a category.
 
@@ -667,9 +659,7 @@ class Categorical(Attribute):
         KeyError
             If it is not declared.
         """
-        code = None
-        if not is_missing(value):
-            code = self._keys.get(key_of(value))
+        code = None if is_missing(value) else self._keys.get(key_of(value))
         if code is None:
             raise KeyError(value)
         return code
@@ -697,8 +687,9 @@ class Categorical(Attribute):
         if held.dtype == np.uint64 or held.tolist() != listed:
             # What no type of numbers holds exactly.
             return pd.Series(listed, dtype=object)
-        types = {"bool": "boolean", "int64": "Int64"} if self.nullable else {}
-        return held.astype(types.get(str(held.dtype), held.dtype))
+        name: Any = str(held.dtype)
+        with_gaps = {"bool": "boolean", "int64": "Int64"} if self.nullable else {}
+        return held.astype(with_gaps.get(name, name))
 
     def labels(self) -> list[str]:  # noqa: D102
         return [str(value) for value in self.categories] + [MISSING_LABEL] * self.nullable

@@ -63,15 +63,17 @@ class Bins:
                 place *= float(self.bins)
                 place /= self.upper - self.lower
         codes = place.astype(np.int32)
-        np.minimum(codes, self.bins - 1, out=codes)
-        if not self.integer:
-            # The formula rounds: where a number may be on an edge, the edges decide.
-            largest = max(abs(self.lower), abs(self.upper))
-            error = 8 * np.spacing(largest) * self.bins / (self.upper - self.lower)
-            near = np.flatnonzero(np.abs(place - np.rint(place)) <= error)
-            own = codes[near] - (x[near] < self.edges_at(codes[near]))
-            own += (x[near] >= self.edges_at(own + 1)) & (own < self.bins - 1)
-            codes[near] = own
+        if self.integer:
+            return np.minimum(codes, self.bins - 1, out=codes)
+        # The formula rounds: where a number may be on an edge, the edges decide.
+        largest = max(abs(self.lower), abs(self.upper))
+        error = 8 * np.spacing(largest) * self.bins / (self.upper - self.lower)
+        place -= np.rint(place)
+        near = np.flatnonzero(np.abs(place, out=place) <= error)
+        own = np.minimum(codes[near], self.bins - 1)
+        own -= x[near] < self.edges_at(own)
+        own += (x[near] >= self.edges_at(own + 1)) & (own < self.bins - 1)
+        codes[near] = own
         return codes
 
     def edges_at(self, positions: IntArray | CodeArray) -> NDArray[Any]:
@@ -148,10 +150,8 @@ def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool)
                 f"edges must increase, but edges[{place}]={digits(left)} is followed by "
                 f"{digits(right)}. Sort them, and give each once."
             )
-    if not math.isfinite(float(listed[-1]) - float(listed[0])):
-        raise DomainError(
-            f"The range from {listed[0]!r} to {listed[-1]!r} is too wide for float64."
-        )
+    if not integer:
+        check_real_bins(listed[0], listed[-1], 1)
     return np.array([*listed[:-1], listed[-1] + integer], dtype=np.int64 if integer else np.float64)
 
 
@@ -275,15 +275,19 @@ class Below(NamedTuple):
     total: FloatArray
 
 
+@dataclass(frozen=True)
 class _Contents:
     """What `Spread` and `Points` share.
 
     Attributes
     ----------
     bins : Bins
+    special : ndarray
+        What has a cell of its own, ascending: numbers, or places of the grid.
     """
 
     bins: Bins
+    special: NDArray[Any]
 
     def below(self, cuts: NDArray[Any]) -> Below:
         """What lies below numbers, or places of the grid."""
@@ -310,25 +314,18 @@ class _Contents:
         share = (np.bincount(codes, sign * amount, n) + inside * size) / size
         return share, (np.bincount(codes, sign * total, n) + inside * sums) / size
 
+    def empty(self, among: FloatArray | None = None) -> IntArray:
+        """Bins without numbers, of all bins or those of some numbers."""
+        return np.arange(0)
+
     def means(self) -> FloatArray:
         """Mean of the numbers of each bin."""
         amount, total = self.whole
         return total / amount
 
 
-@dataclass(frozen=True)
 class Spread(_Contents):
-    """Real numbers in bins, without those of ``special``.
-
-    Attributes
-    ----------
-    bins : Bins
-    special : ndarray of float64
-        Numbers with a cell of their own, ascending.
-    """
-
-    bins: Bins
-    special: FloatArray
+    """Real numbers in bins, without those of ``special``."""
 
     def draw(
         self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray
@@ -385,18 +382,9 @@ class Points(_Contents):
     """The numbers of a grid in bins, without those of ``special``.
 
     Those that are left have ranks, without gaps: counts and draws are of ranks.
-
-    Attributes
-    ----------
-    bins : Bins
-    grid : Grid
-    special : ndarray of int64
-        Places of the grid with a cell of their own, ascending.
     """
 
-    bins: Bins
     grid: Grid
-    special: IntArray
 
     def first(self, positions: IntArray) -> IntArray:
         """Place of the smallest point of each bin; at ``bins`` after the last point."""
@@ -422,8 +410,7 @@ class Points(_Contents):
         """Ranks of the first and the last point of each bin; reversed if it has none."""
         return self._rank(self.first(codes)), self._rank(self.first(codes + 1)) - 1
 
-    def empty(self, among: FloatArray | None) -> IntArray:
-        """Bins without points, of all bins or those of some numbers."""
+    def empty(self, among: FloatArray | None = None) -> IntArray:  # noqa: D102
         codes = np.arange(self.bins.bins)
         if among is not None:
             codes = np.unique(self.bins.encode(among)).astype(np.int64)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._foreign import reraise_interrupts
 from .._keys import DAY, FURTHEST, moment_of, moment_of_text
-from .._validation import BoolArray, FloatArray, IntArray, is_word
+from .._validation import FloatArray, IntArray, is_word
 from ..exceptions import DomainError
 from .attributes import Coding, Column
 from .bins import MOST_BINS, Bins
@@ -207,20 +207,18 @@ class Clock:
         number = unit_number(np.array([micros]), self.unit)
         return int(number[0]), bool(unit_start(number, self.unit)[0] == micros)
 
-    def stamps(self, numbers: NDArray[Any], missing: BoolArray | None = None) -> pd.DatetimeIndex:
-        """First moment of each unit as datetime64[us]; NaT where missing.
+    def stamps(self, numbers: ArrayLike) -> pd.DatetimeIndex:
+        """First moment of each unit as datetime64[us]; NaT for nan.
 
         Fractions of a unit count as the same part of its length.
         """
-        whole = np.floor(numbers).astype(np.int64)
-        begin = unit_start(whole, self.unit)
-        part = numbers - whole
-        if np.any(part):
-            begin = begin + (part * (unit_start(whole + 1, self.unit) - begin)).astype(np.int64)
-        values = begin.astype("datetime64[us]")
-        if missing is not None:
-            values[missing] = np.datetime64("NaT", "us")
-        index = pd.DatetimeIndex(values)
+        values = np.asarray(numbers, dtype=np.float64)
+        known = np.nan_to_num(values)
+        whole = np.floor(known).astype(np.int64)
+        begin, end = (unit_start(whole + side, self.unit) for side in (0, 1))
+        moments = (begin + ((known - whole) * (end - begin)).astype(np.int64)).astype("M8[us]")
+        moments[np.isnan(values)] = np.datetime64("NaT", "us")
+        index = pd.DatetimeIndex(moments)
         return index if self.tz is None else index.tz_localize(self.tz)
 
     def text(self, number: int) -> str:
@@ -297,11 +295,11 @@ class _Temporal(Numeric):
                 f"has a time zone, got {str(value)!r}, but {type(self).__name__} is declared "
                 f"without one. {'Declare it with tz=' + repr('UTC') if timed else 'Leave it out'}."
             )
-        shown = {"month": " or '2021-03'", "quarter": " or '2021-Q1'", "year": " or '2021'"}
+        shown = {"month": "2021-03", "quarter": "2021-Q1", "year": "2021"}
+        text = shown.get(self.unit, "2021-03-01T14:30" if timed else "2021-03-01")
         return (
-            f"must be a date, got {value!r}. Give ISO text such as "
-            f"'2021-03-01{'T14:30' * timed}'{shown.get(self.unit, '')}, or a date, datetime or "
-            "Timestamp."
+            f"must be a date, got {value!r}. Give ISO text such as {text!r}, or a date, datetime "
+            "or Timestamp."
         )
 
     def _cut(self, bins: Any) -> None:
@@ -372,9 +370,7 @@ class _Temporal(Numeric):
         DatetimeIndex
             In UTC if that is declared.
         """
-        values = np.asarray(numbers, dtype=np.float64)
-        missing = np.isnan(values)
-        return self._clock.stamps(np.where(missing, self.lower, values), missing)
+        return self._clock.stamps(numbers)
 
     def days(self, numbers: ArrayLike) -> FloatArray:
         """First moments of units in days since 1970, as pictures need them."""

@@ -257,14 +257,14 @@ class Numeric(Attribute):
         if self.auto:
             self._join_empty()
         among = None if stepped else held.grid.value(held.special)
-        empty = self._empty(among)
+        empty = self.contents.empty(among)
         if len(empty) and stepped and self._edges is None:
             # The formula of even bins rounds: values of the grid that are edges may fall into the
             # bin before. The nearest floats to the edges do not.
             low, high = Fraction(repr(self.lower)), Fraction(repr(self.upper))
             ends = [low + (high - low) * place / self.bins for place in range(self.bins + 1)]
             self._recut(np.array(ends, dtype=np.float64))
-            empty = self._empty(among)
+            empty = self.contents.empty(among)
         if len(empty):
             texts = [self.span_label(int(code), int(code) + 1) for code in empty[:8]]
             raise DomainError(
@@ -273,14 +273,9 @@ class Numeric(Attribute):
                 "it). With one code for each integer every value has a cell without being special."
             )
 
-    def _empty(self, among: FloatArray | None = None) -> IntArray:
-        """Bins that no value falls into, of all or of those of some numbers."""
-        held = self.contents
-        return held.empty(among) if isinstance(held, Points) else np.arange(0)
-
     def _join_empty(self, kept: Any = ()) -> None:
         """Join bins that no value can fall into to a neighbour; edges that are kept stay."""
-        while self.bins > 1 and len(empty := self._empty()):
+        while self.bins > 1 and len(empty := self.contents.empty()):
             # To the bin before, or after the first.
             later = (empty == 0) | np.isin(self.edges[empty], kept)
             self._recut(np.delete(self.edges, empty + later))
@@ -356,7 +351,7 @@ class Numeric(Attribute):
             return Spread(self._bins, special)
         places = grid.at_least(special)
         inside = (self.lower <= special) & (special <= self.upper) & (grid.value(places) == special)
-        return Points(self._bins, grid, places[inside])
+        return Points(self._bins, places[inside], grid)
 
     def labels(self) -> list[str]:  # noqa: D102
         special = [self._written(value) for value in self.special]
@@ -413,10 +408,8 @@ class Numeric(Attribute):
         # near 0: money, durations. Positions are on a scale that is linear within each octave of
         # the distance from 0 in bins: 0, 1, 2, 4, 8, ... bins away are equally far apart.
         zero = int(self._bins.encode(np.clip(np.zeros(1), self.lower, self.upper))[0])
-        away = np.abs(codes - zero)
-        octave = np.frexp(away.astype(np.float64))[1]
-        start = np.where(away > 0, np.exp2(octave - 1.0), 0.0)
-        position = octave + np.where(away > 0, (away - start) / np.maximum(start, 1.0), 0.0)
+        octaves = np.append(0.0, np.exp2(np.arange(32)))
+        position = np.interp(np.abs(codes - zero), octaves, np.arange(33))
         position *= np.where(codes < zero, -1, 1)
         # A left edge belongs to the interval on its right, on both sides of 0.
         span = position[-1] + 1 - position[0]
@@ -458,19 +451,14 @@ class Numeric(Attribute):
         points = most if self._grid is None else len(self._grid)
         return Numeric(self.lower, self.upper, min(most, points), **self._chosen())
 
-    @property
-    def centers(self) -> FloatArray:
-        """Mean of the values that `decode` draws in each bin: shape (bins,)."""
-        return self.contents.means()
-
     def means(self) -> FloatArray:
-        """Mean value of each code but the missing cell: `centers`, then the special values.
+        """Mean of the values that `decode` draws for each code but the missing cell.
 
         Returns
         -------
         ndarray of float64, shape (n_values,)
         """
-        return np.concatenate([self.centers, np.array(self.special, dtype=np.float64)])
+        return np.concatenate([self.contents.means(), np.array(self.special, dtype=np.float64)])
 
     def span(self, codes: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest value that `decode` can give for each code; nan if missing.
@@ -485,11 +473,8 @@ class Numeric(Attribute):
             Both ends included.
         """
         given = np.asarray(codes, dtype=np.int64)
-        inside = given < self.bins
-        low, high = (
-            self._with_cells(given, end) for end in self.contents.span(np.where(inside, given, 0))
-        )
-        return low, high
+        low, high = self.contents.span(np.where(given < self.bins, given, 0))
+        return self._with_cells(given, low), self._with_cells(given, high)
 
     def order(self) -> IntArray:
         """Codes in an order in which neighbours are similar: special values among the bins.
@@ -556,14 +541,8 @@ class Numeric(Attribute):
 
     def _with_cells(self, codes: IntArray, numbers: FloatArray) -> FloatArray:
         """Numbers of bins, and those of the other cells."""
-        if self.special:
-            special = np.array(self.special, dtype=np.float64)
-            place = codes - self.bins
-            held = (place >= 0) & (place < len(special))
-            numbers = np.where(held, special[np.where(held, place, 0)], numbers)
-        if self.nullable:
-            numbers = np.where(codes == self.n_values, np.nan, numbers)
-        return numbers
+        cells = np.array([*self.special, np.nan])
+        return np.where(codes < self.bins, numbers, cells[np.maximum(codes - self.bins, 0)])
 
     def decode(
         self, codes: ArrayLike, rng: np.random.Generator, *, lower: Any = None, upper: Any = None
@@ -581,14 +560,10 @@ class Numeric(Attribute):
 
     def _finish(self, numbers: FloatArray) -> pd.Series:
         """Numbers, nan where missing, as values of the column."""
+        values = pd.Series(numbers)
         if not self.integer:
-            return pd.Series(numbers)
-        if not self.nullable:
-            return pd.Series(numbers.astype(np.int64))
-        missing = np.isnan(numbers)
-        values = pd.array(np.where(missing, 0, numbers).astype(np.int64), dtype="Int64")
-        values[missing] = pd.NA
-        return pd.Series(values)
+            return values
+        return values.astype("Int64") if self.nullable else values.astype("int64")
 
     def number(self, value: Any, column: str) -> float | int:
         """A value of a query as a number; integers stay exact.
@@ -604,21 +579,17 @@ class Numeric(Attribute):
         ValueError
             If it cannot be compared with the column.
         """
-        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        flag = isinstance(value, bool | np.bool_)
+        if flag or not isinstance(value, numbers.Real) or math.isnan(value):
             raise ValueError(
                 f"Column {column!r} is numeric and cannot be compared with {value!r} of type "
-                f"{type(value).__name__}."
+                f"{type(value).__name__}. For missing values ask for None, if the column is "
+                "nullable."
             )
         # No column reaches beyond what floats hold.
         if isinstance(value, numbers.Integral):
             return min(max(int(value), -_LARGEST), _LARGEST)
-        number = as_number(value, column)
-        if math.isnan(number):
-            raise ValueError(
-                f"Column {column!r} cannot be compared with nan. For missing values ask for None, "
-                "if the column is nullable."
-            )
-        return number
+        return as_number(value, column)
 
     def _numbers(self, column: Column) -> FloatArray:
         """Values on the number line, NaN where there is none."""
