@@ -22,15 +22,7 @@ from .._keys import Key, key_of, positions_of, shared_key
 from .._validation import CodeArray, FloatArray, IntArray, run_starts
 from ..exceptions import DomainError
 from .taxonomy import Taxonomy
-from .values import (
-    MAX_BINS,
-    Category,
-    as_flag,
-    digits,
-    is_missing,
-    plain_category,
-    some,
-)
+from .values import MAX_BINS, Category, as_flag, digits, is_missing, plain_category, some
 
 
 @dataclass(frozen=True)
@@ -81,21 +73,6 @@ class Column(Protocol):
 
     def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         """Values as positions in a list of distinct values; -1 where missing. Never raises."""
-
-
-class Rows(Protocol):
-    """Columns of a table in memory."""
-
-    n_rows: int
-    # Records that fit no domain, whatever their columns say; None: there are none.
-    unfit: Any
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names; columns of arrays are called x0, x1, ..."""
-
-    def column(self, name: str) -> Column:
-        """One column by name."""
 
 
 _reader: Callable[[Any], Any] | None = None
@@ -205,15 +182,16 @@ class Attribute:
     """
 
     nullable: bool
+    special: tuple[float, ...] = ()
     # Whether sums of values mean anything.
     summable: bool = True
     # The attribute of which this one is the `fine`.
-    _coarse: Any = None
+    _coarse: Attribute | None = None
 
     @property
     def n_alone(self) -> int:
         """How many of the last codes say nothing of their neighbours: special values, missing."""
-        return int(self.nullable)
+        return len(self.special) + self.nullable
 
     @property
     def n_values(self) -> int:
@@ -247,8 +225,7 @@ class Attribute:
     @property
     def labels_of(self) -> IntArray:
         """Code of `declared` for each code."""
-        groups: IntArray = np.arange(self.size) if self._coarse is None else self._coarse.groups
-        return groups
+        return np.arange(self.size) if self._coarse is None else self._coarse.groups
 
     def coding(self) -> Coding:
         """How values become codes, as a public description that tables of any library apply.
@@ -548,7 +525,7 @@ class Categorical(Attribute):
     ordered : bool, default=None
         Whether the order is meaningful, so that queries may ask for ranges of categories. None: as
         the type says, else False; an Enum of Polars is ordered, one of Python is not.
-    taxonomy : Taxonomy, optional
+    taxonomy : Taxonomy or what :meth:`Taxonomy.from_tree` takes, optional
         Nested groups whose leaves are the categories, in any order.
     other : category, optional
         One of ``categories``, which stands for all unknown values. Without it records with an
@@ -591,7 +568,7 @@ class Categorical(Attribute):
         categories: Any,
         *,
         ordered: bool | None = None,
-        taxonomy: Taxonomy | None = None,
+        taxonomy: Any = None,
         other: Category | None = None,
         nullable: bool = False,
     ) -> None:
@@ -623,16 +600,12 @@ class Categorical(Attribute):
                 )
             other = values[code]
         if not isinstance(taxonomy, Taxonomy | None):
+            taxonomy = Taxonomy.from_tree(taxonomy)
+        odd = set() if taxonomy is None else set(taxonomy.leaves) ^ set(values)
+        if odd:
             raise DomainError(
-                f"taxonomy must be a Taxonomy, got {type(taxonomy).__name__}. Make it with "
-                "Taxonomy.from_tree."
-            )
-        leaves = values if taxonomy is None else taxonomy.leaves
-        if set(leaves) != set(values):
-            raise DomainError(
-                "The leaves of the taxonomy must be the categories. Leaves only: "
-                f"{some([leaf for leaf in leaves if leaf not in values])}; categories only: "
-                f"{some([value for value in values if value not in leaves])}."
+                "The leaves of the taxonomy must be the categories, but "
+                f"{some(sorted(odd, key=str))} are in one of the two only."
             )
         self._set(
             categories=values,
@@ -707,8 +680,7 @@ class Categorical(Attribute):
     def order(self) -> IntArray | None:  # noqa: D102
         if self.taxonomy is None and not self.ordered:
             return None
-        _, codes = self.hierarchy()
-        return np.concatenate([codes, np.arange(self.n_values, self.size)])
+        return np.append(self.hierarchy()[1], np.arange(self.n_values, self.size))
 
     def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
         n, codes = self.n_values, np.arange(self.n_values, dtype=np.int64)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,9 +89,7 @@ class Bins:
             first = int(self.lower) - (-positions * span) // self.bins
             # The last bin is closed: it ends after `upper`.
             return np.where(positions == self.bins, int(self.upper) + 1, first)
-        edges = positions * (self.upper - self.lower)
-        edges /= self.bins
-        edges += self.lower
+        edges = positions * (self.upper - self.lower) / self.bins + self.lower
         return np.where(positions == self.bins, self.upper, edges)
 
 
@@ -163,13 +161,12 @@ def check_scale(scale: Any, lower: float, upper: float) -> None:
     """Refuse a scale that is not known, or cannot cut the range."""
     if scale not in ("linear", "log", "sqrt"):
         raise DomainError(f"scale must be 'linear', 'log' or 'sqrt', got {scale!r}.")
-    if scale == "log" and lower < 0:
+    if scale == "log" and not 0 <= lower <= upper != 0:
         raise DomainError(
-            f"scale='log' needs lower >= 0, got lower={digits(lower)}. Use scale='sqrt', or a "
-            "positive lower with the other values in special=[...], such as special=[0]."
+            f"scale='log' needs lower >= 0 and upper > 0, got lower={digits(lower)} and "
+            f"upper={digits(upper)}. Use scale='sqrt', or a positive lower with the other values "
+            "in special=[...], such as special=[0]."
         )
-    if scale == "log" and upper <= 0:
-        raise DomainError(f"scale='log' needs upper > 0, got upper={digits(upper)}.")
 
 
 def scale_edges(scale: str, lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
@@ -226,9 +223,7 @@ class Grid:
 
     def at_most(self, x: Any) -> IntArray:
         """Place of the largest number that is at most x; ``first - 1`` where there is none."""
-        wanted = np.asarray(x, dtype=np.float64)
-        k = self.at_least(wanted)
-        return np.where((k <= self.last) & (self.value(k) == wanted), k, k - 1)
+        return self.at_least(np.nextafter(x, np.inf)) - 1
 
     def step(self) -> float:
         """Distance of two neighbours."""
@@ -267,14 +262,6 @@ def declared_grid(
 # --- contents: the numbers of each bin, without those that have a cell of their own
 
 
-class Below(NamedTuple):
-    """What lies below cuts: the bin of each, how much of this bin, and the sum of its numbers."""
-
-    codes: IntArray
-    amount: NDArray[Any]
-    total: FloatArray
-
-
 @dataclass(frozen=True)
 class _Contents:
     """What `Spread` and `Points` share.
@@ -289,8 +276,11 @@ class _Contents:
     bins: Bins
     special: NDArray[Any]
 
-    def below(self, cuts: NDArray[Any]) -> Below:
-        """What lies below numbers, or places of the grid."""
+    def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:
+        """The bin of each cut, how much of it lies below the cut, and the sum of its numbers.
+
+        Cuts are numbers, or places of the grid.
+        """
         raise NotImplementedError
 
     @functools.cached_property
@@ -335,12 +325,10 @@ class Spread(_Contents):
         left, right = self.span(codes)
         start, stop = np.clip(low, left, right), np.clip(high, left, right)
         values = np.clip(start + share * (np.maximum(start, stop) - start), left, right)
-        if len(self.special):
-            # A draw that meets a special value would change its cell.
-            hit = np.isin(values, self.special)
-            up = np.minimum(np.nextafter(values, np.inf), right)
-            values = np.where(hit, np.where(up > values, up, left), values)
-        return values
+        # A draw that meets a special value would change its cell.
+        hit = np.isin(values, self.special)
+        up = np.minimum(np.nextafter(values, np.inf), right)
+        return np.where(hit, np.where(up > values, up, left), values)
 
     def span(self, codes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest number of each bin."""
@@ -358,12 +346,12 @@ class Spread(_Contents):
         edges = self.bins.edges_at(np.arange(self.bins.bins + 1)).astype(np.float64)
         return np.ones(self.bins.bins), edges[:-1] + np.diff(edges) / 2
 
-    def below(self, cuts: NDArray[Any]) -> Below:  # noqa: D102
+    def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:  # noqa: D102
         place = self.positions(np.clip(cuts, self.bins.lower, self.bins.upper))
         codes = np.minimum(place.astype(np.int64), self.bins.bins - 1)
         left, right = (self.bins.edges_at(codes + side) for side in (0, 1))
         share = place - codes
-        return Below(codes, share, share * (left + share / 2 * (right - left)))
+        return codes, share, share * (left + share / 2 * (right - left))
 
     def positions(self, values: FloatArray) -> FloatArray:
         """Numbers of the range in units of bins: bin and share of it that lies below."""
@@ -433,11 +421,11 @@ class Points(_Contents):
         firsts = self._firsts
         return np.diff(self._rank(firsts)), self._total(firsts[:-1], firsts[1:])
 
-    def below(self, cuts: NDArray[Any]) -> Below:  # noqa: D102
+    def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:  # noqa: D102
         k = np.minimum(np.maximum(cuts, self.grid.first), self.grid.last + 1).astype(np.int64)
         codes = self._firsts[:-1].searchsorted(k, side="right") - 1
         first = self._firsts[codes]
-        return Below(codes, self._rank(k) - self._rank(first), self._total(first, k))
+        return codes, self._rank(k) - self._rank(first), self._total(first, k)
 
     def _total(self, first: IntArray, stop: IntArray) -> FloatArray:
         """Sum of the points from first to before stop."""

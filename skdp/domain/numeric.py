@@ -50,8 +50,6 @@ AUTO = "auto"
 _LARGEST = int(sys.float_info.max)
 # Rows that are encoded at once, so that they stay in the cache.
 _BLOCK = 2**15
-# Each is compared with every value.
-_MOST_SPECIAL = 256
 # From this many bins on, intervals that grow with the distance from 0 are offered.
 _LOG_BINS = 128
 
@@ -203,10 +201,6 @@ class Numeric(Attribute):
             )
         return low, high
 
-    def _set(self, **values: Any) -> None:
-        self.__dict__.pop("contents", None)
-        super()._set(**values)
-
     def __getstate__(self) -> dict[str, Any]:
         # What it is, and not what was computed from that.
         return {name: value for name, value in self.__dict__.items() if name != "contents"}
@@ -282,6 +276,7 @@ class Numeric(Attribute):
 
     def _recut(self, cuts: NDArray[Any], **more: Any) -> None:
         """Set edges that no formula gives."""
+        self.__dict__.pop("contents", None)
         cuts.setflags(write=False)
         self._set(_edges=cuts, bins=len(cuts) - 1, **more)
 
@@ -317,10 +312,6 @@ class Numeric(Attribute):
         return self.bins + len(self.special)
 
     @property
-    def n_alone(self) -> int:  # noqa: D102
-        return len(self.special) + self.nullable
-
-    @property
     def one_each(self) -> bool:
         """Whether there is a bin for each integer."""
         return self.integer and self.bins == self.upper - self.lower + 1
@@ -354,9 +345,8 @@ class Numeric(Attribute):
         return Points(self._bins, places[inside], grid)
 
     def labels(self) -> list[str]:  # noqa: D102
-        special = [self._written(value) for value in self.special]
-        missing = [MISSING_LABEL] * self.nullable
-        return self._texts(np.arange(self.bins + 1)) + special + missing
+        texts = [*self._texts(np.arange(self.bins + 1)), *map(self._written, self.special)]
+        return texts + [MISSING_LABEL] * self.nullable
 
     def _written(self, value: float) -> str:
         """Text for a number of the column."""
@@ -389,12 +379,10 @@ class Numeric(Attribute):
         return Taxonomy.dyadic(self.bins, self.span_label), np.arange(self.bins)
 
     def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
-        finest = []
-        for family in self._bin_families(limit):
-            yield [self._spans(groups) for groups in family]
-            finest += family[-1:]
+        families = list(self._bin_families(limit))
+        yield from ([self._spans(groups) for groups in family] for family in families)
         if against_rest and limit > 1:
-            for groups in finest:
+            for groups in [family[-1] for family in families if family]:
                 for cut in range(1, int(groups[-1]) + 1):
                     yield [self._spans((groups >= cut).astype(np.int64))]
 
@@ -445,7 +433,7 @@ class Numeric(Attribute):
             With the same range, special values and steps; bins of equal width on the ``scale``.
         """
         if self._coarse is not None and most is not None:
-            return self._coarse  # type: ignore[no-any-return]
+            return self._coarse  # type: ignore[return-value]
         if not self.auto or most is None:
             return self
         points = most if self._grid is None else len(self._grid)
@@ -599,13 +587,11 @@ class Numeric(Attribute):
         values = self._numbers(column)
         unread = np.isnan(values)
         missing = int(unread.sum())
-        if missing:
-            # What is there, and is no number or date of this column.
-            codes, uniques = column.factorize()
-            absent = [isinstance(u, str) and u.strip().lower() in _ABSENT for u in uniques]
-            unread &= ~np.array([*absent, True])[codes]
-        if self.special:
-            values = values[~np.isin(values, self.special)]
+        # What is there, and is no number or date of this column.
+        codes, uniques = column.factorize()
+        absent = [isinstance(u, str) and u.strip().lower() in _ABSENT for u in uniques]
+        unread &= ~np.array([*absent, True])[codes]
+        values = values[~np.isin(values, self.special)]
         return NO_FATES | {
             "below": int((values < self.lower).sum()),
             "above": int((values > self.upper).sum()),
@@ -637,11 +623,6 @@ def declared_special(given: Any, read: Callable[[Any, str], float]) -> tuple[flo
     repeated = [value for value in set(values) if values.count(value) > 1]
     if repeated:
         raise DomainError(f"special values must differ, but {some(repeated)} is repeated.")
-    if len(values) > _MOST_SPECIAL:
-        raise DomainError(
-            f"special takes at most {_MOST_SPECIAL} values, got {len(values)}. Use a Categorical "
-            "for columns with a list of values."
-        )
     return values
 
 

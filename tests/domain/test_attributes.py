@@ -73,8 +73,8 @@ def test_refused_categories(categories, message):
 def test_refused_other_and_taxonomy():
     for options, message in (
         ({"other": "c"}, "other='c' is not one of the categories"),
-        ({"taxonomy": {"a": "b"}}, "must be a Taxonomy, got dict"),
-        ({"taxonomy": Taxonomy.from_tree(["a", "c"])}, "Leaves only: 'c'; categories only: 'b'"),
+        ({"taxonomy": {"a": "b"}}, "categories, but 'a' are in one"),
+        ({"taxonomy": Taxonomy.from_tree(["a", "c"])}, "'b', 'c' are in one of the two only"),
     ):
         with pytest.raises(DomainError, match=message):
             Categorical(["a", "b"], **options)
