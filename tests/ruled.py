@@ -8,7 +8,7 @@ from skdp import Categorical, Domain, Identifier, Numeric, at_most, derived, for
 
 RULED = Domain(
     {
-        "id": Identifier("P{}"),
+        "id": Identifier(),
         "amount": Numeric(0, 5000, bins=12, scale="log", special=[0], decimals=2),
         "balance": Numeric(0, 5000, bins=12, scale="log", special=[0], decimals=2),
         "city": Categorical(["a1", "a2", "b1", "b2"]),

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._random import caller_level
 from .._validation import FloatArray, IntArray, free_name
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
+from ..domain.values import number_meant
 from ..exceptions import DomainError
 from ..release.result import of_a_column, of_records
 from ..tables import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
@@ -260,7 +261,10 @@ def _numbered(domain: Domain, target: str, column: Any) -> Domain:
     """
     attribute = domain[target]
     whole = column.library == "numpy" and column.dtype.startswith(("int", "uint", "bool"))
-    if not (whole and isinstance(attribute, Categorical) and attribute.only_words):
+    words = isinstance(attribute, Categorical) and not any(
+        number_meant(each) is not None for each in attribute.categories
+    )
+    if not (whole and words):
         return domain
     if column.dtype == "bool" or domain.structure or len(domain.columns) < len(domain):
         raise DomainError(

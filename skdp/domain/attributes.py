@@ -7,11 +7,12 @@ So the package for rows imports this one, never the other way round, and registe
 from __future__ import annotations
 
 import enum
+import itertools
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -21,17 +22,7 @@ from .._keys import Key, key_of, positions_of, shared_key
 from .._validation import CodeArray, FloatArray, IntArray, run_starts
 from ..exceptions import DomainError
 from .taxonomy import Taxonomy
-from .values import (
-    MAX_BINS,
-    Category,
-    as_flag,
-    is_exact_float,
-    is_missing,
-    number_meant,
-    plain_category,
-    plain_text,
-    some,
-)
+from .values import MAX_BINS, Category, as_flag, digits, is_missing, plain_category, some
 
 
 @dataclass(frozen=True)
@@ -82,21 +73,6 @@ class Column(Protocol):
 
     def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         """Values as positions in a list of distinct values; -1 where missing. Never raises."""
-
-
-class Rows(Protocol):
-    """Columns of a table in memory."""
-
-    n_rows: int
-    # Records that fit no domain, whatever their columns say; None: there are none.
-    unfit: Any
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names; columns of arrays are called x0, x1, ..."""
-
-    def column(self, name: str) -> Column:
-        """One column by name."""
 
 
 _reader: Callable[[Any], Any] | None = None
@@ -170,6 +146,11 @@ class PublicTable:
 
 MISSING_LABEL = "missing"
 
+# What may become of values, for `Domain.check`.
+NO_FATES = dict.fromkeys(
+    ("below", "above", "to_other", "to_missing", "skipped", "not_understood"), 0
+)
+
 # Groups of codes, and a text for each.
 Groups = tuple[IntArray, list[str]]
 
@@ -201,15 +182,16 @@ class Attribute:
     """
 
     nullable: bool
+    special: tuple[float, ...] = ()
     # Whether sums of values mean anything.
     summable: bool = True
     # The attribute of which this one is the `fine`.
-    _coarse: Any = None
+    _coarse: Attribute | None = None
 
     @property
     def n_alone(self) -> int:
         """How many of the last codes say nothing of their neighbours: special values, missing."""
-        return int(self.nullable)
+        return len(self.special) + self.nullable
 
     @property
     def n_values(self) -> int:
@@ -243,8 +225,7 @@ class Attribute:
     @property
     def labels_of(self) -> IntArray:
         """Code of `declared` for each code."""
-        groups: IntArray = np.arange(self.size) if self._coarse is None else self._coarse.groups
-        return groups
+        return np.arange(self.size) if self._coarse is None else self._coarse.groups
 
     def coding(self) -> Coding:
         """How values become codes, as a public description that tables of any library apply.
@@ -297,19 +278,17 @@ class Attribute:
         Below the top level, special values are groups of their own, then the missing cell.
         """
         tree, leaf_codes = self.hierarchy()
-        own, alone = self.labels(), self.size - len(leaf_codes)
+        own = self.labels()
         result = []
-        for level in range(max(tree.height, int(alone > 0)) + 1):
+        for level in range(max(tree.height, int(self.n_alone > 0)) + 1):
             at = min(level, tree.height)
-            groups = np.zeros(self.size, dtype=np.int64)
+            groups = np.zeros(len(leaf_codes), dtype=np.int64)
             groups[leaf_codes] = tree.groups(at)
             texts = [str(tree.labels[node]) for node in tree.cut(at)]
             if level >= tree.height:
                 texts = [own[code] for code in leaf_codes]
-            if alone and level:
-                groups[-alone:] = len(texts) + np.arange(alone)
-                texts += own[-alone:]
-            result.append(Level(groups, texts))
+            everything = Level(np.zeros(self.size, dtype=np.int64), texts)
+            result.append(self._with_alone(groups, texts) if level else everything)
         return tuple(result)
 
     def groupings(
@@ -363,12 +342,10 @@ class Attribute:
 
     def _spans(self, groups: IntArray) -> Groups:
         """Groups of consecutive codes with their labels."""
-        starts = run_starts(groups).tolist()
-        stops = [*starts[1:], len(groups)]
-        return groups, [self._joined(*pair) for pair in zip(starts, stops, strict=True)]
+        return groups, self._texts(np.append(run_starts(groups), len(groups)))
 
-    def _joined(self, start: int, stop: int) -> str:
-        """Text for the codes from ``start`` up to ``stop``, exclusive."""
+    def _texts(self, cuts: IntArray) -> list[str]:
+        """Text for the codes from each cut up to the next, exclusive."""
         raise NotImplementedError
 
     def _refusal(self, column: Column) -> str | None:
@@ -378,12 +355,10 @@ class Attribute:
         whether a column holds numbers, text, booleans, dates or times. It must not decide
         whether there is an error: only types are refused that no reader chooses by itself.
         """
-        if column.kind == "duration":
-            return "holds durations; convert them to numbers, such as minutes"
-        if column.kind == "other":
+        if column.kind in ("duration", "other"):
             return (
-                "holds neither numbers, text nor dates; convert it to numbers, text or a type of "
-                "dates"
+                "holds durations, or neither numbers, text nor dates; convert it to numbers (such "
+                "as minutes), text or a type of dates"
             )
         return None
 
@@ -391,12 +366,36 @@ class Attribute:
         """Exact counts for ``Domain.check``: private."""
         raise NotImplementedError
 
+    # Arguments that may be left out, and what they are then.
+    _options: ClassVar[dict[str, Any]]
+
+    def _chosen(self) -> dict[str, Any]:
+        """Of the options, those that were chosen."""
+        own = {name: getattr(self, name) for name in self._options}
+        return {name: value for name, value in own.items() if value != self._options[name]}
+
+    def _said(self) -> dict[str, Any]:
+        """The arguments that declare it, without those that follow from the others."""
+        raise NotImplementedError
+
     def to_data(self) -> dict[str, Any]:
         """What JSON says of it."""
-        return self.declared._to_data() | ({} if self._coarse is None else {"fine": True})
+        said = {name: _plain(value) for name, value in self.declared._said().items()}
+        options = {
+            name: said.pop(name, default)
+            for name, default in self._options.items()
+            if name in said or default is False
+        }
+        fine = {} if self._coarse is None else {"fine": True}
+        return {"type": type(self).__name__.lower(), **said, **options, **fine}
 
-    def _to_data(self) -> dict[str, Any]:
-        raise NotImplementedError
+    def __repr__(self) -> str:
+        if self._coarse is not None:
+            return f"{self._coarse!r}.fine"
+        said = {name: _shown(value) for name, value in self._said().items()}
+        parts = [said.pop(name) for name in _FIRST if name in said]
+        parts += [f"{name}={text}" for name, text in said.items()]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def _key(self) -> str:
         # True, 1 and 1.0 are equal in Python, but are written differently.
@@ -416,6 +415,26 @@ class Attribute:
             object.__setattr__(self, name, value)
 
 
+# Arguments that are given by position.
+_FIRST = ("lower", "upper", "categories")
+
+
+def _plain(value: Any) -> Any:
+    """A value of a declaration as JSON writes it."""
+    if isinstance(value, Taxonomy):
+        return value._to_data()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _shown(value: Any) -> str:
+    """A value of a declaration as Python writes it; many categories are cut short."""
+    if isinstance(value, tuple):
+        return f"[{some(value)}]"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_shown, value))}]"
+    return digits(value) if isinstance(value, float) else repr(value)
+
+
 def halvings(codes: IntArray, n: int, limit: int) -> Iterator[IntArray]:
     """Halves, quarters, ... of ``n`` codes, as equal as possible; finally each code alone."""
     parts = 2
@@ -429,83 +448,33 @@ def halvings(codes: IntArray, n: int, limit: int) -> Iterator[IntArray]:
 # --- columns that are never measured
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Identifier:
     """A column that identifies records: a key, an account number, a name.
 
     It is never measured. In the data it may be present or absent, and its values are never read
-    (an estimator reads them only where the column is its ``privacy_id``). Synthetic rows get fresh
-    ids, which have nothing to do with those of the data.
-
-    Parameters
-    ----------
-    format : str, default=None
-        How ids are written, for :meth:`str.format` with the number of the row, from 1:
-        ``"C{:05d}"`` gives C00001, C00002, and so on. None: the integers 1, 2, ...
-
-    Raises
-    ------
-    DomainError
-        If the format cannot write a number, or writes the same text for different numbers.
+    (an estimator reads them only where the column is its ``privacy_id``). Synthetic rows are
+    numbered, which has nothing to do with the data.
 
     Examples
     --------
     >>> from skdp import Domain, Numeric
-    >>> domain = Domain({"id": Identifier("C{:03d}"), "age": Numeric(0, 99, integer=True)})
+    >>> domain = Domain({"id": Identifier(), "age": Numeric(0, 99, integer=True)})
     >>> domain.names, domain.columns
     (('age',), ('id', 'age'))
     >>> domain.decode([[30], [40]])
-         id  age
-    0  C001   30
-    1  C002   40
+       id  age
+    0   1   30
+    1   2   40
     """
 
-    format: str | None = None
-
-    def __post_init__(self) -> None:
-        format = self.format
-        if format is not None:
-            if not isinstance(format, str):
-                raise DomainError(
-                    f"format must be a string such as 'C{{:05d}}', got {format!r} of type "
-                    f"{type(format).__name__}."
-                )
-            plain_text(format, "format")
-            try:
-                texts = {format.format(number) for number in (1, 2, 10, 999_983)}
-            except (ValueError, LookupError, AttributeError, TypeError) as error:
-                raise DomainError(
-                    f"format={format!r} cannot write a number ({error}). Use one field, as in "
-                    "'C{:05d}'."
-                ) from None
-            if len(texts) < 4:
-                raise DomainError(
-                    f"format={format!r} gives several rows the same id. Give it a field for the "
-                    "number, as in 'C{:05d}'."
-                )
-
     def fresh(self, n: int) -> pd.Series:
-        """Ids of n synthetic rows.
-
-        Parameters
-        ----------
-        n : int
-
-        Returns
-        -------
-        Series of int64, or of text where there is a format
-        """
-        if self.format is None:
-            return pd.Series(range(1, n + 1), dtype="int64")
-        texts = [self.format.format(number) for number in range(1, n + 1)]
-        return pd.Series(texts, dtype=pd.Series(["text"]).dtype)
+        """Numbers of n synthetic rows, from 1."""
+        return pd.Series(range(1, n + 1), dtype="int64")
 
     def to_data(self) -> dict[str, Any]:
         """What JSON says of it."""
-        return {"type": "identifier", "format": self.format}
-
-    def __repr__(self) -> str:
-        return f"Identifier({'' if self.format is None else repr(self.format)})"
+        return {"type": "identifier"}
 
 
 class Text:
@@ -556,7 +525,7 @@ class Categorical(Attribute):
     ordered : bool, default=None
         Whether the order is meaningful, so that queries may ask for ranges of categories. None: as
         the type says, else False; an Enum of Polars is ordered, one of Python is not.
-    taxonomy : Taxonomy, optional
+    taxonomy : Taxonomy or what :meth:`Taxonomy.from_tree` takes, optional
         Nested groups whose leaves are the categories, in any order.
     other : category, optional
         One of ``categories``, which stands for all unknown values. Without it records with an
@@ -582,6 +551,13 @@ class Categorical(Attribute):
     1
     """
 
+    _options: ClassVar[dict[str, Any]] = {
+        "ordered": False,
+        "taxonomy": None,
+        "other": None,
+        "nullable": False,
+    }
+
     categories: tuple[Category, ...]
     ordered: bool
     taxonomy: Taxonomy | None
@@ -592,78 +568,54 @@ class Categorical(Attribute):
         categories: Any,
         *,
         ordered: bool | None = None,
-        taxonomy: Taxonomy | None = None,
+        taxonomy: Any = None,
         other: Category | None = None,
         nullable: bool = False,
     ) -> None:
-        categories, in_order = declared_categories(categories)
-        if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
-            raise DomainError(
-                f"categories must be a list of values, got {categories!r} of type "
-                f"{type(categories).__name__}."
-            )
-        values = tuple(plain_category(value, "Category") for value in categories)
-        if not values:
-            raise DomainError("Categorical needs at least one category.")
-        if len(values) > MAX_BINS:
-            raise DomainError(f"Categorical takes at most {MAX_BINS} categories.")
-        index = {value: code for code, value in enumerate(values)}
-        if len(index) != len(values):
-            seen: set[Category] = set()
-            repeated = [value for value in values if value in seen or seen.add(value)]  # type: ignore[func-returns-value]
-            raise DomainError(
-                f"Categories must differ, but {some(repeated)} occur more than once (values that "
-                "are equal in Python, such as True and 1, are the same category)."
-            )
+        listed, in_order = declared_categories(categories)
+        values = tuple(plain_category(value, "Category") for value in listed)
+        if not 1 <= len(values) <= MAX_BINS:
+            raise DomainError(f"Categorical needs at least one category, and {MAX_BINS} at most.")
         shared = shared_key(values)
         if shared is not None:
             first, second = shared
             raise DomainError(
-                f"Categories {first!r} and {second!r} mean one number, date or gap. Readers of "
-                "files tell them apart only where some other record holds text, so one record "
+                f"Categories {first!r} and {second!r} mean one text, number, date or gap. Readers "
+                "of files tell them apart only where some other record holds text, so one record "
                 "would decide the codes of all. Declare one of them; or, to keep them apart, write "
                 f"them with a letter, in the declaration and in the data: 'c{first}' and "
                 f"'c{second}'."
             )
-        gap = next((value for value in values if key_of(value) is None), None)
-        if gap is not None and nullable is True:
+        keys = positions_of(values)
+        if None in keys and nullable is True:
             raise DomainError(
-                f"The category {gap!r} is how files write a gap, for which nullable=True declares "
-                "a cell too: leave out one of them."
+                f"The category {values[keys[None]]!r} is how files write a gap, for which "
+                "nullable=True declares a cell too: leave out one of them."
             )
         if other is not None:
-            other = plain_category(other, "other")
-            if other not in index:
+            code = keys.get(key_of(plain_category(other, "other")))
+            if code is None:
                 raise DomainError(
                     f"other={other!r} is not one of the categories; add it to the list."
                 )
-            other = values[index[other]]
-        if taxonomy is not None:
-            if not isinstance(taxonomy, Taxonomy):
-                raise DomainError(
-                    f"taxonomy must be a Taxonomy, got {type(taxonomy).__name__}. Make it with "
-                    "Taxonomy.from_tree."
-                )
-            if set(taxonomy.leaves) != set(values):
-                unknown = [leaf for leaf in taxonomy.leaves if leaf not in index]
-                absent = [value for value in values if value not in set(taxonomy.leaves)]
-                raise DomainError(
-                    "The leaves of the taxonomy must be the categories"
-                    + (f"; {some(unknown)} are leaves only" if unknown else "")
-                    + (f"; {some(absent)} are categories only" if absent else "")
-                    + "."
-                )
+            other = values[code]
+        if not isinstance(taxonomy, Taxonomy | None):
+            taxonomy = Taxonomy.from_tree(taxonomy)
+        odd = set() if taxonomy is None else set(taxonomy.leaves) ^ set(values)
+        if odd:
+            raise DomainError(
+                "The leaves of the taxonomy must be the categories, but "
+                f"{some(sorted(odd, key=str))} are in one of the two only."
+            )
         self._set(
             categories=values,
             ordered=in_order if ordered is None else as_flag(ordered, "ordered"),
             taxonomy=taxonomy,
             other=other,
             nullable=as_flag(nullable, "nullable"),
-            _index=index,
-            _keys=positions_of(values),
+            _keys=keys,
         )
 
-    _index: dict[Category, int]
     # Codes by the keys of the categories.
     _keys: Mapping[Key, int]
 
@@ -671,11 +623,6 @@ class Categorical(Attribute):
     def n_values(self) -> int:
         """Number of categories."""
         return len(self.categories)
-
-    @property
-    def only_words(self) -> bool:
-        """Whether no category is a number, or text that writes one."""
-        return not any(number_meant(each) is not None for each in self.categories)
 
     def index_of(self, value: Any) -> int:
         """Code of a category.
@@ -685,56 +632,44 @@ class Categorical(Attribute):
         KeyError
             If it is not declared.
         """
-        code = None
-        if not is_missing(value):
-            code = self._keys.get(key_of(value))
+        code = None if is_missing(value) else self._keys.get(key_of(value))
         if code is None:
             raise KeyError(value)
         return code
 
     def coding(self) -> Coding:  # noqa: D102
         missing = self.n_values if self.nullable else -1
-        unknown = -1 if self.other is None else self._index[self.other]
+        unknown = -1 if self.other is None else self.index_of(self.other)
         # A declared "" or "NA" names the gap.
         return Coding(self._keys, unknown, self._keys.get(None, missing))
 
     def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:  # noqa: D102
         positions = np.asarray(codes, dtype=np.int64)
-        # The missing cell is the last code, and the last entry here.
-        dtype = self._dtype()
-        if dtype is object:
+        held = self._held()
+        if held.dtype == object:
+            # The missing cell is the last code, and the last entry here.
             objects = np.array([*self.categories, None], dtype=object)
             return pd.Series(objects[positions], dtype=object)
-        values = pd.array(list(self.categories), dtype=dtype)
-        if not self.nullable:
-            return pd.Series(values.take(positions))
         positions = np.where(positions < self.n_values, positions, -1)
-        return pd.Series(values.take(positions, allow_fill=True))
+        return pd.Series(held.array.take(positions, allow_fill=self.nullable))
 
-    def _dtype(self) -> Any:
-        """Pandas type of decoded values: never dependent on the codes."""
-        types = {type(value) for value in self.categories}
-        if types == {bool}:
-            return "boolean" if self.nullable else "bool"
-        if types == {int} and all(-(2**63) <= value < 2**63 for value in self.categories):  # type: ignore[operator]
-            return "Int64" if self.nullable else "int64"
-        if (
-            types <= {int, float}
-            and float in types
-            and all(is_exact_float(v) for v in self.categories)
-        ):
-            return "float64"
-        if types == {str}:
-            # What pandas makes of a list of text: object before pandas 3, "str" since.
-            return pd.Series(["text"]).dtype
-        return object
+    def _held(self) -> pd.Series:
+        """The categories as a column; decoded values have its type, whatever the codes are."""
+        listed = list(self.categories)
+        held = pd.Series(listed)
+        if held.dtype == np.uint64 or held.tolist() != listed:
+            # What no type of numbers holds exactly.
+            return pd.Series(listed, dtype=object)
+        name: Any = str(held.dtype)
+        with_gaps = {"bool": "boolean", "int64": "Int64"} if self.nullable else {}
+        return held.astype(with_gaps.get(name, name))
 
     def labels(self) -> list[str]:  # noqa: D102
         return [str(value) for value in self.categories] + [MISSING_LABEL] * self.nullable
 
     def hierarchy(self) -> tuple[Taxonomy, IntArray]:  # noqa: D102
         if self.taxonomy is not None:
-            leaf_codes = [self._index[leaf] for leaf in self.taxonomy.leaves]
+            leaf_codes = [self.index_of(leaf) for leaf in self.taxonomy.leaves]
             return self.taxonomy, np.array(leaf_codes, dtype=np.int64)
         codes = np.arange(self.n_values)
         if self.ordered:
@@ -745,8 +680,7 @@ class Categorical(Attribute):
     def order(self) -> IntArray | None:  # noqa: D102
         if self.taxonomy is None and not self.ordered:
             return None
-        _, codes = self.hierarchy()
-        return np.concatenate([codes, np.arange(self.n_values, self.size)])
+        return np.append(self.hierarchy()[1], np.arange(self.n_values, self.size))
 
     def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
         n, codes = self.n_values, np.arange(self.n_values, dtype=np.int64)
@@ -763,79 +697,48 @@ class Categorical(Attribute):
             for code, category in enumerate(self.categories):
                 yield [((codes != code).astype(np.int64), [str(category), "all others"])]
 
-    def _joined(self, start: int, stop: int) -> str:
-        first, last = self.categories[start], self.categories[stop - 1]
-        return str(first) if stop - start == 1 else f"{first} .. {last}"
+    def _texts(self, cuts: IntArray) -> list[str]:
+        held = [self.categories[start:stop] for start, stop in itertools.pairwise(cuts.tolist())]
+        return [str(run[0]) if len(run) == 1 else f"{run[0]} .. {run[-1]}" for run in held]
 
     def _diagnose(self, column: Column) -> dict[str, int]:
         coding = replace(self.coding(), unknown=-2)
         kinds = column.codes(coding)
         unknown, missing = int((kinds == -2).sum()), int((kinds == coding.missing).sum())
-        unnamed = missing if coding.missing < 0 else 0
-        skipped = unnamed + (unknown if self.other is None else 0)
-        return {
-            "below": 0,
-            "above": 0,
-            "to_other": 0 if self.other is None else unknown,
-            "to_missing": missing if self.nullable else 0,
-            "skipped": skipped,
-            "not_understood": 0,
-        }
+        found = dict(NO_FATES)
+        found["skipped" if self.other is None else "to_other"] += unknown
+        if self.nullable or coding.missing < 0:
+            found["to_missing" if self.nullable else "skipped"] += missing
+        return found
 
-    def _to_data(self) -> dict[str, Any]:
-        return {
-            "type": "categorical",
-            "categories": list(self.categories),
-            "ordered": self.ordered,
-            "taxonomy": None if self.taxonomy is None else self.taxonomy._to_data(),
-            "other": self.other,
-            "nullable": self.nullable,
-        }
-
-    def __repr__(self) -> str:
-        parts = [f"[{some(self.categories)}]"]
-        parts += ["ordered=True"] * self.ordered
-        parts += [] if self.taxonomy is None else [f"taxonomy={self.taxonomy!r}"]
-        parts += [] if self.other is None else [f"other={self.other!r}"]
-        parts += ["nullable=True"] * self.nullable
-        return f"Categorical({', '.join(parts)})"
+    def _said(self) -> dict[str, Any]:
+        return {"categories": self.categories, **self._chosen()}
 
 
-def declared_categories(declared: Any) -> tuple[Any, bool]:
-    """The categories of a type, and whether it orders them; other things as they are.
+def declared_categories(declared: Any) -> tuple[list[Any], bool]:
+    """The categories of a list or of a type, and whether the type orders them.
 
     Parameters
     ----------
-    declared : CategoricalDtype, Enum of Polars or narwhals, class of enum.Enum, or anything else
+    declared : iterable, CategoricalDtype, Enum of Polars or narwhals, or class of enum.Enum
         No import is needed to recognise them.
 
     Raises
     ------
     DomainError
-        If it is a type of categories that does not say which they are.
+        If it does not say which they are.
     """
-    if isinstance(declared, pd.CategoricalDtype):
-        if declared.categories is None:
-            raise _without_categories("CategoricalDtype")
-        return declared.categories.tolist(), bool(declared.ordered)
     if isinstance(declared, type) and issubclass(declared, enum.Enum):
         return [member.value for member in declared], False
-    home = (declared if isinstance(declared, type) else type(declared)).__module__
-    name = declared.__name__ if isinstance(declared, type) else type(declared).__name__
-    library = home.partition(".")[0]
-    if library in ("polars", "narwhals") and name in ("Enum", "Categorical"):
-        known = None if isinstance(declared, type) else getattr(declared, "categories", None)
-        if name == "Categorical" or known is None:
-            raise _without_categories(f"{library}.{name}")
+    listed, ordered = declared, False
+    if not isinstance(declared, Iterable):
+        listed = getattr(declared, "categories", None)
         # Polars compares the values of an Enum by their place.
-        return list(known), True
-    if library == "pyarrow" and name == "DictionaryType":
-        raise _without_categories(str(declared))
-    return declared, False
-
-
-def _without_categories(name: str) -> DomainError:
-    return DomainError(
-        f"The type {name} does not say which categories there are. List them, as in "
-        "Categorical(['F', 'M']); reading them from the data would leak them."
-    )
+        ordered = bool(getattr(declared, "ordered", True))
+    if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
+        raise DomainError(
+            f"categories must be a list of values, or a type that lists them, got {declared!r} of "
+            f"type {type(declared).__name__}. List them, as in Categorical(['F', 'M']); reading "
+            "them from the data would leak them."
+        )
+    return list(listed), ordered

@@ -2,36 +2,49 @@
 
 Within a bin all its numbers are taken to be equally likely: draws, means and the shares of partly
 covered bins follow this one law. `Spread` holds real numbers, `Points` those of a `Grid` (integers,
-cents); the bins themselves are `EvenBins`, by a formula, or `UnevenBins`, by their edges.
+cents).
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray, snapped
 from ..exceptions import DomainError
-from .values import MAX_BINS, MAX_INTEGER, as_float, as_int, digits
+from .values import MAX_BINS, MAX_INTEGER, as_int, digits
 
 # --- bins: where a range is cut, and the bin of each number
 
 
-@dataclass(frozen=True)
-class EvenBins:
-    """Bins of equal width, or of about equally many integers each."""
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Bin j is ``[edge j, edge j + 1)``, the last one closed.
+
+    Without edges, bins are of equal width, or of about equally many integers each.
+
+    Attributes
+    ----------
+    lower, upper : float
+    bins : int
+    integer : bool
+    edges : ndarray or None
+        The last is ``upper``, or ``upper + 1`` for integers.
+    """
 
     lower: float
     upper: float
     bins: int
     integer: bool
+    edges: NDArray[Any] | None = None
 
     @property
     def one_each(self) -> bool:
@@ -40,6 +53,9 @@ class EvenBins:
 
     def encode(self, x: FloatArray) -> CodeArray:
         """Bin of each number of the range."""
+        if self.edges is not None:
+            inner = self.edges[1:-1].astype(np.float64)
+            return np.searchsorted(inner, x, side="right").astype(np.int32)
         # What NumPy says of an underflow would tell of a value.
         with np.errstate(all="ignore"):
             place = x - self.lower
@@ -47,19 +63,23 @@ class EvenBins:
                 place *= float(self.bins)
                 place /= self.upper - self.lower
         codes = place.astype(np.int32)
-        np.minimum(codes, self.bins - 1, out=codes)
-        if not self.integer:
-            # The formula rounds: where a number may be on an edge, the edges decide.
-            largest = max(abs(self.lower), abs(self.upper))
-            error = 8 * np.spacing(largest) * self.bins / (self.upper - self.lower)
-            near = np.flatnonzero(np.abs(place - np.rint(place)) <= error)
-            own = codes[near] - (x[near] < self.edges_at(codes[near]))
-            own += (x[near] >= self.edges_at(own + 1)) & (own < self.bins - 1)
-            codes[near] = own
+        if self.integer:
+            return np.minimum(codes, self.bins - 1, out=codes)
+        # The formula rounds: where a number may be on an edge, the edges decide.
+        largest = max(abs(self.lower), abs(self.upper))
+        error = 8 * np.spacing(largest) * self.bins / (self.upper - self.lower)
+        place -= np.rint(place)
+        near = np.flatnonzero(np.abs(place, out=place) <= error)
+        own = np.minimum(codes[near], self.bins - 1)
+        own -= x[near] < self.edges_at(own)
+        own += (x[near] >= self.edges_at(own + 1)) & (own < self.bins - 1)
+        codes[near] = own
         return codes
 
     def edges_at(self, positions: IntArray | CodeArray) -> NDArray[Any]:
         """Left ends of bins; at ``bins`` the end of the last (after ``upper`` for integers)."""
+        if self.edges is not None:
+            return self.edges[positions]
         if self.integer:
             # Smallest integer in each bin: the formula solved for x, in exact arithmetic.
             positions = positions.astype(np.int64)
@@ -69,40 +89,8 @@ class EvenBins:
             first = int(self.lower) - (-positions * span) // self.bins
             # The last bin is closed: it ends after `upper`.
             return np.where(positions == self.bins, int(self.upper) + 1, first)
-        edges = positions * (self.upper - self.lower)
-        edges /= self.bins
-        edges += self.lower
+        edges = positions * (self.upper - self.lower) / self.bins + self.lower
         return np.where(positions == self.bins, self.upper, edges)
-
-
-@dataclass(frozen=True, eq=False)
-class UnevenBins:
-    """Bins between given edges: bin j is ``[edges[j], edges[j + 1])``, the last one closed.
-
-    The last edge is ``upper``, or ``upper + 1`` for integers.
-    """
-
-    edges: NDArray[Any]
-
-    @property
-    def bins(self) -> int:
-        """Number of bins."""
-        return len(self.edges) - 1
-
-    def encode(self, x: FloatArray) -> CodeArray:
-        """Bin of each number of the range."""
-        inner = self.edges[1:-1].astype(np.float64)
-        return np.searchsorted(inner, x, side="right").astype(np.int32)
-
-    def edges_at(self, positions: IntArray) -> NDArray[Any]:
-        """Left ends of bins; at ``bins`` the end of the last (after ``upper`` for integers)."""
-        return self.edges[positions]
-
-
-def frozen(cuts: NDArray[Any]) -> NDArray[Any]:
-    """An array that cannot be changed."""
-    cuts.setflags(write=False)
-    return cuts
 
 
 def check_real_bins(low: float, high: float, bins: int, edges: FloatArray | None = None) -> None:
@@ -121,38 +109,38 @@ def check_real_bins(low: float, high: float, bins: int, edges: FloatArray | None
         )
 
 
-def check_integers(low: int, high: int, bins: int | None, *, even: bool = True) -> int:
-    """Number of bins over integers, one for each by default; refuses what cannot be computed."""
-    count = high - low + 1
-    if max(abs(low), abs(high)) > MAX_INTEGER or (count > MAX_BINS and bins is None):
+def bins_of_grid(grid: Grid, bins: int | None, *, even: bool) -> int:
+    """Number of bins over a grid, one for each number by default; refuses what cannot be computed.
+
+    ``even`` says that the formula of even bins is used, in float64.
+    """
+    count = len(grid)
+    if bins is None and count > MAX_BINS:
         raise DomainError(
-            f"The integers {low} to {high} are too many for one code each; bounds up to 2**53 "
-            "with fewer bins are possible: give bins=, such as bins=32, with scale='log' where "
-            "most values are small, or edges=[...]."
+            f"The {count} values are too many for one code each: give bins=, such as bins=32, with "
+            "scale='log' where most values are small, or edges=[...]."
         )
     bins = count if bins is None else bins
     if bins > count:
         raise DomainError(
-            f"bins={bins} exceeds the number of integers from {low} to {high} ({count}): some "
-            "bins would be empty. Use bins=None for one per integer."
+            f"bins={bins} exceeds the number of possible values ({count}): some would be empty."
         )
-    if even and bins < count and bins * (high - low) >= MAX_INTEGER:
+    if even and bins < count and bins * (count - 1) >= MAX_INTEGER:
         raise DomainError(
-            f"bins={bins} over the integers {low} to {high} cannot be computed exactly in "
-            "float64; use fewer bins, or integer=False."
+            f"bins={bins} over {count} values cannot be computed exactly in float64; use fewer, at "
+            f"most {(MAX_INTEGER - 1) // (count - 1)}, or a coarser unit."
         )
     return bins
 
 
-def declared_edges(given: Any, lower: Any, upper: Any, bins: Any, *, integer: bool) -> NDArray[Any]:
-    """The edges of a declaration, as `UnevenBins` has them."""
+def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool) -> NDArray[Any]:
+    """The edges of a declaration, as `Bins` has them."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise DomainError(f"edges must be a list of numbers, got {given!r}.")
-    read = as_int if integer else as_float
     listed = [read(edge, f"edges[{place}]") for place, edge in enumerate(given)]
     if not 2 <= len(listed) <= MAX_BINS + 1:
         raise DomainError(f"edges needs at least two numbers, for {MAX_BINS} bins at most.")
-    for place, (left, right) in enumerate(zip(listed[:-1], listed[1:], strict=True)):
+    for place, (left, right) in enumerate(itertools.pairwise(listed)):
         # The last bin is closed, so it may hold a single integer.
         single = integer and left == right and place == len(listed) - 2
         if not (left < right or single):
@@ -160,26 +148,9 @@ def declared_edges(given: Any, lower: Any, upper: Any, bins: Any, *, integer: bo
                 f"edges must increase, but edges[{place}]={digits(left)} is followed by "
                 f"{digits(right)}. Sort them, and give each once."
             )
-    said = {
-        "lower": (lower, listed[0]),
-        "upper": (upper, listed[-1]),
-        "bins": (bins, len(listed) - 1),
-    }
-    for name, (value, known) in said.items():
-        if value is not None and as_float(value, name) != known:
-            raise DomainError(
-                f"{name}={value!r}, but edges say {digits(known)}. Leave {name} out: it follows "
-                "from edges."
-            )
-    if not math.isfinite(float(listed[-1]) - float(listed[0])):
-        raise DomainError(
-            f"The range from {listed[0]!r} to {listed[-1]!r} is too wide for float64."
-        )
     if not integer:
-        return np.array(listed, dtype=np.float64) + 0.0
-    if max(abs(listed[0]), abs(listed[-1])) > MAX_INTEGER:
-        raise DomainError("edges of integers must lie within -2**53..2**53.")
-    return np.array([*listed[:-1], listed[-1] + 1], dtype=np.int64)
+        check_real_bins(listed[0], listed[-1], 1)
+    return np.array([*listed[:-1], listed[-1] + integer], dtype=np.int64 if integer else np.float64)
 
 
 # From 0 on, a log scale is linear up to about this share of the range.
@@ -190,13 +161,12 @@ def check_scale(scale: Any, lower: float, upper: float) -> None:
     """Refuse a scale that is not known, or cannot cut the range."""
     if scale not in ("linear", "log", "sqrt"):
         raise DomainError(f"scale must be 'linear', 'log' or 'sqrt', got {scale!r}.")
-    if scale == "log" and lower < 0:
+    if scale == "log" and not 0 <= lower <= upper != 0:
         raise DomainError(
-            f"scale='log' needs lower >= 0, got lower={digits(lower)}. Use scale='sqrt', or a "
-            "positive lower with the other values in special=[...], such as special=[0]."
+            f"scale='log' needs lower >= 0 and upper > 0, got lower={digits(lower)} and "
+            f"upper={digits(upper)}. Use scale='sqrt', or a positive lower with the other values "
+            "in special=[...], such as special=[0]."
         )
-    if scale == "log" and upper <= 0:
-        raise DomainError(f"scale='log' needs upper > 0, got upper={digits(upper)}.")
 
 
 def scale_edges(scale: str, lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
@@ -253,9 +223,7 @@ class Grid:
 
     def at_most(self, x: Any) -> IntArray:
         """Place of the largest number that is at most x; ``first - 1`` where there is none."""
-        wanted = np.asarray(x, dtype=np.float64)
-        k = self.at_least(wanted)
-        return np.where((k <= self.last) & (self.value(k) == wanted), k, k - 1)
+        return self.at_least(np.nextafter(x, np.inf)) - 1
 
     def step(self) -> float:
         """Distance of two neighbours."""
@@ -263,16 +231,16 @@ class Grid:
 
 
 def declared_grid(
-    lower: float, upper: float, *, integer: bool, decimals: Any
+    lower: float, upper: float, integer: bool, decimals: Any
 ) -> tuple[Grid | None, int | None]:
     """The grid of a declaration, with ``decimals`` as a plain number."""
-    if decimals is None:
-        return (Grid(int(lower), int(upper)) if integer else None), None
-    if integer:
+    if decimals is None and not integer:
+        return None, None
+    if decimals is not None and integer:
         raise DomainError(
             f"integer=True has no decimals, got decimals={decimals!r}: leave one of them out."
         )
-    places = as_int(decimals, "decimals")
+    places = 0 if integer else as_int(decimals, "decimals")
     if not 0 <= places <= 15:
         raise DomainError(f"decimals must be in 0..15, got {decimals!r}.")
     # As written: 0.1 is a tenth.
@@ -283,40 +251,36 @@ def declared_grid(
             f"No number lies from {digits(lower)} to {digits(upper)} with {places} decimals: give "
             "more decimals."
         )
-    if max(abs(first), abs(last), grid.last - grid.first) >= MAX_INTEGER - 1:
+    if max(abs(first), abs(last)) > MAX_INTEGER - 2 * (not integer):
         raise DomainError(
             f"The values from {digits(lower)} to {digits(upper)} with {places} decimals are more "
-            "than float64 can tell apart: give fewer decimals."
+            "than float64 can tell apart: give ends that are nearer to 0, or fewer decimals."
         )
-    return grid, places
+    return grid, None if integer else places
 
 
 # --- contents: the numbers of each bin, without those that have a cell of their own
 
-# Closed bounds on drawn numbers.
-Bound = FloatArray | None
 
-
-class Below(NamedTuple):
-    """What lies below cuts: the bin of each, how much of this bin, and the sum of its numbers."""
-
-    codes: IntArray
-    amount: NDArray[Any]
-    total: FloatArray
-
-
+@dataclass(frozen=True)
 class _Contents:
     """What `Spread` and `Points` share.
 
     Attributes
     ----------
-    bins : EvenBins or UnevenBins
+    bins : Bins
+    special : ndarray
+        What has a cell of its own, ascending: numbers, or places of the grid.
     """
 
-    bins: EvenBins | UnevenBins
+    bins: Bins
+    special: NDArray[Any]
 
-    def below(self, cuts: NDArray[Any]) -> Below:
-        """What lies below numbers, or places of the grid."""
+    def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:
+        """The bin of each cut, how much of it lies below the cut, and the sum of its numbers.
+
+        Cuts are numbers, or places of the grid.
+        """
         raise NotImplementedError
 
     @functools.cached_property
@@ -340,53 +304,41 @@ class _Contents:
         share = (np.bincount(codes, sign * amount, n) + inside * size) / size
         return share, (np.bincount(codes, sign * total, n) + inside * sums) / size
 
+    def empty(self, among: FloatArray | None = None) -> IntArray:
+        """Bins without numbers, of all bins or those of some numbers."""
+        return np.arange(0)
+
     def means(self) -> FloatArray:
         """Mean of the numbers of each bin."""
         amount, total = self.whole
         return total / amount
 
 
-@dataclass(frozen=True)
 class Spread(_Contents):
-    """Real numbers in bins, without those of ``special``.
-
-    Attributes
-    ----------
-    bins : EvenBins or UnevenBins
-    lower, upper : float
-    special : ndarray of float64
-        Numbers with a cell of their own.
-    """
-
-    bins: EvenBins | UnevenBins
-    lower: float
-    upper: float
-    special: FloatArray
+    """Real numbers in bins, without those of ``special``."""
 
     def draw(
-        self, codes: IntArray, rng: np.random.Generator, low: Bound = None, high: Bound = None
+        self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray
     ) -> FloatArray:
         """A number of each bin, within closed bounds where the bin meets them."""
         share = rng.random(len(codes))
         left, right = self.span(codes)
-        start = left if low is None else np.clip(low, left, right)
-        stop = right if high is None else np.clip(high, left, right)
+        start, stop = np.clip(low, left, right), np.clip(high, left, right)
         values = np.clip(start + share * (np.maximum(start, stop) - start), left, right)
-        if len(self.special):
-            # A draw that meets a special value would change its cell.
-            hit = np.isin(values, self.special)
-            up = np.minimum(np.nextafter(values, np.inf), right)
-            values = np.where(hit, np.where(up > values, up, left), values)
-        return values
+        # A draw that meets a special value would change its cell.
+        hit = np.isin(values, self.special)
+        up = np.minimum(np.nextafter(values, np.inf), right)
+        return np.where(hit, np.where(up > values, up, left), values)
 
     def span(self, codes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest number of each bin."""
         low = self.bins.edges_at(codes).astype(np.float64)
         high = np.nextafter(self.bins.edges_at(codes + 1), -np.inf)
-        high[codes + 1 == self.bins.bins] = self.upper
-        for _ in range(len(self.special)):
-            low = np.where(np.isin(low, self.special), np.nextafter(low, np.inf), low)
-            high = np.where(np.isin(high, self.special), np.nextafter(high, -np.inf), high)
+        high[codes + 1 == self.bins.bins] = self.bins.upper
+        for special in self.special:
+            low[low == special] = np.nextafter(special, np.inf)
+        for special in self.special[::-1]:
+            high[high == special] = np.nextafter(special, -np.inf)
         return low, high
 
     @functools.cached_property
@@ -394,22 +346,18 @@ class Spread(_Contents):
         edges = self.bins.edges_at(np.arange(self.bins.bins + 1)).astype(np.float64)
         return np.ones(self.bins.bins), edges[:-1] + np.diff(edges) / 2
 
-    def below(self, cuts: NDArray[Any]) -> Below:  # noqa: D102
-        place = self.positions(np.clip(cuts, self.lower, self.upper))
+    def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:  # noqa: D102
+        place = self.positions(np.clip(cuts, self.bins.lower, self.bins.upper))
         codes = np.minimum(place.astype(np.int64), self.bins.bins - 1)
         left, right = (self.bins.edges_at(codes + side) for side in (0, 1))
         share = place - codes
-        return Below(codes, share, share * (left + share / 2 * (right - left)))
+        return codes, share, share * (left + share / 2 * (right - left))
 
-    def positions(self, values: ArrayLike, *, closed: bool = True) -> FloatArray:
-        """Numbers of the range in units of bins: bin and share of it that lies below.
-
-        ``closed`` is for `Points`, where a number itself may count as below.
-        """
-        x = np.asarray(values, dtype=np.float64)
-        code = self.bins.encode(x.reshape(-1)).reshape(x.shape).astype(np.int64)
+    def positions(self, values: FloatArray) -> FloatArray:
+        """Numbers of the range in units of bins: bin and share of it that lies below."""
+        code = self.bins.encode(values).astype(np.int64)
         left, right = (self.bins.edges_at(code + side) for side in (0, 1))
-        return snapped(code + (x - left) / (right - left))
+        return snapped(code + (values - left) / (right - left))
 
     def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
         """Numbers of bins below which the shares of the bin lie."""
@@ -421,17 +369,10 @@ class Spread(_Contents):
 class Points(_Contents):
     """The numbers of a grid in bins, without those of ``special``.
 
-    Attributes
-    ----------
-    bins : EvenBins or UnevenBins
-    grid : Grid
-    special : ndarray of int64
-        Places of the grid with a cell of their own, ascending.
+    Those that are left have ranks, without gaps: counts and draws are of ranks.
     """
 
-    bins: EvenBins | UnevenBins
     grid: Grid
-    special: IntArray
 
     def first(self, positions: IntArray) -> IntArray:
         """Place of the smallest point of each bin; at ``bins`` after the last point."""
@@ -444,88 +385,71 @@ class Points(_Contents):
     def _firsts(self) -> IntArray:
         return self.first(np.arange(self.bins.bins + 1))
 
-    def empty(self, among: IntArray | None) -> IntArray:
-        """Bins without points, of all bins or those of some places."""
+    def _rank(self, places: IntArray) -> IntArray:
+        """Ranks of the smallest points from places on."""
+        return places - self.special.searchsorted(places)
+
+    def _at(self, ranks: IntArray) -> FloatArray:
+        """The points of some ranks."""
+        before = self.special - np.arange(len(self.special))
+        return self.grid.value(ranks + before.searchsorted(ranks, side="right"))
+
+    def _ranks(self, codes: IntArray) -> tuple[IntArray, IntArray]:
+        """Ranks of the first and the last point of each bin; reversed if it has none."""
+        return self._rank(self.first(codes)), self._rank(self.first(codes + 1)) - 1
+
+    def empty(self, among: FloatArray | None = None) -> IntArray:  # noqa: D102
         codes = np.arange(self.bins.bins)
         if among is not None:
-            codes = np.unique(self.bins.encode(self.grid.value(among))).astype(np.int64)
-        return codes[self._number(self.first(codes), self.first(codes + 1)) < 1]
-
-    def _number(self, first: IntArray, stop: IntArray) -> IntArray:
-        """How many points lie from first to before stop."""
-        return stop - first - (self.special.searchsorted(stop) - self.special.searchsorted(first))
+            codes = np.unique(self.bins.encode(among)).astype(np.int64)
+        first, last = self._ranks(codes)
+        return codes[last < first]
 
     def draw(
-        self, codes: IntArray, rng: np.random.Generator, low: Bound = None, high: Bound = None
+        self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray
     ) -> FloatArray:
         """A point of each bin, within closed bounds where the bin meets them."""
-        first, stop = self.first(codes), self.first(codes + 1)
-        if low is not None or high is not None:
-            # Places within the bounds; the nearest of the bin where it has none there.
-            least, most = self._inner(first, stop)
-            start = least if low is None else np.clip(self.grid.at_least(low), least, most)
-            end = most if high is None else np.clip(self.grid.at_most(high), least, most)
-            start, end = self._inner(start, end + 1)
-            nearest = np.where(end >= least, end, np.minimum(start, most))
-            empty = start > end
-            first, stop = np.where(empty, nearest, start), np.where(empty, nearest, end) + 1
-        places = first + rng.integers(0, np.maximum(self._number(first, stop), 1))
-        return self.grid.value(self._passing(places, first))
-
-    def _inner(self, first: IntArray, stop: IntArray) -> tuple[IntArray, IntArray]:
-        """Smallest and largest place without a cell of its own."""
-        low, high = first, stop - 1
-        for special in self.special.tolist():
-            low = np.where(low == special, low + 1, low)
-        for special in reversed(self.special.tolist()):
-            high = np.where(high == special, high - 1, high)
-        return low, high
-
-    def _passing(self, k: IntArray, first: IntArray) -> IntArray:
-        """Places counted without those that have a cell of their own."""
-        for special in self.special.tolist():
-            k = np.where((first <= special) & (special <= k), k + 1, k)
-        return k
+        first, last = self._ranks(codes)
+        start = np.clip(self._rank(self.grid.at_least(low)), first, last)
+        stop = np.clip(self._rank(self.grid.at_most(high) + 1) - 1, first, last)
+        # Where no point lies between the bounds, the one before them.
+        start = np.minimum(start, stop)
+        return self._at(start + rng.integers(0, stop - start + 1))
 
     @functools.cached_property
     def whole(self) -> tuple[IntArray, FloatArray]:  # noqa: D102
         firsts = self._firsts
-        return self._number(firsts[:-1], firsts[1:]), self._total(firsts[:-1], firsts[1:])
+        return np.diff(self._rank(firsts)), self._total(firsts[:-1], firsts[1:])
 
-    def below(self, cuts: NDArray[Any]) -> Below:  # noqa: D102
+    def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:  # noqa: D102
         k = np.minimum(np.maximum(cuts, self.grid.first), self.grid.last + 1).astype(np.int64)
         codes = self._firsts[:-1].searchsorted(k, side="right") - 1
         first = self._firsts[codes]
-        return Below(codes, self._number(first, k), self._total(first, k))
+        return codes, self._rank(k) - self._rank(first), self._total(first, k)
 
     def _total(self, first: IntArray, stop: IntArray) -> FloatArray:
         """Sum of the points from first to before stop."""
-        before = self._sums[self.special.searchsorted([stop, first])]
+        sums = np.concatenate([[0], np.cumsum(self.special)])
+        before = sums[self.special.searchsorted([stop, first])]
         total = (stop - first) * (first + (stop - 1 - first) / 2.0)
         return (total - (before[0] - before[1])) / self.grid.denominator
 
-    @functools.cached_property
-    def _sums(self) -> IntArray:
-        """Sums of the special numbers before each, and of all."""
-        return np.concatenate([[0], np.cumsum(self.special)])
-
-    def positions(self, values: ArrayLike, *, closed: bool = True) -> FloatArray:
+    def positions(self, values: FloatArray, *, closed: bool = True) -> FloatArray:
         """Numbers in units of bins: bin and share of its points below (or at, if ``closed``)."""
-        x = np.asarray(values, dtype=np.float64)
-        codes, amount, _ = self.below(self.grid.at_most(x) + 1 if closed else self.grid.at_least(x))
+        ends = self.grid.at_most(values) + 1 if closed else self.grid.at_least(values)
+        codes, amount, _ = self.below(ends)
         return codes + amount / self.whole[0][codes]
 
     def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
         """Points of bins up to which the shares of the bin lie."""
-        first = self.first(codes)
-        free = self._number(first, self.first(codes + 1))
-        k = np.clip(np.ceil(first + shares * free) - 1, first, first + free - 1)
-        return self.grid.value(self._passing(k.astype(np.int64), first))
+        first, last = self._ranks(codes)
+        ranks = np.ceil(first + shares * (last - first + 1)) - 1
+        return self._at(np.clip(ranks.astype(np.int64), first, last))
 
     def span(self, codes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest number of each bin."""
-        low, high = self._inner(self.first(codes), self.first(codes + 1))
-        return self.grid.value(low), self.grid.value(high)
+        first, last = self._ranks(codes)
+        return self._at(first), self._at(last)
 
 
 # --- the public lattice of ``bins="auto"``: fine bins of a column, finer near zero

@@ -20,7 +20,7 @@ import pandas as pd
 
 from .._validation import BoolArray, FloatArray, check_choice
 from .attributes import Categorical
-from .dates import DAY, Date, Datetime, date_form, moment
+from .dates import DAY, Date, Datetime, in_form, moment
 from .numeric import MOST_SINGLE, Numeric
 from .values import digits, is_missing, number_written
 
@@ -160,7 +160,7 @@ class _Values:
         """Whether dates have a time of day that is not midnight."""
         form, unit, *_ = self.form
         found = [moment(value, unit, form) for value, _ in self.commonest]
-        return any(micros is not None and micros[0] % DAY for micros in found)
+        return any(micros is not None and micros % DAY for micros in found)
 
     @functools.cached_property
     def dated(self) -> bool:
@@ -242,14 +242,13 @@ class _Values:
 
 def _reads(value: Any, form: str | None, unit: str) -> bool:
     """Whether a form reads a value, and not just as ISO writes dates."""
-    pattern = date_form(form, unit)
     text = digits(value) if isinstance(value, int | float) else str(value).strip()
     if form in ("%d%m%Y", "%m%d%Y"):
         text = text.zfill(8)
-    if pattern is not None and not pattern.fullmatch(text):
+    if form is not None and in_form(text, form) is None:
         return False
     found = moment(value, unit, form)
-    return found is not None and (form is None or abs(found[0]) < 200 * 366 * DAY)
+    return found is not None and (form is None or abs(found) < 200 * 366 * DAY)
 
 
 # --- what is proposed for a column of which nothing is declared
@@ -703,8 +702,6 @@ def _data_of(attribute: Any) -> dict[str, Any]:
     for end in ("lower", "upper"):
         if isinstance(data.get(end), float) and data[end].is_integer():
             data[end] = int(data[end])
-    if isinstance(attribute, Date | Datetime) and "bins=" not in repr(attribute):
-        del data["bins"]
     return data
 
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from .._random import sampling_generator
 from .._validation import CodeArray
 from ..exceptions import DomainError, PrivacyLeakWarning
-from .attributes import Attribute, Categorical, Identifier, Rows, Text, read
+from .attributes import Attribute, Categorical, Identifier, Text, read
 from .check import DomainReport, examined
 from .constraints import Structure, draw_columns, structure_from_data
 from .numeric import Numeric
@@ -573,7 +573,7 @@ class Domain(Columns):
         """
         return self.encode_columns(self.check_schema(read(data)))
 
-    def encode_columns(self, frame: Rows, *, broken: int = -1) -> CodeArray:
+    def encode_columns(self, frame: Any, *, broken: int = -1) -> CodeArray:
         """Codes of all records of a frame whose schema was checked; never raises.
 
         Parameters
@@ -826,7 +826,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= 70 else text[:67] + "..."
 
 
-def _examined(domain: Domain | None, frame: Rows) -> DomainReport:
+def _examined(domain: Domain | None, frame: Any) -> DomainReport:
     """What `Domain.check` and `Domain.propose` say of the records of a frame."""
     warnings.warn(
         "Domain.check and Domain.propose count private values exactly: their answer is not private "

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import math
 import numbers
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -17,25 +18,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word
 from ..exceptions import DomainError
-from .attributes import MISSING_LABEL, Attribute, Coding, Column, Groups, Level, halvings
+from .attributes import MISSING_LABEL, NO_FATES, Attribute, Coding, Column, Groups, Level, halvings
 from .bins import (
     MOST_BINS,
-    EvenBins,
+    Bins,
     Grid,
     Points,
     Spread,
-    UnevenBins,
-    check_integers,
+    bins_of_grid,
     check_real_bins,
     check_scale,
     declared_edges,
     declared_grid,
-    frozen,
     lattice_edges,
     scale_edges,
 )
 from .taxonomy import Taxonomy
-from .values import MAX_BINS, MAX_INTEGER, as_flag, as_float, as_int, digits, some
+from .values import MAX_BINS, as_flag, as_float, as_int, digits, some
 
 # Texts that say that nothing is there.
 _ABSENT = {"", "nan", "nat"}
@@ -47,14 +46,10 @@ FEW_BINS = 32
 MOST_SINGLE = 256
 AUTO = "auto"
 
-# Parameters that do not say where bins lie.
-_KEPT = ("integer", "nullable", "scale", "special", "decimals")
 # The largest whole number that is a float.
 _LARGEST = int(sys.float_info.max)
 # Rows that are encoded at once, so that they stay in the cache.
 _BLOCK = 2**15
-# Each is compared with every value.
-_MOST_SPECIAL = 256
 # From this many bins on, intervals that grow with the distance from 0 are offered.
 _LOG_BINS = 128
 
@@ -133,6 +128,14 @@ class Numeric(Attribute):
     ['[0, 231.241)', '[231.241, 1531.93)', '[1531.93, 8848.06)', '[8848.06, 50000]', '0']
     """
 
+    _options: ClassVar[dict[str, Any]] = {
+        "integer": False,
+        "nullable": False,
+        "scale": "linear",
+        "special": (),
+        "decimals": None,
+    }
+
     lower: float
     upper: float
     bins: int
@@ -140,6 +143,8 @@ class Numeric(Attribute):
     scale: str
     special: tuple[float, ...]
     decimals: int | None
+    # Numbers that it can hold, where these are integers or decimals.
+    _grid: Grid | None
     # Edges that no formula gives.
     _edges: NDArray[Any] | None = None
     _by_edges: bool = False
@@ -158,74 +163,84 @@ class Numeric(Attribute):
         special: Any = (),
         decimals: int | None = None,
     ) -> None:
-        integer = as_flag(integer, "integer")
-        self._set(integer=integer, nullable=as_flag(nullable, "nullable"))
-        if edges is not None:
-            if scale != "linear":
-                raise DomainError(
-                    f"edges and scale={scale!r} both say where to cut: give one of them."
-                )
-            cuts = frozen(declared_edges(edges, lower, upper, bins, integer=integer))
-            low, high = cuts[0].item(), cuts[-1].item() - integer
-            self._set(_edges=cuts, _by_edges=True, bins=len(cuts) - 1)
-        else:
-            low, high = declared_range(lower, upper, integer)
-            check_scale(scale, low, high)
-        grid, places = declared_grid(low, high, integer=integer, decimals=decimals)
-        self._set(lower=low, upper=high, scale=str(scale), decimals=places)
+        self._set(integer=as_flag(integer, "integer"), nullable=as_flag(nullable, "nullable"))
         if edges is None:
-            self._cut(bins, grid)
-        self._set(special=declared_special(special, integer))
+            low, high = self._range(lower, upper)
+            check_scale(scale, low, high)
+        else:
+            if scale != "linear" or (lower, upper, bins) != (None, None, None):
+                raise DomainError(
+                    "edges say where to cut: leave out lower, upper, bins and scale beside them."
+                )
+            cuts = declared_edges(edges, self._read, self.integer)
+            low, high = cuts[0].item(), cuts[-1].item() - self.integer
+            self._recut(cuts, _by_edges=True)
+        grid, places = declared_grid(low, high, self.integer, decimals)
+        self._set(lower=low, upper=high, scale=str(scale), decimals=places, _grid=grid)
+        if edges is None:
+            self._cut(bins)
+        self._set(special=declared_special(special, self._read))
         self._check_contents()
 
-    def _set(self, **values: Any) -> None:
-        self.__dict__.pop("contents", None)
-        super()._set(**values)
+    def _read(self, value: Any, name: str) -> float:
+        """A declared value as a number."""
+        return as_int(value, name) if self.integer else as_float(value, name)
+
+    def _range(self, lower: Any, upper: Any) -> tuple[float, float]:
+        """The range of a declaration."""
+        if lower is None or upper is None:
+            raise DomainError(
+                f"{type(self).__name__} needs lower and upper, or edges: declare the range that is "
+                "publicly known; values beyond it are clipped."
+            )
+        low, high = self._read(lower, "lower"), self._read(upper, "upper")
+        if low > high or (low == high and not self.integer):
+            raise DomainError(
+                f"{type(self).__name__} needs lower {'<=' if self.integer else '<'} upper, got "
+                f"lower={lower!r} and upper={upper!r}."
+            )
+        return low, high
 
     def __getstate__(self) -> dict[str, Any]:
         # What it is, and not what was computed from that.
         return {name: value for name, value in self.__dict__.items() if name != "contents"}
 
-    def _cut(self, bins: Any, grid: Grid | None) -> None:
+    def _cut(self, bins: Any) -> None:
         """Set the number of bins, and their edges where the formula of even bins is not used."""
-        low, high, scale = self.lower, self.upper, self.scale
+        low, high, scale, grid = self.lower, self.upper, self.scale, self._grid
         if isinstance(bins, str) and bins != AUTO:
             raise DomainError(f"bins must be a number or {AUTO!r}, got {bins!r}.")
         if is_word(bins, AUTO) or (bins is None and not self.integer):
-            cuts = frozen(self._auto_edges(grid))
-            self._set(auto=True, _edges=cuts, bins=len(cuts) - 1)
+            self._recut(self._auto_edges(), auto=True)
             return
         n = None if bins is None else as_int(bins, "bins")
         if n is not None and not 1 <= n <= MAX_BINS:
             raise DomainError(f"bins must be in 1..{MAX_BINS}, got {bins!r}.")
-        if self.integer:
-            assert grid is not None
+        if grid is not None:
             if n is None and scale != "linear":
                 n = min(FEW_BINS, len(grid))
-            n = check_integers(int(low), int(high), n, even=scale == "linear")
+            n = bins_of_grid(grid, n, even=self.integer and scale == "linear")
         assert n is not None
         self._set(bins=n)
         if scale != "linear":
-            self._set(_edges=frozen(scale_edges(scale, low, high, n, self.integer)))
+            self._recut(scale_edges(scale, low, high, n, self.integer))
         elif not self.integer:
             check_real_bins(low, high, n)
 
-    def _auto_edges(self, grid: Grid | None) -> NDArray[Any]:
+    def _auto_edges(self) -> NDArray[Any]:
         """Edges of the bins of "auto", which follow from range, grid and scale alone."""
-        low, high = self.lower, self.upper
+        low, high, grid = self.lower, self.upper, self._grid
         if not self.integer:
             check_real_bins(low, high, FEW_BINS)
-        elif max(abs(low), abs(high)) > MAX_INTEGER:
-            check_integers(int(low), int(high), None)
-        end = high + self.integer
+        most = MOST_BINS if grid is None else min(MOST_BINS, len(grid))
         if self.scale != "linear":
-            most = MOST_BINS if grid is None else min(MOST_BINS, len(grid))
             return scale_edges(self.scale, low, high, most, self.integer)
-        if grid is not None and len(grid) <= MOST_BINS:
+        if grid is not None and len(grid) == most:
             inner = grid.value(np.arange(grid.first + 1, grid.last + 1))
         else:
             least = Fraction(0) if grid is None else Fraction(1, grid.denominator)
             inner = lattice_edges(float(low), float(high), least)[1:-1]
+        end = high + self.integer
         return np.array([low, *inner, end], dtype=np.int64 if self.integer else np.float64)
 
     def _check_contents(self) -> None:
@@ -235,20 +250,15 @@ class Numeric(Attribute):
             return
         if self.auto:
             self._join_empty()
-        if self.bins > len(held.grid):
-            raise DomainError(
-                f"bins={self.bins} exceeds the number of possible values from "
-                f"{digits(self.lower)} to {digits(self.upper)} ({len(held.grid)})."
-            )
-        among = None if stepped else held.special
-        empty = self._empty(among)
+        among = None if stepped else held.grid.value(held.special)
+        empty = self.contents.empty(among)
         if len(empty) and stepped and self._edges is None:
             # The formula of even bins rounds: values of the grid that are edges may fall into the
             # bin before. The nearest floats to the edges do not.
-            low, width = Fraction(repr(self.lower)), Fraction(repr(self.upper))
-            width = (width - low) / self.bins
-            self._recut(np.array([float(low + width * place) for place in range(self.bins + 1)]))
-            empty = self._empty(among)
+            low, high = Fraction(repr(self.lower)), Fraction(repr(self.upper))
+            ends = [low + (high - low) * place / self.bins for place in range(self.bins + 1)]
+            self._recut(np.array(ends, dtype=np.float64))
+            empty = self.contents.empty(among)
         if len(empty):
             texts = [self.span_label(int(code), int(code) + 1) for code in empty[:8]]
             raise DomainError(
@@ -257,41 +267,38 @@ class Numeric(Attribute):
                 "it). With one code for each integer every value has a cell without being special."
             )
 
-    def _empty(self, among: IntArray | None = None) -> IntArray:
-        """Bins that no value falls into, of all or of those of some places of the grid."""
-        held = self.contents
-        return held.empty(among) if isinstance(held, Points) else np.arange(0)
-
     def _join_empty(self, kept: Any = ()) -> None:
         """Join bins that no value can fall into to a neighbour; edges that are kept stay."""
-        while self.bins > 1 and len(empty := self._empty()):
+        while self.bins > 1 and len(empty := self.contents.empty()):
             # To the bin before, or after the first.
             later = (empty == 0) | np.isin(self.edges[empty], kept)
             self._recut(np.delete(self.edges, empty + later))
 
     def _recut(self, cuts: NDArray[Any], **more: Any) -> None:
         """Set edges that no formula gives."""
-        self._set(_edges=frozen(cuts), bins=len(cuts) - 1, **more)
+        self.__dict__.pop("contents", None)
+        cuts.setflags(write=False)
+        self._set(_edges=cuts, bins=len(cuts) - 1, **more)
 
     @property
-    def fine(self) -> Numeric:  # noqa: D102
+    def fine(self) -> Any:  # noqa: D102
         if self.auto or self.one_each or self._coarse is not None:
             return self
-        kept = {name: getattr(self, name) for name in _KEPT}
-        plain = Numeric(self.lower, self.upper, AUTO, **kept)
-        auto, own = plain.edges, self.edges[1:-1]
-        if np.isin(own, auto).all():
-            plain._set(_coarse=self)
-            return plain
-        # Of the automatic edges, those that are not near a declared one; `groups` needs all these.
-        inner, widths = auto[1:-1], np.diff(auto)
-        place = np.searchsorted(own, inner)
-        below, above = np.append(-np.inf, own)[place], np.append(own, np.inf)[place]
-        far = np.minimum(inner - below, above - inner) >= np.minimum(widths[:-1], widths[1:]) / 2
-        cuts = np.concatenate([auto[:1], np.union1d(inner[far], own), auto[-1:]])
-        twin = copy.copy(self)
-        twin._recut(cuts, _by_edges=True, scale="linear", _coarse=self)
-        twin._join_empty(own)
+        own, twin = self.edges[1:-1], copy.copy(self)
+        twin._recut(self._auto_edges(), _coarse=self)
+        twin._join_empty()
+        auto = twin.edges
+        if not np.isin(own, auto).all():
+            # Of the automatic edges, those that are not near a declared one; `groups` needs all
+            # these.
+            inner, widths = auto[1:-1], np.diff(auto)
+            place = np.searchsorted(own, inner)
+            below, above = np.append(-np.inf, own)[place], np.append(own, np.inf)[place]
+            near = np.minimum(inner - below, above - inner)
+            far = near >= np.minimum(widths[:-1], widths[1:]) / 2
+            twin._recut(np.concatenate([auto[:1], np.union1d(inner[far], own), auto[-1:]]))
+            twin._set(scale="linear")
+            twin._join_empty(own)
         return twin
 
     @property
@@ -305,10 +312,6 @@ class Numeric(Attribute):
         return self.bins + len(self.special)
 
     @property
-    def n_alone(self) -> int:  # noqa: D102
-        return len(self.special) + self.nullable
-
-    @property
     def one_each(self) -> bool:
         """Whether there is a bin for each integer."""
         return self.integer and self.bins == self.upper - self.lower + 1
@@ -319,10 +322,8 @@ class Numeric(Attribute):
         return self._edges is not None
 
     @property
-    def _bins(self) -> EvenBins | UnevenBins:
-        if self._edges is not None:
-            return UnevenBins(self._edges)
-        return EvenBins(self.lower, self.upper, self.bins, self.integer)
+    def _bins(self) -> Bins:
+        return Bins(self.lower, self.upper, self.bins, self.integer, self._edges)
 
     @property
     def edges(self) -> NDArray[Any]:
@@ -336,60 +337,52 @@ class Numeric(Attribute):
     @functools.cached_property
     def contents(self) -> Spread | Points:
         """What the bins hold: `Points` of a grid (of integers, cents), or all numbers."""
-        grid, _ = declared_grid(
-            self.lower, self.upper, integer=self.integer, decimals=self.decimals
-        )
-        special = np.array(sorted(self.special), dtype=np.float64)
+        grid, special = self._grid, np.array(sorted(self.special), dtype=np.float64)
         if grid is None:
-            return Spread(self._bins, self.lower, self.upper, special)
+            return Spread(self._bins, special)
         places = grid.at_least(special)
         inside = (self.lower <= special) & (special <= self.upper) & (grid.value(places) == special)
-        return Points(self._bins, grid, places[inside])
+        return Points(self._bins, places[inside], grid)
 
     def labels(self) -> list[str]:  # noqa: D102
-        if self.one_each:
-            texts = [str(value) for value in self.edges[:-1]]
-        else:
-            edges = self._edge_texts(np.arange(self.bins + 1))
-            texts = [f"[{low}, {high})" for low, high in zip(edges[:-1], edges[1:], strict=True)]
-            if not self.integer:
-                texts[-1] = texts[-1][:-1] + "]"
-        return texts + self._special_labels() + [MISSING_LABEL] * self.nullable
+        texts = [*self._texts(np.arange(self.bins + 1)), *map(self._written, self.special)]
+        return texts + [MISSING_LABEL] * self.nullable
 
-    def _edge_texts(self, positions: IntArray) -> list[str]:
-        edges = self._bins.edges_at(positions).tolist()
+    def _written(self, value: float) -> str:
+        """Text for a number of the column."""
+        return digits(value)
+
+    def _texts(self, cuts: IntArray) -> list[str]:
+        if not self.one_each:
+            return self._intervals(cuts)
+        return runs(self._bins.edges_at(cuts).tolist(), self._written)
+
+    def _intervals(self, cuts: IntArray) -> list[str]:
+        """Text for the values between neighbours among the ends of bins."""
+        edges = self._bins.edges_at(cuts).tolist()
         if self.scale != "linear" and not self.integer:
             # Edges of a scale are not round: six digits, if these tell them apart.
             all_edges = self.edges
             if (np.diff(all_edges) > 2e-6 * np.abs(all_edges[1:])).all():
                 edges = [float(f"{edge:.6g}") for edge in edges]
-        return [digits(edge) for edge in edges]
-
-    def _special_labels(self) -> list[str]:
-        return [digits(value) for value in self.special]
+        pairs = zip(edges[:-1], edges[1:], strict=True)
+        texts = [f"[{self._written(low)}, {self._written(high)})" for low, high in pairs]
+        if cuts[-1] == self.bins and not self.integer:
+            texts[-1] = texts[-1][:-1] + "]"
+        return texts
 
     def span_label(self, start: int, stop: int) -> str:
         """Text for the values of the bins from ``start`` up to ``stop``, exclusive."""
-        closed = stop == self.bins and not self.integer
-        low, high = self._edge_texts(np.array([start, stop]))
-        return f"[{low}, {high}{']' if closed else ')'}"
-
-    def _joined(self, start: int, stop: int) -> str:
-        if not self.one_each:
-            return self.span_label(start, stop)
-        low, high = int(self.lower) + start, int(self.lower) + stop - 1
-        return str(low) if low == high else f"{low} to {high}"
+        return self._intervals(np.array([start, stop]))[0]
 
     def hierarchy(self) -> tuple[Taxonomy, IntArray]:  # noqa: D102
         return Taxonomy.dyadic(self.bins, self.span_label), np.arange(self.bins)
 
     def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
-        finest = []
-        for family in self._bin_families(limit):
-            yield [self._spans(groups) for groups in family]
-            finest += family[-1:]
+        families = list(self._bin_families(limit))
+        yield from ([self._spans(groups) for groups in family] for family in families)
         if against_rest and limit > 1:
-            for groups in finest:
+            for groups in [family[-1] for family in families if family]:
                 for cut in range(1, int(groups[-1]) + 1):
                     yield [self._spans((groups >= cut).astype(np.int64))]
 
@@ -403,10 +396,8 @@ class Numeric(Attribute):
         # near 0: money, durations. Positions are on a scale that is linear within each octave of
         # the distance from 0 in bins: 0, 1, 2, 4, 8, ... bins away are equally far apart.
         zero = int(self._bins.encode(np.clip(np.zeros(1), self.lower, self.upper))[0])
-        away = np.abs(codes - zero)
-        octave = np.frexp(away.astype(np.float64))[1]
-        start = np.where(away > 0, np.exp2(octave - 1.0), 0.0)
-        position = octave + np.where(away > 0, (away - start) / np.maximum(start, 1.0), 0.0)
+        octaves = np.append(0.0, np.exp2(np.arange(32)))
+        position = np.interp(np.abs(codes - zero), octaves, np.arange(33))
         position *= np.where(codes < zero, -1, 1)
         # A left edge belongs to the interval on its right, on both sides of 0.
         span = position[-1] + 1 - position[0]
@@ -442,27 +433,20 @@ class Numeric(Attribute):
             With the same range, special values and steps; bins of equal width on the ``scale``.
         """
         if self._coarse is not None and most is not None:
-            return self._coarse  # type: ignore[no-any-return]
+            return self._coarse  # type: ignore[return-value]
         if not self.auto or most is None:
             return self
-        held = self.contents
-        points = len(held.grid) if isinstance(held, Points) else most
-        kept = {name: getattr(self, name) for name in _KEPT}
-        return Numeric(self.lower, self.upper, min(most, points), **kept)
-
-    @property
-    def centers(self) -> FloatArray:
-        """Mean of the values that `decode` draws in each bin: shape (bins,)."""
-        return self.contents.means()
+        points = most if self._grid is None else len(self._grid)
+        return Numeric(self.lower, self.upper, min(most, points), **self._chosen())
 
     def means(self) -> FloatArray:
-        """Mean value of each code but the missing cell: `centers`, then the special values.
+        """Mean of the values that `decode` draws for each code but the missing cell.
 
         Returns
         -------
         ndarray of float64, shape (n_values,)
         """
-        return np.concatenate([self.centers, np.array(self.special, dtype=np.float64)])
+        return np.concatenate([self.contents.means(), np.array(self.special, dtype=np.float64)])
 
     def span(self, codes: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest value that `decode` can give for each code; nan if missing.
@@ -477,11 +461,8 @@ class Numeric(Attribute):
             Both ends included.
         """
         given = np.asarray(codes, dtype=np.int64)
-        inside = given < self.bins
-        low, high = (
-            self._with_cells(given, end) for end in self.contents.span(np.where(inside, given, 0))
-        )
-        return low, high
+        low, high = self.contents.span(np.where(given < self.bins, given, 0))
+        return self._with_cells(given, low), self._with_cells(given, high)
 
     def order(self) -> IntArray:
         """Codes in an order in which neighbours are similar: special values among the bins.
@@ -491,16 +472,10 @@ class Numeric(Attribute):
         ndarray of int64, shape (size,)
             The missing cell is the last.
         """
-        codes = np.arange(self.size)
-        if not self.special:
-            return codes
-        # A special value stands before the bin that would hold it.
-        edges = self.edges.astype(np.float64)
-        place = np.searchsorted(edges[1:-1], self.special, side="right")
-        place = np.where(np.array(self.special) > self.upper, self.bins, place)
-        keys = np.concatenate([np.arange(self.bins) + 0.5, place, [np.inf] * self.nullable])
-        ties = np.concatenate([np.zeros(self.bins), self.special, [0.0] * self.nullable])
-        return np.lexsort((ties, keys))
+        # Bins by their right ends, so a special value stands before the bin that would hold it.
+        ends = np.append(self.edges[1:-1], np.nextafter(self.upper, np.inf))
+        keys = np.concatenate([ends, self.special, [np.inf] * self.nullable])
+        return np.argsort(keys, kind="stable")
 
     def coding(self) -> Coding:  # noqa: D102
         return Coding(place=self._place)
@@ -549,21 +524,13 @@ class Numeric(Attribute):
         """
         given = np.asarray(codes, dtype=np.int64)
         positions = np.where(given < self.bins, given, 0)
-        drawn = self.contents.draw(
-            positions, rng, _bounds(lower, given, -np.inf), _bounds(upper, given, np.inf)
-        )
-        return self._with_cells(given, np.asarray(drawn, dtype=np.float64))
+        drawn = self.contents.draw(positions, rng, _bound(lower, -np.inf), _bound(upper, np.inf))
+        return self._with_cells(given, drawn)
 
     def _with_cells(self, codes: IntArray, numbers: FloatArray) -> FloatArray:
         """Numbers of bins, and those of the other cells."""
-        if self.special:
-            special = np.array(self.special, dtype=np.float64)
-            place = codes - self.bins
-            held = (place >= 0) & (place < len(special))
-            numbers = np.where(held, special[np.where(held, place, 0)], numbers)
-        if self.nullable:
-            numbers = np.where(codes == self.n_values, np.nan, numbers)
-        return numbers
+        cells = np.array([*self.special, np.nan])
+        return np.where(codes < self.bins, numbers, cells[np.maximum(codes - self.bins, 0)])
 
     def decode(
         self, codes: ArrayLike, rng: np.random.Generator, *, lower: Any = None, upper: Any = None
@@ -581,14 +548,10 @@ class Numeric(Attribute):
 
     def _finish(self, numbers: FloatArray) -> pd.Series:
         """Numbers, nan where missing, as values of the column."""
+        values = pd.Series(numbers)
         if not self.integer:
-            return pd.Series(numbers)
-        if not self.nullable:
-            return pd.Series(numbers.astype(np.int64))
-        missing = np.isnan(numbers)
-        values = pd.array(np.where(missing, 0, numbers).astype(np.int64), dtype="Int64")
-        values[missing] = pd.NA
-        return pd.Series(values)
+            return values
+        return values.astype("Int64") if self.nullable else values.astype("int64")
 
     def number(self, value: Any, column: str) -> float | int:
         """A value of a query as a number; integers stay exact.
@@ -604,21 +567,17 @@ class Numeric(Attribute):
         ValueError
             If it cannot be compared with the column.
         """
-        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        flag = isinstance(value, bool | np.bool_)
+        if flag or not isinstance(value, numbers.Real) or math.isnan(value):
             raise ValueError(
                 f"Column {column!r} is numeric and cannot be compared with {value!r} of type "
-                f"{type(value).__name__}."
+                f"{type(value).__name__}. For missing values ask for None, if the column is "
+                "nullable."
             )
         # No column reaches beyond what floats hold.
         if isinstance(value, numbers.Integral):
             return min(max(int(value), -_LARGEST), _LARGEST)
-        number = as_number(value, column)
-        if math.isnan(number):
-            raise ValueError(
-                f"Column {column!r} cannot be compared with nan. For missing values ask for None, "
-                "if the column is nullable."
-            )
-        return number
+        return as_number(value, column)
 
     def _numbers(self, column: Column) -> FloatArray:
         """Values on the number line, NaN where there is none."""
@@ -628,99 +587,46 @@ class Numeric(Attribute):
         values = self._numbers(column)
         unread = np.isnan(values)
         missing = int(unread.sum())
-        if missing:
-            # What is there, and is no number or date of this column.
-            codes, uniques = column.factorize()
-            absent = [isinstance(u, str) and u.strip().lower() in _ABSENT for u in uniques]
-            unread &= ~np.array([*absent, True])[codes]
-        if self.special:
-            values = values[~np.isin(values, self.special)]
-        return {
+        # What is there, and is no number or date of this column.
+        codes, uniques = column.factorize()
+        absent = [isinstance(u, str) and u.strip().lower() in _ABSENT for u in uniques]
+        unread &= ~np.array([*absent, True])[codes]
+        values = values[~np.isin(values, self.special)]
+        return NO_FATES | {
             "below": int((values < self.lower).sum()),
             "above": int((values > self.upper).sum()),
-            "to_other": 0,
-            "to_missing": missing if self.nullable else 0,
-            "skipped": 0 if self.nullable else missing,
+            "to_missing" if self.nullable else "skipped": missing,
             "not_understood": int(unread.sum()),
         }
 
-    @property
-    def _said_bins(self) -> int | str:
-        """The bins as they were declared."""
-        return AUTO if self.auto else self.bins
-
-    def _to_data(self) -> dict[str, Any]:
-        more = {
-            "edges": [*self.edges[:-1].tolist(), self.upper] if self._by_edges else None,
-            "scale": None if self.scale == "linear" else self.scale,
-            "special": list(self.special) or None,
-            "decimals": self.decimals,
-        }
-        return {
-            "type": "numeric",
-            "lower": self.lower,
-            "upper": self.upper,
-            "bins": self._said_bins,
-            "integer": self.integer,
-            "nullable": self.nullable,
-            **{name: value for name, value in more.items() if value is not None},
-        }
-
-    def __repr__(self) -> str:
-        if self._coarse is not None:
-            return f"{self._coarse!r}.fine"
+    def _said(self) -> dict[str, Any]:
+        chosen = self._chosen()
+        if self.special:
+            chosen["special"] = list(self.special)
         if self._by_edges:
-            edges = [digits(edge) for edge in [*self.edges[:-1].tolist(), self.upper]]
-            parts = [f"edges=[{', '.join(edges)}]"]
-        else:
-            parts = [digits(self.lower), digits(self.upper)]
-            if self.auto or not self.one_each:
-                parts.append(f"bins={self._said_bins!r}")
-        parts += [f"{name}=True" for name in ("integer", "nullable") if getattr(self, name)]
-        parts += [f"scale={self.scale!r}"] * (self.scale != "linear")
-        parts += [f"special=[{', '.join(self._special_labels())}]"] * bool(self.special)
-        parts += [] if self.decimals is None else [f"decimals={self.decimals}"]
-        return f"Numeric({', '.join(parts)})"
+            return {"edges": [*self.edges[:-1].tolist(), self.upper], **chosen}
+        bins = {"bins": AUTO} if self.auto else {} if self.one_each else {"bins": self.bins}
+        return {"lower": self.lower, "upper": self.upper, **bins, **chosen}
 
 
-def declared_range(lower: Any, upper: Any, integer: bool) -> tuple[float, float]:
-    """The range of a declaration."""
-    for name, value in (("lower", lower), ("upper", upper)):
-        if value is None:
-            raise DomainError(
-                f"{name} must be a number, got None: Numeric needs lower and upper, or edges. "
-                "Declare the range that is publicly known; values beyond it are clipped."
-            )
-    low, high = as_float(lower, "lower"), as_float(upper, "upper")
-    if low > high or (low == high and not integer):
-        raise DomainError(f"Numeric needs lower < upper, got lower={lower!r} and upper={upper!r}.")
-    return (as_int(lower, "lower"), as_int(upper, "upper")) if integer else (low, high)
+def runs(edges: list[int], written: Callable[[int], str]) -> list[str]:
+    """Text for the whole numbers from each edge to before the next."""
+    ends = [(written(low), written(stop - 1)) for low, stop in itertools.pairwise(edges)]
+    return [low if low == high else f"{low} to {high}" for low, high in ends]
 
 
-def declared_special(given: Any, integer: bool) -> tuple[float, ...]:
+def declared_special(given: Any, read: Callable[[Any, str], float]) -> tuple[float, ...]:
     """The special values as plain numbers, in the declared order."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise DomainError(f"special must be a list of numbers, such as [0, 999], got {given!r}.")
-    values = tuple(
-        as_int(value, "A special value of integer=True")
-        if integer
-        else as_float(value, "A special value") + 0.0
-        for value in given
-    )
+        raise DomainError(f"special must be a list of values, such as [0, 999], got {given!r}.")
+    values = tuple(read(value, "A special value") for value in given)
     repeated = [value for value in set(values) if values.count(value) > 1]
     if repeated:
         raise DomainError(f"special values must differ, but {some(repeated)} is repeated.")
-    if len(values) > _MOST_SPECIAL:
-        raise DomainError(
-            f"special takes at most {_MOST_SPECIAL} values, got {len(values)}. Use a Categorical "
-            "for columns with a list of values."
-        )
     return values
 
 
-def _bounds(given: Any, codes: IntArray, free: float) -> FloatArray | None:
-    """One bound for each code."""
-    if given is None:
-        return None
-    bounds = np.broadcast_to(np.asarray(given, dtype=np.float64), codes.shape)
+def _bound(given: Any, free: float) -> FloatArray:
+    """Bounds of numbers, where None and NaN are none."""
+    bounds = np.asarray(given, dtype=np.float64)
     return np.where(np.isnan(bounds), free, bounds)

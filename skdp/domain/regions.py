@@ -127,7 +127,7 @@ class Region:
         share, moment = held.between(*self.ends)
         points = [start[0] for start, stop in self.runs if start[0] == stop[0]]
         if points and not isinstance(held, Points):
-            inside = [x for x in points if held.lower <= x <= held.upper]
+            inside = [x for x in points if held.bins.lower <= x <= held.bins.upper]
             where = held.bins.encode(np.array(inside, dtype=np.float64))
             share[where] = np.maximum(share[where], POINT)
             moment[where] = np.where(share[where] > POINT, moment[where], POINT * np.array(inside))

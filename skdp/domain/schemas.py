@@ -7,6 +7,7 @@ code or JSON, and `from_schema` makes attributes of them, or one error with all 
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime
 import io
@@ -120,7 +121,7 @@ def attribute_from_data(data: Mapping[str, Any]) -> Any:
         taxonomy = None if tree is None else Taxonomy(tree["labels"], tree["parents"])
         return Categorical(said.pop("categories"), taxonomy=taxonomy, **said)
     if kind == "identifier":
-        return Identifier(said.get("format"))
+        return Identifier()
     refuse_placeholder(kind, "the type (numeric, categorical, date, ...)")
     raise DomainError(f"Attribute type {kind!r} is unknown.")
 
@@ -317,13 +318,11 @@ def _of_type(dtype: Any) -> tuple[dict[str, Any], str]:
     fixed = plain and re.fullmatch(r"u?int\d*|bool_?|integer|boolean", said.strip())
     if plain and data["type"] == "datetime" and "64" in said and not data["tz"]:
         data |= {"type": "date", "loose": True}  # a type of pandas and NumPy for days, too
-    try:
-        listed, ordered = declared_categories(dtype)
-    except DomainError:  # it does not say which
-        listed, ordered = [...], False
-    if listed is not dtype:
-        data = {"type": "categorical", "categories": list(listed), "ordered": ordered}
-        text = text.partition("(")[0]
+    with contextlib.suppress(DomainError):  # not a type of categories, or it does not say which
+        if data["type"] == "categorical" or isinstance(dtype, type):
+            listed, ordered = declared_categories(dtype)
+            data = {"type": "categorical", "categories": listed, "ordered": ordered}
+            text = text.partition("(")[0]
     return data | {"nullable": not fixed}, text
 
 

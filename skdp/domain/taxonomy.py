@@ -60,27 +60,19 @@ class Taxonomy:
         number = {node: position for position, node in enumerate(order)}
         self.labels = tuple(plain_category(labels[node], "Taxonomy label") for node in order)
         self.parents = np.array([-1] + [number[parent_list[node]] for node in order[1:]])
-        n_nodes = len(order)
-        self.depths = np.zeros(n_nodes, dtype=np.int64)
-        for position in range(1, n_nodes):
-            self.depths[position] = self.depths[self.parents[position]] + 1
-
         # Leaves below each node, bottom up; then the place of its first leaf, top down.
-        width = np.zeros(n_nodes, dtype=np.int64)
-        is_leaf = np.ones(n_nodes, dtype=bool)
-        is_leaf[self.parents[1:]] = False
-        width[is_leaf] = 1
-        for position in range(n_nodes - 1, 0, -1):
+        width = np.array([not children[node] for node in order], dtype=np.int64)
+        leaves = np.flatnonzero(width)
+        for position in range(len(order) - 1, 0, -1):
             width[self.parents[position]] += width[position]
-        self.first = np.zeros(n_nodes, dtype=np.int64)
-        taken = np.zeros(n_nodes, dtype=np.int64)
-        for position in range(1, n_nodes):
+        self.depths, self.first, taken = np.zeros((3, len(order)), dtype=np.int64)
+        for position in range(1, len(order)):
             parent = self.parents[position]
+            self.depths[position] = self.depths[parent] + 1
             self.first[position] = self.first[parent] + taken[parent]
             taken[parent] += width[position]
         self.last = self.first + width
-        nodes = np.flatnonzero(is_leaf)
-        self.leaf_nodes = nodes[np.argsort(self.first[nodes])]
+        self.leaf_nodes = leaves[np.argsort(self.first[leaves])]
         self.leaves = tuple(self.labels[node] for node in self.leaf_nodes)
         if len(set(self.leaves)) != len(self.leaves):
             repeated = sorted({repr(x) for x in self.leaves if self.leaves.count(x) > 1})
@@ -115,16 +107,10 @@ class Taxonomy:
         numbers_ = [-1]
         waiting: list[tuple[int, Any]] = [(0, below)]
         for node, part in waiting:
-            if isinstance(part, Mapping):
-                branches: list[tuple[Any, Any]] = list(part.items())
-            else:
-                branches = []
-                single = isinstance(part, str) or not isinstance(part, Iterable)
-                for item in [part] if single else part:
-                    if isinstance(item, Mapping):
-                        branches.extend(item.items())
-                    else:
-                        branches.append((item, None))
+            single = isinstance(part, str | Mapping) or not isinstance(part, Iterable)
+            branches: list[tuple[Any, Any]] = []
+            for item in [part] if single else part:
+                branches += item.items() if isinstance(item, Mapping) else [(item, None)]
             if not branches:
                 raise DomainError(f"Taxonomy group {labels[node]!r} is empty.")
             for label, inner in branches:
@@ -154,15 +140,13 @@ class Taxonomy:
         height = (n - 1).bit_length()
         labels: list[Category] = []
         parents: list[int] = []
-        offset = 0
+        above = 0
         for level in range(height + 1):
-            step = 1 << (height - level)
-            groups = -(-n // step)
-            for group in range(groups):
-                parents.append(offset - -(-n // (2 * step)) + group // 2 if level else -1)
-                low, high = group * step, min(n, (group + 1) * step)
-                labels.append(group if step == 1 else text(low, high))
-            offset += groups
+            step, first = 1 << (height - level), len(labels)
+            for group, low in enumerate(range(0, n, step)):
+                parents.append(above + group // 2 if level else -1)
+                labels.append(group if step == 1 else text(low, min(n, low + step)))
+            above = first
         return cls(labels, parents)
 
     @property
@@ -185,8 +169,7 @@ class Taxonomy:
         """
         if not 0 <= level <= self.height:
             raise ValueError(f"level must be in 0..{self.height}, got {level}.")
-        is_leaf = np.zeros(len(self.labels), dtype=bool)
-        is_leaf[self.leaf_nodes] = True
+        is_leaf = np.isin(np.arange(len(self.labels)), self.leaf_nodes)
         nodes = np.flatnonzero((self.depths == level) | (is_leaf & (self.depths < level)))
         return nodes[np.argsort(self.first[nodes])]
 

@@ -122,7 +122,7 @@ def test_edges_follow_the_scales():
     np.testing.assert_allclose(np.diff(np.log1p(from_zero)), np.log(1001) / 3, rtol=1e-9)
     np.testing.assert_allclose(Numeric(2, 18, 4, scale="sqrt").edges, [2, 3, 6, 11, 18])
     # Within a bin values are uniform.
-    assert log.centers[1] == pytest.approx(55)
+    assert log.means()[1] == pytest.approx(55)
     # Integers: where the scale cuts finer than they are, each bin holds one.
     assert Numeric(0, 100, 20, scale="log", integer=True).edges[:5].tolist() == [0, 1, 2, 3, 4]
 
@@ -179,13 +179,13 @@ def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
     sizes = np.bincount(codes, minlength=attribute.bins)
     assert sizes.min() >= 1 and (attribute.bins == 1 or np.ptp(sizes[:-1]) <= 1)
     means = [values[codes == code].mean() for code in range(attribute.bins)]
-    np.testing.assert_allclose(attribute.centers, means)
+    np.testing.assert_allclose(attribute.means(), means)
 
 
 @over(
     "arguments, options, message",
     [
-        ((None, 1), {}, "lower must be a number, got None"),
+        ((None, 1), {}, "needs lower and upper, or edges"),
         ((1, 0), {}, "lower < upper, got lower=1 and upper=0"),
         ((math.nan, 1), {}, "lower must be finite"),
         ((0, 10**400), {}, "upper must be finite"),
@@ -198,24 +198,23 @@ def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
         ((-1e308, 1e308), {}, "too wide for float64"),
         ((0, 1), {"nullable": "yes"}, "nullable must be True or False"),
         ((0.5, 3), {"integer": True}, "lower must be an integer"),
-        ((0, 9, 11), {"integer": True}, "exceeds the number of integers"),
-        ((0, 2**60, 4), {"integer": True}, "too many for one code each"),
-        ((0, 2**50, 2**10), {"integer": True}, "cannot be computed exactly"),
+        ((0, 9, 11), {"integer": True}, r"exceeds the number of possible values \(10\)"),
+        ((0, 2**60, 4), {"integer": True}, "more than float64 can tell apart"),
+        ((0, 2**50, 2**10), {"integer": True}, "cannot be computed exactly.*at most 7"),
         ((0, 10**10), {"integer": True}, "give bins=, such as bins=32, with scale='log'"),
         ((), {"edges": [0, 1, 1]}, r"edges\[1\]=1 is followed by 1. Sort them"),
         ((), {"edges": [0]}, "at least two"),
         ((), {"edges": 5}, "list of numbers"),
         ((), {"edges": [0, "a"]}, r"edges\[1\] must be a number"),
         ((), {"edges": [0, 1.5], "integer": True}, r"edges\[1\] must be an integer"),
-        ((1, 2), {"edges": [0, 2]}, "lower=1, but edges say 0"),
-        ((), {"edges": [0, 2], "scale": "log"}, "both say where to cut"),
+        ((1, 2), {"edges": [0, 2]}, "leave out lower, upper"),
+        ((), {"edges": [0, 2], "scale": "log"}, "edges say where to cut"),
         ((0, 2), {"scale": ["log"]}, "'linear', 'log' or 'sqrt'"),
         ((-1, 2), {"scale": "log"}, r"Use scale='sqrt', or a positive lower"),
         ((0, 2), {"special": 0}, "special must be a list"),
         ((0, 2), {"special": [0, 0.0]}, "must differ"),
         ((0, 2), {"special": [math.nan]}, "must be finite"),
         ((0, 2), {"special": [0], "integer": True}, "every value has a cell without being special"),
-        ((0, 1), {"special": range(2000)}, "at most 256 values"),
         ((0, 2), {"decimals": 1, "integer": True}, "no decimals"),
         ((0, 2), {"decimals": 20}, "0..15"),
         ((0, 1e15), {"decimals": 6}, "more than float64 can tell apart"),

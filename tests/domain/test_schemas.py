@@ -256,7 +256,7 @@ def test_json_that_a_person_edits_is_short():
     tree = Taxonomy.from_tree({"any": {"x": ["a", "b"], "y": ["c", "d"]}})
     domain = Domain(
         {
-            "id": Identifier("C{:03d}"),
+            "id": Identifier(),
             "n": Numeric(0, 9, integer=True, nullable=True),
             "log": Numeric(0, 9, 10, integer=True, scale="log"),
             "wide": Numeric(0, 10**6, 50, integer=True, special=[-1]),

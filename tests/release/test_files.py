@@ -234,7 +234,7 @@ def test_releases_and_domains_have_the_published_schema(tmp_path):
             "sex": Categorical(["F", "M", 3], nullable=True, ordered=True),
             "day": Date("2024-01-01", "2024-03-31", bins=13),
             "hour": Datetime("2024-01-01", "2024-01-02", unit="hour", tz="UTC"),
-            "id": Identifier("P{}"),
+            "id": Identifier(),
             "old": Categorical(["no", "yes"]),
         },
         structure=[

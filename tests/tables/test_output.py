@@ -64,7 +64,7 @@ def test_build_arrays():
 
 DOMAIN = Domain(
     {
-        "id": Identifier("C{:03d}"),
+        "id": Identifier(),
         "day": Date("2020-01-01", "2020-12-31", nullable=True),
         "at": Datetime("2020-01-01", "2020-12-31", unit="hour", tz="UTC", nullable=True),
         "n": Numeric(0, 9, integer=True, nullable=True),
@@ -79,9 +79,9 @@ LIBRARIES = {
     "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
 }
 SCHEMAS = {
-    "polars": [pl.String, pl.Date, pl.Datetime("us", "UTC"), pl.Int64, pl.Float64, pl.String]
+    "polars": [pl.Int64, pl.Date, pl.Datetime("us", "UTC"), pl.Int64, pl.Float64, pl.String]
     + [pl.Boolean],
-    "pyarrow": [pa.string(), pa.date32(), pa.timestamp("us", "UTC"), pa.int64(), pa.float64()]
+    "pyarrow": [pa.int64(), pa.date32(), pa.timestamp("us", "UTC"), pa.int64(), pa.float64()]
     + [pa.string(), pa.bool_()],
 }
 
