@@ -9,10 +9,14 @@ counted with noise among the skipped ones.
 
 from __future__ import annotations
 
+import copy
 import functools
+import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,6 +26,7 @@ from numpy.typing import ArrayLike
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
 from .attributes import Categorical, Identifier
+from .bins import Points
 from .dates import Date, Datetime
 from .numeric import Numeric
 from .query import Remembered, parts_of
@@ -47,6 +52,9 @@ class Rule:
         """The rule as values that JSON can hold; `skdp.domain.structure_from_data` reads them."""
         return {"rule": self.kind, **vars(self)}
 
+    def __repr__(self) -> str:
+        return f"{self.kind}({', '.join(map(repr, vars(self).values()))})"
+
 
 @dataclass(frozen=True, repr=False)
 class Derived(Rule):
@@ -58,15 +66,12 @@ class Derived(Rule):
     map: tuple[tuple[Any, Any], ...]
 
     def to_data(self) -> dict[str, Any]:  # noqa: D102
-        pairs = [[list(key) if isinstance(key, tuple) else key, value] for key, value in self.map]
-        plain = all(isinstance(key, str) for key, _ in pairs)
+        plain = all(isinstance(key, str) for key, _ in self.map)
         data = {"rule": self.kind, "column": self.column, "from": self.from_}
-        return {**data, "map": dict(pairs) if plain else pairs}
+        return {**data, "map": dict(self.map) if plain else [list(pair) for pair in self.map]}
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{key!r}: {value!r}" for key, value in self.map[:4])
-        more = f", ... ({len(self.map) - 4} more)" if len(self.map) > 4 else ""
-        return f"derived({self.column!r}, from_={self.from_!r}, map={{{shown}{more}}})"
+        return f"derived({self.column!r}, {self.from_!r}, {reprlib.repr(dict(self.map))})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,9 +82,6 @@ class AtMost(Rule):
     column: str
     bound: str
 
-    def __repr__(self) -> str:
-        return f"at_most({self.column!r}, {self.bound!r})"
-
 
 @dataclass(frozen=True, repr=False)
 class Forbid(Rule):
@@ -87,9 +89,6 @@ class Forbid(Rule):
 
     kind: ClassVar[str] = "forbid"
     condition: str
-
-    def __repr__(self) -> str:
-        return f"forbid({self.condition!r})"
 
 
 def derived(column: str, from_: str, map: Mapping[Any, Any]) -> Rule:
@@ -352,6 +351,24 @@ def outer(vectors: Sequence[np.ndarray]) -> Any:
     return found
 
 
+def merged(found: Iterable[tuple[tuple[int, ...], BoolArray]]) -> dict[tuple[int, ...], BoolArray]:
+    """One table for each set of axes, which allows what all its tables allow."""
+    tables: dict[tuple[int, ...], BoolArray] = {}
+    for axes, allowed in found:
+        tables[axes] = tables[axes] & allowed if axes in tables else allowed
+    return tables
+
+
+def joined(tables: Tables, axes: tuple[int, ...]) -> BoolArray:
+    """What those tables allow together that have none but these axes."""
+    found = np.array(True)
+    for own, allowed in tables.items():
+        if {*own} <= {*axes}:
+            sizes = dict(zip(own, allowed.shape, strict=True))
+            found = found & allowed.reshape([sizes.get(axis, 1) for axis in axes])
+    return found
+
+
 # --- rules compiled for a domain
 
 
@@ -382,7 +399,11 @@ class Structure(tuple[Rule, ...]):
         self._codes: dict[str, tuple[str, IntArray]] = {}
         self._used: dict[Rule, tuple[str, ...]] = {}
         self._bounds: dict[str, tuple[str, ...]] = {}
-        self._cuts: dict[Rule, list[Any]] = {}
+        # Attributes of the pieces of columns whose bins are divided, and the code of each piece.
+        self._divided: dict[str, Numeric] = {}
+        self._code_of: dict[int, IntArray] = {}
+        self._pieces: Tables = {}
+        self._ends: dict[str, tuple[FloatArray, ...]] = {}
         self.zeros: tuple[Zeros, ...] = ()
         if self:
             self._compile()
@@ -431,7 +452,7 @@ class Structure(tuple[Rule, ...]):
         sizes = (each.size for name in self._declared if (each := self.find(name)) is not None)
         return Remembered(max(sizes, default=1))
 
-    @property
+    @functools.cached_property
     def measured(self) -> tuple[str, ...]:
         """Declared columns that are measured, in order."""
         return tuple(name for name in self.known if name not in self.derived)
@@ -483,7 +504,7 @@ class Structure(tuple[Rule, ...]):
         """Which rows break each rule that forbids cells: for reports to the data owner."""
         rows = np.asarray(codes)
         return [
-            (rule, _broken([Zeros(*each) for each in self._tables([rule]).items()], rows))
+            (rule, _broken(map(Zeros._make, (self._cells(self._tables([rule])) or {}).items()), rows))
             for rule in self
             if not isinstance(rule, Derived)
         ]
@@ -505,9 +526,6 @@ class Structure(tuple[Rule, ...]):
 
     def _compile(self) -> None:
         for rule in self:
-            if isinstance(rule, Derived | AtMost):
-                other = rule.from_ if isinstance(rule, Derived) else rule.bound
-                self._used[rule] = (rule.column, other)
             if isinstance(rule, Derived) and self.derived[rule.column] != rule:
                 raise DomainError(
                     f"Column {rule.column!r} follows from two rules, {rule!r} and "
@@ -518,15 +536,16 @@ class Structure(tuple[Rule, ...]):
         self._axes = {name: axis for axis, name in enumerate(self.measured)}
         self._bounds = _closure(self)
         self._check_chains()
-        tables = self._tables(self)
-        if allowed_row(tables) is None:
+        self._divide()
+        self._pieces = self._tables(self)
+        tables = self._cells(self._pieces)
+        possible = None if tables is None else possible_codes(tables)
+        if tables is None or possible is None or allowed_row(tables) is None:
             guilty = [rule for rule in self if not isinstance(rule, Derived)]
             raise DomainError(
                 "These rules contradict each other, no row was found that satisfies them all: "
                 f"{some(guilty)}. Change or leave out one of them."
             )
-        possible = possible_codes(tables)
-        assert possible is not None
         found = [
             Zeros((axis,), codes) for axis, codes in sorted(possible.items()) if not codes.all()
         ]
@@ -612,99 +631,265 @@ class Structure(tuple[Rule, ...]):
             )
         return np.flatnonzero(weights)
 
-    # --- cells that rules forbid
+    # --- pieces of bins, and what rules allow of them
 
-    def _tables(self, rules: Iterable[Rule]) -> dict[tuple[int, ...], BoolArray]:
-        """Allowed cells by each set of attributes that the rules connect."""
-        tables: dict[tuple[int, ...], BoolArray] = {}
-        found = [cells for rule in rules if isinstance(rule, Forbid) for cells in self._cells(rule)]
-        for column, above in _closure(rules).items():
-            found += [self._comparison(column, bound) for bound in above]
-        for axes, allowed in found:
-            tables[axes] = tables[axes] & allowed if axes in tables else allowed
-        return tables
+    def _divide(self) -> None:
+        """Divide bins where conditions cut them, and those of compared columns at their holes."""
+        cuts: dict[str, list[Any]] = {}
+        for rule in self:
+            if isinstance(rule, Forbid):
+                parts = self._parts(rule, self)
+                self._used[rule] = tuple(dict.fromkeys(name for part in parts for name in part))
+                for name, region in (item for part in parts for item in part.items()):
+                    if name in self._axes and isinstance(region.attribute, Numeric):
+                        cuts.setdefault(name, []).append(region.edges)
+            else:
+                column, other = tuple(vars(rule).values())[:2]
+                self._used[rule] = (column, other)
+        for name in self.compared:
+            if name in self._axes and (special := getattr(self._declared[name], "special", ())):
+                cuts.setdefault(name, []).extend([special, np.nextafter(special, np.inf)])
+        for name, edges in cuts.items():
+            whole = self._declared[name]
+            pieces = _divided(whole, np.concatenate(edges))
+            if pieces.size > whole.size:
+                self._divided[name] = pieces
+                bins = np.searchsorted(whole.edges[1:-1], pieces.edges[:-1], side="right")
+                rest = np.arange(whole.bins, whole.size)
+                self._code_of[self._axes[name]] = np.concatenate([bins, rest])
+        self._in_pieces = Structure((), self._declared | self._divided)
+        self._sizes = {
+            axis: self._in_pieces._declared[name].size for name, axis in self._axes.items()
+        }
+        names = [*dict.fromkeys([*self.compared, *self._divided])]
+        self._ends = {
+            name: tuple(self._over_pieces(name, end) for end in spans(self._in_pieces.find(name)))
+            for name in names
+        }
 
-    def _cells(self, rule: Forbid) -> list[tuple[tuple[int, ...], BoolArray]]:
-        """Cells that a condition does not cover as a whole, by its attributes.
+    def _over_pieces(self, column: str, values: np.ndarray) -> np.ndarray:
+        """Values for the codes or pieces of a column as values for the pieces of its base."""
+        axis = self._axes[self.base_of(column)]
+        lifted = self.lifted(column, values)
+        return (
+            lifted[self._code_of[axis]]
+            if column in self._codes and axis in self._code_of
+            else lifted
+        )
 
-        Its conjunctions are disjoint. Where they cover whole bins, each is a table of its own;
-        where they cut bins, their shares of a cell add up.
-        """
+    def _parts(self, rule: Forbid, schema: Structure) -> list[dict[str, Any]]:
         try:
-            parts = parts_of(rule.condition, self)
+            return parts_of(rule.condition, schema)
         except ValueError as error:
             raise DomainError(f"{rule!r}: {error}") from None
-        self._used[rule] = tuple(dict.fromkeys(column for part in parts for column in part))
-        weights = [self.weights_of_regions(part) for part in parts]
-        weights = [part for part in weights if all(each.any() for each in part.values())]
-        if not weights or not all(weights):
+
+    def _tables(self, rules: Iterable[Rule]) -> Tables:
+        """Allowed pieces by each set of attributes that the rules connect."""
+        found = [each for rule in rules if isinstance(rule, Forbid) for each in self._free(rule)]
+        for column, above in _closure(rules).items():
+            for bound in above:
+                axes = {self._axes[self.base_of(name)] for name in (column, bound)}
+                self._check_size(AtMost(column, bound), axes, self._sizes)
+                found.append(self._comparison(column, bound, self._ends))
+        # Of a bin of real numbers, rounding may leave a piece that holds next to nothing.
+        for name, pieces in self._divided.items():
+            if not isinstance(pieces.contents, Points):
+                axis, share = self._axes[name], np.ones(pieces.size)
+                widths = np.diff(self._declared[name].edges)[self._code_of[axis][: pieces.bins]]
+                share[: pieces.bins] = np.diff(pieces.edges) / widths
+                found.append(((axis,), share > _ROUNDING))
+        return merged(found)
+
+    def _free(self, rule: Forbid) -> Iterator[tuple[tuple[int, ...], BoolArray]]:
+        """Pieces that a condition does not cover: a table for each of its conjunctions."""
+        parts: list[dict[str, np.ndarray]] = []
+        for part in self._parts(rule, self._in_pieces):
+            covered: dict[str, Any] = {}
+            for column, region in part.items():
+                own = self._over_pieces(column, region.weights())
+                base = self.base_of(column)
+                covered[base] = covered[base] * own if base in covered else own
+            if all(each.any() for each in covered.values()):
+                parts.append(covered)
+        if not all(parts) or not parts:
             raise DomainError(
                 f"{rule!r}: the condition covers no cell of the domain, or all of them. Check its "
                 "values against the declared ranges, or leave the rule out."
             )
-        cut = any(((w > 0) & (w < 1 - _ROUNDING)).any() for part in weights for w in part.values())
-        if cut:
-            self._cuts[rule] = parts
-        found = []
-        for group in [weights] if cut else [[part] for part in weights]:
-            names = sorted({name for part in group for name in part}, key=self._axes.__getitem__)
-            self._check_size(rule, names)
-            ones = {name: np.ones(self._declared[name].size) for name in names}
-            covered = sum(outer([{**ones, **part}[name] for name in names]) for part in group)
-            found.append((tuple(map(self._axes.__getitem__, names)), covered < 1 - _ROUNDING))
-        return found
+        for covered in parts:
+            # A piece is covered in full or not at all, but for rounding.
+            by_axis = {self._axes[name]: each > 0.5 for name, each in covered.items()}
+            axes = tuple(sorted(by_axis))
+            self._check_size(rule, axes, self._sizes)
+            yield axes, ~outer([by_axis[axis] for axis in axes])
 
-    def _comparison(self, column: str, bound: str) -> tuple[tuple[int, ...], BoolArray]:
-        """Cells in which a value of ``column`` can be at most one of ``bound``."""
-        low, high = self._ends(column)[0], self._ends(bound)[1]
-        names = [self.base_of(name) for name in (column, bound)]
-        one, other = (self._axes[name] for name in names)
+    def _comparison(
+        self, column: str, bound: str, ends: Mapping[str, Any]
+    ) -> tuple[tuple[int, ...], BoolArray]:
+        """Pieces in which a value of ``column`` can be at most one of ``bound``, by their ends."""
+        one, other = (self._axes[self.base_of(name)] for name in (column, bound))
+        low, high = ends[column][0], ends[bound][1]
         # A missing value compares as nan, and satisfies every rule.
         if one == other:
             return (one,), ~(low > high)
-        self._check_size(AtMost(column, bound), names)
         allowed = ~(low[:, None] > high)
         return ((one, other), allowed) if one < other else ((other, one), allowed.T.copy())
 
+    def _cells(self, tables: Tables) -> Tables | None:
+        """Allowed cells: those whose bins have pieces that all tables allow; None if none has.
+
+        Columns are taken out one after the other. Of a bin of n pieces, tables leave none together
+        exactly if n of them do, at most.
+        """
+        possible = possible_codes(tables)
+        if possible is None:
+            return None
+        tables = {axes: each & outer([possible[k] for k in axes]) for axes, each in tables.items()}
+        for axis, code_of in self._code_of.items():
+            own = {axes: each for axes, each in tables.items() if axis in axes}
+            tables = {axes: each for axes, each in tables.items() if axis not in axes}
+            tables |= {
+                axes: _any_piece(each, axes.index(axis), code_of) for axes, each in own.items()
+            }
+            if axis not in possible:
+                continue
+            n_pieces = np.bincount(code_of, possible[axis])
+            several = np.flatnonzero(n_pieces > 1)
+            pieces = np.flatnonzero(possible[axis] & (n_pieces[code_of] > 1))
+            cut = {axes: each.take(pieces, axes.index(axis)) for axes, each in own.items()}
+            for number in range(2, min(len(cut), int(n_pieces.max())) + 1):
+                for group in combinations(cut, number):
+                    axes = tuple(sorted({*itertools.chain(*group)}))
+                    place = axes.index(axis)
+                    sizes = {
+                        k: n
+                        for each in tables.items()
+                        for k, n in zip(each[0], each[1].shape, strict=True)
+                    }
+                    self._check_size(
+                        "Conditions on parts of bins", axes, sizes | {axis: len(pieces)}
+                    )
+                    together = joined({key: cut[key] for key in group}, axes)
+                    together = _any_piece(together, place, code_of[pieces])
+                    known = {
+                        key: each.take(several, key.index(axis)) if axis in key else each
+                        for key, each in tables.items()
+                        if {*key} <= {*axes}
+                    }
+                    if (joined(known, axes) & ~together).any():
+                        self._check_size("Conditions on parts of bins", axes, sizes)
+                        whole = np.ones([sizes[each] for each in axes], dtype=bool)
+                        np.moveaxis(whole, place, 0)[several] = np.moveaxis(together, place, 0)
+                        tables = merged([*tables.items(), (axes, whole)])
+        return tables
+
     def breaks_values(self, codes: Codes, numbers: Mapping[str, FloatArray]) -> BoolArray:
         """Rows whose numbers are in the part of a cell that a rule forbids."""
+        pieces = dict(codes)
+        for name in self._divided.keys() & numbers.keys():
+            pieces[name] = self._divided[name]._place(numbers[name]).astype(np.int64)
         broken = np.zeros(len(next(iter(codes.values()))), dtype=bool)
-        for column, above in self._bounds.items():
-            for bound in above:
-                # Where each code stands for one value, its ends are equal.
-                x, y = (
-                    numbers[name] if name in numbers else self.ends_of(name, codes)[0]
-                    for name in (column, bound)
-                )
-                broken |= x > y
-        for part in (part for parts in self._cuts.values() for part in parts):
-            inside = np.ones(len(broken), dtype=bool)
-            for column, region in part.items():
-                weights = self.lifted(column, region.weights())[codes[self.base_of(column)]]
-                inside &= weights > 0
-                if (inside & (weights < 1)).any():
-                    inside &= (weights >= 1 - _ROUNDING) | region.holds(numbers[column])
-            broken |= inside
+        for axes, allowed in self._pieces.items():
+            if any(axis in self._code_of for axis in axes):
+                broken |= ~allowed[tuple(pieces[self.measured[axis]] for axis in axes)]
+        for column, bound in self._pairs():
+            # Where each code stands for one value, its ends are equal.
+            x, y = (
+                numbers[name]
+                if name in numbers
+                else self._ends[name][0][pieces[self.base_of(name)]]
+                for name in (column, bound)
+            )
+            broken |= x > y
         return broken
 
-    def ends_of(self, column: str, codes: Codes) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest number of a column that the codes of each row leave."""
-        low, high = self._ends(column)
-        own = codes[self.base_of(column)]
-        return low[own], high[own]
+    def _pairs(self) -> list[tuple[str, str]]:
+        return [(column, bound) for column, above in self._bounds.items() for bound in above]
 
-    def _ends(self, column: str) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest value of a column for each code of its base."""
-        low, high = spans(self._declared[column])
-        return self.lifted(column, low), self.lifted(column, high)
+    def repaired(
+        self,
+        codes: Codes,
+        numbers: Mapping[str, FloatArray],
+        limits: Mapping[str, tuple[FloatArray, ...]],
+        rng: np.random.Generator,
+    ) -> dict[str, FloatArray]:
+        """Numbers that keep all rules in lawful cells, and within limits where rules leave some."""
+        names = [name for name in numbers if name in self._ends]
+        limits = {name: limits[name] for name in names if name in limits}
+        pieces = {name: each.copy() for name, each in codes.items()}
+        free = np.zeros(len(next(iter(codes.values()))), dtype=bool)
+        used = sorted({axis for axes in self._pieces for axis in axes})
+        table = [codes[self.measured[axis]] for axis in used]
+        table += [end for each in limits.values() for end in each]
+        known: dict[Any, Any] = {}
+        for row, cell in enumerate(zip(*(each.tolist() for each in table), strict=True)):
+            if cell not in known:
+                cells = dict(zip(used, cell, strict=False))
+                here = {name: tuple(end[row] for end in each) for name, each in limits.items()}
+                within = self._choice(cells, here)
+                known[cell] = within or self._choice(cells, {}), within is None
+            chosen, free[row] = known[cell]
+            for axis, piece in chosen.items():
+                pieces[self.measured[axis]][row] = piece
+        ends = {
+            name: tuple(end[pieces[self.base_of(name)]] for end in each)
+            for name, each in self._ends.items()
+        }
+        for name, (least, most) in limits.items():
+            low, high = (np.where(free, end, np.clip(end, least, most)) for end in ends[name])
+            ends[name] = low, high
+        # Larger columns come first: a bound has fewer columns above it than what it bounds. A
+        # column lies below the values drawn for its bounds, and not below the least value of any
+        # column that it bounds. There is such a value, because chains are compared as a whole.
+        drawn: dict[str, FloatArray] = {}
+        for name in sorted(names, key=lambda each: len(self._bounds.get(each, ()))):
+            low, high = ends[name]
+            for column, bound in self._pairs():
+                if bound == name:
+                    low = np.fmax(low, ends[column][0])
+                elif column == name:
+                    high = np.fmin(high, drawn.get(bound, ends[bound][0]))
+            attribute: Any = self._in_pieces.find(name)
+            drawn[name] = attribute.draw(pieces[name], rng, low, high)
+        return drawn
 
-    def _check_size(self, rule: Rule, names: Sequence[str]) -> None:
-        sizes = [self._declared[name].size for name in names]
-        if math.prod(sizes) > MAX_CELLS:
+    def _choice(
+        self, cells: Mapping[int, int], limits: Mapping[str, tuple[float, float]]
+    ) -> dict[int, int] | None:
+        """Pieces of a cell whose values can keep all rules within limits; None if there is none."""
+        options = {
+            axis: np.flatnonzero(self._code_of[axis] == code)
+            if axis in self._code_of
+            else np.array([code])
+            for axis, code in cells.items()
+        }
+        found = [
+            (axes, allowed[np.ix_(*(options[axis] for axis in axes))])
+            for axes, allowed in self._pieces.items()
+        ]
+        if limits:
+            ends = {}
+            for name, each in self._ends.items():
+                axis = self._axes[self.base_of(name)]
+                low, high = (end[options[axis]] for end in each)
+                if name in limits:
+                    least, most = limits[name]
+                    found.append(((axis,), ~((low > most) | (high < least))))
+                    low, high = np.clip(low, least, most), np.clip(high, least, most)
+                ends[name] = low, high
+            found += [self._comparison(*pair, ends) for pair in self._pairs()]
+        row = allowed_row(merged(found))
+        return row and {axis: int(options[axis][place]) for axis, place in row.items()}
+
+    def _check_size(self, what: Any, axes: Iterable[int], sizes: Mapping[int, int]) -> None:
+        """Refuse tables that are too large."""
+        by_name = {self.measured[axis]: sizes[axis] for axis in axes}
+        if math.prod(by_name.values()) > MAX_CELLS:
+            widest = max(by_name, key=by_name.__getitem__)
             raise DomainError(
-                f"{rule!r} connects {some(list(names))}, which have {math.prod(sizes):,} cells "
-                f"together, more than {MAX_CELLS:,}. Declare fewer bins or categories; "
-                f"{names[int(np.argmax(sizes))]!r} has {max(sizes):,}."
+                f"{what!s} connects {some([*by_name])}, which have "
+                f"{math.prod(by_name.values()):,} cells together, more than {MAX_CELLS:,}. Declare "
+                f"fewer bins or categories; {widest!r} has {by_name[widest]:,}."
             )
 
     def _check_chains(self) -> None:
@@ -762,6 +947,24 @@ def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
         values[: attribute.n_values] = [float(value) for value in attribute.categories]
         return values, values
     return attribute.span(np.arange(attribute.size))
+
+
+def _divided(attribute: Numeric, cuts: FloatArray) -> Numeric:
+    """The attribute with bins that are divided at cuts."""
+    edges, held = attribute.edges, attribute.contents
+    inner = cuts[(cuts > edges[0]) & (cuts < edges[-1])]
+    if isinstance(held, Points):
+        inner = held.grid.value(held.grid.at_least(inner))
+    pieces = copy.copy(attribute)
+    pieces._recut(np.union1d(edges, inner).astype(edges.dtype))
+    pieces._join_empty(edges)
+    return pieces
+
+
+def _any_piece(allowed: BoolArray, place: int, code_of: IntArray) -> Any:
+    """A table of pieces as one of codes: those of which any piece is allowed."""
+    starts = np.flatnonzero(np.diff(code_of, prepend=-1))
+    return np.logical_or.reduceat(allowed, starts, axis=place)
 
 
 def _line(attribute: Numeric | Categorical) -> tuple[Any, ...] | None:
@@ -823,13 +1026,12 @@ def draw_columns(
         wrong[rows] = structure.breaks_values(own, _at(numbers, rows))
         if not wrong.any():
             break
-    for inner in (limits, {}) if wrong.any() else ():
+    if wrong.any():
         rows = np.flatnonzero(wrong)
-        own, here = _at(codes, rows), _at(numbers, rows)
-        inside = {name: tuple(end[rows] for end in each) for name, each in inner.items()}
-        for name, again in _repaired(structure, own, here, inside, rng).items():
-            numbers[name][rows] = again
-        wrong[rows] = structure.breaks_values(own, here)
+        inside = {name: tuple(end[rows] for end in each) for name, each in limits.items()}
+        again = structure.repaired(_at(codes, rows), _at(numbers, rows), inside, rng)
+        for name, each in again.items():
+            numbers[name][rows] = each
     drawn: dict[str, pd.Series] = {}
     for name, attribute in declared.items():
         if isinstance(attribute, Identifier):
@@ -847,43 +1049,3 @@ def draw_columns(
 
 def _at(columns: Mapping[str, Any], rows: IntArray) -> dict[str, Any]:
     return {name: each[rows] for name, each in columns.items()}
-
-
-def _repaired(
-    structure: Structure,
-    codes: Codes,
-    numbers: dict[str, FloatArray],
-    limits: Mapping[str, tuple[FloatArray, ...]],
-    rng: np.random.Generator,
-) -> dict[str, FloatArray]:
-    """Numbers that keep the rules where hardly any draw does, if limits from outside let them.
-
-    Of columns that rules of `at_most` compare the larger ones come first. A column is drawn from
-    what its cell allows, but not below the least value of any column that it bounds, and not above
-    the values drawn for its own bounds. There always is such a value, because chains are compared
-    as a whole: no allowed row has a column whose least value exceeds the greatest value of one of
-    its bounds.
-    """
-    above, linked = structure.bounds_of(), structure.compared
-    ends = {name: structure.ends_of(name, codes) for name in {*linked, *numbers}}
-    for name, (least, most) in limits.items():
-        low, high = (np.clip(end, least, most) for end in ends[name])
-        ends[name] = low, high
-    # A bound has fewer columns above it than what it bounds.
-    for name in sorted(linked, key=lambda each: len(above.get(each, ()))):
-        if name in numbers:
-            low, high = ends[name]
-            for other in (other for other, bounds in above.items() if name in bounds):
-                low = np.fmax(low, ends[other][0])
-            for bound in above.get(name, ()):
-                high = np.fmin(high, numbers[bound] if bound in numbers else ends[bound][0])
-            attribute: Any = structure.find(name)
-            numbers[name] = attribute.draw(codes[name], rng, low, high)
-    # Of a cell of which nearly all is forbidden, the ends of its bins may be left.
-    for name in [name for name in numbers if name not in linked]:
-        for end in ends[name]:
-            wrong = structure.breaks_values(codes, numbers)
-            moved = {**numbers, name: np.where(wrong, end, numbers[name])}
-            better = wrong & ~structure.breaks_values(codes, moved)
-            numbers[name] = np.where(better, end, numbers[name])
-    return numbers

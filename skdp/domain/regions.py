@@ -145,6 +145,14 @@ class Region:
         ends = ends.reshape(-1, 2)
         return ends[:, 0], ends[:, 1]
 
+    @property
+    def edges(self) -> FloatArray:
+        """Numbers at which runs begin and after which they end, as edges of bins."""
+        if isinstance(held := self._held, Points):
+            return held.grid.value(np.concatenate(self.ends).astype(np.int64))
+        cuts = np.array([cut for run in self.runs for cut in run]).reshape(-1, 2)
+        return np.where(cuts[:, 1] > 0, np.nextafter(cuts[:, 0], np.inf), cuts[:, 0])
+
     def holds(self, numbers: FloatArray) -> BoolArray:
         """Whether it covers numbers of the bins."""
         held, found = self._held, np.zeros(len(numbers), dtype=bool)
