@@ -473,7 +473,7 @@ class Structure(tuple[Rule, ...]):
         """Weights of regions by measured column; those on one base multiply."""
         found: dict[str, np.ndarray] = {}
         for column, region in regions.items():
-            base, own = self.base_of(column), self.lifted(column, region.weights())
+            base, own = self.base_of(column), self.lifted(column, region.weights)
             found[base] = found[base] * own if base in found else own
         return found
 
@@ -504,7 +504,10 @@ class Structure(tuple[Rule, ...]):
         """Which rows break each rule that forbids cells: for reports to the data owner."""
         rows = np.asarray(codes)
         return [
-            (rule, _broken(map(Zeros._make, (self._cells(self._tables([rule])) or {}).items()), rows))
+            (
+                rule,
+                _broken(map(Zeros._make, (self._cells(self._tables([rule])) or {}).items()), rows),
+            )
             for rule in self
             if not isinstance(rule, Derived)
         ]
@@ -622,7 +625,7 @@ class Structure(tuple[Rule, ...]):
             raise DomainError(
                 f"{rule!r}: {key!r} is not a declared value of {column!r}. {error}"
             ) from None
-        weights = region.weights()
+        weights = region.weights
         cut = np.flatnonzero((weights > 0) & (weights < 1 - _ROUNDING))
         if len(cut):
             raise DomainError(
@@ -706,7 +709,7 @@ class Structure(tuple[Rule, ...]):
         for part in self._parts(rule, self._in_pieces):
             covered: dict[str, Any] = {}
             for column, region in part.items():
-                own = self._over_pieces(column, region.weights())
+                own = self._over_pieces(column, region.weights)
                 base = self.base_of(column)
                 covered[base] = covered[base] * own if base in covered else own
             if all(each.any() for each in covered.values()):
