@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -121,7 +120,6 @@ _TOKEN = re.compile(
         (?P<number>(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
       | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
       | (?P<quoted>`(?:[^`]|``)+`)
-      | (?P<given>@[^\W\d]\w*)
       | (?P<name>[^\W\d]\w*)
       | (?P<symbol>==|!=|<=|>=|<>|&&|\|\||[=<>()\[\],&|+\-~!])
     )""",
@@ -149,11 +147,13 @@ _SHOWN = 100
 # What is wrong where no token begins with a character, and where a piece of a tree has no meaning.
 _UNREADABLE = {
     **dict.fromkeys("'\"`", "a quotation mark is never closed"),
-    "@": "'@' stands before the name of a value, as in @limit",
+    "@": "values stand in the text itself, as in f'age > {limit}'",
     ".": "methods of columns are not supported; write for example 'x is null', "
     "'x between 1 and 2' or 'x in [1, 2]'",
     **dict.fromkeys("0123456789", "not a number"),
 }
+_UNEXPECTED = "unexpected {!r}; a column name that is not an identifier goes between backticks"
+_TOO_DEEP = f"more than {_MAX_DEPTH} parentheses or negations inside each other"
 _MEANINGLESS: dict[type, str] = {
     ast.BinOp: "arithmetic is not supported; a column name with a sign goes between backticks",
     ast.Set: "the ends of a range are values",
@@ -182,12 +182,10 @@ class _Text:
     text : str
     schema : Schema
         The columns that may be named.
-    names : mapping of str to value
-        What ``@name`` in the text stands for.
     """
 
-    def __init__(self, text: str, schema: Schema, names: Mapping[str, Any]) -> None:
-        self.text, self.schema, self.names = text, schema, names
+    def __init__(self, text: str, schema: Schema) -> None:
+        self.text, self.schema = text, schema
         # Columns and values, by their numbers in the expression, and where its lines stand.
         self.known: list[Any] = []
         self.places: list[int] = []
@@ -198,7 +196,7 @@ class _Text:
         if len(self.text) > _MAX_LENGTH:
             raise ValueError(
                 f"A query has at most {_MAX_LENGTH:,} characters, got {len(self.text):,}. Give a "
-                "long list of values by name: 'column in @values'."
+                "long list of values in a dict: {'column': values}."
             )
         lines = list(self._lines())
         if not lines:
@@ -212,43 +210,42 @@ class _Text:
             match = _TOKEN.match(self.text, place)
             raise self.error(f"unexpected {match and match[0]!r}", place) from None
         except (MemoryError, RecursionError):
-            raise self._too_deep(0) from None
+            raise self.error(_TOO_DEEP, 0) from None
         first = next(each for each in self.known if isinstance(each, _Column))
         return parts or [{first.name: Region(first.name, first.attribute, (), frozenset())}]
 
     def _lines(self) -> Iterator[str]:
         """The expression of Python, a token on each line."""
-        before, said, range_needs = "", "", ""
-        position, end = 0, len(self.text.rstrip())
-        while position < end:
+        before, said, needed, position = "", "", "", 0
+        while self.text[position:].strip():
             match = _TOKEN.match(self.text, position)
             if match is None:
-                raise self._unreadable(position)
+                place = len(self.text) - len(self.text[position:].lstrip())
+                wrong = self.text[place]
+                raise self.error(_UNREADABLE.get(wrong, _UNEXPECTED.format(wrong)), place)
             kind, position = str(match.lastgroup), match.end()
             raw, place = match[kind], match.start(kind)
+            self.places.append(place)
             word = raw.lower() if raw.isupper() else raw
             if kind == "name" and word in _WORDS and self.schema.find(raw) is None:
                 kind, raw = "word", word
             if before in ("~", "!") and raw not in ("(", "~", "!"):
                 # pandas would negate the column alone.
                 raise self.error("after '~' come parentheses; or write 'not'", place)
-            if raw == "(" and said == "in":
-                said = "list("
-            elif raw == "between":
-                said, range_needs = "in {", "and"
-            elif raw == range_needs == "and":
-                said, range_needs = ",", "end"
-            elif kind == "symbol" or (kind == "word" and raw != "null"):
-                said = _SYMBOLS.get(raw, raw)
-            else:
-                said = f"_{len(self.known)}"
-                self.known.append(self._operand(kind, raw, place))
-                if range_needs == "end":
-                    said, range_needs = f"{said}}}", ""
             before = raw
-            self.places.append(place)
+            if kind not in ("word", "symbol") or raw == "null":
+                said = f"_{len(self.known)}{'}' if needed == 'end' else ''}"
+                needed = "" if needed == "end" else needed
+                self.known.append(self._operand(kind, raw, place))
+            elif raw == "between":
+                said, needed = "in {", "and"
+            elif raw == needed:
+                said, needed = ",", "end"
+            else:
+                said = "list(" if raw == "(" and said == "in" else _SYMBOLS.get(raw, raw)
             yield said
-        if range_needs:
+        if needed:
+            end = len(self.text.rstrip())
             raise self.error("'between' needs two ends, as in 'between 1 and 2'", end)
 
     def _operand(self, kind: str, raw: str, place: int) -> Any:
@@ -262,26 +259,19 @@ class _Text:
             raise self.error(f"{raw[:40]!r} is not a {kind}", place) from None
         if kind == "word" or (kind == "name" and raw in _CONSTANTS):
             return _CONSTANTS.get(raw)
-        if kind == "given":
-            return self._given(raw[1:], place)
         name = raw[1:-1].replace("``", "`") if kind == "quoted" else raw
         try:
             return _Column(name, attribute_of(name, self.schema))
         except ValueError as error:
-            unknown = kind == "name" and self.schema.why_not(name) is None
-            hint = self._hint(place) if unknown else ""
-            raise ValueError(f"{self._where(place)}: {error}{hint}") from None
-
-    def _given(self, name: str, place: int) -> Any:
-        """What ``@name`` stands for."""
-        if name not in self.names:
-            close = difflib.get_close_matches(name, [*map(str, self.names)], n=1)
-            hint = f"; did you mean @{close[0]}?" if close else ""
-            raise self.error(
-                f"nothing is given for @{name}{hint}; pass it as names={{{name!r}: ...}}", place
+            reason = str(error)
+        if kind == "name" and self.schema.why_not(name) is None:
+            # What a word that is no column may have been meant to be.
+            meant = [each for each in self.schema.known if self.text[place:].startswith(each)]
+            quotes = (
+                f"Write the column name between backticks: `{max(meant, key=len, default='')}`."
             )
-        value = listed(self.names[name])
-        return list(value) if isinstance(value, tuple) else value
+            reason += f" {quotes if meant else 'Text goes between quotation marks.'}"
+        raise self.error(reason, place)
 
     # --- the tree
 
@@ -291,26 +281,37 @@ class _Text:
 
     def _parts(self, tree: ast.expr, depth: int) -> list[Part]:
         if depth > _MAX_DEPTH:
-            raise self._too_deep(self._place(tree))
+            raise self.error(_TOO_DEEP, self._place(tree))
         if isinstance(tree, ast.BoolOp):
             join = _all_of if isinstance(tree.op, ast.And) else _any_of
             return join([self._parts(each, depth + 1) for each in tree.values])
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
             return _merged(_less([{}], self._parts(tree.operand, depth + 1)))
         if isinstance(tree, ast.Compare):
-            return self._chain(tree)
+            found: dict[str, Region] = {}
+            trees = [tree.left, *tree.comparators]
+            for left, operator, right in zip(trees, tree.ops, trees[1:], strict=False):
+                found = both(found, self._comparison(left, type(operator), right))
+            if len(found) == 1 and {*map(type, tree.ops[1:])} & {ast.Lt, ast.LtE}:
+                # A reversed range, 40 <= x <= 30, is refused.
+                ends = ast.Set([trees[0], trees[-1]], lineno=trees[0].lineno)
+                self._comparison(trees[1], ast.In, ends)
+            return [found]
         value = self._read(tree)
-        if isinstance(value, _Column):
-            example = f"{value.name} == True"
-            reason = f"column {value.name!r} is not compared with anything; write for example "
-            raise self.error(reason + example, self._place(tree))
-        raise self.error(f"unexpected {value!r}", self._place(tree))
+        if not isinstance(value, _Column):
+            raise self.error(f"unexpected {value!r}", self._place(tree))
+        raise self.error(
+            f"column {value.name!r} is not compared with anything; write for example "
+            f"{value.name} == True",
+            self._place(tree),
+        )
 
     def _read(self, tree: ast.expr) -> Any:
         """A column, a value, a list of values, or the ends of a range as a tuple."""
         if isinstance(tree, ast.Name):
             return self.known[int(tree.id[1:])]
-        if isinstance(tree, ast.List | ast.Tuple | ast.Set | ast.Call):
+        called = isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)
+        if isinstance(tree, ast.List | ast.Tuple | ast.Set) or (called and tree.func.id == "list"):
             parts = tree.args if isinstance(tree, ast.Call) else tree.elts
             values = [self._read(each) for each in parts]
             if not any(isinstance(each, _Column | list) for each in values):
@@ -320,82 +321,45 @@ class _Text:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return -value if isinstance(tree.op, ast.USub) else value
         place = self._place(tree)
-        other = "unexpected " + repr(self.text[place:][:20])
+        other = f"unexpected {self.text[place:][:20]!r}"
         raise self.error(_MEANINGLESS.get(type(tree), other), place)
 
-    def _chain(self, tree: ast.Compare) -> list[Part]:
-        """Comparisons such as ``a < x <= b``; each has a column on one side only."""
-        trees = [tree.left, *tree.comparators]
-        values = [self._read(each) for each in trees]
-        found: Part = {}
-        ends: dict[str, Any] = {}
-        for number, operator in enumerate(tree.ops):
-            left, right = values[number : number + 2]
-            place = self._place(trees[number + 1])
-            said, mirrored = _OPERATORS[type(operator)]
-            if isinstance(left, _Column) == isinstance(right, _Column):
-                reason = "a comparison needs a column on one side and a value on the other"
-                raise self.error(reason, place)
-            if isinstance(operator, ast.Is | ast.IsNot) and right is not None:
-                raise self.error("after 'is' comes 'null' or 'not null'", place)
-            if not isinstance(left, _Column):
-                left, right, said = right, left, mirrored
-                place = self._place(trees[number])
-                if not said:
-                    raise self.error("'in' needs the column on its left side", place)
-            self.conditions += 1
-            if self.conditions > _MAX_CONDITIONS:
-                raise self.error(
-                    f"a query has at most {_MAX_CONDITIONS:,} conditions; for many values of one "
-                    "column use 'in'",
-                    place,
-                )
-            found = both(found, self._condition(left, said, right, place))
-            ends[f"{said[0]} {left.name}"] = right
-            if "< " + left.name in ends and "> " + left.name in ends:
-                # A reversed range, 40 <= x <= 30, is refused.
-                whole = (ends["> " + left.name], ends["< " + left.name])
-                self._condition(left, "in", whole, self._place(tree))
-        return [found]
-
-    def _condition(self, column: _Column, operator: str, value: Any, place: int) -> Part:
-        name, attribute = column.name, column.attribute
+    def _comparison(self, left: ast.expr, operator: type, right: ast.expr) -> Part:
+        """A column, what is said of it, and a value; or the other way round."""
+        column, value, place = self._read(left), self._read(right), self._place(right)
+        said, mirrored = _OPERATORS[operator]
+        self.conditions += 1
+        if self.conditions > _MAX_CONDITIONS:
+            raise self.error(
+                f"a query has at most {_MAX_CONDITIONS:,} conditions; for many values of one "
+                "column use 'in'",
+                place,
+            )
+        if isinstance(column, _Column) == isinstance(value, _Column):
+            reason = "a comparison needs a column on one side and a value on the other"
+            raise self.error(reason, place)
+        if operator in (ast.Is, ast.IsNot) and value is not None:
+            raise self.error("after 'is' comes 'null' or 'not null'", place)
+        if not isinstance(column, _Column):
+            column, value, said, place = value, column, mirrored, self._place(left)
         try:
-            return {name: region_of_comparison(name, attribute, operator, value)}
+            if isinstance(value, tuple) and len(value) != 2:
+                raise ValueError("a range has two ends")
+            if not said:
+                raise ValueError("'in' needs the column on its left side.")
+            return {column.name: region_of_comparison(column.name, column.attribute, said, value)}
         except ValueError as error:
-            raise ValueError(f"{self._where(place)}: {error}") from None
-
-    # --- errors
+            raise self.error(str(error), place) from None
 
     def error(self, reason: str, place: int) -> ValueError:
-        """What is wrong at a place of the text."""
-        return ValueError(f"{self._where(place)}: {reason}.")
-
-    def _where(self, place: int) -> str:
-        """Which query cannot be read, and where; of a long one the part around that place."""
+        """What is wrong at a place of the text, which is shown if it is long."""
         text = self.text
         if len(text) > 2 * _SHOWN:
             start = max(0, place - _SHOWN)
             text = f"{'...' if start else ''}{text[start : place + _SHOWN]}..."
-        return f"Cannot read the query {text!r} at position {place}"
-
-    def _too_deep(self, place: int) -> ValueError:
-        reason = f"more than {_MAX_DEPTH} parentheses or negations inside each other"
-        return self.error(reason, place)
-
-    def _unreadable(self, place: int) -> ValueError:
-        place += len(self.text[place:]) - len(self.text[place:].lstrip())
-        character = self.text[place]
-        other = f"unexpected {character!r}; a column name that is not an identifier goes between "
-        return self.error(_UNREADABLE.get(character, other + "backticks"), place)
-
-    def _hint(self, place: int) -> str:
-        """What a word that is no column may have been meant to be."""
-        rest = self.text[place:]
-        meant = [name for name in self.schema.known if rest.startswith(name)]
-        if meant:
-            return f" Write the column name between backticks: `{max(meant, key=len)}`."
-        return " Text goes between quotation marks."
+        return ValueError(
+            f"Cannot read the query {text!r} at position {place}: {reason.removesuffix('.')}."
+        )
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -435,40 +399,12 @@ class Remembered:
         return Remembered, (self._most,)
 
 
-@dataclass(frozen=True)
-class NamedQuery:
-    """A query text and what ``@name`` in it stands for."""
-
-    text: str
-    names: Mapping[str, Any]
-
-    def __repr__(self) -> str:
-        return repr(self.text)
-
-
-def with_names(query: Any, names: Mapping[str, Any] | None) -> Any:
-    """A query, or each of a list of queries, with values for ``@name``.
-
-    Raises
-    ------
-    TypeError
-        If ``names`` is not a mapping of texts.
-    """
-    if names is None:
-        return query
-    if not isinstance(names, Mapping) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"names must be a mapping of names to values, got {names!r}.")
-    if isinstance(query, list | tuple):
-        return [with_names(one, names) for one in query]
-    return NamedQuery(query, names) if isinstance(query, str) else query
-
-
 def parts_of(query: Any, schema: Schema) -> list[Part]:
     """Disjoint conjunctions whose union a query asks for: the region of each column in them.
 
     Parameters
     ----------
-    query : dict, str, NamedQuery or None
+    query : dict, str or None
         As for `skdp.release.parse`.
     schema : Schema
         The columns that may be named, such as a domain.
@@ -483,9 +419,7 @@ def parts_of(query: Any, schema: Schema) -> list[Part]:
     if query is None:
         return [{}]
     if isinstance(query, str):
-        return schema.remembered.once(query, lambda: _Text(query, schema, {}).read())
-    if isinstance(query, NamedQuery):
-        return _Text(query.text, schema, query.names).read()
+        return schema.remembered.once(query, lambda: _Text(query, schema).read())
     if isinstance(query, Mapping):
         return [{column: _region(column, value, schema) for column, value in query.items()}]
     raise TypeError(
@@ -618,7 +552,8 @@ def parse(query: Any, domain: Any) -> Query:
         On a continuous column ``<`` and ``<=`` are the same but for special values. Conditions
         that contradict each other give weight zero everywhere. As in pandas, ``!=``, ``not in``
         and ``not`` keep missing values and the comparisons drop them. At most 1,000 conditions,
-        50 parentheses or negations inside each other, 1,000,000 characters, and 1,000 conjunctions.
+        50 parentheses or negations inside each other, 1,000,000 characters, and 5,000 conditions in
+        the disjoint conjunctions.
     domain : Domain
         The public schema.
 

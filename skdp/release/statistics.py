@@ -79,7 +79,6 @@ class How(TypedDict, total=False):
     level: float
     interval: str
     population_size: float | None
-    names: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
