@@ -29,8 +29,8 @@ from .attributes import Categorical, Identifier
 from .bins import Points
 from .dates import Date, Datetime
 from .numeric import Numeric
-from .query import Remembered, parts_of
-from .regions import attribute_of, region_of_range, region_of_values
+from .query import parts_of
+from .regions import Schema, attribute_of, region_of_range, region_of_values
 from .values import plain_category, plain_text, some
 
 # Cells of one table: 16 MB of booleans.
@@ -376,7 +376,7 @@ def joined(tables: Tables, axes: tuple[int, ...]) -> BoolArray:
 Codes = Mapping[str, IntArray]
 
 
-class Structure(tuple[Rule, ...]):
+class Structure(tuple[Rule, ...], Schema):
     """Compiled rules of a domain, as ``domain.structure``; it is falsy if there are none.
 
     Attributes
@@ -427,30 +427,6 @@ class Structure(tuple[Rule, ...]):
     def to_data(self) -> list[dict[str, Any]]:
         """The rules as values that JSON can hold."""
         return [rule.to_data() for rule in self]
-
-    # What conditions may name: see `regions.Schema`.
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """Columns that a condition may name: measured and derived."""
-        return tuple(name for name in self._declared if self.find(name) is not None)
-
-    def find(self, column: str) -> Numeric | Categorical | None:
-        """Attribute of a column that a condition may name."""
-        attribute = self._declared.get(column)
-        return None if isinstance(attribute, Identifier) else attribute
-
-    def why_not(self, column: str) -> str | None:
-        """Why a declared column cannot be asked for."""
-        if isinstance(self._declared.get(column), Identifier):
-            return f"Column {column!r} is an Identifier: it is not measured and has no statistics."
-        return None
-
-    @functools.cached_property
-    def remembered(self) -> Remembered:
-        """Conditions that were read before."""
-        sizes = (each.size for name in self._declared if (each := self.find(name)) is not None)
-        return Remembered(max(sizes, default=1))
 
     @functools.cached_property
     def measured(self) -> tuple[str, ...]:

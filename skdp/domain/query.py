@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -264,7 +264,7 @@ class _Text:
             return _Column(name, attribute_of(name, self.schema))
         except ValueError as error:
             reason = str(error)
-        if kind == "name" and self.schema.why_not(name) is None:
+        if kind == "name" and name not in self.schema._declared:
             # What a word that is no column may have been meant to be.
             meant = [each for each in self.schema.known if self.text[place:].startswith(each)]
             quotes = (
@@ -367,36 +367,7 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPES.get(escape, match[0])
 
 
-# --- conditions: a dict or a text becomes the region of each column that it constrains
-
-# Weights of conditions that are kept.
-_KEPT_AT_ONCE = 1 << 22
-
-
-class Remembered:
-    """Conditions that were read, and what they mean: those that repeat are read once.
-
-    Parameters
-    ----------
-    most : int
-        Codes of the column that has most of them: so much is kept of a condition.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most, self._known = most, dict[Any, Any]()
-
-    def once(self, key: Any, read: Callable[[], Any]) -> Any:
-        """What a condition means, by what distinguishes it."""
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) * self._most > _KEPT_AT_ONCE:
-                self._known.clear()
-            found = self._known[key] = read()
-        return found
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A release that is passed on does not say what was asked of it.
-        return Remembered, (self._most,)
+# --- what a text or a dict asks for
 
 
 def parts_of(query: Any, schema: Schema) -> list[Part]:

@@ -11,15 +11,15 @@ import bisect
 import difflib
 import functools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import and_, or_, xor
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .._validation import FloatArray
-from .attributes import Attribute, Categorical
+from .attributes import Attribute, Categorical, Identifier
 from .bins import Points
 from .numeric import Numeric
 from .values import digits
@@ -150,22 +150,64 @@ class Region:
         return np.where(after > 0, np.nextafter(numbers, np.inf), numbers)
 
 
-class Schema(Protocol):
-    """Columns that conditions may name."""
+# --- columns
 
-    @property
-    def remembered(self) -> Any:
-        """Conditions that were read before: a `skdp.domain.query.Remembered`."""
 
-    def why_not(self, column: str) -> str | None:
-        """Why a declared column cannot be asked for; None if it is not declared."""
+# Weights of conditions that are kept.
+_KEPT_AT_ONCE = 1 << 22
+
+
+class Remembered:
+    """Conditions that were read, and what they mean: those that repeat are read once.
+
+    Parameters
+    ----------
+    most : int
+        Codes of the column that has most of them: so much is kept of a condition.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._known = most, dict[Any, Any]()
+
+    def once(self, key: Any, read: Callable[[], Any]) -> Any:
+        """What a condition means, by what distinguishes it."""
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) * self._most > _KEPT_AT_ONCE:
+                self._known.clear()
+            found = self._known[key] = read()
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A release that is passed on does not say what was asked of it.
+        return Remembered, (self._most,)
+
+
+class Schema:
+    """Columns that conditions may name: measured and derived ones.
+
+    Attributes
+    ----------
+    _declared : mapping of str to attribute
+        All columns, also those that cannot be asked for.
+    """
+
+    _declared: Mapping[str, Any]
 
     def find(self, column: str) -> Any:
-        """The attribute of a column that can be asked for."""
+        """The attribute of a column that can be asked for; None for others."""
+        attribute = self._declared.get(column)
+        return None if isinstance(attribute, Identifier) else attribute
 
     @property
     def known(self) -> tuple[str, ...]:
         """Columns that can be asked for."""
+        return tuple(name for name in self._declared if self.find(name) is not None)
+
+    @functools.cached_property
+    def remembered(self) -> Remembered:
+        """Conditions that were read before."""
+        return Remembered(max((self.find(name).size for name in self.known), default=1))
 
 
 def attribute_of(column: Any, schema: Schema) -> Any:
@@ -173,10 +215,11 @@ def attribute_of(column: Any, schema: Schema) -> Any:
     attribute = schema.find(column) if isinstance(column, str) else None
     if attribute is not None:
         return attribute
-    reason = schema.why_not(column) if isinstance(column, str) else None
-    raise ValueError(
-        reason or f"The domain has no column {column!r}.{_known_values(column, schema.known)}"
-    )
+    if isinstance(column, str) and column in schema._declared:
+        raise ValueError(
+            f"Column {column!r} is an Identifier: it is not measured and has no statistics."
+        )
+    raise ValueError(f"The domain has no column {column!r}.{_known_values(column, schema.known)}")
 
 
 def _known_values(given: Any, known: Iterable[Any]) -> str:
