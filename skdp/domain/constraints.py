@@ -10,7 +10,6 @@ counted with noise among the skipped ones.
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 import math
 import reprlib
@@ -360,12 +359,11 @@ def merged(found: Iterable[tuple[tuple[int, ...], BoolArray]]) -> dict[tuple[int
 
 
 def joined(tables: Tables, axes: tuple[int, ...]) -> BoolArray:
-    """What those tables allow together that have none but these axes."""
+    """What tables allow together that have some of these axes."""
     found = np.array(True)
     for own, allowed in tables.items():
-        if {*own} <= {*axes}:
-            sizes = dict(zip(own, allowed.shape, strict=True))
-            found = found & allowed.reshape([sizes.get(axis, 1) for axis in axes])
+        sizes = dict(zip(own, allowed.shape, strict=True))
+        found = found & allowed.reshape([sizes.get(axis, 1) for axis in axes])
     return found
 
 
@@ -396,15 +394,17 @@ class Structure(tuple[Rule, ...], Schema):
     def __init__(self, rules: Any = (), declared: Mapping[str, Any] | None = None) -> None:
         self._declared = dict(declared or {})
         self.derived = {each.column: each for each in self if isinstance(each, Derived)}
+        self.measured = tuple(name for name in self.known if name not in self.derived)
+        self.columns: dict[Rule, tuple[str, ...]] = {}
+        self.bounds: dict[str, tuple[str, ...]] = {}
+        self.zeros: tuple[Zeros, ...] = ()
+        self._axes = {name: axis for axis, name in enumerate(self.measured)}
         self._codes: dict[str, tuple[str, IntArray]] = {}
-        self._used: dict[Rule, tuple[str, ...]] = {}
-        self._bounds: dict[str, tuple[str, ...]] = {}
-        # Attributes of the pieces of columns whose bins are divided, and the code of each piece.
+        # The attributes of columns whose bins are divided, and the code of each of their pieces.
         self._divided: dict[str, Numeric] = {}
         self._code_of: dict[int, IntArray] = {}
         self._pieces: Tables = {}
         self._ends: dict[str, tuple[FloatArray, ...]] = {}
-        self.zeros: tuple[Zeros, ...] = ()
         if self:
             self._compile()
 
@@ -428,11 +428,6 @@ class Structure(tuple[Rule, ...], Schema):
         """The rules as values that JSON can hold."""
         return [rule.to_data() for rule in self]
 
-    @functools.cached_property
-    def measured(self) -> tuple[str, ...]:
-        """Declared columns that are measured, in order."""
-        return tuple(name for name in self.known if name not in self.derived)
-
     def base_of(self, column: str) -> str:
         """The measured column that decides a column; a measured column decides itself."""
         return self._codes[column][0] if column in self._codes else column
@@ -453,24 +448,15 @@ class Structure(tuple[Rule, ...], Schema):
             found[base] = found[base] * own if base in found else own
         return found
 
-    def columns_of(self, rule: Rule) -> tuple[str, ...]:
-        """The columns that a rule names; of `derived` the column itself first."""
-        return self._used[rule]
-
     def kept_by(self, columns: Iterable[str]) -> tuple[Rule, ...]:
         """Rules all of whose columns are among these."""
         chosen = set(columns)
-        return tuple(rule for rule in self if chosen.issuperset(self._used[rule]))
-
-    def bounds_of(self) -> dict[str, tuple[str, ...]]:
-        """Columns that each column must not exceed, chains included."""
-        return self._bounds
+        return tuple(rule for rule in self if chosen.issuperset(self.columns[rule]))
 
     @property
     def compared(self) -> tuple[str, ...]:
         """Columns that rules of `at_most` compare."""
-        bounds = (bound for above in self._bounds.values() for bound in above)
-        return (*dict.fromkeys([*self._bounds, *bounds]),)
+        return tuple(dict.fromkeys([*self.bounds, *itertools.chain(*self.bounds.values())]))
 
     def breaks(self, codes: ArrayLike) -> BoolArray:
         """Whether each row is in a cell that is declared empty; not where a code is negative."""
@@ -478,15 +464,12 @@ class Structure(tuple[Rule, ...], Schema):
 
     def broken_by_rule(self, codes: ArrayLike) -> list[tuple[Rule, BoolArray]]:
         """Which rows break each rule that forbids cells: for reports to the data owner."""
-        rows = np.asarray(codes)
-        return [
-            (
-                rule,
-                _broken(map(Zeros._make, (self._cells(self._tables([rule])) or {}).items()), rows),
-            )
-            for rule in self
-            if not isinstance(rule, Derived)
-        ]
+        rows, found = np.asarray(codes), []
+        for rule in self:
+            if not isinstance(rule, Derived):
+                tables = self._cells(self._tables([rule])) or {}
+                found.append((rule, _broken(map(Zeros._make, tables.items()), rows)))
+        return found
 
     def lawful_codes(self, wanted: CodeArray) -> CodeArray:
         """Rows that break no rule and have as many of the wanted codes as they easily can.
@@ -512,8 +495,7 @@ class Structure(tuple[Rule, ...], Schema):
                 )
         for column in self.derived:
             self._derive(column, ())
-        self._axes = {name: axis for axis, name in enumerate(self.measured)}
-        self._bounds = _closure(self)
+        self.bounds = _closure(self)
         self._check_chains()
         self._divide()
         self._pieces = self._tables(self)
@@ -525,9 +507,7 @@ class Structure(tuple[Rule, ...], Schema):
                 "These rules contradict each other, no row was found that satisfies them all: "
                 f"{some(guilty)}. Change or leave out one of them."
             )
-        found = [
-            Zeros((axis,), codes) for axis, codes in sorted(possible.items()) if not codes.all()
-        ]
+        found = [Zeros((axis,), each) for axis, each in sorted(possible.items()) if not each.all()]
         # What no row can be in is forbidden in every table that has it.
         for axes, allowed in sorted(tables.items(), key=lambda each: (len(each[0]), each[0])):
             inside = outer([possible[axis] for axis in axes])
@@ -535,47 +515,33 @@ class Structure(tuple[Rule, ...], Schema):
                 found.append(Zeros(axes, allowed & inside))
         self.zeros = tuple(found)
 
-    def _attribute(self, name: str, rule: Rule) -> Any:
-        """Declaration of a column that a rule names."""
-        try:
-            return attribute_of(name, self)
-        except ValueError as error:
-            raise DomainError(f"{rule!r}: {error}") from None
-
     # --- columns that follow from others
 
     def _derive(self, column: str, seen: tuple[str, ...]) -> tuple[str, IntArray]:
-        if column in self._codes:
-            return self._codes[column]
-        rule = self.derived[column]
         if column in seen:
             circle = " from ".join(map(repr, [*seen[seen.index(column) :], column]))
             raise DomainError(
                 f"Derived columns form a circle: {circle}. One of them must be measured."
             )
-        base = rule.from_
-        codes = self._map(rule)
-        if base in self.derived:
-            base, inner = self._derive(base, (*seen, column))
-            codes = codes[inner]
-        self._codes[column] = base, codes
-        return base, codes
+        if column not in self._codes:
+            rule = self.derived[column]
+            base, codes = rule.from_, self._map(rule)
+            if base in self.derived:
+                base, inner = self._derive(base, (*seen, column))
+                codes = codes[inner]
+            self._codes[column] = base, codes
+        return self._codes[column]
 
     def _map(self, rule: Derived) -> IntArray:
         """Code of the derived column for each code of the column that it follows from."""
         base, target = (self._attribute(name, rule) for name in (rule.from_, rule.column))
         codes = np.full(base.size, -1, dtype=np.int64)
-        alone = np.zeros(base.size, dtype=bool)
-        results: dict[Any, int] = {}
-        for key, value in sorted(rule.map, key=lambda pair: isinstance(pair[0], tuple)):
-            if value not in results:
-                [results[value]] = self._codes_for(rule, rule.column, target, value)
+        # A value with an entry of its own is in no interval.
+        for key, value in sorted(rule.map, key=lambda pair: not isinstance(pair[0], tuple)):
             own = self._codes_for(rule, rule.from_, base, key)
-            # A value with an entry of its own is in no interval.
-            own = own[~alone[own]]
-            if (codes[own] >= 0).any():
+            if isinstance(key, tuple) and (codes[own] >= 0).any():
                 raise DomainError(f"{rule!r}: the interval {key!r} overlaps another one.")
-            codes[own], alone[own] = results[value], not isinstance(key, tuple)
+            [codes[own]] = self._codes_for(rule, rule.column, target, value)
         if base.nullable and target.nullable and codes[-1] < 0:
             codes[-1] = target.size - 1
         if (codes < 0).any():
@@ -589,87 +555,64 @@ class Structure(tuple[Rule, ...], Schema):
     def _codes_for(self, rule: Rule, column: str, attribute: Any, key: Any) -> IntArray:
         """Codes that stand for a value, or for the values of an interval, and for nothing else."""
         try:
-            if isinstance(attribute, Categorical) and key is not None:
-                return np.array([attribute.index_of(key)])
             if isinstance(key, tuple):
                 low, high = key
                 last = high is None or attribute.number(high, column) == attribute.upper
                 region = region_of_range(column, attribute, low, high, "" if last else ">")
             else:
                 region = region_of_values(column, attribute, [key])
-        except (KeyError, ValueError) as error:
+        except ValueError as error:
             raise DomainError(
                 f"{rule!r}: {key!r} is not a declared value of {column!r}. {error}"
             ) from None
-        weights = region.weights
-        cut = np.flatnonzero((weights > 0) & (weights < 1 - _ROUNDING))
+        cut = np.flatnonzero((region.weights > 0) & (region.weights < 1 - _ROUNDING))
         if len(cut):
             raise DomainError(
                 f"{rule!r}: {key!r} cuts the bin {attribute.labels()[int(cut[0])]} of {column!r}. "
                 "Let it begin and end where bins do, or declare the bins so (bins=, or edges=)."
             )
-        return np.flatnonzero(weights)
+        return np.flatnonzero(region.weights)
 
     # --- pieces of bins, and what rules allow of them
 
     def _divide(self) -> None:
         """Divide bins where conditions cut them, and those of compared columns at their holes."""
-        cuts: dict[str, list[Any]] = {}
+        cuts: dict[str, list[Any]] = {name: [] for name in self.measured}
         for rule in self:
-            if isinstance(rule, Forbid):
-                parts = self._parts(rule, self)
-                self._used[rule] = tuple(dict.fromkeys(name for part in parts for name in part))
-                for name, region in (item for part in parts for item in part.items()):
-                    if name in self._axes and isinstance(region.attribute, Numeric):
-                        cuts.setdefault(name, []).append(region.edges)
-            else:
-                column, other = tuple(vars(rule).values())[:2]
-                self._used[rule] = (column, other)
+            parts = _parts(rule, self)
+            named = itertools.chain(*parts) if parts else [*vars(rule).values()][:2]
+            self.columns[rule] = tuple(dict.fromkeys(named))
+            for name, region in itertools.chain(*(part.items() for part in parts)):
+                if name in cuts and isinstance(region.attribute, Numeric):
+                    cuts[name].append(region.edges)
         for name in self.compared:
-            if name in self._axes and (special := getattr(self._declared[name], "special", ())):
-                cuts.setdefault(name, []).extend([special, np.nextafter(special, np.inf)])
+            if name in cuts and isinstance(self._declared[name], Numeric):
+                special = np.array(self._declared[name].special, dtype=np.float64)
+                cuts[name] += [special, np.nextafter(special, np.inf)]
         for name, edges in cuts.items():
             whole = self._declared[name]
-            pieces = _divided(whole, np.concatenate(edges))
+            pieces = _divided(whole, np.concatenate(edges)) if edges else whole
+            self._code_of[self._axes[name]] = np.arange(whole.size)
             if pieces.size > whole.size:
-                self._divided[name] = pieces
                 bins = np.searchsorted(whole.edges[1:-1], pieces.edges[:-1], side="right")
                 rest = np.arange(whole.bins, whole.size)
                 self._code_of[self._axes[name]] = np.concatenate([bins, rest])
-        self._in_pieces = Structure((), self._declared | self._divided)
-        self._sizes = {
-            axis: self._in_pieces._declared[name].size for name, axis in self._axes.items()
+                self._divided[name] = pieces
+        # Columns whose codes are pieces, and what follows from them.
+        self._fine = Structure((), self._declared | self._divided)
+        self._fine._codes = {
+            name: (base, codes[self._code_of[self._axes[base]]])
+            for name, (base, codes) in self._codes.items()
         }
-        names = [*dict.fromkeys([*self.compared, *self._divided])]
-        self._ends = {
-            name: tuple(self._over_pieces(name, end) for end in spans(self._in_pieces.find(name)))
-            for name in names
-        }
-
-    def _over_pieces(self, column: str, values: np.ndarray) -> np.ndarray:
-        """Values for the codes or pieces of a column as values for the pieces of its base."""
-        axis = self._axes[self.base_of(column)]
-        lifted = self.lifted(column, values)
-        return (
-            lifted[self._code_of[axis]]
-            if column in self._codes and axis in self._code_of
-            else lifted
-        )
-
-    def _parts(self, rule: Forbid, schema: Structure) -> list[dict[str, Any]]:
-        try:
-            return parts_of(rule.condition, schema)
-        except ValueError as error:
-            raise DomainError(f"{rule!r}: {error}") from None
+        for name in (*self.compared, *self._divided):
+            ends = spans(self._fine.find(name))
+            self._ends[name] = tuple(self._fine.lifted(name, end) for end in ends)
 
     def _tables(self, rules: Iterable[Rule]) -> Tables:
         """Allowed pieces by each set of attributes that the rules connect."""
-        found = [each for rule in rules if isinstance(rule, Forbid) for each in self._free(rule)]
+        found = [each for rule in rules for each in self._free(rule)]
         for column, above in _closure(rules).items():
-            for bound in above:
-                axes = {self._axes[self.base_of(name)] for name in (column, bound)}
-                self._check_size(AtMost(column, bound), axes, self._sizes)
-                found.append(self._comparison(column, bound, self._ends))
+            found += [self._comparison(column, bound) for bound in above]
         # Of a bin of real numbers, rounding may leave a piece that holds next to nothing.
         for name, pieces in self._divided.items():
             if not isinstance(pieces.contents, Points):
@@ -679,38 +622,30 @@ class Structure(tuple[Rule, ...], Schema):
                 found.append(((axis,), share > _ROUNDING))
         return merged(found)
 
-    def _free(self, rule: Forbid) -> Iterator[tuple[tuple[int, ...], BoolArray]]:
+    def _free(self, rule: Rule) -> Iterator[tuple[tuple[int, ...], BoolArray]]:
         """Pieces that a condition does not cover: a table for each of its conjunctions."""
-        parts: list[dict[str, np.ndarray]] = []
-        for part in self._parts(rule, self._in_pieces):
-            covered: dict[str, Any] = {}
-            for column, region in part.items():
-                own = self._over_pieces(column, region.weights)
-                base = self.base_of(column)
-                covered[base] = covered[base] * own if base in covered else own
-            if all(each.any() for each in covered.values()):
-                parts.append(covered)
-        if not all(parts) or not parts:
+        parts = [self._fine.weights_of_regions(part) for part in _parts(rule, self._fine)]
+        parts = [part for part in parts if all(each.any() for each in part.values())]
+        if isinstance(rule, Forbid) and not (parts and all(parts)):
             raise DomainError(
                 f"{rule!r}: the condition covers no cell of the domain, or all of them. Check its "
                 "values against the declared ranges, or leave the rule out."
             )
-        for covered in parts:
+        for part in parts:
             # A piece is covered in full or not at all, but for rounding.
-            by_axis = {self._axes[name]: each > 0.5 for name, each in covered.items()}
-            axes = tuple(sorted(by_axis))
-            self._check_size(rule, axes, self._sizes)
-            yield axes, ~outer([by_axis[axis] for axis in axes])
+            covered = {self._axes[name]: weights > 0.5 for name, weights in part.items()}
+            axes = tuple(sorted(covered))
+            self._check_size(rule, {axis: len(covered[axis]) for axis in axes})
+            yield axes, ~outer([covered[axis] for axis in axes])
 
-    def _comparison(
-        self, column: str, bound: str, ends: Mapping[str, Any]
-    ) -> tuple[tuple[int, ...], BoolArray]:
+    def _comparison(self, column: str, bound: str) -> tuple[tuple[int, ...], BoolArray]:
         """Pieces in which a value of ``column`` can be at most one of ``bound``, by their ends."""
         one, other = (self._axes[self.base_of(name)] for name in (column, bound))
-        low, high = ends[column][0], ends[bound][1]
+        low, high = self._ends[column][0], self._ends[bound][1]
         # A missing value compares as nan, and satisfies every rule.
         if one == other:
             return (one,), ~(low > high)
+        self._check_size(AtMost(column, bound), {one: len(low), other: len(high)})
         allowed = ~(low[:, None] > high)
         return ((one, other), allowed) if one < other else ((other, one), allowed.T.copy())
 
@@ -724,30 +659,26 @@ class Structure(tuple[Rule, ...], Schema):
         if possible is None:
             return None
         tables = {axes: each & outer([possible[k] for k in axes]) for axes, each in tables.items()}
-        for axis, code_of in self._code_of.items():
-            own = {axes: each for axes, each in tables.items() if axis in axes}
-            tables = {axes: each for axes, each in tables.items() if axis not in axes}
-            tables |= {
-                axes: _any_piece(each, axes.index(axis), code_of) for axes, each in own.items()
-            }
-            if axis not in possible:
-                continue
+        for axis in sorted(possible.keys() & {self._axes[name] for name in self._divided}):
+            code_of = self._code_of[axis]
             n_pieces = np.bincount(code_of, possible[axis])
             several = np.flatnonzero(n_pieces > 1)
             pieces = np.flatnonzero(possible[axis] & (n_pieces[code_of] > 1))
-            cut = {axes: each.take(pieces, axes.index(axis)) for axes, each in own.items()}
+            cut = {
+                axes: each.take(pieces, axes.index(axis))
+                for axes, each in tables.items()
+                if axis in axes
+            }
+            for axes in cut:
+                tables[axes] = _any_piece(tables[axes], axes.index(axis), code_of)
+            sizes = {
+                k: n for key, each in tables.items() for k, n in zip(key, each.shape, strict=True)
+            }
             for number in range(2, min(len(cut), int(n_pieces.max())) + 1):
                 for group in combinations(cut, number):
                     axes = tuple(sorted({*itertools.chain(*group)}))
-                    place = axes.index(axis)
-                    sizes = {
-                        k: n
-                        for each in tables.items()
-                        for k, n in zip(each[0], each[1].shape, strict=True)
-                    }
-                    self._check_size(
-                        "Conditions on parts of bins", axes, sizes | {axis: len(pieces)}
-                    )
+                    place, here = axes.index(axis), {k: sizes[k] for k in axes}
+                    self._check_size("A condition on parts of bins", here | {axis: len(pieces)})
                     together = joined({key: cut[key] for key in group}, axes)
                     together = _any_piece(together, place, code_of[pieces])
                     known = {
@@ -756,120 +687,100 @@ class Structure(tuple[Rule, ...], Schema):
                         if {*key} <= {*axes}
                     }
                     if (joined(known, axes) & ~together).any():
-                        self._check_size("Conditions on parts of bins", axes, sizes)
-                        whole = np.ones([sizes[each] for each in axes], dtype=bool)
+                        self._check_size("A condition on parts of bins", here)
+                        whole = np.ones([*here.values()], dtype=bool)
                         np.moveaxis(whole, place, 0)[several] = np.moveaxis(together, place, 0)
                         tables = merged([*tables.items(), (axes, whole)])
         return tables
 
+    def _pairs(self) -> list[tuple[str, str]]:
+        return [(column, bound) for column, above in self.bounds.items() for bound in above]
+
     def breaks_values(self, codes: Codes, numbers: Mapping[str, FloatArray]) -> BoolArray:
         """Rows whose numbers are in the part of a cell that a rule forbids."""
-        pieces = dict(codes)
-        for name in self._divided.keys() & numbers.keys():
-            pieces[name] = self._divided[name]._place(numbers[name]).astype(np.int64)
-        broken = np.zeros(len(next(iter(codes.values()))), dtype=bool)
-        for axes, allowed in self._pieces.items():
-            if any(axis in self._code_of for axis in axes):
-                broken |= ~allowed[tuple(pieces[self.measured[axis]] for axis in axes)]
+        if not self._pieces:
+            return np.zeros(len(next(iter(codes.values()))), dtype=bool)
+        rows = self._rows(codes)
+        for name, pieces in self._divided.items():
+            rows[:, self._axes[name]] = pieces._place(numbers[name])
+        cut = {self._axes[name] for name in self._divided}
+        tables = [Zeros(axes, each) for axes, each in self._pieces.items() if cut & {*axes}]
+        broken = _broken(tables, rows)
         for column, bound in self._pairs():
             # Where each code stands for one value, its ends are equal.
             x, y = (
-                numbers[name]
-                if name in numbers
-                else self._ends[name][0][pieces[self.base_of(name)]]
+                numbers[name] if name in numbers else self._ends_at(name, rows)[0]
                 for name in (column, bound)
             )
             broken |= x > y
         return broken
 
-    def _pairs(self) -> list[tuple[str, str]]:
-        return [(column, bound) for column, above in self._bounds.items() for bound in above]
+    def _rows(self, codes: Codes) -> IntArray:
+        return np.stack([codes[name] for name in self.measured], axis=1)
+
+    def _ends_at(self, column: str, rows: IntArray) -> tuple[FloatArray, ...]:
+        """The smallest and the largest number that pieces of rows leave a column."""
+        own = rows[:, self._axes[self.base_of(column)]]
+        return tuple(end[own] for end in self._ends[column])
 
     def repaired(
-        self,
-        codes: Codes,
-        numbers: Mapping[str, FloatArray],
-        limits: Mapping[str, tuple[FloatArray, ...]],
-        rng: np.random.Generator,
+        self, codes: Codes, limits: Mapping[str, Any], rng: np.random.Generator
     ) -> dict[str, FloatArray]:
-        """Numbers that keep all rules in lawful cells, and within limits where rules leave some."""
-        names = [name for name in numbers if name in self._ends]
-        limits = {name: limits[name] for name in names if name in limits}
-        pieces = {name: each.copy() for name, each in codes.items()}
-        free = np.zeros(len(next(iter(codes.values()))), dtype=bool)
-        used = sorted({axis for axes in self._pieces for axis in axes})
-        table = [codes[self.measured[axis]] for axis in used]
-        table += [end for each in limits.values() for end in each]
-        known: dict[Any, Any] = {}
-        for row, cell in enumerate(zip(*(each.tolist() for each in table), strict=True)):
-            if cell not in known:
-                cells = dict(zip(used, cell, strict=False))
-                here = {name: tuple(end[row] for end in each) for name, each in limits.items()}
-                within = self._choice(cells, here)
-                known[cell] = within or self._choice(cells, {}), within is None
-            chosen, free[row] = known[cell]
-            for axis, piece in chosen.items():
-                pieces[self.measured[axis]][row] = piece
-        ends = {
-            name: tuple(end[pieces[self.base_of(name)]] for end in each)
-            for name, each in self._ends.items()
-        }
-        for name, (least, most) in limits.items():
-            low, high = (np.where(free, end, np.clip(end, least, most)) for end in ends[name])
-            ends[name] = low, high
+        """Numbers in pieces that all rules allow together, within limits if these leave some."""
+        rows = self._rows(codes)
+        used = sorted({*itertools.chain(*self._pieces)})
+        cells, at = np.unique(rows[:, used], axis=0, return_inverse=True)
+        for number, cell in enumerate(cells):
+            options = {
+                axis: np.flatnonzero(self._code_of[axis] == code)
+                for axis, code in zip(used, cell, strict=True)
+            }
+            row = allowed_row(
+                {
+                    axes: each[np.ix_(*(options[axis] for axis in axes))]
+                    for axes, each in self._pieces.items()
+                }
+            )
+            assert row is not None  # the cell is allowed
+            cells[number] = [options[axis][row[axis]] for axis in used]
+        rows[:, used] = cells[at.reshape(-1)]
+        ends = {name: self._ends_at(name, rows) for name in self._ends}
+        for name in limits.keys() & ends.keys():
+            ends[name] = tuple(np.clip(end, *limits[name]) for end in ends[name])
         # Larger columns come first: a bound has fewer columns above it than what it bounds. A
         # column lies below the values drawn for its bounds, and not below the least value of any
         # column that it bounds. There is such a value, because chains are compared as a whole.
         drawn: dict[str, FloatArray] = {}
-        for name in sorted(names, key=lambda each: len(self._bounds.get(each, ()))):
+        for name in sorted(ends, key=lambda each: len(self.bounds.get(each, ()))):
+            attribute = self._fine.find(name)
+            if name not in self._axes or not isinstance(attribute, Numeric):
+                continue
             low, high = ends[name]
             for column, bound in self._pairs():
                 if bound == name:
                     low = np.fmax(low, ends[column][0])
                 elif column == name:
                     high = np.fmin(high, drawn.get(bound, ends[bound][0]))
-            attribute: Any = self._in_pieces.find(name)
-            drawn[name] = attribute.draw(pieces[name], rng, low, high)
+            drawn[name] = attribute.draw(rows[:, self._axes[name]], rng, low, high)
         return drawn
 
-    def _choice(
-        self, cells: Mapping[int, int], limits: Mapping[str, tuple[float, float]]
-    ) -> dict[int, int] | None:
-        """Pieces of a cell whose values can keep all rules within limits; None if there is none."""
-        options = {
-            axis: np.flatnonzero(self._code_of[axis] == code)
-            if axis in self._code_of
-            else np.array([code])
-            for axis, code in cells.items()
-        }
-        found = [
-            (axes, allowed[np.ix_(*(options[axis] for axis in axes))])
-            for axes, allowed in self._pieces.items()
-        ]
-        if limits:
-            ends = {}
-            for name, each in self._ends.items():
-                axis = self._axes[self.base_of(name)]
-                low, high = (end[options[axis]] for end in each)
-                if name in limits:
-                    least, most = limits[name]
-                    found.append(((axis,), ~((low > most) | (high < least))))
-                    low, high = np.clip(low, least, most), np.clip(high, least, most)
-                ends[name] = low, high
-            found += [self._comparison(*pair, ends) for pair in self._pairs()]
-        row = allowed_row(merged(found))
-        return row and {axis: int(options[axis][place]) for axis, place in row.items()}
-
-    def _check_size(self, what: Any, axes: Iterable[int], sizes: Mapping[int, int]) -> None:
+    def _check_size(self, what: Any, sizes: Mapping[int, int]) -> None:
         """Refuse tables that are too large."""
-        by_name = {self.measured[axis]: sizes[axis] for axis in axes}
-        if math.prod(by_name.values()) > MAX_CELLS:
-            widest = max(by_name, key=by_name.__getitem__)
+        if math.prod(sizes.values()) > MAX_CELLS:
+            names = [self.measured[axis] for axis in sizes]
+            widest = max(sizes, key=sizes.__getitem__)
             raise DomainError(
-                f"{what!s} connects {some([*by_name])}, which have "
-                f"{math.prod(by_name.values()):,} cells together, more than {MAX_CELLS:,}. Declare "
-                f"fewer bins or categories; {widest!r} has {by_name[widest]:,}."
+                f"{what!s} connects {some(names)}, which have {math.prod(sizes.values()):,} cells "
+                f"together, more than {MAX_CELLS:,}. Declare fewer bins or categories; "
+                f"{self.measured[widest]!r} has {sizes[widest]:,}."
             )
+
+    def _attribute(self, name: str, rule: Rule) -> Any:
+        """Declaration of a column that a rule names."""
+        try:
+            return attribute_of(name, self)
+        except ValueError as error:
+            raise DomainError(f"{rule!r}: {error}") from None
 
     def _check_chains(self) -> None:
         """Refuse comparisons of values without a common order, and chains between two grids.
@@ -877,8 +788,8 @@ class Structure(tuple[Rule, ...], Schema):
         Between 5.6 and 5.9 there is a number, but no integer: a column that has others below it and
         above it must have their grid of values.
         """
-        for column, above in self._bounds.items():
-            below = [other for other, others in self._bounds.items() if column in others]
+        for column, above in self.bounds.items():
+            below = [other for other, others in self.bounds.items() if column in others]
             kinds = [
                 _line(self._attribute(name, AtMost(column, above[0]))) for name in (column, *above)
             ]
@@ -898,25 +809,28 @@ class Structure(tuple[Rule, ...], Schema):
 
 def _closure(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:
     """Bounds of each column, chains included."""
-    direct: dict[str, list[str]] = {}
+    above: dict[str, dict[str, None]] = {}
     for rule in rules:
         if isinstance(rule, AtMost):
-            direct.setdefault(rule.column, []).append(rule.bound)
-    above: dict[str, tuple[str, ...]] = {}
-    for column in direct:
-        found, todo = dict[str, None](), list(direct[column])
-        while todo:
-            bound = todo.pop(0)
-            if bound not in found:
-                found[bound] = None
-                todo += direct.get(bound, [])
-        if column in found:
+            above.setdefault(rule.column, {})[rule.bound] = None
+    for _ in above:
+        for bounds in above.values():
+            bounds.update(dict.fromkeys(itertools.chain(*(above.get(each, ()) for each in bounds))))
+    for column, bounds in above.items():
+        if column in bounds:
             raise DomainError(
                 f"Rules of at_most form a circle through {column!r}: its columns would always be "
                 "equal. Measure one of them, and declare the others as derived."
             )
-        above[column] = tuple(found)
-    return above
+    return {column: tuple(bounds) for column, bounds in above.items()}
+
+
+def _parts(rule: Rule, schema: Schema) -> list[Any]:
+    """The conjunctions of a condition."""
+    try:
+        return parts_of(rule.condition, schema) if isinstance(rule, Forbid) else []
+    except ValueError as error:
+        raise DomainError(f"{rule!r}: {error}") from None
 
 
 def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
@@ -1005,12 +919,14 @@ def draw_columns(
         wrong[rows] = structure.breaks_values(own, _at(numbers, rows))
         if not wrong.any():
             break
-    if wrong.any():
+    for inner in (limits, {}):
         rows = np.flatnonzero(wrong)
-        inside = {name: tuple(end[rows] for end in each) for name, each in limits.items()}
-        again = structure.repaired(_at(codes, rows), _at(numbers, rows), inside, rng)
-        for name, each in again.items():
-            numbers[name][rows] = each
+        if len(rows):
+            own = _at(codes, rows)
+            inside = {name: [end[rows] for end in each] for name, each in inner.items()}
+            for name, again in structure.repaired(own, inside, rng).items():
+                numbers[name][rows] = again
+            wrong[rows] = structure.breaks_values(own, _at(numbers, rows))
     drawn: dict[str, pd.Series] = {}
     for name, attribute in declared.items():
         if isinstance(attribute, Identifier):

@@ -113,7 +113,7 @@ class Columns(Schema):
         # A chain of derived columns is found step by step.
         for _ in self.structure.derived:
             for name, rule in self.structure.derived.items():
-                if name not in chosen and chosen.issuperset(self.structure.columns_of(rule)[1:]):
+                if name not in chosen and chosen.issuperset(self.structure.columns[rule][1:]):
                     chosen.add(name)
                     found.append(name)
         return [name for name in self.columns if name in found]
@@ -794,7 +794,7 @@ class Domain(Columns):
         """
         rows = {}
         for name, attribute in self._declared.items():
-            rules = [rule for rule in self.structure if name in self.structure.columns_of(rule)]
+            rules = [rule for rule in self.structure if name in self.structure.columns[rule]]
             rows[name] = {
                 "declared": _cut(repr(attribute)),
                 "cells": self[name].size if name in self._positions else 0,

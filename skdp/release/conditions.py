@@ -77,7 +77,7 @@ def _within_rules(regions: Mapping[str, Region], domain: Domain) -> dict[str, Re
     Most draws of codes would be in vain, where a condition cuts the bins of both columns.
     """
     found = dict(regions)
-    for column, above in domain.structure.bounds_of().items():
+    for column, above in domain.structure.bounds.items():
         for bound in above:
             numeric = all(isinstance(domain.find(each), Numeric) for each in (column, bound))
             for name, other in ((column, bound), (bound, column)) if numeric else ():

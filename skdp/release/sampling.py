@@ -37,7 +37,7 @@ class Beside:
         self.domain: Domain = known.domain
         structure = known.domain.structure
         self.pairs = [
-            (name, bound) for name, bounds in structure.bounds_of().items() for bound in bounds
+            (name, bound) for name, bounds in structure.bounds.items() for bound in bounds
         ]
         names = {name for pair in self.pairs for name in pair}
         self.known: dict[str, FloatArray] = {

@@ -321,7 +321,7 @@ def test_rows_that_break_a_rule_are_skipped_and_never_drawn(rules, seed):
     frame = domain.without_structure().decode(anything, seed)
     broken = np.logical_or.reduce([breaks(frame) for _, breaks in rules])
     skipped = (domain.encode(frame) < 0).any(axis=1)
-    bounds = domain.structure.bounds_of()
+    bounds = domain.structure.bounds
     if not any(bound in bounds for above in bounds.values() for bound in above):
         # A chain also holds where its middle is missing.
         assert not (skipped & ~broken).any()
