@@ -493,8 +493,7 @@ class Structure(tuple[Rule, ...], Schema):
                     f"Column {rule.column!r} follows from two rules, {rule!r} and "
                     f"{self.derived[rule.column]!r}. Leave out one of them."
                 )
-        for column in self.derived:
-            self._derive(column, ())
+        self._derive()
         self.bounds = _closure(self)
         self._check_chains()
         self._divide()
@@ -517,20 +516,19 @@ class Structure(tuple[Rule, ...], Schema):
 
     # --- columns that follow from others
 
-    def _derive(self, column: str, seen: tuple[str, ...]) -> tuple[str, IntArray]:
-        if column in seen:
-            circle = " from ".join(map(repr, [*seen[seen.index(column) :], column]))
-            raise DomainError(
-                f"Derived columns form a circle: {circle}. One of them must be measured."
-            )
-        if column not in self._codes:
-            rule = self.derived[column]
-            base, codes = rule.from_, self._map(rule)
-            if base in self.derived:
-                base, inner = self._derive(base, (*seen, column))
-                codes = codes[inner]
-            self._codes[column] = base, codes
-        return self._codes[column]
+    def _derive(self) -> None:
+        left = dict(self.derived)
+        while left:
+            ready = {column: rule for column, rule in left.items() if rule.from_ not in left}
+            if not ready:
+                circle = " from ".join(map(repr, [*left, next(iter(left))]))
+                raise DomainError(
+                    f"Derived columns form a circle: {circle}. One of them must be measured."
+                )
+            for column, rule in ready.items():
+                codes = self.lifted(rule.from_, self._map(rule))
+                self._codes[column] = self.base_of(rule.from_), codes
+                del left[column]
 
     def _map(self, rule: Derived) -> IntArray:
         """Code of the derived column for each code of the column that it follows from."""
@@ -594,9 +592,7 @@ class Structure(tuple[Rule, ...], Schema):
             pieces = _divided(whole, np.concatenate(edges)) if edges else whole
             self._code_of[self._axes[name]] = np.arange(whole.size)
             if pieces.size > whole.size:
-                bins = np.searchsorted(whole.edges[1:-1], pieces.edges[:-1], side="right")
-                rest = np.arange(whole.bins, whole.size)
-                self._code_of[self._axes[name]] = np.concatenate([bins, rest])
+                self._code_of[self._axes[name]] = whole._place(spans(pieces)[0]).astype(np.int64)
                 self._divided[name] = pieces
         # Columns whose codes are pieces, and what follows from them.
         self._fine = Structure((), self._declared | self._divided)
@@ -616,10 +612,9 @@ class Structure(tuple[Rule, ...], Schema):
         # Of a bin of real numbers, rounding may leave a piece that holds next to nothing.
         for name, pieces in self._divided.items():
             if not isinstance(pieces.contents, Points):
-                axis, share = self._axes[name], np.ones(pieces.size)
-                widths = np.diff(self._declared[name].edges)[self._code_of[axis][: pieces.bins]]
-                share[: pieces.bins] = np.diff(pieces.edges) / widths
-                found.append(((axis,), share > _ROUNDING))
+                axis, (low, high) = self._axes[name], self._ends[name]
+                least, most = (end[self._code_of[axis]] for end in spans(self._declared[name]))
+                found.append(((axis,), ~(high - low < _ROUNDING * (most - least))))
         return merged(found)
 
     def _free(self, rule: Rule) -> Iterator[tuple[tuple[int, ...], BoolArray]]:
@@ -907,26 +902,25 @@ def draw_columns(
         )
         for name, ends in bounds.items()
     }
-    numeric = [name for name in codes if isinstance(declared[name], Numeric)]
+    numeric: dict[str, Any] = {
+        name: declared[name] for name in codes if isinstance(declared[name], Numeric)
+    }
     numbers = {name: np.empty(n_rows) for name in numeric}
     wrong = np.ones(n_rows, dtype=bool)
-    for _ in range(_REDRAWS):
+    for attempt in range(_REDRAWS + 2):
         rows = np.flatnonzero(wrong)
-        own = _at(codes, rows)
-        for name in numeric:
-            ends = [end[rows] for end in limits.get(name, ())]
-            numbers[name][rows] = declared[name].draw(own[name], rng, *ends)
-        wrong[rows] = structure.breaks_values(own, _at(numbers, rows))
-        if not wrong.any():
+        if not len(rows):
             break
-    for inner in (limits, {}):
-        rows = np.flatnonzero(wrong)
-        if len(rows):
-            own = _at(codes, rows)
-            inside = {name: [end[rows] for end in each] for name, each in inner.items()}
-            for name, again in structure.repaired(own, inside, rng).items():
-                numbers[name][rows] = again
-            wrong[rows] = structure.breaks_values(own, _at(numbers, rows))
+        own = _at(codes, rows)
+        # Limits from outside give way to rules.
+        inside = {} if attempt > _REDRAWS else {k: [x[rows] for x in limits[k]] for k in limits}
+        if attempt < _REDRAWS:
+            again = {k: each.draw(own[k], rng, *inside.get(k, ())) for k, each in numeric.items()}
+        else:
+            again = structure.repaired(own, inside, rng)
+        for name, values in again.items():
+            numbers[name][rows] = values
+        wrong[rows] = structure.breaks_values(own, _at(numbers, rows))
     drawn: dict[str, pd.Series] = {}
     for name, attribute in declared.items():
         if isinstance(attribute, Identifier):
@@ -934,11 +928,9 @@ def draw_columns(
         elif name in numbers:
             drawn[name] = attribute._finish(numbers[name])
         else:
-            own_codes = codes[structure.base_of(name)]
-            if name in structure.derived:
-                own_codes = structure.codes_of(name)[own_codes]
             # Each code stands for one value: nothing is drawn.
-            drawn[name] = attribute.decode(own_codes, rng)
+            own_codes = structure.lifted(name, np.arange(attribute.size))
+            drawn[name] = attribute.decode(own_codes[codes[structure.base_of(name)]], rng)
     return drawn
 
 
