@@ -316,29 +316,19 @@ def allowed_row(tables: Tables) -> dict[int, int] | None:
 
     Depth first: a code that is taken narrows the others. Everything here is public.
     """
-    start = possible_codes(tables)
-    if start is None:
-        return None
-    axes = sorted(start)
-    near = {axis: {k: each for k, each in tables.items() if axis in k} for axis in axes}
-    # Possible codes, how many axes have one code, and how many codes of the next were tried.
-    stack = [(start, 0, 0)]
+    stack: list[tuple[Any, Any]] = [(None, ())]
     for _ in range(_MAX_STEPS):
         if not stack:
             return None
-        possible, depth, tried = stack.pop()
-        if depth == len(axes):
-            return {axis: int(possible[axis].argmax()) for axis in axes}
-        codes = np.flatnonzero(possible[axes[depth]])
-        if tried == len(codes):
+        possible = possible_codes(tables, *stack.pop())
+        if possible is None:
             continue
-        stack.append((possible, depth, tried + 1))
-        one = np.zeros_like(possible[axes[depth]])
-        one[codes[tried]] = True
-        met = {axes[depth]: one}
-        narrowed = possible_codes(near[axes[depth]], possible | met, met)
-        if narrowed is not None:
-            stack.append((narrowed, depth + 1, 0))
+        axis = min((axis for axis in possible if possible[axis].sum() > 1), default=None)
+        if axis is None:
+            return {axis: int(codes.argmax()) for axis, codes in possible.items()}
+        first = np.arange(len(possible[axis])) == possible[axis].argmax()
+        for taken in (possible[axis] & ~first, first):
+            stack.append((possible | {axis: taken}, [axis]))
     return None
 
 

@@ -463,35 +463,27 @@ class Query(NamedTuple):
         return Query(self.products + other.products)
 
     @property
+    def _vectors(self) -> list[FloatArray]:
+        return [vector for weights in self.products for vector in weights.values()]
+
+    @property
     def cuts(self) -> bool:
         """Whether a code is covered in part."""
-        return any(
-            bool(((vector > 0) & (vector < 1)).any())
-            for weights in self.products
-            for vector in weights.values()
-        )
+        return any(bool(((each > 0) & (each < 1)).any()) for each in self._vectors)
 
     @property
     def at_points(self) -> bool:
         """Whether it asks for single numbers of a continuous column."""
-        return any(
-            bool(((vector > 0) & (vector <= POINT)).any())
-            for weights in self.products
-            for vector in weights.values()
-        )
+        return any(bool(((each > 0) & (each <= POINT)).any()) for each in self._vectors)
 
     @property
     def with_whole_bins(self) -> Query:
         """The query with the bins of single numbers in place of these."""
-        return Query(
-            tuple(
-                {
-                    axis: np.where((vector > 0) & (vector <= POINT), 1.0, vector)
-                    for axis, vector in weights.items()
-                }
-                for weights in self.products
-            )
-        )
+
+        def whole(vector: FloatArray) -> FloatArray:
+            return np.where((vector > 0) & (vector <= POINT), 1.0, vector)
+
+        return Query(tuple({k: whole(each) for k, each in w.items()} for w in self.products))
 
 
 def parse(query: Any, domain: Any) -> Query:

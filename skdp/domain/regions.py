@@ -316,24 +316,19 @@ def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Regi
         elif isinstance(attribute, Categorical):
             cells.update(_codes(column, attribute, value))
         else:
-            one = _region_of_number(column, attribute, value)
+            one = region_of_range(column, attribute, value, value)
+            number = attribute.number(value, column)
+            if attribute.lower <= number <= attribute.upper and not one:
+                step = digits(attribute.contents.grid.step())
+                what = "integers" if attribute.integer else f"values in steps of {step}"
+                raise ValueError(
+                    f"Column {column!r} holds {what}, so no record has the value {value!r}. Ask "
+                    "for such a value or a range."
+                )
             cells |= one.cells
-            runs |= {one.cuts} if one.cuts and not one.cells else set()
+            runs |= {one.cuts} if not one.cells else set()
     cuts = tuple(cut for run in sorted(runs) for cut in run)
     return Region(column, attribute, cuts, frozenset(cells)) & everything(column, attribute)
-
-
-def _region_of_number(column: str, attribute: Numeric, value: Any) -> Region:
-    number = attribute.number(value, column)
-    found = region_of_range(column, attribute, value, value)
-    if attribute.lower <= number <= attribute.upper and not found:
-        held: Any = attribute.contents
-        what = "integers" if attribute.integer else f"values in steps of {digits(held.grid.step())}"
-        raise ValueError(
-            f"Column {column!r} holds {what}, so no record has the value {value!r}. Ask for such a "
-            "value or a range."
-        )
-    return found
 
 
 def region_of_comparison(column: str, attribute: Any, operator: str, value: Any) -> Region:

@@ -260,7 +260,7 @@ def _reduced(pairs: dict[tuple[int, int], BoolArray]) -> dict[tuple[int, int], B
     for (a, b), mask in pairs.items():
         tables[a, b] = mask.astype(np.float64)
         tables[b, a] = tables[a, b].T
-        few[a, b] = tables[a, b][np.ix_(*(_some_codes(size) for size in mask.shape))]
+        few[a, b] = tables[a, b][tuple(slice(None, None, -(-n // 12)) for n in mask.shape)]
         few[b, a] = few[a, b].T
     near: dict[int, set[int]] = {}
     for a, b in tables:
@@ -280,8 +280,3 @@ def _reduced(pairs: dict[tuple[int, int], BoolArray]) -> dict[tuple[int, int], B
                 left.remove((a, c))
                 break
     return {pair: mask for pair, mask in pairs.items() if pair in left}
-
-
-def _some_codes(size: int) -> IntArray:
-    """Up to twelve codes, evenly spaced."""
-    return np.unique(np.linspace(0, size - 1, 12).astype(np.int64))
