@@ -171,9 +171,9 @@ def forbid(condition: str) -> Rule:
     Parameters
     ----------
     condition : str
-        A query on one or more columns. ``None`` is a missing value. Cells that it covers as a
-        whole are forbidden; in a bin that it cuts, records are counted, and synthetic values are
-        drawn where it does not hold.
+        A query on one or more columns. ``None`` is a missing value. Cells are forbidden of which
+        the rules together leave no value; in others that it cuts, records are counted, and
+        synthetic values are drawn where it does not hold.
 
     Examples
     --------
@@ -524,12 +524,17 @@ class Structure(tuple[Rule, ...], Schema):
         """Code of the derived column for each code of the column that it follows from."""
         base, target = (self._attribute(name, rule) for name in (rule.from_, rule.column))
         codes = np.full(base.size, -1, dtype=np.int64)
+        results: dict[Any, IntArray] = {}
         # A value with an entry of its own is in no interval.
         for key, value in sorted(rule.map, key=lambda pair: not isinstance(pair[0], tuple)):
             own = self._codes_for(rule, rule.from_, base, key)
             if isinstance(key, tuple) and (codes[own] >= 0).any():
                 raise DomainError(f"{rule!r}: the interval {key!r} overlaps another one.")
-            [codes[own]] = self._codes_for(rule, rule.column, target, value)
+            if value not in results:
+                results[value] = self._codes_for(rule, rule.column, target, value)
+                if len(results[value]) != 1:
+                    raise DomainError(f"{rule!r}: {value!r} is not one value of {rule.column!r}.")
+            codes[own] = results[value]
         if base.nullable and target.nullable and codes[-1] < 0:
             codes[-1] = target.size - 1
         if (codes < 0).any():
@@ -543,13 +548,15 @@ class Structure(tuple[Rule, ...], Schema):
     def _codes_for(self, rule: Rule, column: str, attribute: Any, key: Any) -> IntArray:
         """Codes that stand for a value, or for the values of an interval, and for nothing else."""
         try:
+            if isinstance(attribute, Categorical) and key is not None:
+                return np.array([attribute.index_of(key)])
             if isinstance(key, tuple):
                 low, high = key
                 last = high is None or attribute.number(high, column) == attribute.upper
                 region = region_of_range(column, attribute, low, high, "" if last else ">")
             else:
                 region = region_of_values(column, attribute, [key])
-        except ValueError as error:
+        except (KeyError, ValueError) as error:
             raise DomainError(
                 f"{rule!r}: {key!r} is not a declared value of {column!r}. {error}"
             ) from None
@@ -708,10 +715,8 @@ class Structure(tuple[Rule, ...], Schema):
         own = rows[:, self._axes[self.base_of(column)]]
         return tuple(end[own] for end in self._ends[column])
 
-    def repaired(
-        self, codes: Codes, limits: Mapping[str, Any], rng: np.random.Generator
-    ) -> dict[str, FloatArray]:
-        """Numbers in pieces that all rules allow together, within limits if these leave some."""
+    def repaired(self, codes: Codes, rng: np.random.Generator) -> dict[str, FloatArray]:
+        """Numbers in pieces that all rules allow together."""
         rows = self._rows(codes)
         used = sorted({*itertools.chain(*self._pieces)})
         cells, at = np.unique(rows[:, used], axis=0, return_inverse=True)
@@ -730,8 +735,6 @@ class Structure(tuple[Rule, ...], Schema):
             cells[number] = [options[axis][row[axis]] for axis in used]
         rows[:, used] = cells[at.reshape(-1)]
         ends = {name: self._ends_at(name, rows) for name in self._ends}
-        for name in limits.keys() & ends.keys():
-            ends[name] = tuple(np.clip(end, *limits[name]) for end in ends[name])
         # Larger columns come first: a bound has fewer columns above it than what it bounds. A
         # column lies below the values drawn for its bounds, and not below the least value of any
         # column that it bounds. There is such a value, because chains are compared as a whole.
@@ -897,17 +900,17 @@ def draw_columns(
     }
     numbers = {name: np.empty(n_rows) for name in numeric}
     wrong = np.ones(n_rows, dtype=bool)
-    for attempt in range(_REDRAWS + 2):
+    for attempt in range(_REDRAWS + 1):
         rows = np.flatnonzero(wrong)
         if not len(rows):
             break
         own = _at(codes, rows)
-        # Limits from outside give way to rules.
-        inside = {} if attempt > _REDRAWS else {k: [x[rows] for x in limits[k]] for k in limits}
         if attempt < _REDRAWS:
+            inside = {name: [end[rows] for end in ends] for name, ends in limits.items()}
             again = {k: each.draw(own[k], rng, *inside.get(k, ())) for k, each in numeric.items()}
         else:
-            again = structure.repaired(own, inside, rng)
+            # Limits from outside give way to rules.
+            again = structure.repaired(own, rng)
         for name, values in again.items():
             numbers[name][rows] = values
         wrong[rows] = structure.breaks_values(own, _at(numbers, rows))
