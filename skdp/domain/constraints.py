@@ -265,7 +265,7 @@ class Zeros(NamedTuple):
     axes: tuple[int, ...]
     allowed: BoolArray
 
-    def broken_by(self, rows: CodeArray) -> BoolArray:
+    def broken_by(self, rows: CodeArray | IntArray) -> BoolArray:
         """Rows of codes of all attributes in such a cell; not those with a negative code in it."""
         columns = [rows[:, axis] for axis in self.axes]
         unknown = np.logical_or.reduce([column < 0 for column in columns])
@@ -273,7 +273,7 @@ class Zeros(NamedTuple):
         return broken
 
 
-def _broken(zeros: Iterable[Zeros], rows: CodeArray) -> BoolArray:
+def _broken(zeros: Iterable[Zeros], rows: CodeArray | IntArray) -> BoolArray:
     none = np.zeros(len(rows), dtype=bool)
     return np.logical_or.reduce([none, *(each.broken_by(rows) for each in zeros)])
 
@@ -592,7 +592,7 @@ class Structure(tuple[Rule, ...], Schema):
                 self._code_of[self._axes[name]] = whole._place(spans(pieces)[0]).astype(np.int64)
                 self._divided[name] = pieces
         # Columns whose codes are pieces, and what follows from them.
-        self._fine = Structure((), self._declared | self._divided)
+        self._fine = Structure((), {**self._declared, **self._divided})
         self._fine._codes = {
             name: (base, codes[self._code_of[self._axes[base]]])
             for name, (base, codes) in self._codes.items()

@@ -152,6 +152,8 @@ _UNREADABLE = {
     "'x between 1 and 2' or 'x in [1, 2]'",
     **dict.fromkeys("0123456789", "not a number"),
 }
+# What begins a list after "in".
+_LIST = ast.dump(ast.Name("list", ast.Load()))
 _UNEXPECTED = "unexpected {!r}; a column name that is not an identifier goes between backticks"
 _TOO_DEEP = f"more than {_MAX_DEPTH} parentheses or negations inside each other"
 _MEANINGLESS: dict[type, str] = {
@@ -310,9 +312,10 @@ class _Text:
         """A column, a value, a list of values, or the ends of a range as a tuple."""
         if isinstance(tree, ast.Name):
             return self.known[int(tree.id[1:])]
-        called = isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)
-        if isinstance(tree, ast.List | ast.Tuple | ast.Set) or (called and tree.func.id == "list"):
-            parts = tree.args if isinstance(tree, ast.Call) else tree.elts
+        parts = tree.elts if isinstance(tree, ast.List | ast.Tuple | ast.Set) else None
+        if isinstance(tree, ast.Call) and ast.dump(tree.func) == _LIST:
+            parts = tree.args
+        if parts is not None:
             values = [self._read(each) for each in parts]
             if not any(isinstance(each, _Column | list) for each in values):
                 return tuple(values) if isinstance(tree, ast.Set) else values

@@ -84,6 +84,7 @@ class Region:
         """The smallest and the largest number that it covers; no end if it covers the missing."""
         if self.attribute.n_values in self.cells or not self:
             return -math.inf, math.inf
+        assert isinstance(self.attribute, Numeric)
         starts, stops = self.ends
         if isinstance(held := self._held, Points):
             starts, stops = held.grid.value(starts), held.grid.value(stops - 1)

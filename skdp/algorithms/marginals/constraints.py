@@ -158,8 +158,11 @@ class Rules(NamedTuple):
         # Nothing is known of sums of codes that no record has.
         sums = {
             (axis, by): MeasuredSums(
-                *(self._over(axis, each) for each in (sums.values, sums.has_value, sums.missing)),
-                *(self._over(by, each) for each in (sums.sums, sums.n_missing)),
+                self._over(axis, sums.values),
+                self._over(axis, sums.has_value),
+                self._over(axis, sums.missing),
+                self._over(by, sums.sums),
+                self._over(by, sums.n_missing),
                 sums.variances,
             )
             for (axis, by), sums in model.sums.items()
