@@ -583,6 +583,7 @@ class Structure(tuple[Rule, ...], Schema):
         for name in self.compared:
             if name in cuts and isinstance(self._declared[name], Numeric):
                 special = np.array(self._declared[name].special, dtype=np.float64)
+                # On a grid the next float is the next place; between real numbers it is none.
                 cuts[name] += [special, np.nextafter(special, np.inf)]
         for name, edges in cuts.items():
             whole = self._declared[name]
@@ -606,12 +607,6 @@ class Structure(tuple[Rule, ...], Schema):
         found = [each for rule in rules for each in self._free(rule)]
         for column, above in _closure(rules).items():
             found += [self._comparison(column, bound) for bound in above]
-        # Of a bin of real numbers, rounding may leave a piece that holds next to nothing.
-        for name, pieces in self._divided.items():
-            if not isinstance(pieces.contents, Points):
-                axis, (low, high) = self._axes[name], self._ends[name]
-                least, most = (end[self._code_of[axis]] for end in spans(self._declared[name]))
-                found.append(((axis,), ~(high - low < _ROUNDING * (most - least))))
         return merged(found)
 
     def _free(self, rule: Rule) -> Iterator[tuple[tuple[int, ...], BoolArray]]:
@@ -690,34 +685,28 @@ class Structure(tuple[Rule, ...], Schema):
 
     def breaks_values(self, codes: Codes, numbers: Mapping[str, FloatArray]) -> BoolArray:
         """Rows whose numbers are in the part of a cell that a rule forbids."""
-        if not self._pieces:
-            return np.zeros(len(next(iter(codes.values()))), dtype=bool)
-        rows = self._rows(codes)
-        for name, pieces in self._divided.items():
-            rows[:, self._axes[name]] = pieces._place(numbers[name])
-        cut = {self._axes[name] for name in self._divided}
-        tables = [Zeros(axes, each) for axes, each in self._pieces.items() if cut & {*axes}]
-        broken = _broken(tables, rows)
+        pieces = dict(codes)
+        for name, attribute in self._divided.items():
+            pieces[name] = attribute._place(numbers[name]).astype(np.int64)
+        broken = np.zeros(len(next(iter(codes.values()))), dtype=bool)
+        for axes, allowed in self._pieces.items():
+            names = [self.measured[axis] for axis in axes]
+            if self._divided.keys() & {*names}:
+                broken |= ~allowed[tuple(pieces[name] for name in names)]
         for column, bound in self._pairs():
             # Where each code stands for one value, its ends are equal.
             x, y = (
-                numbers[name] if name in numbers else self._ends_at(name, rows)[0]
+                numbers[name]
+                if name in numbers
+                else self._ends[name][0][pieces[self.base_of(name)]]
                 for name in (column, bound)
             )
             broken |= x > y
         return broken
 
-    def _rows(self, codes: Codes) -> IntArray:
-        return np.stack([codes[name] for name in self.measured], axis=1)
-
-    def _ends_at(self, column: str, rows: IntArray) -> tuple[FloatArray, ...]:
-        """The smallest and the largest number that pieces of rows leave a column."""
-        own = rows[:, self._axes[self.base_of(column)]]
-        return tuple(end[own] for end in self._ends[column])
-
     def repaired(self, codes: Codes, rng: np.random.Generator) -> dict[str, FloatArray]:
         """Numbers in pieces that all rules allow together."""
-        rows = self._rows(codes)
+        rows = np.stack([codes[name] for name in self.measured], axis=1)
         used = sorted({*itertools.chain(*self._pieces)})
         cells, at = np.unique(rows[:, used], axis=0, return_inverse=True)
         for number, cell in enumerate(cells):
@@ -734,7 +723,10 @@ class Structure(tuple[Rule, ...], Schema):
             assert row is not None  # the cell is allowed
             cells[number] = [options[axis][row[axis]] for axis in used]
         rows[:, used] = cells[at.reshape(-1)]
-        ends = {name: self._ends_at(name, rows) for name in self._ends}
+        ends = {
+            name: [end[rows[:, self._axes[self.base_of(name)]]] for end in each]
+            for name, each in self._ends.items()
+        }
         # Larger columns come first: a bound has fewer columns above it than what it bounds. A
         # column lies below the values drawn for its bounds, and not below the least value of any
         # column that it bounds. There is such a value, because chains are compared as a whole.
@@ -833,9 +825,13 @@ def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
 def _divided(attribute: Numeric, cuts: FloatArray) -> Numeric:
     """The attribute with bins that are divided at cuts."""
     edges, held = attribute.edges, attribute.contents
-    inner = cuts[(cuts > edges[0]) & (cuts < edges[-1])]
+    inner = np.unique(cuts[(cuts > edges[0]) & (cuts < edges[-1])])
     if isinstance(held, Points):
         inner = held.grid.value(held.grid.at_least(inner))
+    else:
+        # No piece that rounding leaves, such as that between < 5 and <= 5.
+        place = held.positions(inner)
+        inner = inner[(place % 1 > 0) & (np.diff(place, prepend=-1) > _ROUNDING)]
     pieces = copy.copy(attribute)
     pieces._recut(np.union1d(edges, inner).astype(edges.dtype))
     pieces._join_empty(edges)
