@@ -9,10 +9,13 @@ counted with noise among the skipped ones.
 
 from __future__ import annotations
 
-import functools
+import copy
+import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,10 +25,11 @@ from numpy.typing import ArrayLike
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
 from .attributes import Categorical, Identifier
+from .bins import Points
 from .dates import Date, Datetime
 from .numeric import Numeric
-from .query import Remembered, parts_of
-from .regions import attribute_of, region_of_range, region_of_values
+from .query import parts_of
+from .regions import Schema, attribute_of, region_of_range, region_of_values
 from .values import plain_category, plain_text, some
 
 # Cells of one table: 16 MB of booleans.
@@ -47,6 +51,9 @@ class Rule:
         """The rule as values that JSON can hold; `skdp.domain.structure_from_data` reads them."""
         return {"rule": self.kind, **vars(self)}
 
+    def __repr__(self) -> str:
+        return f"{self.kind}({', '.join(map(repr, vars(self).values()))})"
+
 
 @dataclass(frozen=True, repr=False)
 class Derived(Rule):
@@ -58,15 +65,12 @@ class Derived(Rule):
     map: tuple[tuple[Any, Any], ...]
 
     def to_data(self) -> dict[str, Any]:  # noqa: D102
-        pairs = [[list(key) if isinstance(key, tuple) else key, value] for key, value in self.map]
-        plain = all(isinstance(key, str) for key, _ in pairs)
+        plain = all(isinstance(key, str) for key, _ in self.map)
         data = {"rule": self.kind, "column": self.column, "from": self.from_}
-        return {**data, "map": dict(pairs) if plain else pairs}
+        return {**data, "map": dict(self.map) if plain else [list(pair) for pair in self.map]}
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{key!r}: {value!r}" for key, value in self.map[:4])
-        more = f", ... ({len(self.map) - 4} more)" if len(self.map) > 4 else ""
-        return f"derived({self.column!r}, from_={self.from_!r}, map={{{shown}{more}}})"
+        return f"derived({self.column!r}, {self.from_!r}, {reprlib.repr(dict(self.map))})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,9 +81,6 @@ class AtMost(Rule):
     column: str
     bound: str
 
-    def __repr__(self) -> str:
-        return f"at_most({self.column!r}, {self.bound!r})"
-
 
 @dataclass(frozen=True, repr=False)
 class Forbid(Rule):
@@ -87,9 +88,6 @@ class Forbid(Rule):
 
     kind: ClassVar[str] = "forbid"
     condition: str
-
-    def __repr__(self) -> str:
-        return f"forbid({self.condition!r})"
 
 
 def derived(column: str, from_: str, map: Mapping[Any, Any]) -> Rule:
@@ -173,9 +171,9 @@ def forbid(condition: str) -> Rule:
     Parameters
     ----------
     condition : str
-        A query on one or more columns. ``None`` is a missing value. Cells that it covers as a
-        whole are forbidden; in a bin that it cuts, records are counted, and synthetic values are
-        drawn where it does not hold.
+        A query on one or more columns. ``None`` is a missing value. Cells are forbidden of which
+        the rules together leave no value; in others that it cuts, records are counted, and
+        synthetic values are drawn where it does not hold.
 
     Examples
     --------
@@ -267,7 +265,7 @@ class Zeros(NamedTuple):
     axes: tuple[int, ...]
     allowed: BoolArray
 
-    def broken_by(self, rows: CodeArray) -> BoolArray:
+    def broken_by(self, rows: CodeArray | IntArray) -> BoolArray:
         """Rows of codes of all attributes in such a cell; not those with a negative code in it."""
         columns = [rows[:, axis] for axis in self.axes]
         unknown = np.logical_or.reduce([column < 0 for column in columns])
@@ -275,7 +273,7 @@ class Zeros(NamedTuple):
         return broken
 
 
-def _broken(zeros: Iterable[Zeros], rows: CodeArray) -> BoolArray:
+def _broken(zeros: Iterable[Zeros], rows: CodeArray | IntArray) -> BoolArray:
     none = np.zeros(len(rows), dtype=bool)
     return np.logical_or.reduce([none, *(each.broken_by(rows) for each in zeros)])
 
@@ -318,29 +316,19 @@ def allowed_row(tables: Tables) -> dict[int, int] | None:
 
     Depth first: a code that is taken narrows the others. Everything here is public.
     """
-    start = possible_codes(tables)
-    if start is None:
-        return None
-    axes = sorted(start)
-    near = {axis: {k: each for k, each in tables.items() if axis in k} for axis in axes}
-    # Possible codes, how many axes have one code, and how many codes of the next were tried.
-    stack = [(start, 0, 0)]
+    stack: list[tuple[Any, Any]] = [(None, ())]
     for _ in range(_MAX_STEPS):
         if not stack:
             return None
-        possible, depth, tried = stack.pop()
-        if depth == len(axes):
-            return {axis: int(possible[axis].argmax()) for axis in axes}
-        codes = np.flatnonzero(possible[axes[depth]])
-        if tried == len(codes):
+        possible = possible_codes(tables, *stack.pop())
+        if possible is None:
             continue
-        stack.append((possible, depth, tried + 1))
-        one = np.zeros_like(possible[axes[depth]])
-        one[codes[tried]] = True
-        met = {axes[depth]: one}
-        narrowed = possible_codes(near[axes[depth]], possible | met, met)
-        if narrowed is not None:
-            stack.append((narrowed, depth + 1, 0))
+        axis = min((axis for axis in possible if possible[axis].sum() > 1), default=None)
+        if axis is None:
+            return {axis: int(codes.argmax()) for axis, codes in possible.items()}
+        first = np.arange(len(possible[axis])) == possible[axis].argmax()
+        for taken in (possible[axis] & ~first, first):
+            stack.append((possible | {axis: taken}, [axis]))
     return None
 
 
@@ -352,6 +340,23 @@ def outer(vectors: Sequence[np.ndarray]) -> Any:
     return found
 
 
+def merged(found: Iterable[tuple[tuple[int, ...], BoolArray]]) -> dict[tuple[int, ...], BoolArray]:
+    """One table for each set of axes, which allows what all its tables allow."""
+    tables: dict[tuple[int, ...], BoolArray] = {}
+    for axes, allowed in found:
+        tables[axes] = tables[axes] & allowed if axes in tables else allowed
+    return tables
+
+
+def joined(tables: Tables, axes: tuple[int, ...]) -> BoolArray:
+    """What tables allow together that have some of these axes."""
+    found = np.array(True)
+    for own, allowed in tables.items():
+        sizes = dict(zip(own, allowed.shape, strict=True))
+        found = found & allowed.reshape([sizes.get(axis, 1) for axis in axes])
+    return found
+
+
 # --- rules compiled for a domain
 
 
@@ -359,7 +364,7 @@ def outer(vectors: Sequence[np.ndarray]) -> Any:
 Codes = Mapping[str, IntArray]
 
 
-class Structure(tuple[Rule, ...]):
+class Structure(tuple[Rule, ...], Schema):
     """Compiled rules of a domain, as ``domain.structure``; it is falsy if there are none.
 
     Attributes
@@ -379,11 +384,17 @@ class Structure(tuple[Rule, ...]):
     def __init__(self, rules: Any = (), declared: Mapping[str, Any] | None = None) -> None:
         self._declared = dict(declared or {})
         self.derived = {each.column: each for each in self if isinstance(each, Derived)}
-        self._codes: dict[str, tuple[str, IntArray]] = {}
-        self._used: dict[Rule, tuple[str, ...]] = {}
-        self._bounds: dict[str, tuple[str, ...]] = {}
-        self._cuts: dict[Rule, list[Any]] = {}
+        self.measured = tuple(name for name in self.known if name not in self.derived)
+        self.columns: dict[Rule, tuple[str, ...]] = {}
+        self.bounds: dict[str, tuple[str, ...]] = {}
         self.zeros: tuple[Zeros, ...] = ()
+        self._axes = {name: axis for axis, name in enumerate(self.measured)}
+        self._codes: dict[str, tuple[str, IntArray]] = {}
+        # The attributes of columns whose bins are divided, and the code of each of their pieces.
+        self._divided: dict[str, Numeric] = {}
+        self._code_of: dict[int, IntArray] = {}
+        self._pieces: Tables = {}
+        self._ends: dict[str, tuple[FloatArray, ...]] = {}
         if self:
             self._compile()
 
@@ -407,35 +418,6 @@ class Structure(tuple[Rule, ...]):
         """The rules as values that JSON can hold."""
         return [rule.to_data() for rule in self]
 
-    # What conditions may name: see `regions.Schema`.
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """Columns that a condition may name: measured and derived."""
-        return tuple(name for name in self._declared if self.find(name) is not None)
-
-    def find(self, column: str) -> Numeric | Categorical | None:
-        """Attribute of a column that a condition may name."""
-        attribute = self._declared.get(column)
-        return None if isinstance(attribute, Identifier) else attribute
-
-    def why_not(self, column: str) -> str | None:
-        """Why a declared column cannot be asked for."""
-        if isinstance(self._declared.get(column), Identifier):
-            return f"Column {column!r} is an Identifier: it is not measured and has no statistics."
-        return None
-
-    @functools.cached_property
-    def remembered(self) -> Remembered:
-        """Conditions that were read before."""
-        sizes = (each.size for name in self._declared if (each := self.find(name)) is not None)
-        return Remembered(max(sizes, default=1))
-
-    @property
-    def measured(self) -> tuple[str, ...]:
-        """Declared columns that are measured, in order."""
-        return tuple(name for name in self.known if name not in self.derived)
-
     def base_of(self, column: str) -> str:
         """The measured column that decides a column; a measured column decides itself."""
         return self._codes[column][0] if column in self._codes else column
@@ -452,28 +434,19 @@ class Structure(tuple[Rule, ...]):
         """Weights of regions by measured column; those on one base multiply."""
         found: dict[str, np.ndarray] = {}
         for column, region in regions.items():
-            base, own = self.base_of(column), self.lifted(column, region.weights())
+            base, own = self.base_of(column), self.lifted(column, region.weights)
             found[base] = found[base] * own if base in found else own
         return found
-
-    def columns_of(self, rule: Rule) -> tuple[str, ...]:
-        """The columns that a rule names; of `derived` the column itself first."""
-        return self._used[rule]
 
     def kept_by(self, columns: Iterable[str]) -> tuple[Rule, ...]:
         """Rules all of whose columns are among these."""
         chosen = set(columns)
-        return tuple(rule for rule in self if chosen.issuperset(self._used[rule]))
-
-    def bounds_of(self) -> dict[str, tuple[str, ...]]:
-        """Columns that each column must not exceed, chains included."""
-        return self._bounds
+        return tuple(rule for rule in self if chosen.issuperset(self.columns[rule]))
 
     @property
     def compared(self) -> tuple[str, ...]:
         """Columns that rules of `at_most` compare."""
-        bounds = (bound for above in self._bounds.values() for bound in above)
-        return (*dict.fromkeys([*self._bounds, *bounds]),)
+        return tuple(dict.fromkeys([*self.bounds, *itertools.chain(*self.bounds.values())]))
 
     def breaks(self, codes: ArrayLike) -> BoolArray:
         """Whether each row is in a cell that is declared empty; not where a code is negative."""
@@ -481,12 +454,12 @@ class Structure(tuple[Rule, ...]):
 
     def broken_by_rule(self, codes: ArrayLike) -> list[tuple[Rule, BoolArray]]:
         """Which rows break each rule that forbids cells: for reports to the data owner."""
-        rows = np.asarray(codes)
-        return [
-            (rule, _broken([Zeros(*each) for each in self._tables([rule]).items()], rows))
-            for rule in self
-            if not isinstance(rule, Derived)
-        ]
+        rows, found = np.asarray(codes), []
+        for rule in self:
+            if not isinstance(rule, Derived):
+                tables = self._cells(self._tables([rule])) or {}
+                found.append((rule, _broken(map(Zeros._make, tables.items()), rows)))
+        return found
 
     def lawful_codes(self, wanted: CodeArray) -> CodeArray:
         """Rows that break no rule and have as many of the wanted codes as they easily can.
@@ -505,31 +478,25 @@ class Structure(tuple[Rule, ...]):
 
     def _compile(self) -> None:
         for rule in self:
-            if isinstance(rule, Derived | AtMost):
-                other = rule.from_ if isinstance(rule, Derived) else rule.bound
-                self._used[rule] = (rule.column, other)
             if isinstance(rule, Derived) and self.derived[rule.column] != rule:
                 raise DomainError(
                     f"Column {rule.column!r} follows from two rules, {rule!r} and "
                     f"{self.derived[rule.column]!r}. Leave out one of them."
                 )
-        for column in self.derived:
-            self._derive(column, ())
-        self._axes = {name: axis for axis, name in enumerate(self.measured)}
-        self._bounds = _closure(self)
+        self._derive()
+        self.bounds = _closure(self)
         self._check_chains()
-        tables = self._tables(self)
-        if allowed_row(tables) is None:
+        self._divide()
+        self._pieces = self._tables(self)
+        tables = self._cells(self._pieces)
+        possible = None if tables is None else possible_codes(tables)
+        if tables is None or possible is None or allowed_row(tables) is None:
             guilty = [rule for rule in self if not isinstance(rule, Derived)]
             raise DomainError(
                 "These rules contradict each other, no row was found that satisfies them all: "
                 f"{some(guilty)}. Change or leave out one of them."
             )
-        possible = possible_codes(tables)
-        assert possible is not None
-        found = [
-            Zeros((axis,), codes) for axis, codes in sorted(possible.items()) if not codes.all()
-        ]
+        found = [Zeros((axis,), each) for axis, each in sorted(possible.items()) if not each.all()]
         # What no row can be in is forbidden in every table that has it.
         for axes, allowed in sorted(tables.items(), key=lambda each: (len(each[0]), each[0])):
             inside = outer([possible[axis] for axis in axes])
@@ -537,47 +504,37 @@ class Structure(tuple[Rule, ...]):
                 found.append(Zeros(axes, allowed & inside))
         self.zeros = tuple(found)
 
-    def _attribute(self, name: str, rule: Rule) -> Any:
-        """Declaration of a column that a rule names."""
-        try:
-            return attribute_of(name, self)
-        except ValueError as error:
-            raise DomainError(f"{rule!r}: {error}") from None
-
     # --- columns that follow from others
 
-    def _derive(self, column: str, seen: tuple[str, ...]) -> tuple[str, IntArray]:
-        if column in self._codes:
-            return self._codes[column]
-        rule = self.derived[column]
-        if column in seen:
-            circle = " from ".join(map(repr, [*seen[seen.index(column) :], column]))
-            raise DomainError(
-                f"Derived columns form a circle: {circle}. One of them must be measured."
-            )
-        base = rule.from_
-        codes = self._map(rule)
-        if base in self.derived:
-            base, inner = self._derive(base, (*seen, column))
-            codes = codes[inner]
-        self._codes[column] = base, codes
-        return base, codes
+    def _derive(self) -> None:
+        left = dict(self.derived)
+        while left:
+            ready = {column: rule for column, rule in left.items() if rule.from_ not in left}
+            if not ready:
+                circle = " from ".join(map(repr, [*left, next(iter(left))]))
+                raise DomainError(
+                    f"Derived columns form a circle: {circle}. One of them must be measured."
+                )
+            for column, rule in ready.items():
+                codes = self.lifted(rule.from_, self._map(rule))
+                self._codes[column] = self.base_of(rule.from_), codes
+                del left[column]
 
     def _map(self, rule: Derived) -> IntArray:
         """Code of the derived column for each code of the column that it follows from."""
         base, target = (self._attribute(name, rule) for name in (rule.from_, rule.column))
         codes = np.full(base.size, -1, dtype=np.int64)
-        alone = np.zeros(base.size, dtype=bool)
-        results: dict[Any, int] = {}
-        for key, value in sorted(rule.map, key=lambda pair: isinstance(pair[0], tuple)):
-            if value not in results:
-                [results[value]] = self._codes_for(rule, rule.column, target, value)
+        results: dict[Any, IntArray] = {}
+        # A value with an entry of its own is in no interval.
+        for key, value in sorted(rule.map, key=lambda pair: not isinstance(pair[0], tuple)):
             own = self._codes_for(rule, rule.from_, base, key)
-            # A value with an entry of its own is in no interval.
-            own = own[~alone[own]]
-            if (codes[own] >= 0).any():
+            if isinstance(key, tuple) and (codes[own] >= 0).any():
                 raise DomainError(f"{rule!r}: the interval {key!r} overlaps another one.")
-            codes[own], alone[own] = results[value], not isinstance(key, tuple)
+            if value not in results:
+                results[value] = self._codes_for(rule, rule.column, target, value)
+                if len(results[value]) != 1:
+                    raise DomainError(f"{rule!r}: {value!r} is not one value of {rule.column!r}.")
+            codes[own] = results[value]
         if base.nullable and target.nullable and codes[-1] < 0:
             codes[-1] = target.size - 1
         if (codes < 0).any():
@@ -603,109 +560,207 @@ class Structure(tuple[Rule, ...]):
             raise DomainError(
                 f"{rule!r}: {key!r} is not a declared value of {column!r}. {error}"
             ) from None
-        weights = region.weights()
-        cut = np.flatnonzero((weights > 0) & (weights < 1 - _ROUNDING))
+        cut = np.flatnonzero((region.weights > 0) & (region.weights < 1 - _ROUNDING))
         if len(cut):
             raise DomainError(
                 f"{rule!r}: {key!r} cuts the bin {attribute.labels()[int(cut[0])]} of {column!r}. "
                 "Let it begin and end where bins do, or declare the bins so (bins=, or edges=)."
             )
-        return np.flatnonzero(weights)
+        return np.flatnonzero(region.weights)
 
-    # --- cells that rules forbid
+    # --- pieces of bins, and what rules allow of them
 
-    def _tables(self, rules: Iterable[Rule]) -> dict[tuple[int, ...], BoolArray]:
-        """Allowed cells by each set of attributes that the rules connect."""
-        tables: dict[tuple[int, ...], BoolArray] = {}
-        found = [cells for rule in rules if isinstance(rule, Forbid) for cells in self._cells(rule)]
+    def _divide(self) -> None:
+        """Divide bins where conditions cut them, and those of compared columns at their holes."""
+        cuts: dict[str, list[Any]] = {name: [] for name in self.measured}
+        for rule in self:
+            parts = _parts(rule, self)
+            named = itertools.chain(*parts) if parts else [*vars(rule).values()][:2]
+            self.columns[rule] = tuple(dict.fromkeys(named))
+            for name, region in itertools.chain(*(part.items() for part in parts)):
+                if name in cuts and isinstance(region.attribute, Numeric):
+                    cuts[name].append(region.edges)
+        for name in self.compared:
+            if name in cuts and isinstance(self._declared[name], Numeric):
+                special = np.array(self._declared[name].special, dtype=np.float64)
+                # On a grid the next float is the next place; between real numbers it is none.
+                cuts[name] += [special, np.nextafter(special, np.inf)]
+        for name, edges in cuts.items():
+            whole = self._declared[name]
+            pieces = _divided(whole, np.concatenate(edges)) if edges else whole
+            self._code_of[self._axes[name]] = np.arange(whole.size)
+            if pieces.size > whole.size:
+                self._code_of[self._axes[name]] = whole._place(spans(pieces)[0]).astype(np.int64)
+                self._divided[name] = pieces
+        # Columns whose codes are pieces, and what follows from them.
+        self._fine = Structure((), {**self._declared, **self._divided})
+        self._fine._codes = {
+            name: (base, codes[self._code_of[self._axes[base]]])
+            for name, (base, codes) in self._codes.items()
+        }
+        for name in (*self.compared, *self._divided):
+            ends = spans(self._fine.find(name))
+            self._ends[name] = tuple(self._fine.lifted(name, end) for end in ends)
+
+    def _tables(self, rules: Iterable[Rule]) -> Tables:
+        """Allowed pieces by each set of attributes that the rules connect."""
+        found = [each for rule in rules for each in self._free(rule)]
         for column, above in _closure(rules).items():
             found += [self._comparison(column, bound) for bound in above]
-        for axes, allowed in found:
-            tables[axes] = tables[axes] & allowed if axes in tables else allowed
-        return tables
+        return merged(found)
 
-    def _cells(self, rule: Forbid) -> list[tuple[tuple[int, ...], BoolArray]]:
-        """Cells that a condition does not cover as a whole, by its attributes.
-
-        Its conjunctions are disjoint. Where they cover whole bins, each is a table of its own;
-        where they cut bins, their shares of a cell add up.
-        """
-        try:
-            parts = parts_of(rule.condition, self)
-        except ValueError as error:
-            raise DomainError(f"{rule!r}: {error}") from None
-        self._used[rule] = tuple(dict.fromkeys(column for part in parts for column in part))
-        weights = [self.weights_of_regions(part) for part in parts]
-        weights = [part for part in weights if all(each.any() for each in part.values())]
-        if not weights or not all(weights):
+    def _free(self, rule: Rule) -> Iterator[tuple[tuple[int, ...], BoolArray]]:
+        """Pieces that a condition does not cover: a table for each of its conjunctions."""
+        parts = [self._fine.weights_of_regions(part) for part in _parts(rule, self._fine)]
+        parts = [part for part in parts if all(each.any() for each in part.values())]
+        if isinstance(rule, Forbid) and not (parts and all(parts)):
             raise DomainError(
                 f"{rule!r}: the condition covers no cell of the domain, or all of them. Check its "
                 "values against the declared ranges, or leave the rule out."
             )
-        cut = any(((w > 0) & (w < 1 - _ROUNDING)).any() for part in weights for w in part.values())
-        if cut:
-            self._cuts[rule] = parts
-        found = []
-        for group in [weights] if cut else [[part] for part in weights]:
-            names = sorted({name for part in group for name in part}, key=self._axes.__getitem__)
-            self._check_size(rule, names)
-            ones = {name: np.ones(self._declared[name].size) for name in names}
-            covered = sum(outer([{**ones, **part}[name] for name in names]) for part in group)
-            found.append((tuple(map(self._axes.__getitem__, names)), covered < 1 - _ROUNDING))
-        return found
+        for part in parts:
+            # A piece is covered in full or not at all, but for rounding.
+            covered = {self._axes[name]: weights > 0.5 for name, weights in part.items()}
+            axes = tuple(sorted(covered))
+            self._check_size(rule, {axis: len(covered[axis]) for axis in axes})
+            yield axes, ~outer([covered[axis] for axis in axes])
 
     def _comparison(self, column: str, bound: str) -> tuple[tuple[int, ...], BoolArray]:
-        """Cells in which a value of ``column`` can be at most one of ``bound``."""
-        low, high = self._ends(column)[0], self._ends(bound)[1]
-        names = [self.base_of(name) for name in (column, bound)]
-        one, other = (self._axes[name] for name in names)
+        """Pieces in which a value of ``column`` can be at most one of ``bound``, by their ends."""
+        one, other = (self._axes[self.base_of(name)] for name in (column, bound))
+        low, high = self._ends[column][0], self._ends[bound][1]
         # A missing value compares as nan, and satisfies every rule.
         if one == other:
             return (one,), ~(low > high)
-        self._check_size(AtMost(column, bound), names)
+        self._check_size(AtMost(column, bound), {one: len(low), other: len(high)})
         allowed = ~(low[:, None] > high)
         return ((one, other), allowed) if one < other else ((other, one), allowed.T.copy())
 
+    def _cells(self, tables: Tables) -> Tables | None:
+        """Allowed cells: those whose bins have pieces that all tables allow; None if none has.
+
+        Columns are taken out one after the other. Of a bin of n pieces, tables leave none together
+        exactly if n of them do, at most.
+        """
+        possible = possible_codes(tables)
+        if possible is None:
+            return None
+        tables = {axes: each & outer([possible[k] for k in axes]) for axes, each in tables.items()}
+        for axis in sorted(possible.keys() & {self._axes[name] for name in self._divided}):
+            code_of = self._code_of[axis]
+            n_pieces = np.bincount(code_of, possible[axis])
+            several = np.flatnonzero(n_pieces > 1)
+            pieces = np.flatnonzero(possible[axis] & (n_pieces[code_of] > 1))
+            cut = {
+                axes: each.take(pieces, axes.index(axis))
+                for axes, each in tables.items()
+                if axis in axes
+            }
+            for axes in cut:
+                tables[axes] = _any_piece(tables[axes], axes.index(axis), code_of)
+            sizes = {
+                k: n for key, each in tables.items() for k, n in zip(key, each.shape, strict=True)
+            }
+            for number in range(2, min(len(cut), int(n_pieces.max())) + 1):
+                for group in combinations(cut, number):
+                    axes = tuple(sorted({*itertools.chain(*group)}))
+                    place, here = axes.index(axis), {k: sizes[k] for k in axes}
+                    self._check_size("A condition on parts of bins", here | {axis: len(pieces)})
+                    together = joined({key: cut[key] for key in group}, axes)
+                    together = _any_piece(together, place, code_of[pieces])
+                    known = {
+                        key: each.take(several, key.index(axis)) if axis in key else each
+                        for key, each in tables.items()
+                        if {*key} <= {*axes}
+                    }
+                    if (joined(known, axes) & ~together).any():
+                        self._check_size("A condition on parts of bins", here)
+                        whole = np.ones([*here.values()], dtype=bool)
+                        np.moveaxis(whole, place, 0)[several] = np.moveaxis(together, place, 0)
+                        tables = merged([*tables.items(), (axes, whole)])
+        return tables
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        return [(column, bound) for column, above in self.bounds.items() for bound in above]
+
     def breaks_values(self, codes: Codes, numbers: Mapping[str, FloatArray]) -> BoolArray:
         """Rows whose numbers are in the part of a cell that a rule forbids."""
+        pieces = dict(codes)
+        for name, attribute in self._divided.items():
+            pieces[name] = attribute._place(numbers[name]).astype(np.int64)
         broken = np.zeros(len(next(iter(codes.values()))), dtype=bool)
-        for column, above in self._bounds.items():
-            for bound in above:
-                # Where each code stands for one value, its ends are equal.
-                x, y = (
-                    numbers[name] if name in numbers else self.ends_of(name, codes)[0]
-                    for name in (column, bound)
-                )
-                broken |= x > y
-        for part in (part for parts in self._cuts.values() for part in parts):
-            inside = np.ones(len(broken), dtype=bool)
-            for column, region in part.items():
-                weights = self.lifted(column, region.weights())[codes[self.base_of(column)]]
-                inside &= weights > 0
-                if (inside & (weights < 1)).any():
-                    inside &= (weights >= 1 - _ROUNDING) | region.holds(numbers[column])
-            broken |= inside
+        for axes, allowed in self._pieces.items():
+            names = [self.measured[axis] for axis in axes]
+            if self._divided.keys() & {*names}:
+                broken |= ~allowed[tuple(pieces[name] for name in names)]
+        for column, bound in self._pairs():
+            # Where each code stands for one value, its ends are equal.
+            x, y = (
+                numbers[name]
+                if name in numbers
+                else self._ends[name][0][pieces[self.base_of(name)]]
+                for name in (column, bound)
+            )
+            broken |= x > y
         return broken
 
-    def ends_of(self, column: str, codes: Codes) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest number of a column that the codes of each row leave."""
-        low, high = self._ends(column)
-        own = codes[self.base_of(column)]
-        return low[own], high[own]
-
-    def _ends(self, column: str) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest value of a column for each code of its base."""
-        low, high = spans(self._declared[column])
-        return self.lifted(column, low), self.lifted(column, high)
-
-    def _check_size(self, rule: Rule, names: Sequence[str]) -> None:
-        sizes = [self._declared[name].size for name in names]
-        if math.prod(sizes) > MAX_CELLS:
-            raise DomainError(
-                f"{rule!r} connects {some(list(names))}, which have {math.prod(sizes):,} cells "
-                f"together, more than {MAX_CELLS:,}. Declare fewer bins or categories; "
-                f"{names[int(np.argmax(sizes))]!r} has {max(sizes):,}."
+    def repaired(self, codes: Codes, rng: np.random.Generator) -> dict[str, FloatArray]:
+        """Numbers in pieces that all rules allow together."""
+        rows = np.stack([codes[name] for name in self.measured], axis=1)
+        used = sorted({*itertools.chain(*self._pieces)})
+        cells, at = np.unique(rows[:, used], axis=0, return_inverse=True)
+        for number, cell in enumerate(cells):
+            options = {
+                axis: np.flatnonzero(self._code_of[axis] == code)
+                for axis, code in zip(used, cell, strict=True)
+            }
+            row = allowed_row(
+                {
+                    axes: each[np.ix_(*(options[axis] for axis in axes))]
+                    for axes, each in self._pieces.items()
+                }
             )
+            assert row is not None  # the cell is allowed
+            cells[number] = [options[axis][row[axis]] for axis in used]
+        rows[:, used] = cells[at.reshape(-1)]
+        ends = {
+            name: [end[rows[:, self._axes[self.base_of(name)]]] for end in each]
+            for name, each in self._ends.items()
+        }
+        # Larger columns come first: a bound has fewer columns above it than what it bounds. A
+        # column lies below the values drawn for its bounds, and not below the least value of any
+        # column that it bounds. There is such a value, because chains are compared as a whole.
+        drawn: dict[str, FloatArray] = {}
+        for name in sorted(ends, key=lambda each: len(self.bounds.get(each, ()))):
+            attribute = self._fine.find(name)
+            if name not in self._axes or not isinstance(attribute, Numeric):
+                continue
+            low, high = ends[name]
+            for column, bound in self._pairs():
+                if bound == name:
+                    low = np.fmax(low, ends[column][0])
+                elif column == name:
+                    high = np.fmin(high, drawn.get(bound, ends[bound][0]))
+            drawn[name] = attribute.draw(rows[:, self._axes[name]], rng, low, high)
+        return drawn
+
+    def _check_size(self, what: Any, sizes: Mapping[int, int]) -> None:
+        """Refuse tables that are too large."""
+        if math.prod(sizes.values()) > MAX_CELLS:
+            names = [self.measured[axis] for axis in sizes]
+            widest = max(sizes, key=sizes.__getitem__)
+            raise DomainError(
+                f"{what!s} connects {some(names)}, which have {math.prod(sizes.values()):,} cells "
+                f"together, more than {MAX_CELLS:,}. Declare fewer bins or categories; "
+                f"{self.measured[widest]!r} has {sizes[widest]:,}."
+            )
+
+    def _attribute(self, name: str, rule: Rule) -> Any:
+        """Declaration of a column that a rule names."""
+        try:
+            return attribute_of(name, self)
+        except ValueError as error:
+            raise DomainError(f"{rule!r}: {error}") from None
 
     def _check_chains(self) -> None:
         """Refuse comparisons of values without a common order, and chains between two grids.
@@ -713,8 +768,8 @@ class Structure(tuple[Rule, ...]):
         Between 5.6 and 5.9 there is a number, but no integer: a column that has others below it and
         above it must have their grid of values.
         """
-        for column, above in self._bounds.items():
-            below = [other for other, others in self._bounds.items() if column in others]
+        for column, above in self.bounds.items():
+            below = [other for other, others in self.bounds.items() if column in others]
             kinds = [
                 _line(self._attribute(name, AtMost(column, above[0]))) for name in (column, *above)
             ]
@@ -734,25 +789,28 @@ class Structure(tuple[Rule, ...]):
 
 def _closure(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:
     """Bounds of each column, chains included."""
-    direct: dict[str, list[str]] = {}
+    above: dict[str, dict[str, None]] = {}
     for rule in rules:
         if isinstance(rule, AtMost):
-            direct.setdefault(rule.column, []).append(rule.bound)
-    above: dict[str, tuple[str, ...]] = {}
-    for column in direct:
-        found, todo = dict[str, None](), list(direct[column])
-        while todo:
-            bound = todo.pop(0)
-            if bound not in found:
-                found[bound] = None
-                todo += direct.get(bound, [])
-        if column in found:
+            above.setdefault(rule.column, {})[rule.bound] = None
+    for _ in above:
+        for bounds in above.values():
+            bounds.update(dict.fromkeys(itertools.chain(*(above.get(each, ()) for each in bounds))))
+    for column, bounds in above.items():
+        if column in bounds:
             raise DomainError(
                 f"Rules of at_most form a circle through {column!r}: its columns would always be "
                 "equal. Measure one of them, and declare the others as derived."
             )
-        above[column] = tuple(found)
-    return above
+    return {column: tuple(bounds) for column, bounds in above.items()}
+
+
+def _parts(rule: Rule, schema: Schema) -> list[Any]:
+    """The conjunctions of a condition."""
+    try:
+        return parts_of(rule.condition, schema) if isinstance(rule, Forbid) else []
+    except ValueError as error:
+        raise DomainError(f"{rule!r}: {error}") from None
 
 
 def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
@@ -762,6 +820,28 @@ def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
         values[: attribute.n_values] = [float(value) for value in attribute.categories]
         return values, values
     return attribute.span(np.arange(attribute.size))
+
+
+def _divided(attribute: Numeric, cuts: FloatArray) -> Numeric:
+    """The attribute with bins that are divided at cuts."""
+    edges, held = attribute.edges, attribute.contents
+    inner = np.unique(cuts[(cuts > edges[0]) & (cuts < edges[-1])])
+    if isinstance(held, Points):
+        inner = held.grid.value(held.grid.at_least(inner))
+    else:
+        # No piece that rounding leaves, such as that between < 5 and <= 5.
+        place = held.positions(inner)
+        inner = inner[(place % 1 > 0) & (np.diff(place, prepend=-1) > _ROUNDING)]
+    pieces = copy.copy(attribute)
+    pieces._recut(np.union1d(edges, inner).astype(edges.dtype))
+    pieces._join_empty(edges)
+    return pieces
+
+
+def _any_piece(allowed: BoolArray, place: int, code_of: IntArray) -> Any:
+    """A table of pieces as one of codes: those of which any piece is allowed."""
+    starts = np.flatnonzero(np.diff(code_of, prepend=-1))
+    return np.logical_or.reduceat(allowed, starts, axis=place)
 
 
 def _line(attribute: Numeric | Categorical) -> tuple[Any, ...] | None:
@@ -811,25 +891,25 @@ def draw_columns(
         )
         for name, ends in bounds.items()
     }
-    numeric = [name for name in codes if isinstance(declared[name], Numeric)]
+    numeric: dict[str, Any] = {
+        name: declared[name] for name in codes if isinstance(declared[name], Numeric)
+    }
     numbers = {name: np.empty(n_rows) for name in numeric}
     wrong = np.ones(n_rows, dtype=bool)
-    for _ in range(_REDRAWS):
+    for attempt in range(_REDRAWS + 1):
         rows = np.flatnonzero(wrong)
-        own = _at(codes, rows)
-        for name in numeric:
-            ends = [end[rows] for end in limits.get(name, ())]
-            numbers[name][rows] = declared[name].draw(own[name], rng, *ends)
-        wrong[rows] = structure.breaks_values(own, _at(numbers, rows))
-        if not wrong.any():
+        if not len(rows):
             break
-    for inner in (limits, {}) if wrong.any() else ():
-        rows = np.flatnonzero(wrong)
-        own, here = _at(codes, rows), _at(numbers, rows)
-        inside = {name: tuple(end[rows] for end in each) for name, each in inner.items()}
-        for name, again in _repaired(structure, own, here, inside, rng).items():
-            numbers[name][rows] = again
-        wrong[rows] = structure.breaks_values(own, here)
+        own = _at(codes, rows)
+        if attempt < _REDRAWS:
+            inside = {name: [end[rows] for end in ends] for name, ends in limits.items()}
+            again = {k: each.draw(own[k], rng, *inside.get(k, ())) for k, each in numeric.items()}
+        else:
+            # Limits from outside give way to rules.
+            again = structure.repaired(own, rng)
+        for name, values in again.items():
+            numbers[name][rows] = values
+        wrong[rows] = structure.breaks_values(own, _at(numbers, rows))
     drawn: dict[str, pd.Series] = {}
     for name, attribute in declared.items():
         if isinstance(attribute, Identifier):
@@ -837,53 +917,11 @@ def draw_columns(
         elif name in numbers:
             drawn[name] = attribute._finish(numbers[name])
         else:
-            own_codes = codes[structure.base_of(name)]
-            if name in structure.derived:
-                own_codes = structure.codes_of(name)[own_codes]
             # Each code stands for one value: nothing is drawn.
-            drawn[name] = attribute.decode(own_codes, rng)
+            own_codes = structure.lifted(name, np.arange(attribute.size))
+            drawn[name] = attribute.decode(own_codes[codes[structure.base_of(name)]], rng)
     return drawn
 
 
 def _at(columns: Mapping[str, Any], rows: IntArray) -> dict[str, Any]:
     return {name: each[rows] for name, each in columns.items()}
-
-
-def _repaired(
-    structure: Structure,
-    codes: Codes,
-    numbers: dict[str, FloatArray],
-    limits: Mapping[str, tuple[FloatArray, ...]],
-    rng: np.random.Generator,
-) -> dict[str, FloatArray]:
-    """Numbers that keep the rules where hardly any draw does, if limits from outside let them.
-
-    Of columns that rules of `at_most` compare the larger ones come first. A column is drawn from
-    what its cell allows, but not below the least value of any column that it bounds, and not above
-    the values drawn for its own bounds. There always is such a value, because chains are compared
-    as a whole: no allowed row has a column whose least value exceeds the greatest value of one of
-    its bounds.
-    """
-    above, linked = structure.bounds_of(), structure.compared
-    ends = {name: structure.ends_of(name, codes) for name in {*linked, *numbers}}
-    for name, (least, most) in limits.items():
-        low, high = (np.clip(end, least, most) for end in ends[name])
-        ends[name] = low, high
-    # A bound has fewer columns above it than what it bounds.
-    for name in sorted(linked, key=lambda each: len(above.get(each, ()))):
-        if name in numbers:
-            low, high = ends[name]
-            for other in (other for other, bounds in above.items() if name in bounds):
-                low = np.fmax(low, ends[other][0])
-            for bound in above.get(name, ()):
-                high = np.fmin(high, numbers[bound] if bound in numbers else ends[bound][0])
-            attribute: Any = structure.find(name)
-            numbers[name] = attribute.draw(codes[name], rng, low, high)
-    # Of a cell of which nearly all is forbidden, the ends of its bins may be left.
-    for name in [name for name in numbers if name not in linked]:
-        for end in ends[name]:
-            wrong = structure.breaks_values(codes, numbers)
-            moved = {**numbers, name: np.where(wrong, end, numbers[name])}
-            better = wrong & ~structure.breaks_values(codes, moved)
-            numbers[name] = np.where(better, end, numbers[name])
-    return numbers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import math
 import os
@@ -21,7 +20,7 @@ from .attributes import Attribute, Categorical, Identifier, Text, read
 from .check import DomainReport, examined
 from .constraints import Structure, draw_columns, structure_from_data
 from .numeric import Numeric
-from .query import Remembered
+from .regions import Schema
 from .schemas import domain_to_text, parts_from_text, short_form
 from .values import (
     plain_text,
@@ -32,7 +31,7 @@ from .values import (
 # --- columns: names and declarations of the columns of a domain
 
 
-class Columns:
+class Columns(Schema):
     """What `Domain` knows of its columns: which there are, and which of them are measured."""
 
     names: tuple[str, ...]
@@ -56,16 +55,6 @@ class Columns:
         """All columns of the table, in declared order: measured, derived and identifiers."""
         return tuple(self._declared)
 
-    @property
-    def known(self) -> tuple[str, ...]:
-        """Columns that a query may name: measured and derived ones."""
-        return self.structure.known
-
-    @functools.cached_property
-    def remembered(self) -> Remembered:
-        """Conditions that were read before."""
-        return self.structure.remembered
-
     def declared(self, name: str) -> Numeric | Categorical | Identifier:
         """Declaration of any column, measured or not.
 
@@ -77,14 +66,6 @@ class Columns:
         if isinstance(name, str) and name in self._declared:
             return self._declared[name]
         raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.columns)}.")
-
-    def find(self, column: str) -> Numeric | Categorical | None:
-        """Attribute of a column that a query may name; None for others."""
-        return self.structure.find(column)
-
-    def why_not(self, column: str) -> str | None:
-        """Why a declared column cannot be in a query; None if it is not declared."""
-        return self.structure.why_not(column)
 
     def items(self) -> list[tuple[str, Numeric | Categorical]]:
         """(name, attribute) pairs of the measured columns, in order."""
@@ -132,7 +113,7 @@ class Columns:
         # A chain of derived columns is found step by step.
         for _ in self.structure.derived:
             for name, rule in self.structure.derived.items():
-                if name not in chosen and chosen.issuperset(self.structure.columns_of(rule)[1:]):
+                if name not in chosen and chosen.issuperset(self.structure.columns[rule][1:]):
                     chosen.add(name)
                     found.append(name)
         return [name for name in self.columns if name in found]
@@ -813,7 +794,7 @@ class Domain(Columns):
         """
         rows = {}
         for name, attribute in self._declared.items():
-            rules = [rule for rule in self.structure if name in self.structure.columns_of(rule)]
+            rules = [rule for rule in self.structure if name in self.structure.columns[rule]]
             rows[name] = {
                 "declared": _cut(repr(attribute)),
                 "cells": self[name].size if name in self._positions else 0,

@@ -1,12 +1,10 @@
-"""Conditions on columns: parsed from text or from a dict, as regions, joined by or and not."""
+"""Conditions on columns, as text or as a dict: parsed as regions, and what they mean as weights."""
 
 from __future__ import annotations
 
 import ast
-import bisect
-import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,168 +12,107 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._validation import FloatArray
-from .regions import (
-    POINT,
-    Region,
-    Schema,
-    attribute_of,
-    everything,
-    region_of_comparison,
-    region_of_range,
-    region_of_values,
-)
+from .regions import POINT, Region, Schema, attribute_of, region_of_comparison
 
 # ------------------------------------------------------------------------------------------------
-# Conditions joined by and, or, not: rewritten as disjoint conjunctions.
+# Conditions joined by and, or, not: disjoint conjunctions.
 #
 # A release answers a conjunction of one condition per column. Any other condition on rows is the
 # union of disjoint conjunctions, so that its answer is the sum of theirs: never negative where
 # theirs are not, and together with the answer to its negation the number of all records.
 
-# Largest number of columns that are joined, and of conjunctions also on the way to them.
-_MAX_COLUMNS = 200
-_MAX_PARTS = 1000
+# Conditions on single columns in all conjunctions of a query, also on the way to them.
+_MAX_PARTS = 5_000
 
 # A conjunction: the region of each column that it constrains.
-Part = dict[str, Region]
+Part = Mapping[str, Region]
 
 
-@dataclass(frozen=True, eq=False)
-class _Joined:
-    """Conditions joined by "and", "or", or one condition after "not"."""
-
-    how: str
-    members: tuple[Any, ...]
-
-
-Node = Region | _Joined
+def both(one: Part, two: Part) -> dict[str, Region]:
+    """The conjunction of two conjunctions."""
+    found = dict(one)
+    for column, region in two.items():
+        found[column] = found[column] & region if column in found else region
+    return found
 
 
-def both(members: Sequence[Node]) -> Node:
-    """All of some conditions."""
-    return members[0] if len(members) == 1 else _Joined("and", tuple(members))
-
-
-def either(members: Sequence[Node]) -> Node:
-    """Any of some conditions."""
-    return members[0] if len(members) == 1 else _Joined("or", tuple(members))
-
-
-def negated(member: Node) -> Node:
-    """The rows that do not satisfy a condition, those with missing values among them."""
-    return _Joined("not", (member,))
-
-
-def conjunctions(node: Node) -> list[Part]:
-    """Disjoint conjunctions whose union are the rows that satisfy a condition; at least one.
-
-    Raises
-    ------
-    ValueError
-        If there would be too many.
-    """
-    found = list(_regions(node))
-    whole = {each.column: everything(each.column, each.attribute) for each in found}
-    if not _is_plain_and(node):
-        if len(whole) > _MAX_COLUMNS:
-            raise _too_much()
-        # What nothing satisfies is one, too: no value of the first column.
-        column, region = next(iter(whole.items()))
-        return _parts_of(node, whole) or [{column: region.without(region)}]
-    part: Part = {}
-    for region in found:
-        part[region.column] = part.get(region.column, region).intersect(region)
-    return [part]
-
-
-def _regions(node: Node) -> Iterator[Region]:
-    if isinstance(node, Region):
-        yield node
-        return
-    for member in node.members:
-        yield from _regions(member)
-
-
-def _is_plain_and(node: Node) -> bool:
-    return isinstance(node, Region) or (node.how == "and" and all(map(_is_plain_and, node.members)))
-
-
-def _parts_of(node: Node, whole: Part) -> list[Part]:
-    """Disjoint parts that satisfy a condition; ``whole`` has all values of each column."""
-    if isinstance(node, Region):
-        return list(_narrowed({}, node, whole))
-    members = [_parts_of(member, whole) for member in node.members]
-    if node.how == "not":
-        return _merged(_less([{}], members[0], whole), whole)
+def _all_of(members: Sequence[list[Part]]) -> list[Part]:
+    """Disjoint conjunctions of the rows that satisfy all of some conditions."""
     found = members[0]
     for more in members[1:]:
-        if node.how == "or":
-            found = found + _less(more, found, whole)
-        else:
-            found = [part for one in found for two in more for part in _common(one, two, whole)]
-        if len(found) > _MAX_PARTS:
-            raise _too_much()
-    return _merged(found, whole)
+        found = _checked(both(one, two) for one in found for two in more)
+    return _merged(found)
 
 
-def _narrowed(part: Part, region: Region, whole: Part) -> Iterator[Part]:
-    """The part of a part with some values of a column, if there is any."""
-    column = region.column
-    kept = part.get(column, whole[column]).intersect(region)
-    if kept:
-        yield {**part, column: kept} if kept != whole[column] else part
+def _any_of(members: Sequence[list[Part]]) -> list[Part]:
+    """The same of the rows that satisfy any of them."""
+    found = members[0]
+    for more in members[1:]:
+        found = _checked([*found, *_less(more, found)])
+    return _merged(found)
 
 
-def _common(one: Part, two: Part, whole: Part) -> Iterator[Part]:
-    found = [one]
-    for region in two.values():
-        found = [each for part in found for each in _narrowed(part, region, whole)]
-    yield from found
-
-
-def _less(parts: list[Part], others: list[Part], whole: Part) -> list[Part]:
-    """What of some parts lies in none of others."""
+def _less(parts: list[Part], others: list[Part]) -> list[Part]:
+    """What of some conjunctions lies in none of others."""
     for other in others:
-        parts = [piece for part in parts for piece in _without(part, other, whole)]
-        if len(parts) > _MAX_PARTS:
-            raise _too_much()
+        parts = _checked(piece for part in parts for piece in _without(part, other))
     return parts
 
 
-def _without(part: Part, other: Part, whole: Part) -> Iterator[Part]:
-    if not list(_common(part, other, whole)):
+def _without(part: Part, other: Part) -> Iterator[Part]:
+    if not all(part[column] & region for column, region in other.items() if column in part):
         yield part
         return
+    inside = dict(part)
     for column, region in other.items():
-        yield from _narrowed(part, whole[column].without(region), whole)
-        [part] = _narrowed(part, region, whole)
+        rest, own = region.complement, inside.get(column)
+        inside[column] = region if own is None else own & region
+        rest = rest if own is None else own & rest
+        if rest:
+            yield {**inside, column: rest}
 
 
-def _merged(parts: list[Part], whole: Part) -> list[Part]:
-    """The same with parts as one that differ in one column only."""
+def _checked(parts: Iterable[Part]) -> list[Part]:
+    """Those that some row satisfies, or one that none does; an error if they are too many."""
+    found: list[Part] = []
+    size = 0
+    for part in parts:
+        size += 1 + len(part)
+        if size > _MAX_PARTS:
+            raise ValueError(
+                "The query is too complicated: written with 'and' alone, as a sum, it has more "
+                f"than {_MAX_PARTS:,} conditions. Ask for parts of it, and add the answers up."
+            )
+        found.append(part)
+    return [part for part in found if all(part.values())] or found[:1]
+
+
+def _merged(parts: list[Part]) -> list[Part]:
+    """The same with those as one that differ in one column only."""
+    if len(parts) < 2:
+        return parts
     for column in sorted({column for part in parts for column in part}):
-        alike: dict[frozenset[tuple[str, Region]], Region] = {}
+        alike: dict[Any, Region | None] = {}
         for part in parts:
-            rest = frozenset(item for item in part.items() if item[0] != column)
-            own = part.get(column, whole[column])
-            alike[rest] = alike.get(rest, own).joined(own)
-        parts = [each for rest, own in alike.items() for each in _narrowed(dict(rest), own, whole)]
+            rest = tuple(sorted(item for item in part.items() if item[0] != column))
+            own = part.get(column)
+            if rest in alike:
+                known = alike[rest]
+                own = None if own is None or known is None else own | known
+            # A column without a condition has all its values.
+            alike[rest] = own if own is not None and own.complement else None
+        parts = [
+            dict(rest) if own is None else {**dict(rest), column: own}
+            for rest, own in alike.items()
+        ]
     return parts
-
-
-def _too_much() -> ValueError:
-    return ValueError(
-        f"The query is too complicated: with 'or' or 'not' it may take at most {_MAX_COLUMNS} "
-        f"columns and {_MAX_PARTS:,} disjoint conjunctions. Ask for parts of it, and add the "
-        "answers up."
-    )
 
 
 # ------------------------------------------------------------------------------------------------
 # Queries written as text, as for ``DataFrame.query``; nothing in them is ever executed.
 #
-# Token by token the text becomes an expression of Python, in which columns are numbered, and whose
-# tree Python reads. That becomes a tree of `Node`: conditions on single columns, joined.
+# Token by token the text becomes an expression of Python, a token on each line, in which columns
+# and values have numbers. Python reads its tree, and that becomes disjoint conjunctions.
 
 
 _TOKEN = re.compile(
@@ -183,7 +120,6 @@ _TOKEN = re.compile(
         (?P<number>(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
       | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
       | (?P<quoted>`(?:[^`]|``)+`)
-      | (?P<given>@[^\W\d]\w*)
       | (?P<name>[^\W\d]\w*)
       | (?P<symbol>==|!=|<=|>=|<>|&&|\|\||[=<>()\[\],&|+\-~!])
     )""",
@@ -195,16 +131,35 @@ _SYMBOLS = {"=": "==", "<>": "!=", "&": "and", "&&": "and", "|": "or", "||": "or
             "!": "not"}  # fmt: skip
 # Words of the language; in capitals too, where no column has that name.
 _WORDS = ("and", "or", "not", "in", "is", "between", "null")
+_CONSTANTS = {"None": None, "True": True, "False": False}
+# What an operator says of the column on its left, and of one on its right.
 _OPERATORS: dict[type, tuple[str, str]] = {
     ast.Lt: ("<", ">"), ast.LtE: ("<=", ">="), ast.Gt: (">", "<"), ast.GtE: (">=", "<="),
     ast.Eq: ("==", "=="), ast.NotEq: ("!=", "!="), ast.In: ("in", ""), ast.NotIn: ("not in", ""),
+    ast.Is: ("==", ""), ast.IsNot: ("!=", ""),
 }  # fmt: skip
-# Limits of a text: characters, parentheses and negations inside each other, conditions.
+# Limits of a text: characters, operations inside each other, conditions.
 _MAX_LENGTH = 1_000_000
 _MAX_DEPTH = 50
 _MAX_CONDITIONS = 1000
 # Characters on each side of an error that a message shows of a long text.
 _SHOWN = 100
+# What is wrong where no token begins with a character, and where a piece of a tree has no meaning.
+_UNREADABLE = {
+    **dict.fromkeys("'\"`", "a quotation mark is never closed"),
+    "@": "values stand in the text itself, as in f'age > {limit}'",
+    ".": "methods of columns are not supported; write for example 'x is null', "
+    "'x between 1 and 2' or 'x in [1, 2]'",
+    **dict.fromkeys("0123456789", "not a number"),
+}
+# What begins a list after "in".
+_LIST = ast.dump(ast.Name("list", ast.Load()))
+_UNEXPECTED = "unexpected {!r}; a column name that is not an identifier goes between backticks"
+_TOO_DEEP = f"more than {_MAX_DEPTH} parentheses or negations inside each other"
+_MEANINGLESS: dict[type, str] = {
+    ast.BinOp: "arithmetic is not supported; a column name with a sign goes between backticks",
+    ast.Set: "the ends of a range are values",
+}
 
 
 @dataclass(frozen=True)
@@ -229,354 +184,201 @@ class _Text:
     text : str
     schema : Schema
         The columns that may be named.
-    names : mapping of str to value
-        What ``@name`` in the text stands for.
     """
 
-    def __init__(self, text: str, schema: Schema, names: Mapping[str, Any]) -> None:
-        self.text, self.schema, self.names = text, schema, names
-        if len(text) > _MAX_LENGTH:
-            raise ValueError(
-                f"A query has at most {_MAX_LENGTH:,} characters, got {len(text):,}. Give a long "
-                "list of values by name: 'column in @values'."
-            )
-        # Columns and given values, by their numbers in the expression.
+    def __init__(self, text: str, schema: Schema) -> None:
+        self.text, self.schema = text, schema
+        # Columns and values, by their numbers in the expression, and where its lines stand.
         self.known: list[Any] = []
+        self.places: list[int] = []
         self.conditions = 0
 
-    def read(self) -> Node:
-        """The conditions of the text and how they are joined."""
-        tokens = list(self._tokens())
-        if not tokens:
+    def read(self) -> list[Part]:
+        """Disjoint conjunctions whose union the text asks for; at least one."""
+        if len(self.text) > _MAX_LENGTH:
+            raise ValueError(
+                f"A query has at most {_MAX_LENGTH:,} characters, got {len(self.text):,}. Give a "
+                "long list of values in a dict: {'column': values}."
+            )
+        lines = list(self._lines())
+        if not lines:
             raise self.error("the query is empty; use None or {} to ask for all records", 0)
-        # The expression, and where its pieces begin and where they stand in the text.
-        self.source, self.starts, self.places = "", list[int](), list[int]()
-        for piece, place in self._pieces([*tokens, ("end", "", len(self.text.rstrip()))]):
-            self.starts.append(len(self.source))
-            self.places.append(place)
-            self.source += f"{piece} "
         try:
-            tree = ast.parse(f"({self.source})", mode="eval").body
-        except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-            raise self._unexpected(tokens, (getattr(error, "offset", 0) or 0) - 2) from None
-        return self._node(tree)
+            parts = self._parts(ast.parse("\\\n".join(lines), mode="eval").body, 0)
+        except SyntaxError as error:
+            if error.offset != 1 or "never closed" in error.msg:
+                raise self.error("it ends too early", len(self.text.rstrip())) from None
+            place = self.places[(error.end_lineno or 1) - 1]
+            match = _TOKEN.match(self.text, place)
+            raise self.error(f"unexpected {match and match[0]!r}", place) from None
+        except (MemoryError, RecursionError):
+            raise self.error(_TOO_DEEP, 0) from None
+        first = next(each for each in self.known if isinstance(each, _Column))
+        return parts or [{first.name: Region(first.name, first.attribute, (), frozenset())}]
 
-    def _tokens(self) -> Iterator[tuple[str, Any, int]]:
-        position, end = 0, len(self.text.rstrip())
-        while position < end:
+    def _lines(self) -> Iterator[str]:
+        """The expression of Python, a token on each line."""
+        before, said, needed, position = "", "", "", 0
+        while self.text[position:].strip():
             match = _TOKEN.match(self.text, position)
             if match is None:
-                rest = self.text[position:]
-                raise self._unreadable(position + len(rest) - len(rest.lstrip()))
-            kind = str(match.lastgroup)
-            raw, start = match.group(kind), match.start(kind)
+                place = len(self.text) - len(self.text[position:].lstrip())
+                wrong = self.text[place]
+                raise self.error(_UNREADABLE.get(wrong, _UNEXPECTED.format(wrong)), place)
+            kind, position = str(match.lastgroup), match.end()
+            raw, place = match[kind], match.start(kind)
+            self.places.append(place)
             word = raw.lower() if raw.isupper() else raw
             if kind == "name" and word in _WORDS and self.schema.find(raw) is None:
                 kind, raw = "word", word
-            yield kind, raw, start
-            position = match.end()
+            if before in ("~", "!") and raw not in ("(", "~", "!"):
+                # pandas would negate the column alone.
+                raise self.error("after '~' come parentheses; or write 'not'", place)
+            before = raw
+            if kind not in ("word", "symbol") or raw == "null":
+                said = f"_{len(self.known)}{'}' if needed == 'end' else ''}"
+                needed = "" if needed == "end" else needed
+                self.known.append(self._operand(kind, raw, place))
+            elif raw == "between":
+                said, needed = "in {", "and"
+            elif raw == needed:
+                said, needed = ",", "end"
+            else:
+                said = "list(" if raw == "(" and said == "in" else _SYMBOLS.get(raw, raw)
+            yield said
+        if needed:
+            end = len(self.text.rstrip())
+            raise self.error("'between' needs two ends, as in 'between 1 and 2'", end)
 
-    def _pieces(self, tokens: list[tuple[str, Any, int]]) -> Iterator[tuple[str, int]]:
-        """The expression of Python, piece by piece, with places in the text."""
-        closing: list[str] = []
-        depth, at, listing, ended = 0, 0, False, False
-        while tokens[at][0] != "end":
-            kind, raw, place = tokens[at]
-            following = tokens[at + 1]
-            at += 1
-            said = _SYMBOLS.get(raw, raw) if kind == "symbol" else raw if kind == "word" else ""
-            if said == "not" and following[1] not in ("in", "between"):
-                depth += 1
-                if raw in ("~", "!") and following[1] not in ("(", "~", "!"):
-                    # pandas would negate the column alone.
-                    raise self.error("after '~' come parentheses; or write 'not'", following[2])
-            elif said in ("(", "["):
-                depth += 1
-                closing.append("]" if listing or said == "[" else ")")
-                said = "[" if listing else said
-            elif said in (")", "]") and closing:
-                said, depth = closing.pop(), max(depth - 1, 0)
-            elif said in ("and", "or"):
-                depth = len(closing)
-            elif said in ("+", "-") and ended:
-                raise self.error(
-                    "arithmetic is not supported; a column name with a sign in it goes between "
-                    "backticks",
-                    place,
-                )
-            elif said == "is":
-                negative = following[1] == "not"
-                at += negative
-                if tokens[at][1] not in ("null", "None"):
-                    raise self.error("after 'is' comes 'null' or 'not null'", tokens[at][2])
-                said, at = "!= None" if negative else "== None", at + 1
-            elif said == "between":
-                low, at = self._value(tokens, at)
-                if tokens[at][1] != "and":
-                    here = tokens[at][2]
-                    raise self.error("'between' needs two ends, as in 'between 1 and 2'", here)
-                high, at = self._value(tokens, at + 1)
-                said = f"in {{{low}, {high}}}"
-            elif not said:
-                said = self._operand(kind, raw, place)
-            if depth > _MAX_DEPTH:
-                raise self.error(
-                    f"more than {_MAX_DEPTH} parentheses or negations inside each other", place
-                )
-            yield said, place
-            listing = said == "in"
-            ended = kind not in ("symbol", "word") or said in (")", "]")
-
-    def _value(self, tokens: list[tuple[str, Any, int]], at: int) -> tuple[str, int]:
-        """One end of a range, perhaps with a sign, and where it ends."""
-        kind, raw, place = tokens[at]
-        if kind == "symbol" and raw in "+-":
-            value, after = self._value(tokens, at + 1)
-            return raw + value, after
-        if kind not in ("number", "text", "given"):
-            raise self.error("the end of a range is a value", place)
-        return self._operand(kind, raw, place), at + 1
-
-    def _operand(self, kind: str, raw: str, place: int) -> str:
-        """A column, a value that is given by name, or a literal of Python."""
-        if kind == "number":
-            try:
-                return repr(int(raw) if re.fullmatch(r"[\d_]+", raw) else float(raw))
-            except ValueError:
-                raise self.error(f"{raw[:40]!r} is not a number", place) from None
-        if kind == "text":
-            return ascii(_ESCAPE.sub(lambda each: self._escaped(each[1], place), raw[1:-1]))
-        if raw in ("True", "False", "None"):
-            return raw
-        self.known.append(self._given(raw[1:], place) if kind == "given" else None)
-        if kind != "given":
-            name = raw[1:-1].replace("``", "`") if kind == "quoted" else raw
-            try:
-                self.known[-1] = _Column(name, attribute_of(name, self.schema))
-            except ValueError as error:
-                unknown = kind == "name" and self.schema.why_not(name) is None
-                hint = self._hint(place) if unknown else ""
-                raise ValueError(f"{self._where(place)}: {error}{hint}") from None
-        return f"_{len(self.known) - 1}"
-
-    def _escaped(self, escape: str, place: int) -> str:
-        if len(escape) == 1:
-            return _ESCAPES.get(escape, "\\" + escape)
-        point = int(escape[1:], 16)
-        if point > 0x10FFFF:
-            raise self.error(f"\\{escape} is not a character", place)
-        return chr(point)
-
-    def _given(self, name: str, place: int) -> Any:
-        """What ``@name`` stands for."""
-        if name not in self.names:
-            close = difflib.get_close_matches(name, [*map(str, self.names)], n=1)
-            hint = f"; did you mean @{close[0]}?" if close else ""
-            raise self.error(
-                f"nothing is given for @{name}{hint}; pass it as names={{{name!r}: ...}}", place
+    def _operand(self, kind: str, raw: str, place: int) -> Any:
+        """A column, or a value."""
+        try:
+            if kind == "number":
+                return int(raw) if re.fullmatch(r"[\d_]+", raw) else float(raw)
+            if kind == "text":
+                return _ESCAPE.sub(_unescaped, raw[1:-1])
+        except (ValueError, OverflowError):
+            raise self.error(f"{raw[:40]!r} is not a {kind}", place) from None
+        if kind == "word" or (kind == "name" and raw in _CONSTANTS):
+            return _CONSTANTS.get(raw)
+        name = raw[1:-1].replace("``", "`") if kind == "quoted" else raw
+        try:
+            return _Column(name, attribute_of(name, self.schema))
+        except ValueError as error:
+            reason = str(error)
+        if kind == "name" and name not in self.schema._declared:
+            # What a word that is no column may have been meant to be.
+            meant = [each for each in self.schema.known if self.text[place:].startswith(each)]
+            quotes = (
+                f"Write the column name between backticks: `{max(meant, key=len, default='')}`."
             )
-        value = self.names[name]
-        if isinstance(value, list | tuple | range | AbstractSet):
-            return list(value)
-        if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
-            return value.tolist()
-        return value
+            reason += f" {quotes if meant else 'Text goes between quotation marks.'}"
+        raise self.error(reason, place)
 
     # --- the tree
 
     def _place(self, node: ast.expr) -> int:
         """Where a part of the expression stands in the text."""
-        return self.places[bisect.bisect_right(self.starts, node.col_offset - 1) - 1]
+        return self.places[node.lineno - 1]
 
-    def _node(self, tree: ast.expr) -> Node:
+    def _parts(self, tree: ast.expr, depth: int) -> list[Part]:
+        if depth > _MAX_DEPTH:
+            raise self.error(_TOO_DEEP, self._place(tree))
         if isinstance(tree, ast.BoolOp):
-            members = [self._node(each) for each in tree.values]
-            return both(members) if isinstance(tree.op, ast.And) else either(members)
+            join = _all_of if isinstance(tree.op, ast.And) else _any_of
+            return join([self._parts(each, depth + 1) for each in tree.values])
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
-            return negated(self._node(tree.operand))
+            return _merged(_less([{}], self._parts(tree.operand, depth + 1)))
         if isinstance(tree, ast.Compare):
-            return self._chain(tree)
+            found: dict[str, Region] = {}
+            trees = [tree.left, *tree.comparators]
+            for left, operator, right in zip(trees, tree.ops, trees[1:], strict=False):
+                found = both(found, self._comparison(left, type(operator), right))
+            if len(found) == 1 and {*map(type, tree.ops[1:])} & {ast.Lt, ast.LtE}:
+                # A reversed range, 40 <= x <= 30, is refused.
+                ends = ast.Set([trees[0], trees[-1]], lineno=trees[0].lineno)
+                self._comparison(trees[1], ast.In, ends)
+            return [found]
         value = self._read(tree)
-        if isinstance(value, _Column):
-            raise self.error(
-                f"column {value.name!r} is not compared with anything; write for example "
-                f"{value.name} == True",
-                self._place(tree),
-            )
-        raise self.error(f"unexpected {value!r}", self._place(tree))
-
-    def _read(self, tree: ast.expr) -> Any:
-        """A column, a value, or a list of values."""
-        if isinstance(tree, ast.Name):
-            return self.known[int(tree.id[1:])]
-        if isinstance(tree, ast.List | ast.Tuple | ast.Set):
-            found = [self._read(each) for each in tree.elts]
-            if isinstance(tree, ast.Set):
-                return tuple(found)
-            if not any(isinstance(each, _Column | list) for each in found):
-                return found
-        if isinstance(tree, ast.Constant):
-            return tree.value
-        if isinstance(tree, ast.UnaryOp) and isinstance(tree.operand, ast.Constant):
-            value = tree.operand.value
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                return -value if isinstance(tree.op, ast.USub) else value
+        if not isinstance(value, _Column):
+            raise self.error(f"unexpected {value!r}", self._place(tree))
         raise self.error(
-            "unexpected " + repr(self.text[self._place(tree) :][:20]), self._place(tree)
+            f"column {value.name!r} is not compared with anything; write for example "
+            f"{value.name} == True",
+            self._place(tree),
         )
 
-    def _chain(self, tree: ast.Compare) -> Node:
-        """Comparisons such as ``a < x <= b``; each has a column on one side only."""
-        parts = [tree.left, *tree.comparators]
-        values = [self._read(each) for each in parts]
-        found: list[Node] = []
-        ends: dict[str, tuple[Any, _Column]] = {}
-        for number, operator in enumerate(tree.ops):
-            left, right = values[number : number + 2]
-            place = self._place(parts[number + 1])
-            if isinstance(left, _Column) == isinstance(right, _Column):
-                raise self.error(
-                    "a comparison needs a column on one side and a value on the other", place
-                )
-            said, mirrored = _OPERATORS[type(operator)]
-            if not isinstance(left, _Column):
-                left, right, said = right, left, mirrored
-                place = self._place(parts[number])
-                if not said:
-                    raise self.error("'in' needs the column on its left side", place)
-            self.conditions += 1
-            if self.conditions > _MAX_CONDITIONS:
-                raise self.error(
-                    f"a query has at most {_MAX_CONDITIONS:,} conditions; for many values of one "
-                    "column use 'in'",
-                    place,
-                )
-            found.append(self._condition(left, said, right, place))
-            if said[0] in "<>" and right is not None and not isinstance(right, list):
-                ends[said[0]] = right, left
-        if len(ends) == 2 and ends["<"][1] == ends[">"][1]:
-            # A reversed range, 40 <= x <= 30, is refused.
-            self._condition(ends["<"][1], "in", (ends[">"][0], ends["<"][0]), self._place(tree))
-        return both(found)
+    def _read(self, tree: ast.expr) -> Any:
+        """A column, a value, a list of values, or the ends of a range as a tuple."""
+        if isinstance(tree, ast.Name):
+            return self.known[int(tree.id[1:])]
+        parts = tree.elts if isinstance(tree, ast.List | ast.Tuple | ast.Set) else None
+        if isinstance(tree, ast.Call) and ast.dump(tree.func) == _LIST:
+            parts = tree.args
+        if parts is not None:
+            values = [self._read(each) for each in parts]
+            if not any(isinstance(each, _Column | list) for each in values):
+                return tuple(values) if isinstance(tree, ast.Set) else values
+        if isinstance(tree, ast.UnaryOp) and not isinstance(tree.op, ast.Not):
+            value = self._read(tree.operand)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return -value if isinstance(tree.op, ast.USub) else value
+        place = self._place(tree)
+        other = f"unexpected {self.text[place:][:20]!r}"
+        raise self.error(_MEANINGLESS.get(type(tree), other), place)
 
-    def _condition(self, column: _Column, operator: str, value: Any, place: int) -> Node:
+    def _comparison(self, left: ast.expr, operator: type, right: ast.expr) -> Part:
+        """A column, what is said of it, and a value; or the other way round."""
+        column, value, place = self._read(left), self._read(right), self._place(right)
+        said, mirrored = _OPERATORS[operator]
+        self.conditions += 1
+        if self.conditions > _MAX_CONDITIONS:
+            raise self.error(
+                f"a query has at most {_MAX_CONDITIONS:,} conditions; for many values of one "
+                "column use 'in'",
+                place,
+            )
+        if isinstance(column, _Column) == isinstance(value, _Column):
+            reason = "a comparison needs a column on one side and a value on the other"
+            raise self.error(reason, place)
+        if operator in (ast.Is, ast.IsNot) and value is not None:
+            raise self.error("after 'is' comes 'null' or 'not null'", place)
+        if not isinstance(column, _Column):
+            column, value, said, place = value, column, mirrored, self._place(left)
         try:
-            if not isinstance(value, tuple):
-                return region_of_comparison(column.name, column.attribute, operator, value)
-            within = region_of_range(column.name, column.attribute, *value)
+            if isinstance(value, tuple) and len(value) != 2:
+                raise ValueError("a range has two ends")
+            if not said:
+                raise ValueError("'in' needs the column on its left side.")
+            return {column.name: region_of_comparison(column.name, column.attribute, said, value)}
         except ValueError as error:
-            raise ValueError(f"{self._where(place)}: {error}") from None
-        return within if operator == "in" else negated(within)
-
-    # --- errors
+            raise self.error(str(error), place) from None
 
     def error(self, reason: str, place: int) -> ValueError:
-        """What is wrong at a place of the text."""
-        return ValueError(f"{self._where(place)}: {reason}.")
-
-    def _where(self, place: int) -> str:
-        """Which query cannot be read, and where; of a long one the part around that place."""
+        """What is wrong at a place of the text, which is shown if it is long."""
         text = self.text
         if len(text) > 2 * _SHOWN:
             start = max(0, place - _SHOWN)
             text = f"{'...' if start else ''}{text[start : place + _SHOWN]}..."
-        return f"Cannot read the query {text!r} at position {place}"
-
-    def _unexpected(self, tokens: list[tuple[str, Any, int]], offset: int) -> ValueError:
-        if offset >= len(self.source) - 1 or self.source.count("(") > self.source.count(")"):
-            return self.error("it ends too early", len(self.text.rstrip()))
-        number = max(bisect.bisect_right(self.starts, max(offset, 0)) - 1, 0)
-        place = self.places[number]
-        shown = next((str(raw) for _, raw, start in tokens if start == place), "")
-        return self.error(f"unexpected {shown!r}", place)
-
-    def _unreadable(self, place: int) -> ValueError:
-        reasons = {
-            **dict.fromkeys("'\"`", "a quotation mark is never closed"),
-            "@": "'@' stands before the name of a value, as in @limit",
-            ".": "methods of columns are not supported; write for example 'x is null', "
-            "'x between 1 and 2' or 'x in [1, 2]'",
-        }
-        character = self.text[place]
-        what = "not a number" if character.isdigit() else f"unexpected {character!r}"
-        other = f"{what}; a column name that is not an identifier goes between backticks"
-        return self.error(reasons.get(character, other), place)
-
-    def _hint(self, place: int) -> str:
-        """What a word that is no column may have been meant to be."""
-        rest = self.text[place:]
-        meant = [name for name in self.schema.known if rest.startswith(name)]
-        if meant:
-            return f" Write the column name between backticks: `{max(meant, key=len)}`."
-        return " Text goes between quotation marks."
+        return ValueError(
+            f"Cannot read the query {text!r} at position {place}: {reason.removesuffix('.')}."
+        )
 
 
-# --- conditions: a dict or a text becomes the region of each column that it constrains
-
-# Weights of conditions that are kept.
-_KEPT_AT_ONCE = 1 << 22
-
-
-class Remembered:
-    """Conditions that were read, and what they mean: those that repeat are read once.
-
-    Parameters
-    ----------
-    most : int
-        Codes of the column that has most of them: so much is kept of a condition.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most, self._known = most, dict[Any, Any]()
-
-    def once(self, key: Any, read: Callable[[], Any]) -> Any:
-        """What a condition means, by what distinguishes it."""
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) * self._most > _KEPT_AT_ONCE:
-                self._known.clear()
-            found = self._known[key] = read()
-        return found
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A release that is passed on does not say what was asked of it.
-        return Remembered, (self._most,)
+def _unescaped(match: re.Match[str]) -> str:
+    escape = match[1]
+    return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPES.get(escape, match[0])
 
 
-@dataclass(frozen=True)
-class NamedQuery:
-    """A query text and what ``@name`` in it stands for."""
-
-    text: str
-    names: Mapping[str, Any]
-
-    def __repr__(self) -> str:
-        return repr(self.text)
+# --- what a text or a dict asks for
 
 
-def with_names(query: Any, names: Mapping[str, Any] | None) -> Any:
-    """A query, or each of a list of queries, with values for ``@name``.
-
-    Raises
-    ------
-    TypeError
-        If ``names`` is not a mapping of texts.
-    """
-    if names is None:
-        return query
-    if not isinstance(names, Mapping) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"names must be a mapping of names to values, got {names!r}.")
-    if isinstance(query, list | tuple):
-        return [with_names(one, names) for one in query]
-    return NamedQuery(query, names) if isinstance(query, str) else query
-
-
-def parts_of(query: Any, schema: Schema) -> list[dict[str, Region]]:
+def parts_of(query: Any, schema: Schema) -> list[Part]:
     """Disjoint conjunctions whose union a query asks for: the region of each column in them.
 
     Parameters
     ----------
-    query : dict, str, NamedQuery or None
+    query : dict, str or None
         As for `skdp.release.parse`.
     schema : Schema
         The columns that may be named, such as a domain.
@@ -591,9 +393,7 @@ def parts_of(query: Any, schema: Schema) -> list[dict[str, Region]]:
     if query is None:
         return [{}]
     if isinstance(query, str):
-        return schema.remembered.once(query, lambda: conjunctions(_Text(query, schema, {}).read()))
-    if isinstance(query, NamedQuery):
-        return conjunctions(_Text(query.text, schema, query.names).read())
+        return schema.remembered.once(query, lambda: _Text(query, schema).read())
     if isinstance(query, Mapping):
         return [{column: _region(column, value, schema) for column, value in query.items()}]
     raise TypeError(
@@ -602,39 +402,31 @@ def parts_of(query: Any, schema: Schema) -> list[dict[str, Region]]:
     )
 
 
+def listed(value: Any) -> Any:
+    """A list of the values of a container that is no range; anything else as it is."""
+    if isinstance(value, list | AbstractSet | range):
+        return list(value)
+    several = hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0
+    return value.tolist() if several else value
+
+
 def _region(column: Any, value: Any, schema: Schema) -> Region:
     """The region of a condition of a dict."""
-    if not _is_plain(value):
-        return _region_of(column, value, schema)
-    # 1, 1.0 and True are equal, but not the same condition.
-    kinds = tuple(map(type, value)) if type(value) is tuple else type(value)
-    return schema.remembered.once((column, value, kinds), lambda: _region_of(column, value, schema))
-
-
-_PLAIN = frozenset([int, float, str, bool, type(None)])
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a condition in a dict is a number, a text, or a range of these."""
-    return type(value) in _PLAIN or (type(value) is tuple and _PLAIN.issuperset(map(type, value)))
-
-
-def _region_of(column: Any, value: Any, schema: Schema) -> Region:
-    attribute = attribute_of(column, schema)
-    if isinstance(value, tuple):
-        if len(value) != 2:
-            raise ValueError(
-                f"The range for column {column!r} must be a tuple (low, high), got {value!r}. "
-                "For a set of values use a list."
-            )
-        return region_of_range(column, attribute, *value)
-    if isinstance(value, list | AbstractSet | range):
-        return region_of_values(column, attribute, value)
+    value = listed(value)
+    if isinstance(value, tuple) and len(value) != 2:
+        raise ValueError(
+            f"The range for column {column!r} must be a tuple (low, high), got {value!r}. "
+            "For a set of values use a list."
+        )
     if isinstance(value, Mapping):
         raise ValueError(f"The condition on column {column!r} cannot be a dict: {value!r}.")
-    if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
-        return region_of_values(column, attribute, value.tolist())
-    return region_of_values(column, attribute, [value])
+
+    def read() -> Region:
+        return region_of_comparison(column, attribute_of(column, schema), "==", value)
+
+    # 1, 1.0 and True are equal, but not the same condition.
+    plain = isinstance(value, int | float | str | tuple | None)
+    return schema.remembered.once((column, repr(value)), read) if plain else read()
 
 
 # ------------------------------------------------------------------------------------------------
@@ -674,35 +466,27 @@ class Query(NamedTuple):
         return Query(self.products + other.products)
 
     @property
+    def _vectors(self) -> list[FloatArray]:
+        return [vector for weights in self.products for vector in weights.values()]
+
+    @property
     def cuts(self) -> bool:
         """Whether a code is covered in part."""
-        return any(
-            bool(((vector > 0) & (vector < 1)).any())
-            for weights in self.products
-            for vector in weights.values()
-        )
+        return any(bool(((each > 0) & (each < 1)).any()) for each in self._vectors)
 
     @property
     def at_points(self) -> bool:
         """Whether it asks for single numbers of a continuous column."""
-        return any(
-            bool(((vector > 0) & (vector <= POINT)).any())
-            for weights in self.products
-            for vector in weights.values()
-        )
+        return any(bool(((each > 0) & (each <= POINT)).any()) for each in self._vectors)
 
     @property
     def with_whole_bins(self) -> Query:
         """The query with the bins of single numbers in place of these."""
-        return Query(
-            tuple(
-                {
-                    axis: np.where((vector > 0) & (vector <= POINT), 1.0, vector)
-                    for axis, vector in weights.items()
-                }
-                for weights in self.products
-            )
-        )
+
+        def whole(vector: FloatArray) -> FloatArray:
+            return np.where((vector > 0) & (vector <= POINT), 1.0, vector)
+
+        return Query(tuple({k: whole(each) for k, each in w.items()} for w in self.products))
 
 
 def parse(query: Any, domain: Any) -> Query:
@@ -734,7 +518,8 @@ def parse(query: Any, domain: Any) -> Query:
         On a continuous column ``<`` and ``<=`` are the same but for special values. Conditions
         that contradict each other give weight zero everywhere. As in pandas, ``!=``, ``not in``
         and ``not`` keep missing values and the comparisons drop them. At most 1,000 conditions,
-        50 parentheses or negations inside each other, 1,000,000 characters, and 1,000 conjunctions.
+        50 parentheses or negations inside each other, 1,000,000 characters, and 5,000 conditions in
+        the disjoint conjunctions.
     domain : Domain
         The public schema.
 

@@ -7,18 +7,20 @@ turned round by comparing cuts, for integers and real numbers alike.
 
 from __future__ import annotations
 
+import bisect
 import difflib
 import functools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from operator import and_, or_, xor
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._validation import BoolArray, FloatArray
-from .attributes import Attribute, Categorical
-from .bins import Grid, Points
+from .._validation import FloatArray
+from .attributes import Attribute, Categorical, Identifier
+from .bins import Points
 from .numeric import Numeric
 from .values import digits
 
@@ -30,70 +32,68 @@ Cut: TypeAlias = tuple[float, int]
 
 @dataclass(frozen=True)
 class Region:
-    """Some values of an attribute.
+    """Some values of an attribute. Regions of one column are combined by ``&``, ``|`` and ``^``.
 
     Attributes
     ----------
     column : str
     attribute : Numeric or Categorical
-    runs : tuple of (cut, cut)
-        The numbers that it covers in bins: disjoint and ascending.
+    cuts : tuple of cut
+        Where the numbers of bins that it covers begin and end, in turn, ascending.
     cells : frozenset of int
         The other codes: categories, special values, missing.
     """
 
     column: str = field(compare=False)
     attribute: Attribute = field(compare=False)
-    runs: tuple[tuple[Cut, Cut], ...]
+    cuts: tuple[Cut, ...]
     cells: frozenset[int]
 
     def __bool__(self) -> bool:
-        return bool(self.runs or self.cells)
+        return bool(self.cuts or self.cells)
 
-    def intersect(self, other: Region) -> Region:
-        """What both regions cover."""
-        runs = _common(self.runs, other.runs) if self.runs and other.runs else ()
-        return replace(self, runs=tuple(runs), cells=self.cells & other.cells)
+    def _combined(self, other: Region, by: Callable[[Any, Any], Any]) -> Region:
+        kept: list[Cut] = []
+        for cut in sorted({*self.cuts, *other.cuts}):
+            # After an odd number of its cuts a number is covered.
+            inside = by(*(bisect.bisect(each.cuts, cut) % 2 for each in (self, other)))
+            if inside != len(kept) % 2:
+                kept.append(cut)
+        return Region(self.column, self.attribute, tuple(kept), by(self.cells, other.cells))
 
-    def without(self, other: Region) -> Region:
-        """What this region covers and the other does not."""
-        cuts = [_LEAST, *(cut for run in other.runs for cut in run), _MOST]
-        between = [pair for pair in zip(cuts[::2], cuts[1::2], strict=True) if pair[0] < pair[1]]
-        found = tuple(_common(self.runs, between))
-        return replace(self, runs=found, cells=self.cells - other.cells)
+    def __and__(self, other: Region) -> Region:
+        return self._combined(other, and_)
 
-    def joined(self, other: Region) -> Region:
-        """What any of the two regions covers."""
-        runs: list[tuple[Cut, Cut]] = []
-        for start, stop in sorted([*self.runs, *other.runs]):
-            if runs and start <= runs[-1][1]:
-                start, stop = runs[-1][0], max(stop, runs.pop()[1])
-            runs.append((start, stop))
-        return replace(self, runs=tuple(runs), cells=self.cells | other.cells)
+    def __or__(self, other: Region) -> Region:
+        return self._combined(other, or_)
 
-    def clipped(self, low: float, high: float) -> Region:
-        """What it covers of the numbers from low to high, and of what is missing."""
-        assert isinstance(self.attribute, Numeric)
-        runs, cells = _between(self.attribute, low, high)
-        return self.intersect(replace(self, runs=runs, cells=cells | {self.attribute.n_values}))
+    def __xor__(self, other: Region) -> Region:
+        return self._combined(other, xor)
 
-    def extent(self) -> tuple[float, float]:
-        """The smallest and the largest number that it covers; no end if it covers the missing."""
-        assert isinstance(self.attribute, Numeric)
-        if self.attribute.n_values in self.cells or not self:
-            return -math.inf, math.inf
-        held, (starts, stops) = self.attribute.contents, self.ends
-        if isinstance(held, Points):
-            starts, stops = held.grid.value(starts), held.grid.value(stops - 1)
-        own = [self.attribute.special[code - self.attribute.bins] for code in self.cells]
-        return min([*starts[:1].tolist(), *own]), max([*stops[-1:].tolist(), *own])
+    @functools.cached_property
+    def complement(self) -> Region:
+        """What it does not cover."""
+        return everything(self.column, self.attribute) ^ self
 
+    @property
     def without_missing(self) -> Region:
         """What it covers of the values that are there."""
         return replace(self, cells=self.cells - {self.attribute.n_values})
 
+    def extent(self) -> tuple[float, float]:
+        """The smallest and the largest number that it covers; no end if it covers the missing."""
+        if self.attribute.n_values in self.cells or not self:
+            return -math.inf, math.inf
+        assert isinstance(self.attribute, Numeric)
+        starts, stops = self.ends
+        if isinstance(held := self._held, Points):
+            starts, stops = held.grid.value(starts), held.grid.value(stops - 1)
+        special = self.attribute.means()[[*self.cells]].tolist()
+        return min([*starts[:1].tolist(), *special]), max([*stops[-1:].tolist(), *special])
+
     @functools.cached_property
-    def _weights(self) -> FloatArray:
+    def weights(self) -> FloatArray:
+        """Share of each code that it covers."""
         found = np.zeros(self.attribute.size)
         found[[*self.cells]] = 1.0
         if isinstance(self.attribute, Numeric):
@@ -101,36 +101,34 @@ class Region:
         found.flags.writeable = False
         return found
 
-    def weights(self) -> FloatArray:
-        """Share of each code that it covers."""
-        return self._weights
-
+    @property
     def moment(self) -> FloatArray:
         """The same times the mean of the values that it covers; 0 for what is missing."""
-        if isinstance(self.attribute, Numeric):
-            special = np.concatenate([np.zeros(self.attribute.bins), self.attribute.special, [0.0]])
-            found = self.weights() * special[: self.attribute.size]
-            found[: self.attribute.bins] = self._covered[1]
+        attribute, found = self.attribute, np.zeros(self.attribute.size)
+        if isinstance(attribute, Numeric):
+            found[attribute.bins : attribute.n_values] = attribute.special
+            found *= self.weights
+            found[: attribute.bins] = self._covered[1]
             return found
-        assert isinstance(self.attribute, Categorical)
-        if any(isinstance(value, str) for value in self.attribute.categories):
+        assert isinstance(attribute, Categorical)
+        if any(isinstance(value, str) for value in attribute.categories):
             raise ValueError(
                 f"Column {self.column!r} has categories that are not numbers, so it has no sum or "
                 "mean. Count its categories instead."
             )
-        values = np.array([*self.attribute.categories, 0.0], dtype=np.float64)
-        return self.weights() * values[: self.attribute.size]
+        found[: attribute.n_values] = attribute.categories
+        return found * self.weights
 
     @functools.cached_property
     def _covered(self) -> tuple[FloatArray, FloatArray]:
-        held = self._held
-        share, moment = held.between(*self.ends)
-        points = [start[0] for start, stop in self.runs if start[0] == stop[0]]
-        if points and not isinstance(held, Points):
-            inside = [x for x in points if held.bins.lower <= x <= held.bins.upper]
-            where = held.bins.encode(np.array(inside, dtype=np.float64))
+        held, (starts, stops) = self._held, self.ends
+        share, moment = held.between(starts, stops)
+        points = starts[starts == stops]
+        if len(points) and not isinstance(held, Points):
+            points = points[(held.bins.lower <= points) & (points <= held.bins.upper)]
+            where = held.bins.encode(points)
             share[where] = np.maximum(share[where], POINT)
-            moment[where] = np.where(share[where] > POINT, moment[where], POINT * np.array(inside))
+            moment[where] = np.where(share[where] > POINT, moment[where], POINT * points)
         return share, moment
 
     @property
@@ -140,55 +138,77 @@ class Region:
 
     @property
     def ends(self) -> tuple[FloatArray, FloatArray]:
-        """Where runs begin and end, places on a grid; what no attribute reaches is left out."""
-        ends = np.array([[start[0], stop[0]] for start, stop in self.runs], dtype=np.float64)
-        ends = ends.reshape(-1, 2)
-        return ends[:, 0], ends[:, 1]
-
-    def holds(self, numbers: FloatArray) -> BoolArray:
-        """Whether it covers numbers of the bins."""
-        held, found = self._held, np.zeros(len(numbers), dtype=bool)
-        if isinstance(held, Points):
-            numbers = held.grid.at_least(np.nan_to_num(numbers)).astype(np.float64)
-        for (start, after), (stop, last) in self.runs:
-            below = numbers <= stop if last else numbers < stop
-            found |= below & (numbers > start if after else numbers >= start)
-        return found
-
-
-_LEAST, _MOST = (-math.inf, 0), (math.inf, 1)
-
-
-def _common(one: Iterable[tuple[Cut, Cut]], two: Iterable[tuple[Cut, Cut]]) -> Iterator[Any]:
-    """What runs of both have in common."""
-    rest, others = iter(one), iter(two)
-    first, second = next(rest, None), next(others, None)
-    while first is not None and second is not None:
-        start, stop = max(first[0], second[0]), min(first[1], second[1])
-        if start < stop:
-            yield start, stop
-        if first[1] < second[1]:
-            first = next(rest, None)
-        else:
-            second = next(others, None)
-
-
-class Schema(Protocol):
-    """Columns that conditions may name."""
+        """Where runs of numbers begin and end, places on a grid."""
+        numbers = np.array([number for number, _ in self.cuts], dtype=np.float64)
+        return numbers[::2], numbers[1::2]
 
     @property
-    def remembered(self) -> Any:
-        """Conditions that were read before: a `skdp.domain.query.Remembered`."""
+    def edges(self) -> FloatArray:
+        """The cuts as edges of bins."""
+        numbers, after = np.array(self.cuts, dtype=np.float64).reshape(-1, 2).T
+        if isinstance(held := self._held, Points):
+            return held.grid.value(numbers.astype(np.int64))
+        return np.where(after > 0, np.nextafter(numbers, np.inf), numbers)
 
-    def why_not(self, column: str) -> str | None:
-        """Why a declared column cannot be asked for; None if it is not declared."""
+
+# --- columns
+
+
+# Weights of conditions that are kept.
+_KEPT_AT_ONCE = 1 << 22
+
+
+class Remembered:
+    """Conditions that were read, and what they mean: those that repeat are read once.
+
+    Parameters
+    ----------
+    most : int
+        Codes of the column that has most of them: so much is kept of a condition.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._known = most, dict[Any, Any]()
+
+    def once(self, key: Any, read: Callable[[], Any]) -> Any:
+        """What a condition means, by what distinguishes it."""
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) * self._most > _KEPT_AT_ONCE:
+                self._known.clear()
+            found = self._known[key] = read()
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A release that is passed on does not say what was asked of it.
+        return Remembered, (self._most,)
+
+
+class Schema:
+    """Columns that conditions may name: measured and derived ones.
+
+    Attributes
+    ----------
+    _declared : mapping of str to attribute
+        All columns, also those that cannot be asked for.
+    """
+
+    _declared: Mapping[str, Any]
 
     def find(self, column: str) -> Any:
-        """The attribute of a column that can be asked for."""
+        """The attribute of a column that can be asked for; None for others."""
+        attribute = self._declared.get(column)
+        return None if isinstance(attribute, Identifier) else attribute
 
     @property
     def known(self) -> tuple[str, ...]:
         """Columns that can be asked for."""
+        return tuple(name for name in self._declared if self.find(name) is not None)
+
+    @functools.cached_property
+    def remembered(self) -> Remembered:
+        """Conditions that were read before."""
+        return Remembered(max((self.find(name).size for name in self.known), default=1))
 
 
 def attribute_of(column: Any, schema: Schema) -> Any:
@@ -196,24 +216,30 @@ def attribute_of(column: Any, schema: Schema) -> Any:
     attribute = schema.find(column) if isinstance(column, str) else None
     if attribute is not None:
         return attribute
-    reason = schema.why_not(column) if isinstance(column, str) else None
-    if reason is not None:
-        raise ValueError(reason)
-    names = schema.known
-    close = difflib.get_close_matches(str(column), names, n=1)
-    shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"The domain has no column {column!r}.{hint} It has {shown}.")
+    if isinstance(column, str) and column in schema._declared:
+        raise ValueError(
+            f"Column {column!r} is an Identifier: it is not measured and has no statistics."
+        )
+    raise ValueError(f"The domain has no column {column!r}.{_known_values(column, schema.known)}")
+
+
+def _known_values(given: Any, known: Iterable[Any]) -> str:
+    """What there is, and what of it may have been meant, for a message."""
+    by_text = {str(each): each for each in known}
+    close = difflib.get_close_matches(str(given), by_text, n=1)
+    hint = f" Did you mean {by_text[close[0]]!r}?" if close else ""
+    shown = ", ".join(map(repr, [*by_text.values()][:20]))
+    return f"{hint} It has {shown}{', ...' if len(by_text) > 20 else ''}."
 
 
 def everything(column: str, attribute: Any) -> Region:
     """The region of no condition."""
     if isinstance(attribute, Categorical):
         return Region(column, attribute, (), frozenset(range(attribute.size)))
-    runs = ((_LEAST, _MOST),)
+    cuts: tuple[Cut, ...] = ((-math.inf, 0), (math.inf, 1))
     if isinstance(held := attribute.contents, Points):
-        runs = (((held.grid.first, 0), (held.grid.last + 1, 0)),)
-    return Region(column, attribute, runs, frozenset(range(attribute.bins, attribute.size)))
+        cuts = ((held.grid.first, 0), (held.grid.last + 1, 0))
+    return Region(column, attribute, cuts, frozenset(range(attribute.bins, attribute.size)))
 
 
 def _code(column: str, attribute: Categorical, value: Any) -> int:
@@ -221,13 +247,10 @@ def _code(column: str, attribute: Categorical, value: Any) -> int:
     try:
         return attribute.index_of(value)
     except KeyError:
-        pass
-    labels = attribute.labels()[: attribute.n_values]
-    close = difflib.get_close_matches(str(value), labels, n=1)
-    hint = f" Did you mean {attribute.categories[labels.index(close[0])]!r}?" if close else ""
-    shown = ", ".join(map(repr, attribute.categories[:20]))
-    more = ", ..." if attribute.n_values > 20 else ""
-    raise ValueError(f"Column {column!r} has no category {value!r}.{hint} It has {shown}{more}.")
+        raise ValueError(
+            f"Column {column!r} has no category {value!r}."
+            + _known_values(value, attribute.categories)
+        ) from None
 
 
 def _codes(column: str, attribute: Categorical, value: Any) -> list[int]:
@@ -242,72 +265,47 @@ def _codes(column: str, attribute: Categorical, value: Any) -> list[int]:
 
 def region_of_range(column: str, attribute: Any, low: Any, high: Any, strict: str = "") -> Region:
     """Values from low to high; None is an open end, ``strict`` names the ends left out."""
+    ends: list[Any] = [-math.inf, math.inf]
     if isinstance(attribute, Categorical):
         if not attribute.ordered:
             raise ValueError(
                 f"Column {column!r} is an unordered Categorical, so it has no range. Ask for a "
                 "list of categories, or declare it with ordered=True."
             )
-        start, stop = 0, attribute.n_values - 1
-        if not (low is None or low == -math.inf):
-            start = _code(column, attribute, low)
-        if not (high is None or high == math.inf):
-            stop = _code(column, attribute, high)
-        if start > stop:
-            raise _reversed(column, low, high)
-        codes = range(start + ("<" in strict), stop + 1 - (">" in strict))
-        return Region(column, attribute, (), frozenset(codes))
-    left = -math.inf if low is None else attribute.number(low, column)
-    right = math.inf if high is None else attribute.number(high, column)
-    if left > right:
-        raise _reversed(column, low, high)
-    return Region(column, attribute, *_between(attribute, left, right, strict))
+        ends = [0, attribute.n_values - 1]
+    for place, end in enumerate((low, high)):
+        if isinstance(attribute, Numeric):
+            ends[place] = ends[place] if end is None else attribute.number(end, column)
+        elif end not in (None, -math.inf, math.inf):
+            ends[place] = _code(column, attribute, end)
+    if ends[0] > ends[1]:
+        raise ValueError(
+            f"The range for column {column!r} is reversed: it goes from {low!r} to {high!r}. "
+            "Write the lower end first."
+        )
+    start, stop = (ends[0], int("<" in strict)), (ends[1], int(">" not in strict))
+    if isinstance(attribute, Categorical):
+        return Region(column, attribute, (), frozenset(range(sum(start), sum(stop))))
+    special = enumerate(attribute.special, start=attribute.bins)
+    cells = frozenset(code for code, value in special if start <= (value, 0) < stop)
+    cuts = tuple(_placed(attribute, *cut) for cut in (start, stop))
+    return Region(column, attribute, cuts if cuts[0] < cuts[1] else (), cells)
 
 
-def _between(
-    attribute: Numeric, left: float, right: float, strict: str = ""
-) -> tuple[tuple[tuple[Cut, Cut], ...], frozenset[int]]:
-    """Runs and cells of the numbers from left to right."""
-    cells = frozenset(
-        attribute.bins + place
-        for place, value in enumerate(attribute.special)
-        if (left < value if "<" in strict else left <= value)
-        and (value < right if ">" in strict else value <= right)
-    )
-    after, last = int("<" in strict), int(">" not in strict)
-    begin: Cut = float(left), after
-    end: Cut = float(right), last
-    if isinstance(held := attribute.contents, Points):
-        begin, end = (_place(held.grid, left, after), 0), (_place(held.grid, right, last), 0)
-    return ((begin, end),) if begin < end else (), cells
-
-
-def _place(grid: Grid, x: float, after: int) -> int:
-    """Place of the smallest number of a grid that is at least x, or above it."""
-    # The ends may be infinite, and integers beyond all floats.
-    if x < grid.first / grid.denominator:
-        return grid.first
-    if x > grid.last / grid.denominator:
-        return grid.last + 1
-    # The product is off by one place at most.
-    place = math.floor(x * grid.denominator) - 1
-    while place / grid.denominator < x or (after and place / grid.denominator == x):
-        place += 1
-    return place
-
-
-def _reversed(column: str, low: Any, high: Any) -> ValueError:
-    return ValueError(
-        f"The range for column {column!r} is reversed: it goes from {low!r} to {high!r}. "
-        "Write the lower end first."
-    )
+def _placed(attribute: Numeric, x: float, after: int) -> Cut:
+    """A cut of the number line; on a grid, before the first place that is not below it."""
+    if not isinstance(held := attribute.contents, Points):
+        return float(x), after
+    # Python compares integers beyond all floats, too.
+    grid, search = held.grid, bisect.bisect_right if after else bisect.bisect_left
+    places = range(grid.first, grid.last + 1)
+    return grid.first + search(places, x, key=lambda place: place / grid.denominator), 0
 
 
 def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Region:
     """Any of the values; None is the missing cell."""
     cells: set[int] = set()
-    runs: set[tuple[Cut, Cut]] = set()
-    special = {value: code for code, value in enumerate(getattr(attribute, "special", ()))}
+    runs: set[tuple[Cut, ...]] = set()
     for value in values:
         if value is None:
             if not attribute.nullable:
@@ -318,50 +316,38 @@ def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Regi
             cells.add(attribute.n_values)
         elif isinstance(attribute, Categorical):
             cells.update(_codes(column, attribute, value))
-        elif (number := attribute.number(value, column)) in special:
-            cells.add(attribute.bins + special[number])
         else:
-            runs.add(_run_of(column, attribute, number))
-    region = Region(column, attribute, tuple(sorted(runs)), frozenset(cells))
-    return region.intersect(everything(column, attribute))
-
-
-def _run_of(column: str, attribute: Numeric, number: float) -> tuple[Cut, Cut]:
-    """The run of a single number."""
-    held = attribute.contents
-    if not isinstance(held, Points):
-        return (float(number), 0), (float(number), 1)
-    place = _place(held.grid, number, 0)
-    inside = held.grid.first <= place <= held.grid.last
-    if attribute.integer and isinstance(number, float) and not number.is_integer():
-        raise ValueError(
-            f"Column {column!r} holds integers, so no record has the value {number!r}. "
-            "Ask for an integer or a range."
-        )
-    if inside and attribute.lower <= number and float(held.grid.value(place)) != number:
-        raise ValueError(
-            f"Column {column!r} has values in steps of {digits(held.grid.step())}, and {number!r} "
-            "is none of them. Ask for one of them or a range."
-        )
-    if number < attribute.lower or number > attribute.upper:
-        place = held.grid.last + 1
-    return (place, 0), (place + 1, 0)
+            one = region_of_range(column, attribute, value, value)
+            number = attribute.number(value, column)
+            if attribute.lower <= number <= attribute.upper and not one:
+                step = digits(attribute.contents.grid.step())
+                what = "integers" if attribute.integer else f"values in steps of {step}"
+                raise ValueError(
+                    f"Column {column!r} holds {what}, so no record has the value {value!r}. Ask "
+                    "for such a value or a range."
+                )
+            cells |= one.cells
+            runs |= {one.cuts} if not one.cells else set()
+    cuts = tuple(cut for run in sorted(runs) for cut in run)
+    return Region(column, attribute, cuts, frozenset(cells)) & everything(column, attribute)
 
 
 def region_of_comparison(column: str, attribute: Any, operator: str, value: Any) -> Region:
-    """The region of ``column operator value``."""
-    if operator in ("in", "not in") and not isinstance(value, list):
+    """The region of ``column operator value``; a list is any of its values, a tuple a range."""
+    several = isinstance(value, list | tuple)
+    if operator in ("in", "not in") and not several:
         raise ValueError(
             f"'{operator}' on column {column!r} needs a list, as in "
             f"{column} {operator} [{value!r}]."
         )
     # As in pandas, == [..] means in.
-    if operator in ("in", "=="):
-        return region_of_values(column, attribute, value if isinstance(value, list) else [value])
-    if operator in ("not in", "!="):
-        listed = value if isinstance(value, list) else [value]
-        return everything(column, attribute).without(region_of_values(column, attribute, listed))
-    if isinstance(value, list):
+    if operator in ("in", "not in", "==", "!="):
+        if isinstance(value, tuple):
+            found = region_of_range(column, attribute, *value)
+        else:
+            found = region_of_values(column, attribute, value if several else [value])
+        return found if operator in ("in", "==") else found.complement
+    if several:
         raise ValueError(f"Column {column!r} cannot be compared by '{operator}' with a list.")
     if value is None:
         raise ValueError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,8 +13,8 @@ from .._validation import BoolArray, CodeArray, FloatArray, IntArray, places_by_
 from ..domain import Domain, Numeric
 from ..domain.attributes import read
 from ..domain.bins import Points
-from ..domain.query import Weights, parts_of, weights_of
-from ..domain.regions import POINT, Region, everything
+from ..domain.query import Weights, both, parts_of, weights_of
+from ..domain.regions import POINT, Region, region_of_range, region_of_values
 from ..domain.values import some
 
 # ------------------------------------------------------------------------------------------------
@@ -78,15 +77,17 @@ def _within_rules(regions: Mapping[str, Region], domain: Domain) -> dict[str, Re
     Most draws of codes would be in vain, where a condition cuts the bins of both columns.
     """
     found = dict(regions)
-    for column, above in domain.structure.bounds_of().items():
+    for column, above in domain.structure.bounds.items():
         for bound in above:
             numeric = all(isinstance(domain.find(each), Numeric) for each in (column, bound))
             for name, other in ((column, bound), (bound, column)) if numeric else ():
                 if name in regions:
                     low, high = regions[name].extent()
-                    own = found.get(other) or everything(other, domain[other])
-                    ends = (low, math.inf) if name == column else (-math.inf, high)
-                    found[other] = own.clipped(*ends)
+                    ends = (low, None) if name == column else (None, high)
+                    within = region_of_range(other, domain[other], *ends)
+                    if domain[other].nullable:
+                        within |= region_of_values(other, domain[other], [None])
+                    found = both(found, {other: within})
     return found
 
 

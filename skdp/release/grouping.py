@@ -12,7 +12,7 @@ import pandas as pd
 
 from .._validation import FloatArray, IntArray, free_name
 from ..domain import Categorical, Domain
-from ..domain.query import Weights, parts_of
+from ..domain.query import Weights, both, parts_of
 from ..domain.regions import Region, attribute_of, region_of_range
 from ..domain.values import some
 from .model import Release
@@ -187,15 +187,8 @@ class Groups:
         """The conjunctions of a query within each combination of bands."""
         parts = parts_of(query, self.domain)
         for chosen in itertools.product(*(each.regions for each in self.bands.values())):
-            yield [self._within_bands(part, chosen) for part in parts]
-
-    def _within_bands(
-        self, part: Mapping[str, Region], chosen: Sequence[Region]
-    ) -> dict[str, Region]:
-        result = dict(part)
-        for name, region in zip(self.bands, chosen, strict=True):
-            result[name] = result[name].intersect(region) if name in result else region
-        return result
+            band = dict(zip(self.bands, chosen, strict=True))
+            yield [both(part, band) for part in parts]
 
     def within(self, base: Weights) -> Iterator[Weights]:
         """Weights of each combination of codes among the records of a query, lexicographic."""

@@ -12,7 +12,7 @@ import pandas as pd
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
 from ..domain import Categorical, Domain, Identifier, Numeric
 from ..domain.attributes import read
-from ..domain.constraints import spans
+from ..domain.constraints import possible_codes, spans
 from ..domain.query import Query
 from ..domain.values import fill_series, some
 from .conditions import Bounds, Condition, Known, within_bounds
@@ -37,7 +37,7 @@ class Beside:
         self.domain: Domain = known.domain
         structure = known.domain.structure
         self.pairs = [
-            (name, bound) for name, bounds in structure.bounds_of().items() for bound in bounds
+            (name, bound) for name, bounds in structure.bounds.items() for bound in bounds
         ]
         names = {name for pair in self.pairs for name in pair}
         self.known: dict[str, FloatArray] = {
@@ -212,30 +212,11 @@ class Lawful:
 
         Each table of rules is looked at by itself, until nothing changes.
         """
-        shape = self.domain.shape
-        possible = {
-            axis: np.asarray(start.get(axis, np.ones(shape[axis], dtype=bool)))
-            for axis in {*start, *(axis for zeros in self.zeros for axis in zeros.axes)}
-        }
-        changed = set(possible)
-        while changed:
-            touched, changed = changed, set()
-            for zeros in self.zeros:
-                if not touched & set(zeros.axes):
-                    continue
-                table = zeros.allowed
-                for place, axis in enumerate(zeros.axes):
-                    table = table & np.expand_dims(
-                        possible[axis], [p for p in range(table.ndim) if p != place]
-                    )
-                for place, axis in enumerate(zeros.axes):
-                    left: Any = table.any(axis=tuple(p for p in range(table.ndim) if p != place))
-                    if not left.any():
-                        return None
-                    if not np.array_equal(left, possible[axis]):
-                        possible[axis] = left
-                        changed.add(axis)
-        return possible if all(each.any() for each in possible.values()) else None
+        axes = {axis for zeros in self.zeros for axis in zeros.axes}
+        possible = {axis: np.ones(self.domain.shape[axis], dtype=bool) for axis in axes} | {**start}
+        if not all(each.any() for each in possible.values()):
+            return None
+        return possible_codes(dict(self.zeros), possible, possible)
 
     def _search(
         self, drawn: CodeArray, known: CodeArray, generator: np.random.Generator

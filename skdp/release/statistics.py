@@ -28,7 +28,7 @@ from scipy.special import ndtri
 from .._validation import BoolArray, FloatArray, IntArray, as_level, as_number, check_choice
 from ..domain import Categorical, Domain, Numeric
 from ..domain.bins import Points
-from ..domain.query import Query, Weights, parse, parts_of, weights_of
+from ..domain.query import Query, Weights, both, parse, parts_of, weights_of
 from ..domain.regions import Region, attribute_of, everything
 from ..domain.values import some
 from ..hierarchy import without_negatives
@@ -79,7 +79,6 @@ class How(TypedDict, total=False):
     level: float
     interval: str
     population_size: float | None
-    names: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -249,7 +248,7 @@ class Numbers(NamedTuple):
     def of(cls, column: str, region: Region, domain: Domain) -> Numbers:
         """Of the part of a column that a condition covers."""
         attribute = domain[column]
-        share, moment = region.weights(), region.moment()
+        share, moment = region.weights, region.moment
         mean = np.divide(moment, share, out=np.zeros(len(share)), where=share > 0)
         variance, reach = np.zeros(len(mean)), np.zeros(len(mean))
         if isinstance(attribute, Numeric):
@@ -288,8 +287,8 @@ def span_of(column: str, domain: Domain) -> tuple[float, float]:
     if isinstance(attribute, Numeric):
         low, high = spans_of(attribute)
         return float(low.min()), float(high.max())
-    region = everything(column, attribute).without_missing()
-    seen = region.moment()[region.weights() > 0]
+    region = everything(column, attribute).without_missing
+    seen = region.moment[region.weights > 0]
     return float(seen.min()), float(seen.max())
 
 
@@ -305,7 +304,7 @@ class Selected(NamedTuple):
         told = dict(regions)
         for column in columns:
             attribute = attribute_of(column, domain)
-            told[column] = (told.get(column) or everything(column, attribute)).without_missing()
+            told[column] = (told.get(column) or everything(column, attribute)).without_missing
         numbers = [Numbers.of(column, told[column], domain) for column in columns]
         return cls(weights_of(told, domain), numbers)
 
@@ -636,9 +635,10 @@ class Statistics:
     def proportion(self, query: Any, among: Any) -> QueryResult | float:
         """Share of a query among the records of another."""
         whole = parts_of(among, self.domain)
-        both = [_both(one, two) for one in whole for two in parts_of(query, self.domain)]
+        within = [both(one, two) for one in whole for two in parts_of(query, self.domain)]
         asked = [
-            Query(tuple(weights_of(part, self.domain) for part in parts)) for parts in (whole, both)
+            Query(tuple(weights_of(part, self.domain) for part in parts))
+            for parts in (whole, within)
         ]
         count, top = values = self.release.answer(asked)
         share = float(np.clip(top / count, 0.0, 1.0)) if count > 0 else math.nan
@@ -824,17 +824,6 @@ _FEWEST = 500  # possible draws, of 2,000, below which nothing is known
 _WHOLE = 1e-9  # by which rounding may exceed what is possible
 
 
-def _both(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Region]:
-    """What two conjunctions cover together."""
-    result = dict(one)
-    for name, region in two.items():
-        if name not in result:
-            result[name] = region
-        else:
-            result[name] = result[name].intersect(region)
-    return result
-
-
 # --- quantiles
 
 _PLACES = 40  # at which the errors of numbers of records below are computed
@@ -925,7 +914,7 @@ class _Ranked:
         ranks = np.argsort(self.order)
         everyone = everything(self.column, self.attribute)
         parts = [
-            {**part, self.column: part.get(self.column, everyone).without_missing()}
+            {**part, self.column: part.get(self.column, everyone).without_missing}
             for part in parts_of(self.query, self.domain)
         ]
         present = Query(tuple(weights_of(part, self.domain) for part in parts))

@@ -22,7 +22,7 @@ from .._random import sampling_generator
 from .._validation import FloatArray, as_level, check_flag, write_text
 from ..accounting import PrivacyLoss
 from ..domain import Domain
-from ..domain.query import Query, with_names
+from ..domain.query import Query
 from ..mechanisms import discrete_laplace_variance
 from .boxes import BoxModel
 from .description import describe
@@ -180,16 +180,14 @@ class Synopsis:
         )
         return f"<table><caption>Synopsis</caption><tbody>{rows}</tbody></table>"
 
-    def _asked(self, query: Any, how: How) -> tuple[Statistics, Any]:
-        """Statistics with the intervals that a user asks for, and the query with its names."""
-        given: dict[str, Any] = dict(how)
-        names = given.pop("names", None)
-        confidence = Confidence.asked(rules=bool(self.counted.structure), **given)
-        return Statistics(self.model, self.counted, confidence), with_names(query, names)
+    def _asked(self, how: How) -> Statistics:
+        """Statistics with the intervals that a user asks for."""
+        confidence = Confidence.asked(rules=bool(self.counted.structure), **how)
+        return Statistics(self.model, self.counted, confidence)
 
     def _of_each(self, query: Any, how: How, of: Callable[..., Any], *what: Any) -> Any:
         """A statistic of a query, or of each of a list of queries."""
-        statistics, query = self._asked(query, how)
+        statistics = self._asked(how)
         if isinstance(query, list | tuple):
             return of(statistics, *what, list(query))
         found = of(statistics, *what, [query])
@@ -218,8 +216,6 @@ class Synopsis:
         population_size : float, default=None
             Number of records of the population, with ``interval="population"``; None means that it
             is far larger than the table.
-        names : mapping of str to value, default=None
-            What ``@name`` in a text stands for: a value, or a list of values after ``in``.
 
         Returns
         -------
@@ -252,7 +248,7 @@ class Synopsis:
         column : str
             A `Numeric`, or a `Categorical` whose categories are numbers.
         query : dict, str, None, or a list of these, default=None
-        return_interval, level, interval, population_size, names
+        return_interval, level, interval, population_size
             As in `count`.
 
         Returns
@@ -283,7 +279,7 @@ class Synopsis:
         column : str
             As in `sum`.
         query : dict, str, None, or a list of these, default=None
-        return_interval, level, interval, population_size, names
+        return_interval, level, interval, population_size
             As in `count`.
 
         Returns
@@ -310,7 +306,7 @@ class Synopsis:
         column : str
             As in `sum`; neither dates nor a total.
         query : dict, str, None, or a list of these, default=None
-        return_interval, level, interval, population_size, names
+        return_interval, level, interval, population_size
             As in `count`.
 
         Returns
@@ -334,7 +330,7 @@ class Synopsis:
         first, second : str
             Different columns as for `std`.
         query : dict, str, None, or a list of these, default=None
-        return_interval, level, interval, population_size, names
+        return_interval, level, interval, population_size
             As in `count`.
 
         Returns
@@ -366,7 +362,7 @@ class Synopsis:
             or None for all columns of numbers, and the answer is a matrix.
         query : dict, str, None, or a list of these, default=None
             No list for a matrix.
-        return_interval, level, interval, population_size, names
+        return_interval, level, interval, population_size
             As in `count`.
 
         Returns
@@ -389,7 +385,7 @@ class Synopsis:
                 f"first and second must be two columns, got {first!r} and {second!r}. For a matrix "
                 "give a list of columns first, or nothing for all columns."
             )
-        statistics, query = self._asked(query, how)
+        statistics = self._asked(how)
         return statistics.correlations(statistics.summable if first is None else list(first), query)
 
     def quantile(self, column: str, q: Any = 0.5, query: Any = None, **how: Unpack[How]) -> Any:
@@ -402,7 +398,7 @@ class Synopsis:
         q : float or sequence of float, default=0.5
             Shares of the records, between 0 and 1.
         query : dict, str or None, default=None
-        return_interval, level, interval, population_size, names
+        return_interval, level, interval, population_size
             As in `count`.
 
         Returns
@@ -417,12 +413,12 @@ class Synopsis:
             If ``q`` lies outside of (0, 1), the categories have no order, or as in `count`.
         """
         shares, single = as_shares(q)
-        statistics, query = self._asked(query, how)
+        statistics = self._asked(how)
         found = statistics.quantiles(column, shares, query)
         return found[0] if single else found
 
     @of_a_column
-    def max(self, column: str, query: Any = None, *, level: float = 0.95, names: Any = None) -> Any:
+    def max(self, column: str, query: Any = None, *, level: float = 0.95) -> Any:
         """Estimate the largest value of a column: the largest that shows above the noise.
 
         Parameters
@@ -433,8 +429,6 @@ class Synopsis:
             Conditions on the records to include.
         level : float, default=0.95
             Probability that a record reaches this value. A higher level gives a smaller value.
-        names
-            As in `count`.
 
         Returns
         -------
@@ -442,17 +436,17 @@ class Synopsis:
             The lower end of the interval of the quantile above which half a record lies. A single
             outlier is not found: that it was would not be private.
         """
-        return self._extreme(column, query, level, names, largest=True)
+        return self._extreme(column, query, level, largest=True)
 
     @of_a_column
-    def min(self, column: str, query: Any = None, *, level: float = 0.95, names: Any = None) -> Any:
+    def min(self, column: str, query: Any = None, *, level: float = 0.95) -> Any:
         """Estimate the smallest value of a column, as `max`."""
-        return self._extreme(column, query, level, names, largest=False)
+        return self._extreme(column, query, level, largest=False)
 
-    def _extreme(self, column: str, query: Any, level: float, names: Any, *, largest: bool) -> Any:
-        share = 0.5 / np.maximum(self.count(query, names=names), 1.0)
+    def _extreme(self, column: str, query: Any, level: float, *, largest: bool) -> Any:
+        share = 0.5 / np.maximum(self.count(query), 1.0)
         q = 1 - share if largest else share
-        end = self.quantile(column, q, query, return_interval=True, level=level, names=names)
+        end = self.quantile(column, q, query, return_interval=True, level=level)
         return end.lower if largest else end.upper
 
     def proportion(self, query: Any, among: Any = None, **how: Unpack[How]) -> Any:
@@ -464,7 +458,7 @@ class Synopsis:
             As in `count`.
         among : dict, str or None, default=None
             None: among all records.
-        return_interval, level, interval, population_size, names
+        return_interval, level, interval, population_size
             As in `count`.
 
         Returns
@@ -478,8 +472,8 @@ class Synopsis:
         ValueError
             As in `count`.
         """
-        statistics, query = self._asked(query, how)
-        return statistics.proportion(query, with_names(among, how.get("names")))
+        statistics = self._asked(how)
+        return statistics.proportion(query, among)
 
     def aggregate(
         self,
@@ -511,7 +505,7 @@ class Synopsis:
             Whether to add the columns ``std_error``, ``lower`` and ``upper``: the standard
             deviation of the error and the ends of an interval. They are of the mean if ``column``
             is given, else of the count.
-        level, interval, population_size, names
+        level, interval, population_size
             As in `count`.
 
         Returns
@@ -550,7 +544,7 @@ class Synopsis:
         1  (29, 59]  900.0
         """
         groups = Groups(by, self.counted, read_bands(bands, self.counted, right))
-        statistics, query = self._asked(query, how)
+        statistics = self._asked(how)
         counts, sums, found = statistics.groups(groups, query, column)
         results: dict[str, Any] = {"count": counts}
         as_value = np.asarray if column is None else self.counted[column].shown
@@ -580,7 +574,7 @@ class Synopsis:
         ----------
         index, columns : str
             Columns whose codes (or bands) are the rows and the columns of the table.
-        query, bands, right, return_interval, level, interval, population_size, names
+        query, bands, right, return_interval, level, interval, population_size
             As in `aggregate`.
 
         Returns
@@ -605,7 +599,7 @@ class Synopsis:
         [400.0, 400.0]
         """
         groups = Groups([index, columns], self.counted, read_bands(bands, self.counted, right))
-        statistics, query = self._asked(query, how)
+        statistics = self._asked(how)
         counts, _, found = statistics.groups(groups, query, None)
         rows, across = (
             pd.Index(labels, name=name)
@@ -714,13 +708,12 @@ class Synopsis:
         *,
         where: Any = None,
         method: str = "rounded",
-        names: Mapping[str, Any] | None = None,
     ) -> np.ndarray:
         """Draw synthetic records as integer codes of the domain ``counted``.
 
         Parameters
         ----------
-        n_samples, random_state, where, method, names
+        n_samples, random_state, where, method
             As for `sample`.
 
         Returns
@@ -735,7 +728,6 @@ class Synopsis:
             As `sample`.
         """
         generator = sampling_generator(random_state)
-        where = with_names(where, names)
         return draw_codes(self.model, self.counted, n_samples, generator, where, method)[0]
 
     def sample(
@@ -746,7 +738,6 @@ class Synopsis:
         where: Any = None,
         given: Any = None,
         method: str = "rounded",
-        names: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Draw synthetic records: any, only those of a kind, or those that complete given columns.
 
@@ -777,8 +768,6 @@ class Synopsis:
             itself, so that counts vary as those of a random sample do; choose it where rows are
             analysed as a sample, such as for standard errors. Rows beside ``given`` are always
             independent given its values.
-        names : mapping of str to value, default=None
-            What ``@name`` in ``where`` stands for.
 
         Returns
         -------
@@ -812,7 +801,6 @@ class Synopsis:
         [25, 45]
         """
         generator = sampling_generator(random_state)
-        where = with_names(where, names)
         return draw_frame(self.model, self.counted, n_samples, generator, where, given, method)
 
     def impute(

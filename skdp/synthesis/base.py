@@ -15,7 +15,7 @@ from .._validation import as_sample_size
 from ..algorithms.dpcube import MOST_CELLS
 from ..algorithms.grid import grid_boxes, measure_grid
 from ..base import AnswersStatistics, PrivateEstimator, match_rows, take_features
-from ..domain.query import Query, with_names
+from ..domain.query import Query
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..expected import ExpectsErrors, bar_of, errors_of_answers
 from ..release import AnySpread, Boxes, BoxModel, Synopsis
@@ -120,7 +120,6 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         where=None,
         given=None,
         method="rounded",
-        names=None,
         like=None,
     ) -> Any:
         """Draw synthetic rows from the synopsis; all of a kind, or to complete given columns.
@@ -143,8 +142,6 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         method : {"rounded", "independent"}, default="rounded"
             "rounded" rounds the expected counts; "independent" draws each row by itself, as a
             random sample; see :meth:`skdp.Synopsis.sample`.
-        names : mapping of str to value, default=None
-            What ``@name`` in ``where`` stands for.
         like : table without rows, default=None
             Decides library and order of the columns, but not their types.
 
@@ -163,7 +160,6 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             ``given``.
         """
         check_is_fitted(self)
-        where = with_names(where, names)
         layout = self._layout_like(like)
         if given is None:
             columns = self._sample_columns(n_samples, random_state, where, method)

@@ -350,7 +350,7 @@ def test_a_shell_prints_what_python_answers(view, capsys, tmp_path):
     drawn = said("sample", view, "--rows", 20, "--seed", 1, "--where", "sex == 'Male'")
     assert drawn.count("Male") == 20
     for (command, *wrong), message in (
-        (["query", "age > @low"], "nothing is given for @low"),
+        (["query", "age > @low"], "values stand in the text itself"),
         (["query", "--correlation"], "two columns of numbers"),
         (["query", "--quantile", "age=2"], "between 0 and 1"),
         (["query", "age > 3", "--level", "1e999"], "level"),

@@ -221,11 +221,78 @@ def forbidden(text, holds):
     return forbid(text), lambda f: truth(holds(f))
 
 
+# Rules that allow a cell each by itself, and no value of it together.
+PARTS = {
+    "p": Numeric(0, 10, bins=2),
+    "q": Numeric(0, 10, bins=4, nullable=True),
+    "r": Numeric(edges=[0, 3.5, 10]),
+    "i": Numeric(0, 11, integer=True, bins=4),
+    "j": Numeric(0, 11, integer=True, bins=4, special=[7]),
+    "k": Numeric(5, 9, integer=True, nullable=True),
+    "l": Numeric(5, 9, integer=True),
+    "c": Categorical(["u", "v"]),
+    "d": Categorical([0, 3, 9]),
+}
+TOGETHER = [
+    [ordered("p", "q"), forbidden("p < 3", lambda f: f.p < 3)],
+    [ordered("q", "p"), forbidden("p >= 3 and c == 'u'", lambda f: (f.p >= 3) & (f.c == "u"))],
+    [
+        forbidden("p < 3 and c == 'u'", lambda f: (f.p < 3) & (f.c == "u")),
+        forbidden("3 <= p < 5 and d == 0", lambda f: f.p.between(3, 5, "left") & (f.d == 0)),
+    ],
+    [
+        *(ordered("q", "p"), ordered("p", "r")),
+        forbidden("p > 1 and p < 4", lambda f: f.p.between(1, 4, "neither")),
+    ],
+    [
+        *(ordered("i", "l"), ordered("i", "d")),
+        forbidden("i in [0, 2, 7]", lambda f: f.i.isin([0, 2, 7])),
+        forbidden("i == 8 or i < 6 and c == 'v'", lambda f: (f.i == 8) | (f.i < 6) & (f.c == "v")),
+    ],
+    # 7 is no value of the bin of j that holds 6 and 8.
+    [ordered("k", "j"), ordered("j", "l")],
+]
+
+
+@over("rules", TOGETHER)
+def test_a_cell_is_forbidden_where_no_value_of_it_satisfies_all_rules(rules):
+    texts = " ".join(repr(rule) for rule, _ in rules)
+    named = {name: each for name, each in PARTS.items() if re.search(rf"\b{name}\b", texts)}
+    domain = Domain(named, structure=[rule for rule, _ in rules])
+    plain = domain.without_structure()
+    codes = np.stack(np.unravel_index(np.arange(plain.size), plain.shape), axis=1)
+    many = np.repeat(codes, 300, axis=0)
+    frame = plain.decode(many, 0)
+    allowed = ~np.logical_or.reduce([breaks(frame) for _, breaks in rules])
+    broken = domain.structure.breaks(codes)
+    assert np.array_equal(broken, ~allowed.reshape(len(codes), -1).any(axis=1))
+    lawful_ones = many[~np.repeat(broken, 300)]
+    drawn = domain.decode(lawful_ones, 0)
+    assert not np.logical_or.reduce([breaks(drawn) for _, breaks in rules]).any()
+    assert np.array_equal(plain.encode(drawn), lawful_ones)
+    # With limits from outside too, which give way.
+    drawn = domain.decode(
+        lawful_ones, 0, within={name: (4.2, 4.4) for name in "pqr" if name in named}
+    )
+    assert not np.logical_or.reduce([breaks(drawn) for _, breaks in rules]).any()
+
+
+def test_rows_and_answers_of_rules_that_only_together_forbid_a_cell():
+    """A bin that a condition cuts, beside a bound: 3 <= p < 5 cannot be at most q < 2.5."""
+    rules = [at_most("p", "q"), forbid("p < 3")]
+    domain = Domain({name: PARTS[name] for name in "pq"}, structure=rules)
+    frame = pd.DataFrame({"p": [3.5, 4.5, 6.0, 4.0] * 50, "q": [4.0, 9.0, 8.0, 2.0] * 50})
+    made = MarginalSynthesizer(domain=domain, epsilon=5, random_state=0).fit(frame)
+    assert made.synopsis_.count("p < 5 and q < 2.5") == 0
+    rows = made.sample(3000, random_state=0)
+    assert not ((rows["p"] > rows["q"]) | (rows["p"] < 3)).any()
+
+
 #: A rule, and a function that says which rows of values break it.
 RULED = st.one_of(
     st.permutations("xyzijmd").map(lambda names: ordered(*names[:2])),
     st.just(ordered("start", "paid")),
-    st.sampled_from(WHOLE).map(lambda each: forbidden(*each)),
+    st.sampled_from(WHOLE + CUTTING).map(lambda each: forbidden(*each)),
 )
 # Cut bins and chains at once.
 CHAIN = [ordered("x", "z"), ordered("z", "y"), *(forbidden(*each) for each in CUTTING[4:6])]
@@ -254,7 +321,7 @@ def test_rows_that_break_a_rule_are_skipped_and_never_drawn(rules, seed):
     frame = domain.without_structure().decode(anything, seed)
     broken = np.logical_or.reduce([breaks(frame) for _, breaks in rules])
     skipped = (domain.encode(frame) < 0).any(axis=1)
-    bounds = domain.structure.bounds_of()
+    bounds = domain.structure.bounds
     if not any(bound in bounds for above in bounds.values() for bound in above):
         # A chain also holds where its middle is missing.
         assert not (skipped & ~broken).any()

@@ -101,31 +101,14 @@ def test_ranges_that_share_a_bin_count_it_once(ranges):
 
 def test_too_many_conjunctions_are_refused():
     many = Domain({f"c{i}": Categorical([0, 1]) for i in range(900)})
-    for text, message in (
-        (" and ".join(f"(c{i} == 1 or c{i + 1} == 0)" for i in range(0, 24, 2)), "1,000 disjoint"),
-        (" or ".join(f"c{i} == 1" for i in range(900)), "at most 200 columns"),
+    for text in (
+        " and ".join(f"(c{i} == 1 or c{i + 1} == 0)" for i in range(0, 30, 2)),
+        " or ".join(f"c{i} == 1" for i in range(900)),
     ):
-        with pytest.raises(ValueError, match=f"too complicated: .* {message}"):
+        with pytest.raises(ValueError, match="too complicated: .* more than 5,000 conditions"):
             parts_of(text, many)
     assert len(parts_of(" or ".join(f"c{i} == 1" for i in range(24)), many)) == 24
     assert len(parts_of(" and ".join(f"c{i} == 1" for i in range(900)), many)) == 1
-
-
-# --- names
-
-
-def test_names_stand_for_values():
-    names = {"low": np.int64(1), "those": {"F"}, "some": np.array([1, 2])}
-    queries = ["n >= @low and s in @those", "n in @some", "n between @low and 3"]
-    same = ["n >= 1 and s == 'F'", "n in [1, 2]", "n between 1 and 3"]
-    np.testing.assert_array_equal(RELEASE.count(queries, names=names), RELEASE.count(same))
-    assert RELEASE.mean("m", "n == @low", names=names) == RELEASE.mean("m", "n == 1")
-    rows = RELEASE.sample(50, 0, where="n == @low", names=names)
-    assert (rows["n"] == 1).all()
-    with pytest.raises(ValueError, match=r"nothing is given for @lo; did you mean @low"):
-        RELEASE.count("n >= @lo", names=names)
-    with pytest.raises(TypeError, match="names must be a mapping"):
-        RELEASE.count("n >= @lo", names=[3])
 
 
 # --- bands
@@ -334,7 +317,7 @@ def test_conditions_are_remembered_for_themselves_alone():
         ({"age": "30"}, "numeric and cannot be compared with '30' of type str"),
         ({"age": True}, "numeric and cannot be compared with True"),
         ({"age": (float("nan"), 3)}, "nan.*None"),
-        ({"age": 30.5}, "holds integers.*integer or a range"),
+        ({"age": 30.5}, "holds integers.*such a value or a range"),
         ({"age": None}, "no missing cell.*nullable=True"),
         ({"sex": ("Female", "Male")}, "unordered Categorical.*list.*ordered=True"),
         ("   ", "empty"),
@@ -345,14 +328,14 @@ def test_conditions_are_remembered_for_themselves_alone():
         ("not ~ age == 3", "position 6: after '~' come parentheses"),
         ("kids is 3", "position 8: after 'is' comes 'null' or 'not null'"),
         ("sex == 'female'", "position 7: .*no category 'female'. Did you mean 'Female'"),
-        ("not " * 51 + "age > 3", "position 200: more than 50 parentheses or negations"),
+        ("not " * 51 + "age > 3", "position 204: more than 50 parentheses or negations"),
         (" and ".join(["age > 3"] * 1001), "position 12006: .*at most 1,000 conditions"),
         ("age > 3" + " " * 1_000_000, "at most 1,000,000 characters"),
         ("sex == Female", "position 7.*'Female'.*Text goes between quotation marks"),
         ("odd name! == 'x'", "position 0.*'odd'.*column name between backticks: `odd name!`"),
         ("sex == 'Male", "position 7: a quotation mark is never closed"),
-        ("age > @limit", "position 6: nothing is given for @limit; pass it as names="),
-        ("age > 3 + 4", "position 8: arithmetic"),
+        ("age > @limit", "position 6: values stand in the text itself"),
+        ("age > 3 + 4", "position 6: arithmetic"),
         ("age > pay", "column on one side and a value on the other"),
         ("age in 30", r"needs a list, as in age in \[30\]"),
         ("age > 3; import os", "position 7: unexpected ';'"),

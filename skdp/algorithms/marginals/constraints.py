@@ -6,7 +6,7 @@ Codes that no record can have are taken out of the table (`Rules.compressed`); r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -14,9 +14,9 @@ import numpy as np
 
 from ..._validation import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
-from ...domain.constraints import allowed_row, outer, possible_codes
+from ...domain.constraints import allowed_row, joined, merged, outer, possible_codes
 from ...release import Ladder, MeasuredSums, PairTable, TreeDensity, TreeModel, ViewsModel
-from ...tables import Counts, CountTable
+from ...tables import Counts
 
 __all__ = ["Rules", "first_row", "group_mask"]
 
@@ -50,9 +50,7 @@ class Rules(NamedTuple):
 
         Codes without a partner under some rule are excluded too (arc consistency).
         """
-        tables: dict[Cell, BoolArray] = {}
-        for axes, allowed in ((each.axes, each.allowed) for each in zeros):
-            tables[axes] = tables[axes] & allowed if axes in tables else np.asarray(allowed)
+        tables = merged(zeros)
         possible = possible_codes(tables)
         if possible is None or allowed_row(tables) is None:
             return None
@@ -61,11 +59,9 @@ class Rules(NamedTuple):
             for axes, allowed in tables.items()
             if len(axes) > 1
         }
-        # A rule of more attributes is one of each two of them as well.
         for axes in [axes for axes in masks if len(axes) > 2]:
-            for two in combinations(axes, 2):
-                others = tuple(place for place, axis in enumerate(axes) if axis not in two)
-                masks.setdefault((two[0], two[1]), np.asarray(masks[axes].any(axis=others)))
+            for two, mask in _margins(axes, masks[axes], [2]):
+                masks.setdefault(two, mask)
         codes = [
             np.flatnonzero(possible.get(axis, np.ones(size))) for axis, size in enumerate(shape)
         ]
@@ -76,7 +72,8 @@ class Rules(NamedTuple):
         wide = [
             Zeros(axes, mask)
             for axes, mask in kept.items()
-            if len(axes) > 2 and not _implied(axes, mask, pairs)
+            if len(axes) > 2
+            and (joined({k: m for k, m in pairs.items() if {*k} <= {*axes}}, axes) & ~mask).any()
         ]
         return cls(tuple(shape), codes, _reduced(pairs), wide)
 
@@ -106,18 +103,11 @@ class Rules(NamedTuple):
         Records that break the structure are skipped before they are counted; any that are left
         are dropped, each by itself.
         """
-        new: list[IntArray | None] = []
-        for size, codes in zip(self.shape, self.codes, strict=True):
-            to = np.full(size, -1, dtype=np.int64)
-            to[codes] = np.arange(len(codes))
-            new.append(to if len(codes) < size else None)
-        if all(to is None for to in new):
-            return table
-        if isinstance(table, CountTable):
-            return _recoded(table, new)
-        for axis, codes_of in enumerate(new):
-            if codes_of is not None:
-                table = table.recode(axis, codes_of)
+        for axis, (size, codes) in enumerate(zip(self.shape, self.codes, strict=True)):
+            if len(codes) < size:
+                new = np.full(size, -1, dtype=np.int64)
+                new[codes] = np.arange(len(codes))
+                table = table.recode(axis, new)
         return table
 
     def orders(self, orders: Sequence[IntArray | None]) -> list[IntArray | None]:
@@ -130,24 +120,17 @@ class Rules(NamedTuple):
     def expanded(self, model: ViewsModel, zeros: Sequence[Zeros]) -> ViewsModel:
         """A model over the possible codes as one over all; the others have count 0."""
         density = model.density
-        marginals, groups = [], {}
-        places: list[IntArray] = []
-        for axis, (codes, size) in enumerate(zip(self.codes, self.shape, strict=True)):
-            marginals.append(np.zeros(size))
-            marginals[-1][codes] = density.marginals[axis]
-            places.append(codes)
-            if axis in density.groups:
-                groups[axis] = _of_next(density.groups[axis], codes, size)
-                places[-1] = np.arange(density.sizes[axis])
+        marginals = [self._over(axis, each) for axis, each in enumerate(density.marginals)]
+        groups = {axis: self._of_next(axis, each) for axis, each in density.groups.items()}
 
         def spread(pairs: Sequence[PairTable]) -> list[PairTable]:
             found = []
             for pair in pairs:
-                a, b = pair.axes
-                sizes = [density.sizes[k] if k in groups else self.shape[k] for k in (a, b)]
-                table = np.zeros(sizes)
-                table[np.ix_(places[a], places[b])] = pair.table
-                found.append(PairTable((a, b), table))
+                table = pair.table
+                # Groups are as many as before.
+                for place, axis in enumerate(pair.axes):
+                    table = table if axis in groups else self._over(axis, table, place)
+                found.append(PairTable(pair.axes, table))
             return found
 
         columns = [codes[model.rows[:, axis]] for axis, codes in enumerate(self.codes)]
@@ -161,7 +144,7 @@ class Rules(NamedTuple):
         )
         ladders = {
             axis: Ladder(
-                _of_next(each.units, self.codes[axis], self.shape[axis]),
+                self._of_next(axis, each.units),
                 each.sizes,
                 # As far as the last possible code that stands in the order.
                 int(self.codes[axis][each.n_ordered - 1]) + 1 if each.n_ordered else 0,
@@ -172,35 +155,43 @@ class Rules(NamedTuple):
             axis: each.expanded(self.codes[axis], self.shape[axis], ladders[axis])
             for axis, each in model.columns.items()
         }
+        # Nothing is known of sums of codes that no record has.
+        sums = {
+            (axis, by): MeasuredSums(
+                self._over(axis, sums.values),
+                self._over(axis, sums.has_value),
+                self._over(axis, sums.missing),
+                self._over(by, sums.sums),
+                self._over(by, sums.n_missing),
+                sums.variances,
+            )
+            for (axis, by), sums in model.sums.items()
+        }
         return ViewsModel(
             rows,
             known,
             model.coefficients.over(ladders),
             self._possible(zeros),
             cells=model.cells,
-            sums={key: self._spread(key, each) for key, each in model.sums.items()},
+            sums=sums,
             prior=model.prior,
             followed=model.followed,
             misfits=model.misfits,
         )
 
-    def _spread(self, key: tuple[int, int], sums: MeasuredSums) -> MeasuredSums:
-        """Measured sums over all codes: nothing is known of those that no record has."""
-        axis, by = key
+    def _over(self, axis: int, values: Any, place: int = 0) -> Any:
+        """Values of the codes that records can have as values of all codes, along one axis."""
+        shape = [*values.shape]
+        shape[place] = self.shape[axis]
+        found = np.zeros(shape, dtype=values.dtype)
+        np.moveaxis(found, place, 0)[self.codes[axis]] = np.moveaxis(values, place, 0)
+        return found
 
-        def over(column: int, vector: Any) -> Any:
-            found = np.zeros(self.shape[column], dtype=vector.dtype)
-            found[self.codes[column]] = vector
-            return found
-
-        return MeasuredSums(
-            over(axis, sums.values),
-            over(axis, sums.has_value),
-            over(axis, sums.missing),
-            over(by, sums.sums),
-            over(by, sums.n_missing),
-            sums.variances,
-        )
+    def _of_next(self, axis: int, groups: IntArray) -> IntArray:
+        """Group of every code; an impossible one joins the group of the next possible one."""
+        codes = self.codes[axis]
+        near = np.searchsorted(codes, np.arange(self.shape[axis])).clip(max=len(codes) - 1)
+        return np.asarray(groups[near])
 
     def _possible(self, zeros: Sequence[Zeros]) -> dict[Cell, BoolArray]:
         """Combinations of codes that rules allow, and what two with a common column imply."""
@@ -211,16 +202,11 @@ class Rules(NamedTuple):
         found: dict[Cell, BoolArray] = {
             (axis,): each for axis, each in enumerate(inside) if not each.all()
         }
-        for each in zeros:
-            allowed = np.asarray(each.allowed) & outer([inside[axis] for axis in each.axes])
-            # A rule of more columns is one of each part of them as well.
-            for order in range(2, len(each.axes) + 1):
-                for places in combinations(range(len(each.axes)), order):
-                    axes = tuple(each.axes[place] for place in places)
-                    others = tuple({*range(len(each.axes))} - {*places})
-                    mask = np.asarray(allowed.any(axis=others))
-                    if order == len(each.axes) or not mask.all():
-                        found[axes] = found[axes] & mask if axes in found else mask
+        for axes, allowed in zeros:
+            allowed = allowed & outer([inside[axis] for axis in axes])
+            margins = _margins(axes, allowed, range(2, len(axes)))
+            less = [(key, mask) for key, mask in margins if not mask.all()]
+            found = merged([*found.items(), *less, (axes, allowed)])
         near: dict[int, set[int]] = {}
         both = {axes: mask for axes, mask in found.items() if len(axes) == 2}
         for a, b in list(both):
@@ -237,10 +223,12 @@ class Rules(NamedTuple):
         return found
 
 
-def _of_next(groups: IntArray, codes: IntArray, size: int) -> IntArray:
-    """Group of every code; an impossible one joins the group of the next possible one."""
-    near = np.minimum(np.searchsorted(codes, np.arange(size)), len(codes) - 1)
-    return np.asarray(groups[near])
+def _margins(axes: Cell, allowed: BoolArray, orders: Iterable[int]) -> Iterator[tuple[Any, Any]]:
+    """A rule of more attributes is one of some of them as well: the tables of each few."""
+    for order in orders:
+        for places in combinations(range(len(axes)), order):
+            others = tuple({*range(len(axes))} - {*places})
+            yield tuple(axes[place] for place in places), allowed.any(axis=others)
 
 
 def group_mask(allowed: BoolArray, groups: Sequence[IntArray | None]) -> tuple[BoolArray, bool]:
@@ -265,16 +253,6 @@ def first_row(rules: Rules) -> list[int]:
     return [row.get(axis, 0) for axis in range(len(rules.codes))]
 
 
-def _recoded(table: CountTable, new: Sequence[IntArray | None]) -> CountTable:
-    codes = table.codes.copy(order="F")
-    shape = list(table.shape)
-    for axis, to in enumerate(new):
-        if to is not None:
-            codes[:, axis] = to[codes[:, axis]]
-            shape[axis] = int(to.max()) + 1
-    return CountTable.from_codes(codes, shape, table.counts)
-
-
 def _reduced(pairs: dict[tuple[int, int], BoolArray]) -> dict[tuple[int, int], BoolArray]:
     """The rules of two attributes without those that two others imply (a <= b <= c, a <= c).
 
@@ -285,7 +263,7 @@ def _reduced(pairs: dict[tuple[int, int], BoolArray]) -> dict[tuple[int, int], B
     for (a, b), mask in pairs.items():
         tables[a, b] = mask.astype(np.float64)
         tables[b, a] = tables[a, b].T
-        few[a, b] = tables[a, b][np.ix_(*(_some_codes(size) for size in mask.shape))]
+        few[a, b] = tables[a, b][tuple(slice(None, None, -(-n // 12)) for n in mask.shape)]
         few[b, a] = few[a, b].T
     near: dict[int, set[int]] = {}
     for a, b in tables:
@@ -305,19 +283,3 @@ def _reduced(pairs: dict[tuple[int, int], BoolArray]) -> dict[tuple[int, int], B
                 left.remove((a, c))
                 break
     return {pair: mask for pair, mask in pairs.items() if pair in left}
-
-
-def _some_codes(size: int) -> IntArray:
-    """Up to twelve codes, evenly spaced."""
-    return np.unique(np.linspace(0, size - 1, 12).astype(np.int64))
-
-
-def _implied(axes: Cell, mask: BoolArray, pairs: dict[tuple[int, int], BoolArray]) -> bool:
-    """Whether the rules of two attributes forbid all that a rule of more forbids."""
-    allowed = np.ones(mask.shape, dtype=bool)
-    for (a, b), pair in pairs.items():
-        if a in axes and b in axes:
-            shape = [1] * len(axes)
-            shape[axes.index(a)], shape[axes.index(b)] = pair.shape
-            allowed &= pair.reshape(shape)
-    return bool((allowed == mask).all())
