@@ -13,7 +13,7 @@ import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,8 @@ from .._validation import BoolArray, FloatArray, check_choice
 from .attributes import Categorical
 from .dates import DAY, Date, Datetime, date_form, moment
 from .numeric import MOST_SINGLE, Numeric
+from .schemas import Draft, draft_text, drafts_of
 from .values import digits, is_missing, number_written
-
-if TYPE_CHECKING:
-    from .schemas import Draft
 
 # When something is worth a line. None of it protects anything: all numbers are exact.
 # Share of the values that must be numbers or dates for a column without a type, and alike.
@@ -258,8 +256,8 @@ def _reads(value: Any, form: str | None, unit: str) -> bool:
 def _proposed(column: _Values, name: str) -> dict[str, Any]:
     """A declaration for a column of which nothing is declared."""
     gaps = {"nullable": bool(column.absent.any())}
-    ends: dict[str, Any] = {"lower": ..., "upper": ...}
-    categories = {"type": "categorical", "categories": ..., **gaps}
+    ends: dict[str, Any] = {}
+    categories = {"type": "categorical", **gaps}
     if not column.n:
         return {"type": ..., **gaps}
     if column.column.kind in ("temporal", "zoned"):
@@ -545,8 +543,6 @@ class DomainReport:
         ----------
         style : {"python", "json"}, default="python"
         """
-        from .schemas import draft_text
-
         check_choice(style, "style", ("python", "json"))
         return draft_text(self.drafts, style, self.structure)
 
@@ -667,6 +663,7 @@ def _findings(domain: Any, frame: Any) -> tuple[list[str], list[Draft]]:
     lines: list[str] = []
     drafts: list[Draft] = []
     declared = {} if domain is None else {name: domain.declared(name) for name in domain.columns}
+    known = {} if domain is None else {draft.name: dict(draft.data) for draft in drafts_of(domain)}
     readable = np.ones(frame.n_rows, dtype=bool) if frame.unfit is None else ~frame.unfit
     if not readable.all():
         lines.append(
@@ -683,7 +680,7 @@ def _findings(domain: Any, frame: Any) -> tuple[list[str], list[Draft]]:
             read = {name: _Values(frame.column(name), readable) for name in read}
     for name in dict.fromkeys([*declared, *frame.names]):
         attribute, column = declared.get(name), read.get(name)
-        data = _data_of(attribute)
+        data = known.get(name, {"type": ...})
         if column is not None:
             data = _proposed(column, name) if attribute is None else data
             note = _Notes(name, column.n, data)
@@ -694,18 +691,8 @@ def _findings(domain: Any, frame: Any) -> tuple[list[str], list[Draft]]:
             lines += [f"{name}: {line}" for line in note.lines]
             data = note.data
         if domain is None or attribute is not None:
-            drafts.append((name, data, data.pop("note", "")))
+            drafts.append(Draft(name, data, data.pop("note", "")))
     return lines, drafts
-
-
-def _data_of(attribute: Any) -> dict[str, Any]:
-    data: dict[str, Any] = {"type": ...} if attribute is None else dict(attribute.to_data())
-    for end in ("lower", "upper"):
-        if isinstance(data.get(end), float) and data[end].is_integer():
-            data[end] = int(data[end])
-    if isinstance(attribute, Date | Datetime) and "bins=" not in repr(attribute):
-        del data["bins"]
-    return data
 
 
 def _second_header(columns: Sequence[_Values]) -> bool:

@@ -110,15 +110,15 @@ def test_a_proposal_for_a_table_of_which_nothing_is_declared():
         }
     )
     found = examined(None, as_frame(frame))
-    drafts = {name: data for name, data, _ in found.drafts}
+    drafts = {draft.name: draft.data for draft in found.drafts}
     kinds = ["identifier", "numeric", "date", "categorical", "numeric", "identifier", ...]
     assert [data["type"] for data in drafts.values()] == kinds
     assert any("no numbers, such as 'N': missing" in line for line in found.findings)
     assert drafts["asked"]["nullable"] is True and drafts["asked"]["integer"] is True
     assert drafts["amount"]["decimals"] == 2 and drafts["day"]["format"] == "%d.%m.%Y"
     # No value of the records is in it.
-    assert drafts["grade"]["categories"] is ...
-    assert all(data.get("lower", ...) is ... for data in drafts.values())
+    assert all(not {"lower", "upper", "categories"} & data.keys() for data in drafts.values())
+    assert "'grade': Categorical(...)," in found.declaration()
     one = Domain({"day": Date("2020-01-01", "2020-12-31")}).check(frame[["day", "person_id"]])
     assert any("2000 rows of 1000 persons" in line for line in one.findings)
     assert any("--privacy-id 'person_id'" in line for line in one.findings)
@@ -150,7 +150,7 @@ def test_a_second_line_of_names():
     rows = {"town": ["Name", "a", "b"] * 1 + ["a"] * 30, "n": ["count"] + ["3"] * 32}
     report = Domain.propose(pd.DataFrame(rows))
     assert any("second line of names" in line for line in report.findings)
-    assert {name: data for name, data, _ in report.drafts}["n"]["type"] == "categorical"
+    assert report.drafts[1].data["type"] == "categorical"
     for first in ("NA", "3"):
         rows["n"][0] = first
         assert not any("second" in line for line in Domain.propose(pd.DataFrame(rows)).findings)
@@ -185,7 +185,7 @@ COLUMNS = json.loads(Path(__file__).with_name("columns.json").read_text(encoding
 def kind_of(values, name="x"):
     """The kind that is proposed for one column, and the findings."""
     report = Domain.propose(pd.DataFrame({name: values}))
-    return report.drafts[0][1]["type"], "; ".join(report.findings)
+    return report.drafts[0].data["type"], "; ".join(report.findings)
 
 
 def test_kinds_of_columns_of_public_files():
