@@ -32,8 +32,8 @@ CATEGORIES, CODES = 60, 12
 # Rows of one person on average, at most, in a column that identifies persons; and how many times
 # more rows the person of a row may have than a person, on average.
 ROWS, UNEVEN = 50, 2.5
-# Share of the records in one bin, and at one value that is this often as common as its neighbours.
-CROWDED, POINT, PEAK = 0.5, 0.05, 3
+# Share of the records at one value that is this often as common as its neighbours.
+POINT, PEAK = 0.05, 3
 # Share of the range that holds half of the records where a scale is suggested.
 NARROW = 0.1
 # Values that are read to recognise a form; their distinct ones, the commonest first.
@@ -65,10 +65,7 @@ _JOINED = re.compile(
     r"(?!.*(?:paid|bid|acid|lipid|humid|covid|oid)$).{2,}(id|nr|no|num|number|nummer)"
 )
 _QUANTITY = set("age day days week weeks month months year years hour hours minutes time".split())
-_DATES = set(
-    "date datum fecha dob day birth birthday birthdate admission discharge onset start end "
-    "geburtsdatum visit timestamp created".split()
-)
+_DATES = set("date datum fecha dob day birth birthday admission discharge onset start end".split())
 # Codes have a digit and no blanks.
 _CODE = re.compile(r"(?=.*\d)(?!\d+[:/])[^\s+%<>]+")
 _ZIP = re.compile(r"zip|post_?(al_?)?code|plz|postleitzahl|fips")
@@ -123,6 +120,12 @@ class _Values:
     def _number(self, value: Any) -> float:
         is_text = isinstance(value, str) and self.decimal == ","
         return number_written(value, ",") if is_text else number_in(value)
+
+    def reads(self, value: Any) -> bool:
+        """Whether a value is a date or number as most are."""
+        if self.dated:
+            return moment(value, self.form.unit, self.form.format) is not None
+        return not np.isnan(self._number(value))
 
     def on(self, values: Sequence[Any], line: str, **changes: Any) -> list[_Finding]:
         """A sentence on some of the values, if there are any; ``such`` is the commonest."""
@@ -280,8 +283,13 @@ def _proposed(column: _Values, name: str) -> Draft:
     if column.coded or _few_codes(column) or (column.whole and place):
         return categories
     if column.numeric and column.kind != "boolean":
-        kind, note = _counted(column, name)
-        return Draft(name, {"type": kind, **gaps}, note)
+        days, x = {*_words_of(name)} & _DATES, column.figures
+        if days and 5_000 < x[0] and x[-1] < 60_000 and np.ptp(x) < 45_000:
+            how = "pandas.to_datetime(x, unit='D', origin='1899-12-30')"
+            return Draft(
+                name, {"type": "date", **gaps}, f"days as a spreadsheet counts them: {how}"
+            )
+        return Draft(name, {"type": "numeric", **gaps})
     if column.distinct <= max(CATEGORIES, column.n // 20) and column.distinct <= 0.8 * column.n:
         return categories
     note = "free text: leave it out, or declare a public list of categories, one of them as other="
@@ -303,17 +311,6 @@ def _few_codes(column: _Values) -> bool:
     return len(x) <= CODES and bool(narrow) and not amounts
 
 
-def _counted(column: _Values, name: str) -> tuple[str, str]:
-    """Whether numbers count days or seconds, by name and size, and how they become dates."""
-    words, (first, last) = {*_words_of(name)}, column.figures[[0, -1]]
-    if words & _DATES and 5_000 < first and last < 60_000 and last - first < 45_000:
-        how = "pandas.to_datetime(x, unit='D', origin='1899-12-30')"
-        return "date", f"days as a spreadsheet counts them: {how}"
-    if words & (_DATES | _QUANTITY) and 3e8 < first and last < 3e9:
-        return "datetime", "seconds since 1970: pandas.to_datetime(x, unit='s')"
-    return "numeric", ""
-
-
 # --- what there is to say of a column
 
 
@@ -323,22 +320,18 @@ def _share(n: int, total: int) -> str:
 
 def _said_of(column: _Values, attribute: Any, draft: Draft) -> list[_Finding]:
     """All that there is to say of a column; ``attribute`` is None where nothing is declared."""
-    data, n_records, found = draft.data, len(column.records), list[_Finding]()
-    gaps = int((column.records < 0).sum())
-    if gaps and not data.get("nullable", True):
-        share = _share(gaps, n_records)
+    data, found = draft.data, _repeats(column, draft, attribute is None)
+    share = _share(int((column.records < 0).sum()), len(column.records))
+    if share != "0%" and not data.get("nullable", True):
         line = f"{share} of the records have no value and are skipped: nullable"
         found.append((line, {"nullable": True}))
-    found += [(draft.note, {})] if draft.note else []
-    found += _repeats(column, draft, attribute is None)
-    if data["type"] in ("date", "datetime") and not draft.note:
-        found += _of_dates(column, attribute, data)
-    elif data["type"] == "numeric":
-        found += _of_text(column)
-        found += _of_numbers(column.figures, attribute, data) if len(column.figures) else []
-    elif data["type"] == "categorical":
-        found += _of_categories(column, attribute)
-    return found
+    if draft.note:
+        return [(draft.note, {}), *found]
+    if data["type"] == "numeric":
+        return found + _of_text(column) + _of_numbers(column.figures, attribute, data)
+    if data["type"] == "categorical":
+        return found + _of_categories(column, attribute)
+    return found + (_of_dates(column, attribute, data) if "date" in str(data["type"]) else [])
 
 
 def _repeats(column: _Values, draft: Draft, proposed: bool) -> list[_Finding]:
@@ -374,6 +367,8 @@ def _of_text(column: _Values) -> list[_Finding]:
 def _of_numbers(x: FloatArray, attribute: Any, data: dict[str, Any]) -> list[_Finding]:
     """The steps of numbers, values that many share, and where half of them lie."""
     found: list[_Finding] = []
+    if not len(x):
+        return found
     low, high = (x[0], x[-1]) if attribute is None else (attribute.lower, attribute.upper)
     # Whether each value has a cell of its own, whatever is special or skewed.
     single = data.get("integer", False) if attribute is None else attribute.one_each
@@ -630,16 +625,8 @@ def _findings(domain: Any, frame: Any, readable: BoolArray) -> tuple[list[str], 
 
 def _second_header(columns: Iterable[_Values]) -> bool:
     """Whether the first record has text that occurs once where others have numbers or dates."""
-    odd = set()
-    for column in columns:
-        first = column.records[0]
-        if first < 0 or column.n <= 2:
-            continue
-        value, n = column.commonest[first]
-        if n > 1 or str(value).strip().casefold() in _NO_NUMBER:
-            return False
-        if column.dated:
-            odd.add(moment(value, column.form.unit, column.form.format) is None)
-        elif column.numeric:
-            odd.add(bool(np.isnan(column.numbers[first])))
-    return odd == {True}
+    first = [(each, *each.commonest[each.records[0]]) for each in columns if each.records[0] >= 0]
+    if any(n > 1 or str(value).strip().casefold() in _NO_NUMBER for _, value, n in first):
+        return False
+    odd = [not column.reads(value) for column, value, _ in first if column.dated or column.numeric]
+    return bool(odd) and all(odd)
