@@ -147,21 +147,14 @@ class _Values:
         return sum(n for text, n in self.texts if test(text.strip())) / max(self.n, 1)
 
     @functools.cached_property
-    def words(self) -> list[tuple[str, int]]:
-        """Texts that are no numbers, nor say that there is no value, nor bound one (<0.5)."""
-        return [
-            (text, n)
-            for text, n in self.texts
-            if text.strip().casefold() not in _NO_NUMBER
-            and np.isnan(number_written(text.strip().lstrip("<>≤≥=~ "), self.decimal))
-        ]
-
-    @functools.cached_property
     def numeric(self) -> bool:
         """Whether the values are numbers, perhaps with a few words among them."""
-        n_words = sum(n for _, n in self.words)
-        few = len(self.words) <= CODES or n_words <= (1 - KIND) * self.n
-        return len(self.figures) > 0 and len(self.figures) >= n_words and few
+        # What says that there is no value is no word, nor what bounds one (<0.5).
+        said = [(text.strip().casefold(), n) for text, n in self.texts]
+        shown = [(text.lstrip("<>≤≥=~ "), n) for text, n in said if text not in _NO_NUMBER]
+        words = [n for text, n in shown if np.isnan(number_written(text, self.decimal))]
+        few = len(words) <= CODES or sum(words) <= (1 - KIND) * self.n
+        return len(self.figures) > 0 and len(self.figures) >= sum(words) and few
 
     @functools.cached_property
     def form(self) -> _Form:
@@ -227,9 +220,7 @@ class _Values:
         size, once = x[-1] - x[0] + 1, self.distinct == self.n
         if 1500 <= x[0] <= x[-1] <= 2200 or size > 2**53:  # years, and sizes
             return False
-        steps = np.diff(self.numbers[self.records[self.records >= 0]])
-        rising = (steps > 0).all() and np.median(steps) <= 2
-        if once and self.n >= 20 and (rising or size <= 1.1 * len(x)):
+        if once and self.n >= 20 and size <= 1.1 * len(x):
             return True
         if self.distinct <= CATEGORIES or not self.few_each(ROWS):
             return False
@@ -301,8 +292,6 @@ def _few_codes(column: _Values) -> bool:
     if not column.numeric:
         return column.distinct <= CODES and column.distinct < max(column.n, 3)
     x = np.unique(column.figures)
-    if column.words and len(x) <= CODES < len(x) + len(column.words):
-        return False
     if not column.whole:
         return len(x) <= 4
     # Amounts may be 0 or of different lengths, and ages of a small file hardly repeat.
