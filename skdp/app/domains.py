@@ -108,7 +108,7 @@ def _rules(path: str) -> list[Any]:
 def _loaded(path: str, what: str) -> Any:
     """What a JSON file holds."""
     try:
-        return read_json(path)
+        return read_json(Path(path))
     except DomainError as error:
         raise DomainError(f"{path} is not a {what} in JSON. {error}") from None
 
@@ -164,7 +164,7 @@ def from_schema(options: Namespace) -> int:
     domain = Domain.from_schema(Path(options.schema))
     domain = _with_rules(domain, options.schema, options.structure)
     inputs = [each for each in (options.schema, options.structure) if each]
-    write_text(editable(domain.to_json()), options.out, options.force, inputs)
+    write_text(editable(domain), options.out, options.force, inputs)
     return 0
 
 

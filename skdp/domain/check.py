@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import datetime
 import functools
-import html
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from .._validation import BoolArray, FloatArray, check_choice
-from .attributes import Categorical
-from .dates import DAY, Date, Datetime, in_form, moment
-from .numeric import MOST_SINGLE, Numeric
-from .values import digits, is_missing, number_written
-
-if TYPE_CHECKING:
-    from .schemas import Draft
+from .._keys import key_of
+from .._validation import BoolArray, FloatArray, IntArray, check_choice
+from .dates import DAY, in_form, moment
+from .numeric import MOST_SINGLE
+from .schemas import Draft, draft_text, drafts_of
+from .values import digits, is_missing, number_in, number_written
 
 # When something is worth a line. None of it protects anything: all numbers are exact.
 # Share of the values that must be numbers or dates for a column without a type, and alike.
@@ -35,8 +32,8 @@ CATEGORIES, CODES = 60, 12
 # Rows of one person on average, at most, in a column that identifies persons; and how many times
 # more rows the person of a row may have than a person, on average.
 ROWS, UNEVEN = 50, 2.5
-# Share of the records in one bin, and at one value that is this often as common as its neighbours.
-CROWDED, POINT, PEAK = 0.5, 0.05, 3
+# Share of the records at one value that is this often as common as its neighbours.
+POINT, PEAK = 0.05, 3
 # Share of the range that holds half of the records where a scale is suggested.
 NARROW = 0.1
 # Values that are read to recognise a form; their distinct ones, the commonest first.
@@ -68,156 +65,154 @@ _JOINED = re.compile(
     r"(?!.*(?:paid|bid|acid|lipid|humid|covid|oid)$).{2,}(id|nr|no|num|number|nummer)"
 )
 _QUANTITY = set("age day days week weeks month months year years hour hours minutes time".split())
-_DATES = set(
-    "date datum fecha dob day birth birthday birthdate admission discharge onset start end "
-    "geburtsdatum visit timestamp created".split()
-)
+_DATES = set("date datum fecha dob day birth birthday admission discharge onset start end".split())
+# Codes have a digit and no blanks.
+_CODE = re.compile(r"(?=.*\d)(?!\d+[:/])[^\s+%<>]+")
 _ZIP = re.compile(r"zip|post_?(al_?)?code|plz|postleitzahl|fips")
 
 
 # --- the values of a column
 
 
+# A sentence, and what it changes in the declaration.
+_Finding: TypeAlias = tuple[str, dict[str, Any]]
+
+
+class _Form(NamedTuple):
+    """How dates are written: a format, the unit that it resolves, how many values it reads."""
+
+    format: str | None
+    unit: str
+    n: int
+    timed: bool  # whether some have a time of day that is not midnight
+    other: str | None  # a format that reads as many
+
+
 class _Values:
-    """The values of one column, by what they are."""
+    """The distinct values of a column, the commonest first, and how often each occurs."""
 
     def __init__(self, column: Any, readable: BoolArray) -> None:
-        self.column, self.readable = column, readable
+        self.kind = column.kind
         codes, uniques = column.factorize()
-        self.codes = codes[readable]
-        blank = [is_missing(u) or (isinstance(u, str) and not u.strip()) for u in uniques]
-        self.absent = np.array([*blank, True])[self.codes]
-        plain = np.number | np.bool_
-        self.uniques = [u.item() if isinstance(u, plain) else u for u in uniques]
-        self.counts = np.bincount(self.codes[~self.absent], minlength=len(uniques))
-        self.owners = self.counts[self.counts > 0]
-        self.n, self.distinct = int(self.owners.sum()), len(self.owners)
-        self.numbers: FloatArray = column.numbers()[readable]
-        unread = [(t, n) for t, n in self.texts if np.isnan(number_written(t))]
-        self.commas = sum(n for t, n in unread if not np.isnan(number_written(t, ",")))
-        if self.commas >= NUMBERS * self.n > 0:
-            texts = [number_written(u, ",") if isinstance(u, str) else np.nan for u in uniques]
-            self.numbers = np.where(self.absent, np.nan, np.array([*texts, np.nan])[self.codes])
+        plain = [u.item() if isinstance(u, np.number | np.bool_) else u for u in uniques]
+        there = [not (is_missing(u) or (isinstance(u, str) and not u.strip())) for u in plain]
+        read = codes[readable]
+        counts = np.bincount(read[read >= 0], minlength=len(plain)) * np.array(there, dtype=int)
+        order = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
+        place = np.full(len(plain) + 1, -1)
+        place[order] = np.arange(len(order))
+        # Position of each record in the list of values; -1: it has none.
+        self.records: IntArray = place[read]
+        self.values, self.counts = [plain[i] for i in order], counts[order]
+        self.n, self.distinct = int(self.counts.sum()), len(order)
+        pairs = zip(self.values, self.counts.tolist(), strict=True)
+        self.commonest: list[tuple[Any, int]] = list(pairs)
+        self.texts = [(value, n) for value, n in self.commonest if isinstance(value, str)]
+        unread = [each for each in self.texts if np.isnan(number_written(each[0]))]
+        self.commas = [each for each in unread if not np.isnan(number_written(each[0], ","))]
+        commas = sum(n for _, n in self.commas) >= NUMBERS * self.n > 0
+        self.decimal = "," if commas else "."
+        self.numbers = np.array([self._number(value) for value in self.values], dtype=np.float64)
+        every = np.repeat(self.numbers, self.counts)
+        self.figures: FloatArray = np.sort(every[np.isfinite(every)])
+        self.whole = bool((np.rint(self.figures) == self.figures).all())
+
+    def _number(self, value: Any) -> float:
+        is_text = isinstance(value, str) and self.decimal == ","
+        return number_written(value, ",") if is_text else number_in(value)
+
+    def reads(self, value: Any) -> bool:
+        """Whether a value is a date or number as most are."""
+        if self.dated:
+            return moment(value, self.form.unit, self.form.format) is not None
+        return not np.isnan(self._number(value))
+
+    def on(self, values: Sequence[Any], line: str, **changes: Any) -> list[_Finding]:
+        """A sentence on some of the values, if there are any; ``such`` is the commonest."""
+        if not values:
+            return []
+        share = _share(sum(n for _, n in values), self.n)
+        return [(f"{share} of the values {line.format(such=values[0][0])}", changes)]
+
+    def unread(self, values: Sequence[tuple[str, int]], what: str) -> list[_Finding]:
+        """Texts that are no numbers or dates: without digits they say that there is no value."""
+        shaped = [each for each in values if re.search(r"\d", each[0])]
+        words = [each for each in values if not re.search(r"\d", each[0])]
+        such = f"are no {what}, such as {{such!r}}"
+        missing = self.on(words, f"{such}: missing", nullable=True)
+        return missing + self.on(shaped, f"{such}: a form that is not read")
+
+    def share_of_texts(self, test: Callable[[str], Any]) -> float:
+        """Share of the values that are texts of which something holds."""
+        return sum(n for text, n in self.texts if test(text.strip())) / max(self.n, 1)
 
     @functools.cached_property
-    def commonest(self) -> list[tuple[Any, int]]:
-        """Distinct values and their numbers, the commonest first."""
-        order = np.argsort(-self.counts, kind="stable")
-        return [(self.uniques[i], int(self.counts[i])) for i in order if self.counts[i]]
-
-    @functools.cached_property
-    def texts(self) -> list[tuple[str, int]]:
-        return [(value, count) for value, count in self.commonest if isinstance(value, str)]
-
-    @functools.cached_property
-    def figures(self) -> FloatArray:
-        """Values that are numbers, sorted."""
-        return np.sort(self.numbers[np.isfinite(self.numbers) & ~self.absent])
-
-    @functools.cached_property
-    def whole(self) -> bool:
-        return bool((np.rint(self.figures) == self.figures).all())
-
-    @functools.cached_property
-    def words(self) -> list[tuple[str, int]]:
-        """Texts that are no numbers, nor say that there is no value, nor bound one (<0.5)."""
-        decimal = "," if self.commas >= NUMBERS * self.n > 0 else "."
-        return [
-            (text, n)
-            for text, n in self.texts
-            if text.strip().casefold() not in _NO_NUMBER
-            and np.isnan(number_written(text.strip().lstrip("<>≤≥=~ "), decimal))
-        ]
-
-    @property
     def numeric(self) -> bool:
         """Whether the values are numbers, perhaps with a few words among them."""
-        n_words = sum(n for _, n in self.words)
-        few = len(self.words) <= CODES or n_words <= (1 - KIND) * self.n
-        return len(self.figures) > 0 and len(self.figures) >= n_words and few
+        # What says that there is no value is no word, nor what bounds one (<0.5).
+        said = [(text.strip().casefold(), n) for text, n in self.texts]
+        shown = [(text.lstrip("<>≤≥=~ "), n) for text, n in said if text not in _NO_NUMBER]
+        words = [n for text, n in shown if np.isnan(number_written(text, self.decimal))]
+        few = len(words) <= CODES or sum(words) <= (1 - KIND) * self.n
+        return len(self.figures) > 0 and len(self.figures) >= sum(words) and few
 
     @functools.cached_property
-    def form(self) -> tuple[str | None, str, int, str]:
-        """The form of dates that reads most values, its unit, how many, and another that does."""
-        best: tuple[str | None, str, int, str] = (None, "day", 0, "")
+    def form(self) -> _Form:
+        """The form of dates that reads most values; ISO needs no format."""
         dates = [
-            (value, count)
-            for value, count in self.commonest
-            if (isinstance(value, str) and any(map(str.isdigit, value)))
-            or isinstance(value, datetime.date | int | float)
+            (value, n)
+            for value, n in self.commonest
+            if isinstance(value, datetime.date | int | float)
+            or (isinstance(value, str) and any(map(str.isdigit, value)))
         ]
-        for form, unit in _FORMS:
-            n = sum(count for v, count in dates[:_LOOKED_AT] if _reads(v, form, unit))
-            if n > best[2]:
-                best = (form, unit, n, "")
-            elif n and n == best[2] and best[0] is not None:
-                best = (*best[:3], best[3] or str(form))
-        form, unit, _, other = best
-        return form, unit, sum(n for v, n in dates if moment(v, unit, form) is not None), other
-
-    @functools.cached_property
-    def timed(self) -> bool:
-        """Whether dates have a time of day that is not midnight."""
-        form, unit, *_ = self.form
-        found = [moment(value, unit, form) for value, _ in self.commonest]
-        return any(micros is not None and micros % DAY for micros in found)
+        tried = dates[:_LOOKED_AT]
+        n_read = {form: sum(n for v, n in tried if _reads(v, *form)) for form in _FORMS}
+        best = max(n_read, key=n_read.__getitem__)
+        alike = [form for form, _ in n_read if n_read[form, _] == n_read[best] > 0 and form]
+        found = [(moment(value, best[1], best[0]), n) for value, n in dates]
+        timed = any(each is not None and each % DAY for each, _ in found)
+        n = sum(n for each, n in found if each is not None)
+        return _Form(*best, n, timed, alike[1] if best[0] and alike[1:] else None)
 
     @functools.cached_property
     def dated(self) -> bool:
-        """Whether the values are dates, perhaps as numbers of eight or six digits."""
-        x = self.figures
-        if len(x) >= NUMBERS * self.n:
-            days = (x > 1800_00_00) & (x < 2200_00_00)
-            days |= (x % 10_000 >= 1900) & (x % 10_000 <= 2100) & (x >= 1_01_1900)
-            months = (x >= 1900_01) & (x <= 2100_12) & (x % 100 <= 12) & (x % 100 >= 1)
-            if not (self.whole and (days.all() or (months.all() and self.distinct > CODES))):
-                return False
-        said = sum(n for text, n in self.texts if text.strip().casefold() in _NO_NUMBER)
-        return self.form[2] > NUMBERS * (self.n - said) > 0
+        """Whether the values are dates: most, or, as numbers of eight or six digits, all."""
+        if len(self.figures) >= NUMBERS * self.n:
+            days = self.form.unit == "day" or self.distinct > CODES
+            return 0 < len(self.figures) == self.form.n and days
+        gaps = self.share_of_texts(lambda text: text.casefold() in _NO_NUMBER)
+        return self.form.n > NUMBERS * (1 - gaps) * self.n > 0
 
-    @property
+    @functools.cached_property
     def coded(self) -> bool:
         """Whether numbers begin with zeros, so that they are codes."""
-        plain = [(text, n) for text, n in self.texts if text.strip().isdecimal()]
-        zeros = sum(n for text, n in plain if len(text.strip()) > 1 and text.strip()[0] == "0")
-        return zeros > 0.01 * self.n and sum(n for _, n in plain) >= KIND * self.n
-
-    @property
-    def plain(self) -> bool:
-        """Whether texts are codes: with a digit, and without blanks."""
-        shaped = [
-            t for t, _ in self.texts if re.fullmatch(r"(?=.*\d)(?!\d+[:/])[^\s+%<>]+", t.strip())
-        ]
-        return len(shaped) >= KIND * self.distinct
+        zeros = self.share_of_texts(re.compile(r"0\d+").fullmatch)
+        return zeros > 0.01 and self.share_of_texts(str.isdecimal) >= KIND
 
     def few_each(self, most: float) -> bool:
         """Whether there are many different values, each with a few rows, about equally many."""
-        even = (self.owners**2).sum() <= UNEVEN * self.n * self.owners.mean()
+        even = (self.counts**2).sum() <= UNEVEN * self.n * self.n / max(self.distinct, 1)
         return self.distinct > CODES and bool(even) and self.n <= most * self.distinct
 
     def identifies(self, name: str) -> bool:
         """Whether the name, or the values by themselves, say that they are of one person each."""
-        words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", name)
-        said = [word.casefold() for word in words]
-        exact = self.numeric
-        if (exact and (not self.whole or self.figures[0] < 0)) or self.distinct <= CODES:
+        said = _words_of(name)
+        if self.distinct <= CODES or (self.numeric and not (self.whole and self.figures[0] >= 0)):
             return False
-        if not exact and not self.plain:
+        shaped = sum(bool(_CODE.fullmatch(text.strip())) for text, _ in self.texts)
+        if not self.numeric and shaped < KIND * self.distinct:
             # Texts such as names: those that occur once each identify, sentences do not.
-            return self.distinct == self.n and self._short
+            short = np.mean([len(text) for text, _ in self.texts] or [0]) < 40
+            return self.distinct == self.n and bool(short)
         strong = {*said} & _IDS or ({*said} & _PERSONS and {*said} <= _PERSONS | _NUMBERED)
         if strong and self.distinct > self.n / ROWS:
             return True
         weak = bool(said) and (said[-1] in _NUMBERED or _JOINED.fullmatch(said[-1]))
         if weak and self.n <= 10 * self.distinct:
             return True
-        if not exact:
+        if not self.numeric:
             return self.few_each(1.5) or (self.distinct > CATEGORIES and self.few_each(ROWS))
         return not {*said} & _QUANTITY and self._serial()
-
-    @property
-    def _short(self) -> bool:
-        return float(np.mean([len(text) for text, _ in self.texts] or [0])) < 40
 
     def _serial(self) -> bool:
         """Whether whole numbers are numbered through, or repeat more than by chance."""
@@ -225,9 +220,7 @@ class _Values:
         size, once = x[-1] - x[0] + 1, self.distinct == self.n
         if 1500 <= x[0] <= x[-1] <= 2200 or size > 2**53:  # years, and sizes
             return False
-        steps = np.diff(self.numbers[~self.absent])
-        rising = (steps > 0).all() and np.median(steps) <= 2
-        if once and self.n >= 20 and (rising or size <= 1.1 * len(x)):
+        if once and self.n >= 20 and size <= 1.1 * len(x):
             return True
         if self.distinct <= CATEGORIES or not self.few_each(ROWS):
             return False
@@ -240,6 +233,11 @@ class _Values:
         return len(long) == 1 and enough and not rounded
 
 
+def _words_of(name: str) -> list[str]:
+    """The words of a name such as PatientId or id_paciente."""
+    return [word.casefold() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", name)]
+
+
 def _reads(value: Any, form: str | None, unit: str) -> bool:
     """Whether a form reads a value, and not just as ISO writes dates."""
     text = digits(value) if isinstance(value, int | float) else str(value).strip()
@@ -248,44 +246,44 @@ def _reads(value: Any, form: str | None, unit: str) -> bool:
     if form is not None and in_form(text, form) is None:
         return False
     found = moment(value, unit, form)
-    return found is not None and (form is None or abs(found) < 200 * 366 * DAY)
+    return found is not None and abs(found) < 200 * 366 * DAY
 
 
 # --- what is proposed for a column of which nothing is declared
 
 
-def _proposed(column: _Values, name: str) -> dict[str, Any]:
+def _proposed(column: _Values, name: str) -> Draft:
     """A declaration for a column of which nothing is declared."""
-    gaps = {"nullable": bool(column.absent.any())}
-    ends: dict[str, Any] = {"lower": ..., "upper": ...}
-    categories = {"type": "categorical", "categories": ..., **gaps}
+    gaps = {"nullable": bool((column.records < 0).any())}
+    categories = Draft(name, {"type": "categorical", **gaps})
     if not column.n:
-        return {"type": ..., **gaps}
-    if column.column.kind in ("temporal", "zoned"):
-        zone = {"tz": "UTC"} if column.column.kind == "zoned" else {}
-        return {"type": "datetime" if column.timed or zone else "date", **ends, **zone, **gaps}
-    if column.dated:
-        form, unit, *_ = column.form
-        more = {"unit": unit} if unit != "day" else {}
-        more |= {} if form is None else {"format": form}
-        return {"type": "datetime" if column.timed else "date", **ends, **more, **gaps}
-    if sum(n for text, n in column.texts if _CLOCK.fullmatch(text.strip())) >= KIND * column.n:
+        return Draft(name, {"type": ..., **gaps})
+    if column.kind in ("temporal", "zoned") or column.dated:
+        zone = {"tz": "UTC"} if column.kind == "zoned" else {}
+        form = {"unit": column.form.unit, "format": column.form.format}
+        form = {key: value for key, value in form.items() if value not in (None, "day")}
+        timed = column.form.timed or column.kind == "zoned"
+        return Draft(name, {"type": "datetime" if timed else "date", **form, **zone, **gaps})
+    if column.share_of_texts(_CLOCK.fullmatch) >= KIND:
         note = "times of day have no type: make a number of them, such as the hour, or leave it out"
-        return {"type": None, "note": note}
-    if column.identifies(name):
-        return {"type": "identifier"}
-    if column.coded:
-        once = column.few_each(1.5) and not _ZIP.search(name.casefold())
-        return {"type": "identifier"} if once else categories
-    if _few_codes(column) or (column.whole and _ZIP.search(name.casefold())):
+        return Draft(name, {"type": None}, note)
+    place = bool(_ZIP.search(name.casefold()))
+    if column.identifies(name) or (column.coded and column.few_each(1.5) and not place):
+        return Draft(name, {"type": "identifier"})
+    if column.coded or _few_codes(column) or (column.whole and place):
         return categories
-    if column.numeric and column.column.kind != "boolean":
-        kind, note = _counted(column, name)
-        return {"type": kind, **ends, **gaps, **({"note": note} if note else {})}
+    if column.numeric and column.kind != "boolean":
+        days, x = {*_words_of(name)} & _DATES, column.figures
+        if days and 5_000 < x[0] and x[-1] < 60_000 and np.ptp(x) < 45_000:
+            how = "pandas.to_datetime(x, unit='D', origin='1899-12-30')"
+            return Draft(
+                name, {"type": "date", **gaps}, f"days as a spreadsheet counts them: {how}"
+            )
+        return Draft(name, {"type": "numeric", **gaps})
     if column.distinct <= max(CATEGORIES, column.n // 20) and column.distinct <= 0.8 * column.n:
         return categories
     note = "free text: leave it out, or declare a public list of categories, one of them as other="
-    return {"type": None, "note": note}
+    return Draft(name, {"type": None}, note)
 
 
 def _few_codes(column: _Values) -> bool:
@@ -293,8 +291,6 @@ def _few_codes(column: _Values) -> bool:
     if not column.numeric:
         return column.distinct <= CODES and column.distinct < max(column.n, 3)
     x = np.unique(column.figures)
-    if column.words and len(x) <= CODES < len(x) + len(column.words):
-        return False
     if not column.whole:
         return len(x) <= 4
     # Amounts may be 0 or of different lengths, and ages of a small file hardly repeat.
@@ -303,199 +299,159 @@ def _few_codes(column: _Values) -> bool:
     return len(x) <= CODES and bool(narrow) and not amounts
 
 
-def _counted(column: _Values, name: str) -> tuple[str, str]:
-    """Whether numbers count days or seconds, by name and size, and how they become dates."""
-    words = {word.casefold() for word in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)}
-    first, last = column.figures[[0, -1]]
-    if words & _DATES and 5_000 < first and last < 60_000 and last - first < 45_000:
-        how = "pandas.to_datetime(x, unit='D', origin='1899-12-30')"
-        return "date", f"days as a spreadsheet counts them: {how}"
-    if words & (_DATES | _QUANTITY) and 3e8 < first and last < 3e9:
-        return "datetime", "seconds since 1970: pandas.to_datetime(x, unit='s')"
-    return "numeric", ""
-
-
 # --- what there is to say of a column
-
-
-class _Notes:
-    """Sentences on one column, and its declaration with what they change."""
-
-    def __init__(self, name: str, n: int, data: dict[str, Any]) -> None:
-        self.name, self.n, self.data, self.lines = name, n, data, list[str]()
-
-    def __call__(self, line: str, **changes: Any) -> None:
-        self.lines.append(line)
-        self.data |= changes
-
-    def of(self, n: int, line: str, **changes: Any) -> None:
-        """A sentence on some of the values, if there are any."""
-        if n:
-            self(f"{_share(n, self.n)} of the values {line}", **changes)
-
-
-def _of_column(column: _Values, attribute: Any, note: _Notes) -> None:
-    gaps = int(column.absent.sum())
-    if gaps and not note.data.get("nullable", True):
-        share = _share(gaps, len(column.codes))
-        note(f"{share} of the records have no value and are skipped: nullable", nullable=True)
-    if said := note.data.get("note"):
-        note(said)
-    kind = note.data["type"]
-    _repeats(column, note, attribute is None)
-    if kind in ("date", "datetime") and not said:
-        _of_dates(column, attribute, note)
-    elif kind == "numeric":
-        _of_text(column, note)
-        if len(column.figures):
-            _of_numbers(column.figures, attribute, note)
-    elif kind == "categorical":
-        _of_categories(column, attribute, note)
-
-
-def _repeats(column: _Values, note: _Notes, proposed: bool) -> None:
-    """Rows of one value, where whole numbers or texts repeat: it may tell persons apart."""
-    kind, most = note.data["type"], int(column.owners.max(initial=0))
-    other = kind in ("date", "datetime") or (column.numeric and not column.whole)
-    many = not other and column.distinct > max(CODES, column.n // ROWS)
-    said = many and (proposed or column.identifies(note.name))
-    if most > 1 and (kind == "identifier" or said):
-        shares = {k: int(np.minimum(column.owners, k).sum()) for k in (1, 2, 5, 10) if k <= most}
-        kept = ", ".join(f"{k}: {_share(n, column.n)}" for k, n in shares.items())
-        note(
-            f"{column.n} rows of {column.distinct} persons, if it identifies persons, at most "
-            f"{most} of one. Then protect them: --privacy-id {note.name!r} --max-rows-per-id K, in "
-            f"Python privacy_id= and max_rows_per_id= (share of the rows that K keeps: {kept})"
-        )
-
-
-def _of_text(column: _Values, note: _Notes) -> None:
-    """Numbers that are written as text."""
-    how = "--decimal , (in Python pandas.read_csv(..., decimal=','))"
-    note.of(column.commas, f"have a decimal comma: {how}")
-    if column.commas >= NUMBERS * column.n:
-        return
-    read = [(text, n, number_written(text)) for text, n in column.texts]
-    signs = sum(n for text, n, x in read if x == x and {*text} & {*"$€£¥%,"})
-    note.of(signs, "are written with signs or groups")
-    for shaped in (False, True):
-        odd = [(t, n) for t, n, x in read if x != x and bool(re.search(r"\d", t)) == shaped]
-        such = f"are no numbers, such as {odd[0][0]!r}" if odd else ""
-        remedy = "a form that is not read; write them as numbers" if shaped else "missing"
-        changes = {} if shaped else {"nullable": True}
-        note.of(sum(n for _, n in odd), f"{such}: {remedy}", **changes)
-
-
-def _of_numbers(x: FloatArray, attribute: Any, note: _Notes) -> None:
-    data = note.data
-    if not data.get("integer") and data.get("decimals") is None:
-        places = next((d for d in range(4) if (np.round(x, d) == x).all()), None)
-        if places == 0:
-            note("all values are whole numbers: integer", integer=True)
-            many = "auto" if np.ptp(x) >= MOST_SINGLE else None
-            data.update({"bins": many} if many or isinstance(data.get("bins"), int) else {})
-        elif places is not None:
-            plural = "" if places == 1 else "s"
-            text = f"no value has more than {places} decimal{plural}: decimals={places}"
-            note(text, decimals=places)
-    single = isinstance(attribute, Numeric) and attribute.one_each
-    if data.get("integer") and (single or data.get("bins") is None):
-        return  # each value has a cell of its own, whatever is special or skewed
-    values, counts = np.unique(x, return_counts=True)
-    known = np.isin(values, data.get("special") or [])
-    around = np.maximum(np.r_[0, counts[:-1]], np.r_[counts[1:], 0])
-    often = np.flatnonzero((counts >= POINT * len(x)) & (counts > PEAK * around) & ~known)
-    if len(values) > 50 and len(often):
-        shown = ", ".join(f"{values[i]:.15g} ({_share(int(counts[i]), len(x))})" for i in often[:5])
-        note(f"many records share one value, {shown}: special, if it is public", special=...)
-    rest = x[~np.isin(x, values[often])] if len(often) else x
-    if not isinstance(attribute, Numeric):
-        if np.median(x) > 0 and x[0] >= 0 and x.mean() > 2 * np.median(x):
-            note("the values are skewed: scale='log', if the range begins at 0", scale="log")
-        return
-    codes = attribute._encode(x.copy())
-    most = int(np.bincount(codes[codes < attribute.bins], minlength=1).max())
-    if attribute.bins >= 8 and most > CROWDED * len(x) and not len(often):
-        share = _share(most, len(x))
-        note(f"one bin holds {share}: narrower bins, such as 'auto', or edges", bins="auto")
-    low, middle = np.quantile(rest, [0.25, 0.75]) if len(rest) else (0.0, np.inf)
-    if middle - low < NARROW * (attribute.upper - attribute.lower) and attribute.scale == "linear":
-        text = "half of the values are in a small part of the range:"
-        if attribute.lower >= 0 and middle - attribute.lower < 2 * NARROW * (
-            attribute.upper - attribute.lower
-        ):
-            note(f"{text} scale='log'", scale="log", bins="auto")
-        elif not attribute.uneven:
-            note(f"{text} a narrower range, or edges, if that is public")
-
-
-def _of_dates(column: _Values, attribute: Any, note: _Notes) -> None:
-    form, _, n, other = column.form
-    if column.column.kind == "zoned" and note.data.get("tz") is None:
-        note("times with a zone are read in UTC: convert local times first, or declare tz='UTC'")
-    alike = f" ({other} reads them too: which is it?)" if other else ""
-    own = (note.data.get("unit", "day"), note.data.get("format"))
-    if not isinstance(attribute, Date | Datetime) and form is not None:
-        note(f"dates are written as {form}{alike}")
-    unread = [(t, k) for t, k in column.texts if moment(t, *own) is None]
-    if not unread:
-        return
-    n_unread = sum(k for _, k in unread)
-    if form not in (None, own[1]):
-        reads = f"{form} reads {_share(n, column.n)}{alike}"
-        note.of(n_unread, f"are not read; {reads}: format", format=form)
-    elif re.search(r"\d", unread[0][0]):
-        such = f"are no dates in this form, such as {unread[0][0]!r}"
-        note.of(n_unread, f"{such}: write all dates in one form")
-    else:
-        note.of(n_unread, f"are no dates, such as {unread[0][0]!r}", nullable=True)
-
-
-def _of_categories(column: _Values, attribute: Any, note: _Notes) -> None:
-    known = attribute.categories if isinstance(attribute, Categorical) else ()
-    first = {str(each).strip().casefold(): each for each in known}
-    near: list[tuple[str, Any, int]] = []
-    gaps: list[tuple[str, int]] = []
-    for text, n in column.texts:
-        plain = text.strip().casefold()
-        same = first.get(plain, text) if known else first.setdefault(plain, text)
-        if same != text and text not in known:
-            near.append((text, same, n))
-        if plain in _GAPS and text not in known:
-            gaps.append((text, n))
-    n_near, n_gaps = sum(n for *_, n in near), sum(n for _, n in gaps)
-    for text, same, _ in near[:1]:
-        note.of(
-            n_near,
-            f"differ from others by case or blanks alone, such as {text!r:.30} and {same!r:.30}: "
-            "declare each spelling, or mend them (in Python .str.strip(); the command line leaves "
-            "out blanks at the ends)",
-        )
-    for text, _ in gaps[:1]:
-        how = f"--missing {text} (in Python na_values=[{text!r}]) and nullable, or a category"
-        note.of(n_gaps, f"are {text!r}: {how}")
-    if known and attribute.other is None:
-        far = [(v, n) for v, n in column.commonest if attribute.coding().code_of(v) < 0]
-        n_far = sum(n for _, n in far) - n_near - n_gaps
-        such = f"are not declared, such as {far[0][0]!r}" if far else ""
-        note.of(max(n_far, 0), f"{such}: add them, or one for all others, which other= names too")
-    wrong = sum(n for text, n in column.texts if "\ufffd" in text or _mended(text) is not None)
-    note.of(wrong, "were read in a wrong encoding")
-
-
-def _mended(text: str) -> str | None:
-    """A text in UTF-8 that was read as Windows-1252, as it was written."""
-    try:
-        return None if text.isascii() else text.encode("cp1252").decode()
-    except UnicodeError:
-        return None
 
 
 def _share(n: int, total: int) -> str:
     return f"{100 * n / max(total, 1):.3g}%"
 
 
+def _said_of(column: _Values, attribute: Any, draft: Draft) -> list[_Finding]:
+    """All that there is to say of a column; ``attribute`` is None where nothing is declared."""
+    data, found = draft.data, _repeats(column, draft, attribute is None)
+    share = _share(int((column.records < 0).sum()), len(column.records))
+    if share != "0%" and not data.get("nullable", True):
+        line = f"{share} of the records have no value and are skipped: nullable"
+        found.append((line, {"nullable": True}))
+    if draft.note:
+        return [(draft.note, {}), *found]
+    if data["type"] == "numeric":
+        return found + _of_text(column) + _of_numbers(column.figures, attribute, data)
+    if data["type"] == "categorical":
+        return found + _of_categories(column, attribute)
+    return found + (_of_dates(column, attribute, data) if "date" in str(data["type"]) else [])
+
+
+def _repeats(column: _Values, draft: Draft, proposed: bool) -> list[_Finding]:
+    """Rows of one value, where whole numbers or texts repeat: it may identify persons."""
+    kind, most = draft.data["type"], int(column.counts.max(initial=0))
+    other = kind in ("date", "datetime") or (column.numeric and not column.whole)
+    many = not other and column.distinct > max(CODES, column.n // ROWS)
+    many = many and (proposed or column.identifies(draft.name))
+    if most <= 1 or not (kind == "identifier" or many):
+        return []
+    shares = {k: int(np.minimum(column.counts, k).sum()) for k in (1, 2, 5, 10) if k <= most}
+    kept = ", ".join(f"{k}: {_share(n, column.n)}" for k, n in shares.items())
+    line = (
+        f"{column.n} rows of {column.distinct} persons, if it identifies persons, at most {most} "
+        f"of one. Then protect them: --privacy-id {draft.name!r} --max-rows-per-id K, in Python "
+        f"privacy_id= and max_rows_per_id= (share of the rows that K keeps: {kept})"
+    )
+    return [(line, {})]
+
+
+def _of_text(column: _Values) -> list[_Finding]:
+    """Numbers that are written as text."""
+    read = [(each, number_written(each[0], column.decimal)) for each in column.texts]
+    signs = [each for each, x in read if x == x and {*each[0]} & {*"$€£¥%,"}]
+    how = "--decimal , (in Python pandas.read_csv(..., decimal=','))"
+    return [
+        *column.on(column.commas, f"have a decimal comma: {how}"),
+        *column.on(signs if column.decimal == "." else [], "are written with signs or groups"),
+        *column.unread([each for each, x in read if x != x], "numbers"),
+    ]
+
+
+def _of_numbers(x: FloatArray, attribute: Any, data: dict[str, Any]) -> list[_Finding]:
+    """The steps of numbers, values that many share, and where half of them lie."""
+    found: list[_Finding] = []
+    if not len(x):
+        return found
+    low, high = (x[0], x[-1]) if attribute is None else (attribute.lower, attribute.upper)
+    # Whether each value has a cell of its own, whatever is special or skewed.
+    single = data.get("integer", False) if attribute is None else attribute.one_each
+    if not data.get("integer") and data.get("decimals") is None:
+        places = next((d for d in range(4) if (np.round(x, d) == x).all()), None)
+        if places == 0:
+            single = high - low < MOST_SINGLE and not data.keys() & {"edges", "scale"}
+            bins = {"bins": None if single else "auto"} if "edges" not in data else {}
+            found.append(("all values are whole numbers: integer", {"integer": True, **bins}))
+        elif places is not None:
+            text = f"no value has more than {places} decimal{'s' * (places > 1)}"
+            found.append((f"{text}: decimals={places}", {"decimals": places}))
+    values, counts = np.unique(x, return_counts=True)
+    around = np.maximum(np.r_[0, counts[:-1]], np.r_[counts[1:], 0])
+    own = np.isin(values, data.get("special") or []) | (single & (low <= values) & (values <= high))
+    often = (counts >= POINT * len(x)) & (counts > PEAK * around) & ~own
+    if len(values) > 50 and often.any():
+        pairs = list(zip(values[often], counts[often].tolist(), strict=True))[:5]
+        shown = ", ".join(f"{value:.15g} ({_share(n, len(x))})" for value, n in pairs)
+        text = f"many records share one value, {shown}: special, if it is public"
+        found.append((text, {"special": ...}))
+    rest = x[~np.isin(x, values[often])]
+    if single or not len(rest) or data.keys() & {"edges", "scale"}:
+        return found
+    first, third = np.quantile(rest, [0.25, 0.75])
+    if third - first < NARROW * (high - low):
+        text = "half of the values are in a small part of the range"
+        if low >= 0 and third - low < 2 * NARROW * (high - low):
+            text += ": scale='log'" if attribute is not None else ": scale='log', if it begins at 0"
+            found.append((text, {"scale": "log", "bins": "auto"}))
+        elif attribute is not None and not attribute.uneven:
+            found.append((f"{text}: a narrower range, or edges, if that is public", {}))
+    return found
+
+
+def _of_dates(column: _Values, attribute: Any, data: dict[str, Any]) -> list[_Finding]:
+    form, own, found = column.form, data.get("format"), list[_Finding]()
+    alike = f" ({form.other} reads them too: which is it?)" if form.other else ""
+    if column.kind == "zoned" and data.get("tz") is None:
+        text = "times with a zone are read in UTC: convert local times first, or declare tz='UTC'"
+        found.append((text, {}))
+    if attribute is None and form.format is not None:
+        found.append((f"dates are written as {form.format}{alike}", {}))
+    unit = data.get("unit", "day")
+    odd = [each for each in column.texts if moment(each[0], unit, own) is None]
+    if form.format in (None, own):
+        return found + column.unread(odd, "dates")
+    line = f"are not read; {form.format} reads {_share(form.n, column.n)}{alike}: format"
+    return found + column.on(odd, line, format=form.format)
+
+
+def _of_categories(column: _Values, attribute: Any) -> list[_Finding]:
+    """Gaps that are written as text, spellings, and what is not declared."""
+    known = () if attribute is None else attribute.categories
+    table = {} if attribute is None else attribute.coding().table
+    spelled: dict[Any, Any] = {str(each).strip().casefold(): each for each in known}
+    kinds: dict[str, list[Any]] = {"gap": [], "near": [], "new": []}
+    for value, n in column.commonest:
+        plain = value.strip().casefold() if isinstance(value, str) else None
+        same = spelled.get(plain, value) if known else spelled.setdefault(plain, value)
+        if key_of(value) not in table:
+            kind = "gap" if plain in _GAPS else "near" if plain and same != value else "new"
+            kinds[kind].append((value, n))
+    garbled = [each for each in column.texts if _is_garbled(each[0])]
+    new = kinds["new"] if attribute is not None and attribute.other is None else []
+    missing = "--missing {such} (in Python na_values=[{such!r}]) and nullable, or a category"
+    mend = "declare each spelling, or mend them (in Python .str.strip())"
+    near = f"differ from others by case or blanks alone, such as {{such!r:.30}}: {mend}"
+    add = "add them, or one for all others, which other= names too"
+    return [
+        *column.on(kinds["near"], near),
+        *column.on(kinds["gap"], f"are {{such!r}}: {missing}"),
+        *column.on(new, f"are not declared, such as {{such!r}}: {add}"),
+        *column.on(garbled, "were read in a wrong encoding"),
+    ]
+
+
+def _is_garbled(text: str) -> bool:
+    """Whether a text in UTF-8 was read as Windows-1252, or could not be read."""
+    try:
+        return "\ufffd" in text or (not text.isascii() and bool(text.encode("cp1252").decode()))
+    except UnicodeError:
+        return False
+
+
 # --- the report on a table
+
+_HEADERS = {
+    "below": "clipped from below",
+    "above": "clipped from above",
+    "to_other": "mapped to other",
+    "to_missing": "missing, kept",
+    "skipped": "skipped",
+    "not_understood": "not understood",
+}
 
 
 @dataclass(frozen=True)
@@ -512,24 +468,24 @@ class DomainReport:
         Number of records.
     n_skipped : int
         Number of records that have no code in at least one attribute, or break the structure.
-    rules : pandas.DataFrame or None
+    rules : pandas.DataFrame
         One row per rule: number of records that are skipped because they ``break`` it, or, for
         derived columns that the data hold, whose value ``differs`` from what the rule says, which
-        is ignored. None without a structure.
+        is ignored.
     n_unfit : int, default=0
         Number of records of a file that could not be read, which are not counted by column: lines
         with an odd number of quotes, or with more fields than the first.
     findings : tuple of str
         What the declaration misses: gaps, forms of dates, whole numbers, crowded bins, values that
         many records share, categories that differ by case, values that repeat.
-    drafts, structure : list
+    drafts, structure : sequence
         What :meth:`declaration` writes.
     """
 
     columns: pd.DataFrame
     n_rows: int
     n_skipped: int
-    rules: pd.DataFrame | None = None
+    rules: pd.DataFrame
     n_unfit: int = 0
     findings: tuple[str, ...] = ()
     drafts: Sequence[Draft] = field(default=(), repr=False)
@@ -544,72 +500,47 @@ class DomainReport:
         ----------
         style : {"python", "json"}, default="python"
         """
-        from .schemas import draft_text
-
         check_choice(style, "style", ("python", "json"))
         return draft_text(self.drafts, style, self.structure)
 
     @property
     def clean(self) -> bool:
         """Whether every value is represented as it is, and no rule is broken."""
-        return not self.n_unfit and all(table.empty for table in self._tables())
+        return not self.n_unfit and not self.tables
 
-    def _tables(self) -> list[pd.DataFrame]:
-        """Columns with values that are not represented as they are, and rules that are broken."""
+    @property
+    def tables(self) -> list[pd.DataFrame]:
+        """Columns with values that are not represented as they are, and rules that are broken.
+
+        Counts with shares as text, at most a hundred rows of each.
+        """
         changed = self.columns[self.columns.drop(columns="to_missing").any(axis=1)]
-        rules = pd.DataFrame() if self.rules is None else self.rules
-        return [changed.rename(columns=_HEADERS), rules[rules.any(axis=1)] if len(rules) else rules]
+        return [
+            table[:100].map(lambda n: f"{n} ({_share(n, self.n_rows)})" if n else "")
+            for table in (changed.rename(columns=_HEADERS), self.rules[self.rules.any(axis=1)])
+            if len(table)
+        ]
 
-    def _summary(self) -> list[str]:
+    @property
+    def summary(self) -> list[str]:
         """Sentences on all columns and rules."""
         if self.columns.empty:
             return ["no columns are declared; declaration() proposes how"]
-        changed, broken = map(len, self._tables())
-        share, n_columns = _share(self.n_skipped, self.n_rows), len(self.columns)
-        lines = [
-            f"records skipped: {self.n_skipped} of {self.n_rows} ({share})",
-            f"columns whose values are all represented as they are: {n_columns - changed} of "
-            f"{n_columns}",
-        ]
-        if self.n_unfit:
-            lines.append(f"records that cannot be read: {self.n_unfit}")
-        if self.rules is not None:
-            n_rules = len(self.rules)
-            lines.append(f"rules that hold in all records: {n_rules - broken} of {n_rules}")
-        return lines
-
-    def _shown(self) -> list[pd.DataFrame]:
-        """The tables as counts with shares in text, at most a hundred rows of each."""
+        share = _share(self.n_skipped, self.n_rows)
         return [
-            table[:100].map(lambda n: f"{n} ({_share(n, self.n_rows)})" if n else "")
-            for table in self._tables()
-            if len(table)
+            f"records skipped: {self.n_skipped} of {self.n_rows} ({share})",
+            *[f"records that cannot be read: {self.n_unfit}"] * bool(self.n_unfit),
+            *["all values are represented as they are, and all rules hold"] * self.clean,
         ]
 
     def __repr__(self) -> str:
         lines = [
             f"NOT PRIVATE: exact counts of {self.n_rows} records, for the data owner only",
-            *self._summary(),
-            *(table.to_string() for table in self._shown()),
+            *self.summary,
+            *(table.to_string() for table in self.tables),
             *(f"- {line}" for line in self.findings),
         ]
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        title = f"<b>NOT PRIVATE</b>: exact counts of {self.n_rows:,} records, for the data owner"
-        items = "".join(f"<li>{html.escape(line)}</li>" for line in self.findings)
-        tables = "".join(table.to_html() for table in self._shown())
-        return f"<p>{title} only</p><p>{'<br>'.join(self._summary())}</p>{tables}<ul>{items}</ul>"
-
-
-_HEADERS = {
-    "below": "clipped from below",
-    "above": "clipped from above",
-    "to_other": "mapped to other",
-    "to_missing": "missing, kept",
-    "skipped": "skipped",
-    "not_understood": "not understood",
-}
 
 
 def examined(domain: Any, frame: Any) -> DomainReport:
@@ -622,101 +553,68 @@ def examined(domain: Any, frame: Any) -> DomainReport:
     frame : Rows
         With the measured columns of the domain, and perhaps others.
     """
-    lines, drafts = _findings(domain, frame)
-    if domain is None:
-        counts = pd.DataFrame(columns=list(_HEADERS))
-        return DomainReport(counts, frame.n_rows, 0, findings=(*lines,), drafts=drafts)
     unfit = np.zeros(frame.n_rows, dtype=bool) if frame.unfit is None else frame.unfit
+    lines, drafts = _findings(domain, frame, ~unfit)
+    if domain is None:
+        none = pd.DataFrame(columns=list(_HEADERS)), frame.n_rows, 0, pd.DataFrame()
+        return DomainReport(*none, 0, (*lines,), drafts)
     n_unfit, rows = int(unfit.sum()), {}
     for name, attribute in domain.items():
         rows[name] = attribute._diagnose(frame.column(name))
         rows[name]["to_missing" if attribute.nullable else "skipped"] -= n_unfit
-    codes = domain.without_structure().select(domain.names).encode_columns(frame)
-    skipped = (codes < 0).any(axis=1) | domain.structure.breaks(codes)
-    return DomainReport(
-        pd.DataFrame.from_dict(rows, orient="index"),
-        frame.n_rows,
-        int(skipped.sum()),
-        _broken_rules(domain, frame, codes) if domain.structure else None,
-        n_unfit,
-        (*lines,),
-        drafts,
-        domain.structure.rules,
-    )
-
-
-def _broken_rules(domain: Any, frame: Any, codes: Any) -> pd.DataFrame:
-    """Records that break each rule, or whose value of a derived column is not what it says."""
+    # Derived columns are there to be compared with what their rules say.
     structure = domain.structure
-    rows = {}
-    for rule, broken in structure.broken_by_rule(codes):
-        rows[repr(rule)] = {"breaks": int(broken.sum()), "differs": 0}
-    for name, rule in structure.derived.items():
-        if name in frame.names:
-            own = codes[:, domain.index(structure.base_of(name))]
-            expected = np.where(own < 0, -1, structure.codes_of(name)[own])
-            found = frame.column(name).codes(domain.declared(name).coding())
-            differs = (found != expected) & (own >= 0)
-            rows[repr(rule)] = {"breaks": 0, "differs": int(differs.sum())}
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["breaks", "differs"])
+    present = [name for name in structure.derived if name in frame.names]
+    free = domain.without_structure().select([*domain.names, *present])
+    every = free.encode_columns(frame)
+    codes = every[:, : len(domain)]
+    kept = {repr(rule): [int(wrong.sum()), 0] for rule, wrong in structure.broken_by_rule(codes)}
+    for name in present:
+        own = codes[:, domain.index(structure.base_of(name))]
+        differs = (every[:, free.index(name)] != structure.codes_of(name)[own]) & (own >= 0)
+        kept[repr(structure.derived[name])] = [0, int(differs.sum())]
+    n_skipped = int(((codes < 0).any(axis=1) | structure.breaks(codes)).sum())
+    columns = pd.DataFrame.from_dict(rows, orient="index")
+    rules = pd.DataFrame.from_dict(kept, orient="index", columns=["breaks", "differs"])
+    more = n_unfit, (*lines,), drafts, structure.rules
+    return DomainReport(columns, frame.n_rows, n_skipped, rules, *more)
 
 
-def _findings(domain: Any, frame: Any) -> tuple[list[str], list[Draft]]:
+def _findings(domain: Any, frame: Any, readable: BoolArray) -> tuple[list[str], list[Draft]]:
     """Sentences, each of which begins with its column, and a corrected declaration."""
     lines: list[str] = []
-    drafts: list[Draft] = []
-    declared = {} if domain is None else {name: domain.declared(name) for name in domain.columns}
-    readable = np.ones(frame.n_rows, dtype=bool) if frame.unfit is None else ~frame.unfit
     if not readable.all():
         lines.append(
             f"{_share(int((~readable).sum()), frame.n_rows)} of the records cannot be read: more "
             "fields than the first line has names, or a quote that is left open. Is the first line "
             "a title, --sep another sign, or are there line breaks in quotes (--multiline)?"
         )
-    read = {}
+    columns = {}
     if readable.any():
-        read = {name: _Values(frame.column(name), readable) for name in frame.names}
-        if _second_header([*read.values()]):
-            lines.append("the first record looks like a second line of names: take it out")
-            readable[np.flatnonzero(readable)[0]] = False
-            read = {name: _Values(frame.column(name), readable) for name in read}
-    for name in dict.fromkeys([*declared, *frame.names]):
-        attribute, column = declared.get(name), read.get(name)
-        data = _data_of(attribute)
-        if column is not None:
-            data = _proposed(column, name) if attribute is None else data
-            note = _Notes(name, column.n, data)
-            if attribute is not None or domain is None:
-                _of_column(column, attribute, note)
-            else:
-                _repeats(column, note, proposed=False)
-            lines += [f"{name}: {line}" for line in note.lines]
-            data = note.data
-        if domain is None or attribute is not None:
-            drafts.append((name, data, data.pop("note", "")))
-    return lines, drafts
+        columns = {name: _Values(frame.column(name), readable) for name in frame.names}
+    if _second_header(columns.values()):
+        lines.append("the first record looks like a second line of names: take it out")
+        rest = readable & (np.arange(frame.n_rows) > np.argmax(readable))
+        columns = {name: _Values(frame.column(name), rest) for name in frame.names}
+    undeclared = [Draft(name, {"type": ...}) for name in frame.names]
+    drafts = {draft.name: draft for draft in (drafts_of(domain) if domain else undeclared)}
+    for name, column in columns.items():
+        attribute = None if domain is None or name not in drafts else domain.declared(name)
+        draft = _proposed(column, name) if attribute is None else drafts[name]
+        if attribute is None and domain is not None:
+            found = _repeats(column, draft, False)
+        else:
+            found, drafts[name] = _said_of(column, attribute, draft), draft
+        for line, changes in found:
+            lines.append(f"{name}: {line}")
+            draft.data.update(changes)
+    return lines, list(drafts.values())
 
 
-def _data_of(attribute: Any) -> dict[str, Any]:
-    data: dict[str, Any] = {"type": ...} if attribute is None else dict(attribute.to_data())
-    for end in ("lower", "upper"):
-        if isinstance(data.get(end), float) and data[end].is_integer():
-            data[end] = int(data[end])
-    return data
-
-
-def _second_header(columns: Sequence[_Values]) -> bool:
+def _second_header(columns: Iterable[_Values]) -> bool:
     """Whether the first record has text that occurs once where others have numbers or dates."""
-    odd = []
-    for column in columns:
-        value = column.uniques[column.codes[0]]
-        if column.absent[0] or column.n <= 2:
-            continue
-        if column.counts[column.codes[0]] > 1 or str(value).strip().casefold() in _NO_NUMBER:
-            return False
-        form, unit, n, _ = column.form
-        if (~np.isnan(column.numbers[~column.absent][1:])).mean() >= KIND:
-            odd.append(bool(np.isnan(column.numbers[0])))
-        elif n >= KIND * (column.n - 1):
-            odd.append(moment(value, unit, form) is None)
-    return True in odd and False not in odd
+    first = [(each, *each.commonest[each.records[0]]) for each in columns if each.records[0] >= 0]
+    if any(n > 1 or str(value).strip().casefold() in _NO_NUMBER for _, value, n in first):
+        return False
+    odd = [not column.reads(value) for column, value, _ in first if column.dated or column.numeric]
+    return bool(odd) and all(odd)

@@ -21,7 +21,7 @@ from .check import DomainReport, examined
 from .constraints import Structure, draw_columns, structure_from_data
 from .numeric import Numeric
 from .regions import Schema
-from .schemas import domain_to_text, parts_from_text, short_form
+from .schemas import domain_to_text, from_schema, parts_from_text, short_form
 from .values import (
     plain_text,
     refuse_placeholder,
@@ -209,6 +209,7 @@ def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
         raise DomainError("The domain has no attributes. Declare at least one column.")
     declared: dict[str, Any] = {}
     repeated: dict[str, None] = {}
+    wrong: list[str] = []
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise DomainError(f"Expected (name, attribute) pairs, got {pair!r}.")
@@ -225,11 +226,12 @@ def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
                 "or declare Identifier(), which ignores it and gives synthetic rows fresh ids; or "
                 "replace it by a Categorical of what is in it."
             )
-        if isinstance(attribute, list | tuple):
+        if isinstance(attribute, list | tuple | dict):
             try:
                 attribute = short_form(attribute)
             except DomainError as error:
-                raise DomainError(f"Column {name!r}: {error}") from error
+                wrong.append(f"Column {name!r}: {error}")
+                continue
         if not isinstance(attribute, Numeric | Categorical | Identifier):
             raise DomainError(
                 f"Column {name!r} must be declared by a pair (smallest, largest), a list of all "
@@ -239,6 +241,8 @@ def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
         if name in declared:
             repeated[name] = None
         declared[str(name)] = attribute
+    if wrong:
+        raise DomainError("\n".join(wrong[:20]))
     if repeated:
         raise DomainError(
             f"Column names must be unique, but {some(sorted(repeated))} are repeated."
@@ -693,8 +697,7 @@ class Domain(Columns):
 
     def to_json(self) -> str:
         """The domain as JSON text, which :meth:`from_json` reads."""
-        pairs = list(self._declared.items())
-        return domain_to_text(pairs, self.structure.to_data())
+        return domain_to_text(self)
 
     @property
     def fingerprint(self) -> str:
@@ -722,11 +725,12 @@ class Domain(Columns):
         OSError
             If the file cannot be read.
         """
-        pairs, rules = parts_from_text(source)
         try:
+            pairs, rules = parts_from_text(source)
             return cls._trusted(pairs, structure_from_data(rules))
-        except DomainError as error:
-            raise DomainError(f"This JSON declares no valid domain. {error}") from error
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            what = error if isinstance(error, DomainError) else f"It is damaged: {error!r}."
+            raise DomainError(f"This JSON declares no valid domain. {what}") from error
 
     # --- schemas, comparisons, pictures
 
@@ -775,8 +779,6 @@ class Domain(Columns):
         >>> Domain.from_schema(types, ranges={"age": (0, 99)})
         Domain({'age': Numeric(0, 99, integer=True), 'smoker': Categorical([False, True])})
         """
-        from .schemas import from_schema
-
         pairs = from_schema(source, ranges or {}, encoding)
         return cls(pairs, structure=structure or ())
 

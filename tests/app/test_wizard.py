@@ -26,6 +26,7 @@ from skdp.app.cli import parsed
 from skdp.app.wizard import steps
 from skdp.app.wizard.forms import domain_of, form_of_column
 from skdp.app.wizard.server import Pages, application
+from skdp.domain.schemas import Draft
 
 PORT = 8000
 HOST = f"127.0.0.1:{PORT}"
@@ -193,7 +194,9 @@ def test_rules_are_refused_in_the_words_of_the_library(browser):
     ],
 )
 def test_a_form_of_a_column_says_the_same_as_the_column(attribute):
-    form = {f"0.{key}": text for key, text in form_of_column(attribute._to_data()).items()}
+    form = {
+        f"0.{key}": text for key, text in form_of_column(Draft("c", attribute._to_data())).items()
+    }
     found, wrong = domain_of(["c"], form)
     assert not wrong and found == Domain({"c": attribute})
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ...domain import Categorical, Date, Datetime, Domain
 from ...domain.query import quoted
-from ...domain.schemas import entries
+from ...domain.schemas import Draft
 from ...exceptions import DomainError
 from ...expected import bar_of
 
@@ -142,13 +142,11 @@ PARTS = (
 )
 
 
-def form_of_column(data: Mapping[str, Any]) -> dict[str, str]:
+def form_of_column(draft: Draft) -> dict[str, str]:
     """What is known of a column, perhaps with blanks, as the texts of its fields."""
-    inside = entries(data)
-    kind = data["type"]
-    form = {"kind": "?" if kind is ... else inside.pop("type", None) or ""}
-    inside.pop("type", None)
-    inside.pop("name", None)
+    inside = draft.entries
+    kind = inside.pop("type")
+    form = {"kind": "" if draft.data["type"] is None else "?" if kind is ... else kind}
     for part in PARTS:
         if part.name in inside and form["kind"] in part.kinds:
             value = inside.pop(part.name)

@@ -14,7 +14,6 @@ on the records.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -30,7 +29,7 @@ from ..._random import token
 from ..._validation import as_epsilon, write_text
 from ...accounting import PrivacyLedger
 from ...domain import Domain
-from ...domain.schemas import editable
+from ...domain.schemas import drafts_of, editable
 from ...exceptions import LedgerError
 from ..csv import header_of, no_records, try_out
 from ..domains import checked, proposed, read_domain
@@ -296,10 +295,10 @@ class Wizard:
         def then(report: Any) -> str:
             if start:
                 # Without what follows from the rest, so that the rest can be changed.
-                held = json.loads(editable(start.to_json()))["attributes"]
-                known = {data["name"]: forms.form_of_column(data) for data in held}
+                drafts = drafts_of(start)
             else:
-                known = {name: forms.form_of_column(data) for name, data, _ in report.drafts}
+                drafts = report.drafts
+            known = {draft.name: forms.form_of_column(draft) for draft in drafts}
             self.names = [name for name in header if name != unit]
             self.typed["columns"] = {
                 f"{number}.{key}": text
@@ -490,7 +489,7 @@ class Wizard:
         command = self._command(files, more)
         after = [forms.page_command(files, name), forms.sample_command(files)]
         texts = {
-            files.declaration: editable(self.domain.to_json()),
+            files.declaration: editable(self.domain),
             files.commands: forms.script([command, *after]),
         }
         for file in files:
