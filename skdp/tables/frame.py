@@ -24,7 +24,7 @@ from .._foreign import attempt
 from .._validation import BATCH_ROWS, BoolArray, FloatArray
 from ..domain.values import some
 from ..exceptions import DomainError, EngineError
-from .columns import Column, make_column, narwhals_kind, numpy_kind, object_array, type_name
+from .columns import Column, kind_of, make_column, object_array, refuse_complex, type_name
 
 # Where a frame of pandas that was read from a file says, in its ``attrs``, which records fit no
 # domain: a byte for each. And the name of its index, which says which of them a row is.
@@ -247,7 +247,7 @@ def as_frame(data: Any) -> Frame:
             "frame with pandas.DataFrame(X)."
         )
     if array.ndim != 2:
-        numpy_kind(array.dtype, "the array")
+        refuse_complex(array.dtype, "the array")
         raise _not_two_dimensional(array.ndim)
     if array.shape[1] == 0:
         raise _no_features(array.shape)
@@ -384,7 +384,7 @@ def as_labels(values: Any, name: str = "y") -> NDArray[Any]:
     dtype = getattr(values, "dtype", None)
     # pandas takes the type of a Series from the records: one complex label makes all complex.
     if isinstance(dtype, np.dtype) and not isinstance(values, pd.Series):
-        numpy_kind(dtype, name)
+        refuse_complex(dtype, name)
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray | np.matrix):
         if values.ndim == 2 and values.shape[1] == 1:
             return values[:, 0]
@@ -705,7 +705,9 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
         check_unique(nw.to_native(frame).columns)
     columns = {}
     for name, dtype in schema.items():
-        kind = _unknown_kind(frame, name, engine) if dtype == nw.Unknown else narwhals_kind(dtype)
+        kind = (
+            _unknown_kind(frame, name, engine) if dtype == nw.Unknown else kind_of(type_name(dtype))
+        )
         columns[name] = Column(None, "", kind, type_name(dtype))
     return LazyRows(frame, columns, engine)
 

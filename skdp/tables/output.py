@@ -435,9 +435,7 @@ def _plain(X: Any, read: Callable[[Column], NDArray[Any]]) -> Any:
 
 def _texts(column: Column) -> NDArray[Any]:
     values = column.read()
-    if values.form == "texts":
-        return object_array([*values.uniques, ""])[values.array]
-    objects = values.array if values.form == "objects" else [None] * len(column)
+    objects = [None] * len(column) if values.listed is None else column.objects()
     # The method of str itself: what a subclass does when it is read would depend on a value.
     texts = [str.__str__(value) if issubclass(type(value), str) else "" for value in objects]
     return object_array(texts)

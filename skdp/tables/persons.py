@@ -20,7 +20,7 @@ from .._keys import NO_KEY, key_of, micros_of
 from .._random import NoiseSource
 from .._validation import CodeArray, IntArray
 from ..domain.values import MAX_INTEGER, digits, is_missing
-from .columns import Column, exact_objects
+from .columns import Column
 
 
 @dataclass(frozen=True)
@@ -98,15 +98,8 @@ def identities(column: Column, known: dict[Any, int] | None = None) -> NDArray[n
     # infinite) is nobody's, a public rule. Such rows do not count, and a person more adds at
     # most the bound, as in `some_of_each`.
     known = {} if known is None else known
-    values = column.read()
-    exact = column.dtype.lower().startswith(("decimal", "period"))
-    if values.form == "objects" or exact:
-        # One by one, not by distinct values: True equals 1 but identifies no person, and whether a
-        # person is recognised may not depend on which of the two comes first. Decimals and periods
-        # exactly.
-        objects = exact_objects(column.data) if exact else values.array
-        return np.array([_identity(each, known, False) for each in objects], dtype=np.intp)
-    positions, uniques = column.factorize()
+    values = column.read(exactly=True)
+    positions, uniques = values.factorize()
     if values.exact is not None:
         positions = np.where(values.exact, positions, -1)
     # The list may hold a value twice, but a person must have one number.
