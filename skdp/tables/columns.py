@@ -27,8 +27,9 @@ from ..domain.attributes import Coding
 from ..domain.dates import Clock
 from ..domain.values import is_missing, number_in
 
-# Types of which equal values have one key and are one person.
-_PLAIN = (str, int, float, bool, np.str_, np.bool_, np.float64, np.int64)
+# Types of which equal values have one key and are one person; no text is equal to a number.
+_TEXTS = (str, np.str_, type(None))
+_NUMBERS = (int, float, bool, np.bool_, np.float64, np.int64)
 
 
 class Values(NamedTuple):
@@ -197,7 +198,7 @@ def _small_span(array: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]] | 
     return (array.astype(np.uint64) - first).view(np.int64), every.astype(array.dtype)
 
 
-def exact_objects(data: Any) -> list[Any]:
+def exact_objects(data: Any) -> NDArray[Any]:
     """Values of a library as Python objects; what it cannot convert is no value of any kind.
 
     Some dates, durations and bytes make libraries raise an error that quotes them.
@@ -208,7 +209,7 @@ def exact_objects(data: Any) -> list[Any]:
         found = []
         for place in range(len(data)):
             found += attempt(getattr(data[place : place + 1], name), [NO_KEY])
-    return found
+    return object_array(found)
 
 
 def object_array(values: Sequence[Any]) -> NDArray[Any]:
@@ -219,29 +220,30 @@ def object_array(values: Sequence[Any]) -> NDArray[Any]:
 # --- from each library to values
 
 
-def listed_values(values: Sequence[Any]) -> Values:
+def listed_values(objects: NDArray[Any]) -> Values:
     """Python objects as positions in a list of some of them.
 
     Equal values of one plain type share a position; all others stand alone, because what they call
     equal would decide how others are read. So True, 1 and 1.0 are three values, whichever is first.
     """
-    objects = object_array(values)
-    types = np.fromiter(map(id, map(type, values)), dtype=np.int64, count=len(objects))
-    positions = np.full(len(objects), -1, dtype=np.intp)
+    values = objects.tolist()
+    # A class may refuse to be held in a set.
+    types = attempt(lambda: set(map(type, values)), {object})
+    parts: list[Any] = [slice(None)]
+    if len(types.difference(_TEXTS)) > 1 or not types.issubset(_TEXTS + _NUMBERS):
+        names = np.fromiter(map(id, map(type, values)), dtype=np.int64, count=len(objects))
+        parts = [np.flatnonzero(names == id(kind)) for kind in _TEXTS + _NUMBERS]
+    positions = np.zeros(len(objects), dtype=np.intp)
+    alone = np.ones(len(objects), dtype=bool)
     listed: list[Any] = []
-    left = types != id(type(None))
-    for kind in _PLAIN:
-        own = np.flatnonzero(types == id(kind))
-        if len(own):
-            # With a gap at the end: where all are text, pandas 2 compares them up to their first
-            # NUL.
-            codes, found = pd.factorize(np.append(objects[own], [None]))
-            positions[own] = np.where(codes[:-1] < 0, -1, codes[:-1] + len(listed))
-            listed += found.tolist()
-            left[own] = False
-    others = np.flatnonzero(left)
-    positions[others] = np.arange(len(others)) + len(listed)
-    return Values(positions, listed=listed + objects[others].tolist())
+    for own in parts:
+        # With a gap at the end: where all are text, pandas 2 compares them up to their first NUL.
+        codes, found = pd.factorize(np.append(objects[own], [None]))
+        positions[own] = np.where(codes[:-1] < 0, -1, codes[:-1] + len(listed))
+        listed += found.tolist()
+        alone[own] = False
+    positions[alone] = np.arange(alone.sum()) + len(listed)
+    return Values(positions, listed=listed + objects[alone].tolist())
 
 
 def _of_numpy(array: NDArray[Any], exactly: bool = True) -> Values:
@@ -259,7 +261,7 @@ def _of_numpy(array: NDArray[Any], exactly: bool = True) -> Values:
     objects = object_array([NO_KEY] * len(array)) if kind == "m" else array.astype(object)
     if mask is not None:
         objects[mask] = None
-    return listed_values(objects.tolist())
+    return listed_values(objects)
 
 
 def _of_pandas(series: Any, exactly: bool) -> Values:
@@ -279,13 +281,13 @@ def _of_pandas(series: Any, exactly: bool) -> Values:
     inner = getattr(dtype, "numpy_dtype", None)
     if inner is not None and np.dtype(inner).kind in "biuf":
         return Values(series.to_numpy(dtype=inner, na_value=0), series.isna().to_numpy())
-    return listed_values(series.to_numpy(dtype=object, na_value=None).tolist())
+    return listed_values(series.to_numpy(dtype=object, na_value=None))
 
 
 def _of_polars(series: Any, exactly: bool) -> Values:
     if str(series.dtype) == "Object":
         # Arrow would be given a pointer.
-        return listed_values(series.to_list())
+        return listed_values(exact_objects(series))
     return _of_arrow(series.to_arrow(), exactly)
 
 
