@@ -6,12 +6,13 @@ which imports none of them.
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -47,20 +48,15 @@ def assumed(kinds: Iterable[str]) -> str:
     return TYPES_DECLARED if _GUESSED.intersection(kinds) else ""
 
 
-class Frame:
-    """Columns of equal length with optional names, read from any container in memory.
+class Rows:
+    """Columns of a table by name: what is known of it before a charge.
 
     Parameters
     ----------
-    names : sequence of (str or None)
-        None for the columns of an array, which have a position only.
-    columns : sequence of Column
-    n_rows : int
-    library : {"numpy", "pandas", "polars", "pyarrow"}
-        What :func:`build_frame` builds for ``like=`` this frame.
-    unfit : ndarray of bool, shape (n_rows,), default=None
-        Records that fit no domain, because they could not be read from a file. None: there are
-        none.
+    columns : mapping of str to Column
+        Those of an array have a position only, and come first; they are called x0, x1, ...
+    n_unnamed : int, default=0
+        How many these are.
     """
 
     # Column that identifies the person a row belongs to, where contributions are bounded.
@@ -68,20 +64,73 @@ class Frame:
     # Whether dates are declared, which a reader may have found in other columns than of dates.
     dated = False
 
+    def __init__(self, columns: Mapping[str, Column], n_unnamed: int = 0) -> None:
+        self.columns = dict(columns)
+        self.n_unnamed = n_unnamed
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.columns)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The names that were given, without the columns that have a position only."""
+        return self.names[self.n_unnamed :]
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kind of each column: the schema."""
+        return {name: column.kind for name, column in self.columns.items()}
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """The library's name of each column's type, for messages."""
+        return {name: column.dtype for name, column in self.columns.items()}
+
+    def column(self, name: str) -> Column:
+        """One column by name; KeyError if there is none."""
+        return self.columns[name]
+
+    def _with(self, columns: Mapping[str, Column], n_unnamed: int = 0) -> Self:
+        rows = copy.copy(self)
+        rows.columns, rows.n_unnamed = dict(columns), n_unnamed
+        return rows
+
+    def select(self, names: Sequence[str]) -> Self:
+        """The columns of these names, in this order."""
+        return self._with({name: self.columns[name] for name in names})
+
+    def with_again(self, name: str, again: str) -> Self:
+        """The rows with a column once more, under another name."""
+        return self._with({**self.columns, again: self.columns[name]}, self.n_unnamed)
+
+
+class Frame(Rows):
+    """Columns of equal length, read from any container in memory.
+
+    Parameters
+    ----------
+    columns : mapping of str to Column
+    n_rows : int
+    library : {"numpy", "pandas", "polars", "pyarrow"}
+        What :func:`build_frame` builds for ``like=`` this frame.
+    n_unnamed : int, default=0
+        As for `Rows`.
+    unfit : ndarray of bool, shape (n_rows,), default=None
+        Records that fit no domain, because they could not be read from a file. None: there are
+        none.
+    """
+
     def __init__(
         self,
-        names: Sequence[str | None],
-        columns: Sequence[Column],
+        columns: Mapping[str, Column],
         n_rows: int,
         library: str,
+        n_unnamed: int = 0,
         unfit: BoolArray | None = None,
     ) -> None:
-        check_unique(name for name in names if name is not None)
-        self._names = tuple(names)
-        self._columns = tuple(columns)
-        #: Names of the columns; those of arrays are called x0, x1, ... by position.
-        self.names = tuple(f"x{k}" if name is None else name for k, name in enumerate(names))
-        self._by_name = dict(zip(self.names, self._columns, strict=True))
+        super().__init__(columns, n_unnamed)
         self.n_rows = n_rows
         self.library = library
         self.unfit = unfit
@@ -100,51 +149,17 @@ class Frame:
         guessed = self.dated or self.privacy_id is not None
         return TYPES_DECLARED if guessed else assumed(self.kinds.values())
 
-    @property
-    def named(self) -> tuple[str, ...]:
-        """The names that were given, without the columns that have a position only."""
-        return tuple(name for name in self._names if name is not None)
-
-    @property
-    def n_unnamed(self) -> int:
-        """Number of columns that have a position but no name."""
-        return sum(name is None for name in self._names)
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """Kind of each column: the schema."""
-        return {name: column.kind for name, column in self._by_name.items()}
-
-    @property
-    def dtypes(self) -> dict[str, str]:
-        """The library's name of each column's type, for messages."""
-        return {name: column.dtype for name, column in self._by_name.items()}
-
     def numbers(self) -> FloatArray:
         """All columns as numbers, side by side; NaN where there is none."""
-        return np.column_stack([column.numbers() for column in self._columns])
-
-    def column(self, name: str) -> Column:
-        """One column by name; KeyError if there is none."""
-        return self._by_name[name]
-
-    def _of(self, names: Sequence[str | None], columns: Sequence[Column]) -> Frame:
-        return Frame(names, columns, self.n_rows, self.library, self.unfit)
-
-    def select(self, names: Sequence[str]) -> Frame:
-        """The columns of these names, in this order."""
-        return self._of(tuple(names), [self.column(name) for name in names])
-
-    def with_again(self, name: str, again: str) -> Frame:
-        """The rows with a column once more, under another name."""
-        return self._of((*self._names, again), (*self._columns, self.column(name)))
+        return np.column_stack([column.numbers() for column in self.columns.values()])
 
     def with_names(self, names: Sequence[str]) -> Frame:
         """Name the unnamed columns, in order of position; ValueError for another number of them."""
         if len(names) != self.n_unnamed:
             raise ValueError(f"{self.n_unnamed} columns have no name, got {len(names)} names.")
-        rest = iter(names)
-        return self._of([next(rest) if n is None else n for n in self._names], self._columns)
+        every = [*names, *self.named]
+        check_unique(every)
+        return self._with(dict(zip(every, self.columns.values(), strict=True)))
 
     def with_column(self, name: str, values: Any) -> Frame:
         """Append a column, such as the labels of a supervised fit.
@@ -161,7 +176,7 @@ class Frame:
         ValueError
             If the length differs, the values are not one-dimensional, or the name is taken.
         """
-        if name in self._names:
+        if name in self.columns:
             raise ValueError(
                 f"Column {name!r} is in the frame already, and was given separately too. Drop it "
                 "from the frame, or do not pass it separately."
@@ -172,13 +187,18 @@ class Frame:
                 "Found input variables with inconsistent numbers of samples: "
                 f"{name!r} has more or fewer rows than the others. How many is private."
             )
-        return self._of((*self._names, name), (*self._columns, column))
+        return self._with({**self.columns, name: column}, self.n_unnamed)
 
     def __repr__(self) -> str:
         return f"Frame({self.library}, columns={self.kinds})"
 
 
 # --- containers in memory
+
+
+def _narwhals(data: Any) -> Any:
+    """A frame or series of narwhals; what it does not know is returned as it is."""
+    return nw.from_native(data, pass_through=True, allow_series=True)
 
 
 def _library(frame: Any) -> str:
@@ -217,13 +237,11 @@ def as_frame(data: Any) -> Frame:
             "part in the release. Use `.toarray()` to convert it."
         )
     try:
-        frame = (
-            None if _is_dask(data) else nw.from_native(data, pass_through=True, allow_series=True)
-        )
+        frame = None if _is_dask(data) else _narwhals(data)
     except nw.exceptions.DuplicateError as error:
         check_unique(getattr(data, "column_names", getattr(data, "columns", ())))
         raise DomainError(str(error)) from error
-    if frame is None and _is_dask(data) or isinstance(frame, nw.LazyFrame):
+    if _is_dask(data) or isinstance(frame, nw.LazyFrame):
         raise TypeError(
             f"{type(data).__name__} is lazy, and only frames in memory are supported here, where "
             "each row is read by itself. Collect it first (`.collect()`, `.compute()`, `.df()`, "
@@ -251,8 +269,11 @@ def as_frame(data: Any) -> Frame:
         raise _not_two_dimensional(array.ndim)
     if array.shape[1] == 0:
         raise _no_features(array.shape)
-    columns = [make_column(array[:, j], "numpy", "the array") for j in range(array.shape[1])]
-    return Frame([None] * len(columns), columns, len(array), "numpy")
+    columns = {
+        f"x{place}": make_column(array[:, place], "numpy", "the array")
+        for place in range(array.shape[1])
+    }
+    return Frame(columns, len(array), "numpy", n_unnamed=len(columns))
 
 
 def _from_dataframe(frame: nw.DataFrame) -> Frame:
@@ -268,17 +289,20 @@ def _from_dataframe(frame: nw.DataFrame) -> Frame:
             "Column names are only supported if all of them are strings, but the frame has "
             f"names of types {types}. Convert them with `df.columns = df.columns.astype(str)`."
         )
+    check_unique(name for name in names if isinstance(name, str))
     # By position, which works for any column name.
     take: Callable[[int], Any] = {
-        "pandas": lambda k: native.iloc[:, k],
-        "polars": lambda k: native.get_column(names[k]),
-        "pyarrow": lambda k: native.column(k),
+        "pandas": lambda place: native.iloc[:, place],
+        "polars": lambda place: native.to_series(place),
+        "pyarrow": lambda place: native.column(place),
     }[library]
-    columns = [make_column(take(k), library, name) for k, name in enumerate(names)]
-    known = [str(name) if text else None for name, text in zip(names, texts, strict=True)]
+    columns = {
+        str(name) if text else f"x{place}": make_column(take(place), library, name)
+        for place, (name, text) in enumerate(zip(names, texts, strict=True))
+    }
     marks = getattr(native, "attrs", {}).get(UNFIT)
     unfit = None if marks is None else _unfit(native, marks)
-    return Frame(known, columns, len(frame), library, unfit)
+    return Frame(columns, len(frame), library, 0 if all(texts) else len(columns), unfit)
 
 
 def _unfit(native: Any, marks: bytes) -> BoolArray:
@@ -313,7 +337,7 @@ def as_column(values: Any, name: str) -> Column:
     """
     if issparse(values):
         raise TypeError(f"{name!r} is sparse, but dense data is required. Use `.toarray()`.")
-    series = nw.from_native(values, pass_through=True, allow_series=True)
+    series = _narwhals(values)
     if isinstance(series, nw.Series):
         return make_column(nw.to_native(series), _library(series), name)
     if isinstance(series, nw.DataFrame):
@@ -383,15 +407,12 @@ def as_labels(values: Any, name: str = "y") -> NDArray[Any]:
     """
     dtype = getattr(values, "dtype", None)
     # pandas takes the type of a Series from the records: one complex label makes all complex.
-    if isinstance(dtype, np.dtype) and not isinstance(values, pd.Series):
-        refuse_complex(dtype, name)
-    if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray | np.matrix):
-        if values.ndim == 2 and values.shape[1] == 1:
-            return values[:, 0]
-        if values.ndim == 1:
-            return values
     if isinstance(values, pd.Series) and isinstance(dtype, np.dtype) and dtype.kind != "c":
         return values.to_numpy()
+    plain = isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray | np.matrix)
+    if plain and (values.ndim == 1 or values.shape[1:] == (1,)):
+        refuse_complex(values.dtype, name)
+        return values.reshape(-1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataConversionWarning)
         return object_array(as_column(values, name).objects())
@@ -432,8 +453,7 @@ def _list_array(values: Sequence[Any]) -> NDArray[Any]:
         raise ValueError("Expected 2D array, got a list of rows of different lengths.")
     array = np.full((len(values), shapes.pop()[0]), None, dtype=object)
     for position, row in rows.items():
-        for place, value in enumerate(row):
-            array[position, place] = value
+        array[position] = object_array(row)
     return array
 
 
@@ -469,79 +489,31 @@ def _no_features(shape: tuple[int, ...]) -> ValueError:
 ENGINES = {"polars": "Polars", "duckdb": "DuckDB", "dask": "Dask", "pyspark": "PySpark"}
 
 
-class LazyRows:
+class LazyRows(Rows):
     """The columns of a lazy frame: only its schema is known until its rows are read in batches.
-
-    It offers what `Frame` offers before a charge.
 
     Parameters
     ----------
-    frame : narwhals LazyFrame, or Dask DataFrame
     columns : mapping of str to Column
-        Kinds and types.
+        Their data is the name that they have in the frame.
+    frame : narwhals LazyFrame, or Dask DataFrame
     engine : {"polars", "duckdb", "dask", "pyspark"}
-    source : mapping of str to str, default=None
-        Name in the frame of each column; None: the same.
     """
 
-    n_unnamed = 0
     # Privacy. An engine does not tell where it has its types from: a scan of a CSV file without
     # declared types takes them from the records. Codes do not depend on it, but an engine may have
     # lost what a record holds before it gives it, so the loss says what is assumed.
     assumes = TYPES_DECLARED
-    dated = False
-    # Column that identifies the person a row belongs to, where contributions are bounded.
-    privacy_id: str | None = None
 
-    def __init__(
-        self,
-        frame: Any,
-        columns: Mapping[str, Column],
-        engine: str,
-        source: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, columns: Mapping[str, Column], frame: Any, engine: str) -> None:
+        super().__init__(columns)
         self._frame = frame
-        self._columns = dict(columns)
-        self._source = dict(source or {name: name for name in columns})
         self.engine = engine
 
     @property
     def library(self) -> str:
         """What :func:`skdp.tables.build_frame` builds for ``like=`` these rows."""
         return "polars" if self.engine == "polars" else "pandas"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names."""
-        return tuple(self._columns)
-
-    named = names
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """Kind of each column."""
-        return {name: column.kind for name, column in self._columns.items()}
-
-    @property
-    def dtypes(self) -> dict[str, str]:
-        """Name of each column's type, for messages."""
-        return {name: column.dtype for name, column in self._columns.items()}
-
-    def column(self, name: str) -> Column:
-        """Type of one column by name; KeyError if there is none."""
-        return self._columns[name]
-
-    def select(self, names: Sequence[str]) -> LazyRows:
-        """The columns of these names, in this order."""
-        columns = {name: self.column(name) for name in names}
-        source = {name: self._source[name] for name in names}
-        return LazyRows(self._frame, columns, self.engine, source)
-
-    def with_again(self, name: str, again: str) -> LazyRows:
-        """The rows with a column once more, under another name."""
-        columns = {**self._columns, again: self.column(name)}
-        source = {**self._source, again: self._source[name]}
-        return LazyRows(self._frame, columns, self.engine, source)
 
     def with_column(self, name: str, values: Any) -> LazyRows:
         """Refuse a separate column: its rows cannot be matched to those of an engine."""
@@ -559,13 +531,13 @@ class LazyRows:
         EngineError
             If the engine fails; the text does not depend on values.
         """
-        wanted = list(dict.fromkeys(self._source.values()))
+        wanted = list(dict.fromkeys(column.data for column in self.columns.values()))
 
         def run() -> bool:
             for native in _BATCHES[self.engine](self._frame, wanted):
                 batch = as_frame(native)
-                columns = [batch.column(self._source[name]) for name in self._columns]
-                use(Frame(self.names, columns, len(batch), batch.library))
+                columns = {name: batch.column(each.data) for name, each in self.columns.items()}
+                use(Frame(columns, len(batch), batch.library))
             return True
 
         # An engine can fail, for lack of memory or because the frame's own plan fails. Whether and
@@ -676,8 +648,10 @@ def read_rows(data: Any) -> Frame | LazyRows:
                 "Column names must be strings. Convert them with `df.columns = "
                 "df.columns.astype(str)`."
             )
-        return LazyRows(data, {name: rows.column(name) for name in rows.names}, "dask")
-    frame = nw.from_native(data, pass_through=True, allow_series=True)
+        types = rows.columns.items()
+        columns = {name: Column(name, "lazy", each.kind, each.dtype) for name, each in types}
+        return LazyRows(columns, data, "dask")
+    frame = _narwhals(data)
     # Frames in memory, and types that narwhals does not know, are left to the other reader.
     return _lazy_rows(frame) if isinstance(frame, nw.LazyFrame) else as_frame(data)
 
@@ -708,8 +682,8 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
         kind = (
             _unknown_kind(frame, name, engine) if dtype == nw.Unknown else kind_of(type_name(dtype))
         )
-        columns[name] = Column(None, "", kind, type_name(dtype))
-    return LazyRows(frame, columns, engine)
+        columns[name] = Column(name, "lazy", kind, type_name(dtype))
+    return LazyRows(columns, frame, engine)
 
 
 def _unknown_kind(frame: nw.LazyFrame, name: str, engine: str) -> str:
