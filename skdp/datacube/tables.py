@@ -133,11 +133,11 @@ def exact_sums(rows, plan, value, attribute, contributions):
     codes = code_rows(rows, domain, contributions)
     dimensions = [cuboids.dimensions_of(mask) for mask in plan._masks]
 
-    def both(each):
-        to_lower = numbers(each)
-        return [to_lower, plan._sensitivity - to_lower]
+    def to_upper(each):
+        return plan._sensitivity - numbers(each)
 
-    pairs = zip(*weighted_tables(codes, domain.shape, dimensions, both), strict=True)
+    sums = [weighted_tables(codes, domain.shape, dimensions, to) for to in (numbers, to_upper)]
+    pairs = zip(*sums, strict=True)
     return {mask: np.stack(pair) for mask, pair in zip(plan._masks, pairs, strict=True)}
 
 

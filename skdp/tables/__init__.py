@@ -21,7 +21,7 @@ from typing import Any
 from ..domain.attributes import provide_reader
 from ..domain.values import is_missing
 from .columns import Column, object_array
-from .counts import CountTable, ProjectedCounts
+from .counts import CountTable, ProjectedCounts, weighted_tables
 from .encode import (
     MOST_AT_ONCE,
     Coded,
@@ -29,7 +29,6 @@ from .encode import (
     code_rows,
     count_rows,
     weighted_rows,
-    weighted_tables,
 )
 from .frame import (
     TYPES_DECLARED,

@@ -16,7 +16,6 @@ from .._validation import CodeArray, IntArray
 from ..domain import Domain
 from .counts import CountTable, ProjectedCounts, parts_of
 from .frame import Frame, LazyRows
-from .passes import Tallies, marginals_of, plan_pass, split
 from .persons import Contributions, few_of_each, identities, some_of_each
 
 Counts = CountTable | ProjectedCounts
@@ -232,44 +231,3 @@ def weighted_rows(
     if any(codes[:, axis].min(initial=0) < 0 for axis in range(len(domain))):
         codes = np.asfortranarray(codes[(codes >= 0).all(axis=1)])
     return codes, np.ones(len(codes), dtype=np.int64)
-
-
-def weighted_tables(
-    codes: CodeArray,
-    shape: Sequence[int],
-    sets: Sequence[Sequence[int]],
-    numbers: Callable[[IntArray], Sequence[IntArray]],
-) -> list[list[IntArray]]:
-    """Sums over the cells of many tables of integers that the last attribute decides.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n, d)
-        Rows with a negative code are skipped.
-    shape : tuple of int
-        Number of codes of each attribute.
-    sets : sequence of sequence of distinct int
-        Attributes of each table, without the last attribute.
-    numbers : callable
-        Turns codes of the last attribute into one array of integers or several.
-
-    Returns
-    -------
-    list of list of ndarray of int64
-        For each of these arrays the tables, in the order of ``sets``. They are exact.
-    """
-    last = len(shape) - 1
-    many = len(numbers(np.zeros(0, dtype=np.int64)))
-    found: list[list[IntArray]] = [[] for _ in range(many)]
-    for some in split(marginals_of(shape, [(axes, [None] * len(axes)) for axes in sets])):
-        blocks = plan_pass(some)
-        tallies = [Tallies(some, blocks) for _ in range(many)]
-        for part in parts_of(codes):
-            columns = {axis: part[:, axis] for axis in tallies[0].axes}
-            added = numbers(part[:, last].astype(np.int64))
-            for each, weights in zip(tallies, added, strict=True):
-                each.add(columns, len(part), weights)
-        for tables, each in zip(found, tallies, strict=True):
-            by_number = each.tables()
-            tables += [by_number[number] for number in range(len(some))]
-    return found
