@@ -63,6 +63,8 @@ class Rows:
     privacy_id: str | None = None
     # Whether dates are declared, which a reader may have found in other columns than of dates.
     dated = False
+    # Records that fit no domain, because they could not be read from a file; None: there are none.
+    unfit: BoolArray | None = None
 
     def __init__(self, columns: Mapping[str, Column], n_unnamed: int = 0) -> None:
         self.columns = dict(columns)
@@ -148,6 +150,10 @@ class Frame(Rows):
             return ""
         guessed = self.dated or self.privacy_id is not None
         return TYPES_DECLARED if guessed else assumed(self.kinds.values())
+
+    def each_batch(self, use: Callable[[Frame], None]) -> None:
+        """Call ``use`` on all rows."""
+        use(self)
 
     def numbers(self) -> FloatArray:
         """All columns as numbers, side by side; NaN where there is none."""
