@@ -53,20 +53,44 @@ class Values(NamedTuple):
     listed: list[Any] | None = None
     exact: BoolArray | None = None
 
-    def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
-        """Positions in a list of values, -1 where missing."""
-        array, listed = self.array, self.listed
-        if listed is not None:
-            gaps = np.array([*map(is_missing, listed), True])
-            return np.where(gaps[array], -1, array), listed
-        if array.dtype.kind in "iu" and (span := _small_span(array)) is not None:
-            positions, uniques = span
-        else:
-            positions, uniques = pd.factorize(array)
-        listed = uniques.tolist() if self.exact is None else written_all(uniques)
-        return (
-            positions if self.missing is None else np.where(self.missing, -1, positions)
-        ), listed
+    def distinct(self) -> tuple[NDArray[np.integer], list[Any]]:
+        """Positions in a list of values, -1 or that of a missing value where missing."""
+        if self.listed is not None:
+            return self.array, self.listed
+        found = self.close(64)
+        if found is None:
+            codes, uniques = pd.factorize(self.array)
+            found = codes if self.missing is None else np.where(self.missing, -1, codes), uniques
+        positions, uniques = found
+        return positions, uniques.tolist() if self.exact is None else written_all(uniques)
+
+    def close(self, rows: int) -> tuple[NDArray[np.integer], NDArray[Any]] | None:
+        """Integers close together are their own positions among all between; None for others.
+
+        Parameters
+        ----------
+        rows : int
+            How many there are at least for each of those between.
+        """
+        if self.listed is not None or self.array.dtype.kind not in "iu" or not self.array.size:
+            return None
+        low, high = int(self.array.min()), int(self.array.max())
+        if high - low >= self.array.size // rows:
+            return None
+        # Unsigned differences are right in any type.
+        unsigned = f"u{self.array.dtype.itemsize}"
+        first = np.array(low, dtype=self.array.dtype)
+        positions = (self.array.astype(unsigned) - first.astype(unsigned)).astype(np.intp)
+        every = first.astype(np.uint64) + np.arange(high - low + 1, dtype=np.uint64)
+        if self.missing is not None:
+            positions[self.missing] = -1
+        return positions, every.astype(self.array.dtype)
+
+    def factorize(self) -> tuple[NDArray[np.integer], list[Any]]:
+        """As `distinct`, with -1 wherever a value is missing."""
+        positions, listed = self.distinct()
+        gaps = np.array([*map(is_missing, listed), True])
+        return (np.where(gaps[positions], -1, positions) if gaps[:-1].any() else positions), listed
 
     def floats(self) -> FloatArray:
         """Numbers as float64, NaN where missing."""
@@ -78,7 +102,7 @@ class Values(NamedTuple):
 
     def each(self, number: Callable[[Any], float]) -> FloatArray:
         """A number of each value, NaN where missing."""
-        positions, listed = self.factorize()
+        positions, listed = self.distinct()
         return np.array([*map(number, listed), np.nan], dtype=np.float64)[positions]
 
     def taken(self, positions: NDArray[np.intp]) -> Values:
@@ -139,30 +163,39 @@ class Column:
 
     def codes(self, coding: Coding) -> CodeArray:
         """Code of each value, -1 where there is none. Never raises."""
-        if coding.place is not None:
-            clock = coding.clock
-            return coding.place(self.numbers() if clock is None else self.instants(clock))
-        positions, listed = self.factorize()
-        codes = [coding.code_of(value) for value in listed]
-        return np.array([*codes, coding.missing], dtype=np.int32)[positions]
+        if coding.place is None:
+            positions, listed = self.read().distinct()
+            codes = [*map(coding.code_of, listed), coding.missing]
+            return np.array(codes, dtype=np.int32).take(positions)
+        values = self._numeric(coding.clock)
+        close = values.close(4)
+        if close is None:
+            return coding.place(values.floats())
+        positions, uniques = close
+        return coding.place(np.append(uniques, np.nan)).take(positions)
 
     def numbers(self) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises or warns."""
-        values = self.read()
-        plain = values.listed is None and values.exact is None
-        return values.floats() if plain else values.each(number_in)
+        return self._numeric(None).floats()
 
     def instants(self, clock: Clock) -> FloatArray:
         """Dates and times as whole units of a clock, NaN where missing or no date. Never raises."""
+        return self._numeric(clock).floats()
+
+    def _numeric(self, clock: Clock | None) -> Values:
+        """Values as numbers, or of dates and times as whole units of a clock."""
         values = self.read()
+        if clock is None:
+            plain = values.listed is None and values.exact is None
+            return values if plain else Values(values.each(number_in))
         if values.exact is not None:
-            return values._replace(array=clock.numbers(values.array)).floats()
+            return Values(clock.numbers(values.array), values.missing)
 
         def unit(value: Any) -> float:
             micros = clock.moment(value)
             return math.nan if micros is None else float(clock.numbers(np.array([micros]))[0])
 
-        return values.each(unit)
+        return Values(values.each(unit))
 
     def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         """Values as positions in a list of distinct values; -1 where missing. Never raises.
@@ -183,19 +216,6 @@ class Column:
         if values.missing is not None:
             found[values.missing] = None
         return found.tolist()
-
-
-def _small_span(array: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]] | None:
-    """Integers close together are their own positions; None for others."""
-    if not array.size:
-        return None
-    low, high = array.min(), array.max()
-    if int(high) - int(low) >= array.size // 64:
-        return None
-    # Unsigned differences are right in any type.
-    first = np.asarray(low).astype(np.uint64)
-    every = first + np.arange(int(high) - int(low) + 1, dtype=np.uint64)
-    return (array.astype(np.uint64) - first).view(np.int64), every.astype(array.dtype)
 
 
 def exact_objects(data: Any) -> NDArray[Any]:
@@ -306,19 +326,20 @@ def _of_arrow(data: Any, exactly: bool) -> Values:
     if decimal:
         # Through text, which is read to the nearest float; a cast multiplies by a power of 0.1.
         data = data.cast("string").cast("float64")
-    filled = data.fill_null(False if kind == "boolean" else 0)
-    return Values(filled.to_numpy(zero_copy_only=False), missing)
+    if data.null_count:
+        data = data.fill_null(False if kind == "boolean" else 0)
+    return Values(data.to_numpy(zero_copy_only=False), missing)
 
 
 def _of_arrow_text(data: Any, coded: bool) -> Values:
     listed: list[Any] = []
-    positions = [np.zeros(0, dtype=np.intp)]
+    positions = [np.zeros(0, dtype=np.int32)]
     for chunk in getattr(data, "chunks", [data]):
         dictionary = chunk if coded else chunk.dictionary_encode()
-        # Indices may be unsigned, which have no -1.
-        own = np.asarray(dictionary.indices.cast("int64").fill_null(-1))
-        positions.append(np.where(own < 0, -1, own + len(listed)))
-        listed += _arrow_strings(dictionary.dictionary)
+        # In front of the texts of each chunk stands what is missing. Indices may be unsigned.
+        own = np.asarray(dictionary.indices.cast("int32").fill_null(-1))
+        positions.append(own + (len(listed) + 1))
+        listed += [None, *_arrow_strings(dictionary.dictionary)]
     return Values(np.concatenate(positions), listed=listed)
 
 
