@@ -49,7 +49,6 @@ from .output import (
     as_numbers,
     as_texts,
     build_frame,
-    column_names,
     complete_table,
     fill_table,
     row_taker,

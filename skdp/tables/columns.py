@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,6 +119,7 @@ class Values(NamedTuple):
         return Values(take(self.array, 0), take(missing, True), exact=exact)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Column:
     """One column of a frame.
 
@@ -134,11 +136,10 @@ class Column:
         The library's own name of the type, for messages.
     """
 
-    def __init__(self, data: Any, library: str, kind: str, dtype: str) -> None:
-        self.data = data
-        self.library = library
-        self.kind = kind
-        self.dtype = dtype
+    data: Any
+    library: str
+    kind: str
+    dtype: str
 
     def __len__(self) -> int:
         return len(self.data)
@@ -312,7 +313,7 @@ def _of_polars(series: Any, exactly: bool) -> Values:
 
 
 def _of_arrow(data: Any, exactly: bool) -> Values:
-    kind, coded = arrow_kind(data.type), str(data.type).startswith("dictionary")
+    kind, coded = kind_of(data.type), str(data.type).startswith("dictionary")
     if kind == "string":
         return _of_arrow_text(data, coded)
     if coded:
@@ -367,16 +368,28 @@ _KINDS = {
 }
 
 
-def kind_of(name: str) -> str:
-    """Kind of a type of any library by its name."""
+def kind_of(dtype: Any, column: str = "") -> str:
+    """Kind of a type of any library; ``column`` is what messages call the data."""
+    if isinstance(dtype, pd.SparseDtype):
+        raise TypeError(
+            f"Column {column!r} is sparse ({dtype}), but dense data is required. Use "
+            "`.sparse.to_dense()` on it first."
+        )
+    # Of dictionaries that of their values. Not by narwhals, which looks at values of objects.
+    if isinstance(dtype, pd.CategoricalDtype):
+        return kind_of(dtype.categories.dtype, column)
+    if isinstance(dtype, pd.ArrowDtype):
+        return kind_of(dtype.pyarrow_dtype)
+    if str(dtype).startswith("dictionary"):
+        return kind_of(dtype.value_type)
+    name = dtype.name if isinstance(dtype, np.dtype) else type_name(dtype)
     found = (kind for kind, names in _KINDS.items() if re.fullmatch(names, name.lower()))
     return next(found, "other")
 
 
-def arrow_kind(dtype: Any) -> str:
-    """Kind of an Arrow type; that of a dictionary is the kind of its values."""
-    name = str(dtype)
-    return arrow_kind(dtype.value_type) if name.startswith("dictionary") else kind_of(name)
+def type_name(dtype: Any) -> str:
+    """Name of a type for messages; the categories of an Enum are values."""
+    return str(dtype).partition("(categories")[0]
 
 
 def refuse_complex(dtype: np.dtype, name: str) -> None:
@@ -388,35 +401,9 @@ def refuse_complex(dtype: np.dtype, name: str) -> None:
         )
 
 
-def _pandas_kind(dtype: Any, name: str) -> str:
-    # The native type decides: for columns of objects narwhals looks at values.
-    if isinstance(dtype, pd.CategoricalDtype):
-        return _pandas_kind(dtype.categories.dtype, name)
-    if isinstance(dtype, pd.SparseDtype):
-        raise TypeError(
-            f"Column {name!r} is sparse ({dtype}), but dense data is required. Use "
-            "`.sparse.to_dense()` on it first."
-        )
-    return (
-        arrow_kind(dtype.pyarrow_dtype) if isinstance(dtype, pd.ArrowDtype) else kind_of(str(dtype))
-    )
-
-
-def type_name(dtype: Any) -> str:
-    """Name of a type of Polars or narwhals for messages; the categories of an Enum are values."""
-    return str(dtype).partition("(categories")[0]
-
-
 def make_column(data: Any, library: str, name: str) -> Column:
     """A column of a library; ``name`` is what messages call it."""
     dtype = data.type if library == "pyarrow" else data.dtype
-    if library == "pyarrow":
-        kind = arrow_kind(dtype)
-    elif library == "pandas":
-        kind = _pandas_kind(dtype, name)
-    elif library == "polars":
-        kind = kind_of(type_name(dtype))
-    else:
+    if library == "numpy":
         refuse_complex(dtype, name)
-        kind = kind_of(dtype.name)
-    return Column(data, library, kind, type_name(dtype))
+    return Column(data, library, kind_of(dtype, name), type_name(dtype))

@@ -204,7 +204,8 @@ class Frame(Rows):
 
 def _narwhals(data: Any) -> Any:
     """A frame or series of narwhals; what it does not know is returned as it is."""
-    return nw.from_native(data, pass_through=True, allow_series=True)
+    # A package of its own will know Dask.
+    return data if _is_dask(data) else nw.from_native(data, pass_through=True, allow_series=True)
 
 
 def _library(frame: Any) -> str:
@@ -243,7 +244,7 @@ def as_frame(data: Any) -> Frame:
             "part in the release. Use `.toarray()` to convert it."
         )
     try:
-        frame = None if _is_dask(data) else _narwhals(data)
+        frame = _narwhals(data)
     except nw.exceptions.DuplicateError as error:
         check_unique(getattr(data, "column_names", getattr(data, "columns", ())))
         raise DomainError(str(error)) from error
@@ -346,34 +347,23 @@ def as_column(values: Any, name: str) -> Column:
     series = _narwhals(values)
     if isinstance(series, nw.Series):
         return make_column(nw.to_native(series), _library(series), name)
-    if isinstance(series, nw.DataFrame):
-        frame = as_frame(values)
-        if len(frame.names) != 1:
-            raise _not_one_dimensional((len(frame), len(frame.names)))
-        _warn_column_vector()
-        return frame.column(frame.names[0])
     if values is None or isinstance(values, str | bytes | Mapping):
         raise TypeError(f"{name!r} must be a Series, a 1-D array or a list, got {type(values)}.")
-    array = list_entries(values) if _is_list(values) else as_array(values)
-    if array.ndim == 2 and array.shape[-1] == 1:
-        _warn_column_vector()
-        array = array.reshape(-1)
-    if array.ndim != 1:
-        raise _not_one_dimensional(array.shape)
-    return make_column(array, "numpy", name)
-
-
-def _not_one_dimensional(shape: tuple[int, ...]) -> ValueError:
-    return ValueError(f"y should be a 1d array, got an array of shape {shape} instead.")
-
-
-def _warn_column_vector() -> None:
+    if not isinstance(series, nw.DataFrame):
+        array = list_entries(values) if _is_list(values) else as_array(values)
+        if array.ndim == 1:
+            return make_column(array, "numpy", name)
+        values = array
+    shape = values.shape
+    if len(shape) != 2 or shape[1] != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {shape} instead.")
     warnings.warn(
         "A column-vector y was passed when a 1d array was expected. Please change the shape of y "
         "to (n_samples, ), for example using ravel().",
         DataConversionWarning,
-        stacklevel=4,
+        stacklevel=3,
     )
+    return next(iter(as_frame(values).columns.values()))
 
 
 def as_array(data: Any) -> NDArray[Any]:
@@ -685,9 +675,7 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
         check_unique(nw.to_native(frame).columns)
     columns = {}
     for name, dtype in schema.items():
-        kind = (
-            _unknown_kind(frame, name, engine) if dtype == nw.Unknown else kind_of(type_name(dtype))
-        )
+        kind = _unknown_kind(frame, name, engine) if dtype == nw.Unknown else kind_of(dtype)
         columns[name] = Column(name, "lazy", kind, type_name(dtype))
     return LazyRows(columns, frame, engine)
 

@@ -269,14 +269,6 @@ def take_rows(data: Any, positions: NDArray[np.integer]) -> Any:
     return (data.tocsr() if issparse(data) else as_array(data))[positions]
 
 
-def column_names(data: Any) -> list[str] | None:
-    """Names of the columns of a table; None for arrays and whatever else has none."""
-    frame = nw.from_native(data, pass_through=True, eager_only=True)
-    if not isinstance(frame, nw.DataFrame) or not all(isinstance(n, str) for n in frame.columns):
-        return None
-    return list(frame.columns)
-
-
 def row_taker(data: Any) -> tuple[int, Callable[[NDArray[np.integer]], Any]]:
     """How many rows a container has, and a function that takes some of them by position.
 

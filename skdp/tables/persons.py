@@ -63,12 +63,6 @@ def few_of_each(owners: IntArray, coins: NDArray[Any], most: int) -> IntArray:
     return order[place < most]
 
 
-# Types that may identify the person a row belongs to.
-_TELLING = (
-    *(str, bytes, numbers.Real, Decimal, np.bool_, np.datetime64, uuid.UUID),
-    *(datetime.date, pd.Period),
-)
-
 # Text that some reader of files takes for a number or a boolean, if all of a column is such.
 _GUESSABLE = re.compile(
     r"\s*(?:[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|0x[0-9a-f]+|inf|infinity|nan)|true|false)\s*",
@@ -110,9 +104,8 @@ def identities(column: Column, known: dict[Any, int] | None = None) -> NDArray[n
 def _identity(value: Any, known: dict[Any, int], typed: bool) -> int:
     """Number of a value that identifies a person, a new number for a new value; else -1."""
     try:
-        if isinstance(value, _TELLING) and not is_missing(value):
-            key = _person(value, typed)
-            return -1 if key is None else known.setdefault(key, len(known))
+        key = _person(value, typed)
+        return -1 if key is None else known.setdefault(key, len(known))
     except BaseException as error:  # an object that cannot be hashed: it depends on a value
         reraise_interrupts(error)
     return -1
@@ -129,7 +122,7 @@ def _person(value: Any, typed: bool) -> Any:
     """
     if isinstance(value, str):
         return _person_of_text(str.__str__(value), typed)
-    if isinstance(value, bool | np.bool_ | np.timedelta64):
+    if isinstance(value, bool | np.bool_ | np.timedelta64) or is_missing(value):
         return None
     if isinstance(value, numbers.Integral):
         return int(value)
@@ -144,9 +137,9 @@ def _person(value: Any, typed: bool) -> Any:
         return "", value
     if isinstance(value, pd.Period):
         return value.freqstr, value.ordinal
-    key = key_of(value)
+    # All that have no key would be one person; times of the day have a zone that it lacks.
+    key = key_of(value) if isinstance(value, datetime.date | np.datetime64) else NO_KEY
     if key == NO_KEY:
-        # All that have no key would be one person.
         return None
     if isinstance(value, np.datetime64):
         return (key, False) if micros_of(np.array([value])).exact[0] else None
