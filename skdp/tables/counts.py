@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._validation import CodeArray, IntArray, batches, integer_sums, run_starts
-from .passes import Groups, Tallies, check_axes, marginals_of, plan_blocks, split
+from .passes import Batch, Groups, check_axes, counted, marginals_of, plan_blocks, split
 
 # Rows are packed into int64 keys of fewer cells than this.
 _KEY_LIMIT = 2**62
@@ -33,10 +33,6 @@ _WHOLE_CELLS = 2**22
 
 # Distinct rows of parts that wait to be merged.
 _MERGED = 2**20
-
-# A batch of rows of codes, none of them negative, and the records that each stands for.
-Batch = tuple[CodeArray, IntArray | None]
-_Number = Callable[[IntArray], IntArray]
 
 
 def parts_of(codes: CodeArray) -> Iterator[CodeArray]:
@@ -95,10 +91,7 @@ class Projections:
         for some in split(marginals_of(self.shape, sets)):
             found: dict[int, IntArray] = {}
             for blocks in split(plan_blocks(some, self.block_cells)):
-                tallies = Tallies(some, blocks)
-                for codes, weights in self.batches():
-                    tallies.add(codes, weights)
-                found.update(tallies.tables())
+                found |= counted(self.batches(), some, blocks)
             yield from (found[number] for number in range(len(some)))
 
     def dense(self, axes: Sequence[int] | None = None) -> IntArray:
@@ -138,11 +131,7 @@ class CountTable(Projections):
         self.codes: CodeArray = np.asarray(codes, dtype=np.int32)
         self.counts: IntArray = np.asarray(counts, dtype=np.int64)
         self.shape = tuple(int(size) for size in shape)
-        if self.codes.shape != (len(self.counts), len(self.shape)):
-            raise ValueError(
-                "A CountTable needs codes of shape (m, d), m counts and d attribute sizes, got "
-                f"shapes {self.codes.shape}, {self.counts.shape} and {len(self.shape)} sizes."
-            )
+        _check_shapes(self.codes, self.counts, self.shape)
 
     @classmethod
     def from_codes(
@@ -167,18 +156,10 @@ class CountTable(Projections):
             size, or counts are negative.
         """
         rows = np.asarray(codes)
-        if rows.ndim != 2 or rows.shape[1] != len(shape):
-            raise ValueError(
-                f"codes must have one column for each of the {len(shape)} attributes, got an "
-                f"array of shape {rows.shape}."
-            )
+        weights = np.asarray(np.ones(len(rows)) if counts is None else counts, dtype=np.int64)
+        _check_shapes(rows, weights, shape)
         if not np.issubdtype(rows.dtype, np.integer) and rows.size:
             raise ValueError(f"codes must be integers, got {rows.dtype}.")
-        weights = np.asarray(np.ones(len(rows)) if counts is None else counts, dtype=np.int64)
-        if weights.shape != rows.shape[:1]:
-            raise ValueError(
-                f"counts must have one entry per row, got {weights.shape} for {len(rows)} rows."
-            )
         if weights.min(initial=1) < 0:
             raise ValueError("counts must not be negative.")
         keep: Any = True if weights.all() else weights > 0
@@ -213,7 +194,7 @@ class CountTable(Projections):
         for part in parts:
             held.append(cls.from_codes(part, shape))
             # Merged when they are as many, so that each row is sorted a few times only.
-            if sum(each.n_rows for each in held[1:]) > max(held[0].n_rows, _MERGED):
+            if sum(len(each.counts) for each in held[1:]) > max(len(held[0].counts), _MERGED):
                 held = [_joined(held)]
         return _joined(held)
 
@@ -235,14 +216,9 @@ class CountTable(Projections):
         return int(self.counts.sum())
 
     @property
-    def n_rows(self) -> int:
-        """Number of distinct rows: private."""
-        return len(self.counts)
-
-    @property
     def block_cells(self) -> int:
         """About twice the rows, because sums over a block take time too."""
-        return min(max(2 * self.n_rows, 2**10), 2**16)
+        return min(max(2 * len(self.counts), 2**10), 2**16)
 
     def project(self, axes: Sequence[int]) -> CountTable:
         """Sum the counts over all attributes except ``axes``; the rows are sorted in that order.
@@ -277,12 +253,20 @@ class CountTable(Projections):
     def batches(self) -> Iterator[Batch]:
         """As :meth:`Projections.batches`."""
         single = (self.counts == 1).all()
-        for part in batches(self.n_rows):
+        for part in batches(len(self.counts)):
             yield self.codes[part], None if single else self.counts[part]
 
     def __repr__(self) -> str:
         # No counts and no number of rows: reprs end up in logs.
         return f"CountTable(shape={self.shape})"
+
+
+def _check_shapes(codes: CodeArray, counts: IntArray, shape: Sequence[int]) -> None:
+    if codes.shape != (len(counts), len(shape)) or counts.ndim != 1:
+        raise ValueError(
+            "A CountTable needs codes of shape (m, d), m counts and d attribute sizes, got shapes "
+            f"{codes.shape}, {counts.shape} and {len(shape)} sizes."
+        )
 
 
 def _joined(tables: Sequence[CountTable]) -> CountTable:
@@ -354,6 +338,8 @@ class ProjectedCounts(Projections):
     shape : sequence of int
     recoded : mapping of int to ndarray of int, default=None
         New codes of some attributes; rows with a negative one do not count.
+    number : callable, default=None
+        Turns codes of the last attribute into integers, which are added up in place of records.
     """
 
     def __init__(
@@ -361,8 +347,9 @@ class ProjectedCounts(Projections):
         codes: CodeArray,
         shape: Sequence[int],
         recoded: Mapping[int, NDArray[np.integer]] | None = None,
+        number: Callable[[IntArray], IntArray] | None = None,
     ) -> None:
-        self._codes, self._shape = codes, tuple(shape)
+        self._codes, self._shape, self._number = codes, tuple(shape), number
         self._recoded = dict(recoded or {})
         self.shape = tuple(
             int(self._recoded[axis].max()) + 1 if axis in self._recoded else size
@@ -383,7 +370,7 @@ class ProjectedCounts(Projections):
                 for axis, codes_of in self._recoded.items():
                     part[:, axis] = codes_of[part[:, axis]]
                 part = part[(part >= 0).all(axis=1)]
-            yield part, None
+            yield part, self._number and self._number(part[:, -1].astype(np.int64))
 
     def project(self, axes: Sequence[int]) -> CountTable:
         """As :meth:`CountTable.project`."""
@@ -407,7 +394,7 @@ class ProjectedCounts(Projections):
     def _holding(self, axes: Sequence[int]) -> tuple[int, ...] | None:
         """The smallest remembered table on these attributes and perhaps others."""
         found = [held for held in self._known if set(held).issuperset(axes)]
-        return min(found, key=lambda held: self._known[held].n_rows, default=None)
+        return min(found, key=lambda held: len(self._known[held].counts), default=None)
 
     def remember(self, sets: Sequence[Sequence[int]]) -> None:
         """Announce sets of attributes: one pass counts the tables of all of them, if these fit."""
@@ -426,20 +413,11 @@ class ProjectedCounts(Projections):
         return f"ProjectedCounts(shape={self.shape})"
 
 
-class _Sums(Projections):
-    """Sums of numbers in place of counts; of each row its last code decides the number."""
-
-    def __init__(self, codes: CodeArray, shape: Sequence[int], number: _Number) -> None:
-        self._codes, self.shape, self._number = codes, tuple(shape), number
-
-    def batches(self) -> Iterator[Batch]:
-        """As :meth:`Projections.batches`."""
-        for part in parts_of(self._codes):
-            yield part, self._number(part[:, -1].astype(np.int64))
-
-
 def weighted_tables(
-    codes: CodeArray, shape: Sequence[int], sets: Sequence[Sequence[int]], number: _Number
+    codes: CodeArray,
+    shape: Sequence[int],
+    sets: Sequence[Sequence[int]],
+    number: Callable[[IntArray], IntArray],
 ) -> list[IntArray]:
     """Sums over the cells of many tables of integers that the last attribute decides: exact.
 
@@ -454,5 +432,5 @@ def weighted_tables(
     number : callable
         Turns codes of the last attribute into integers.
     """
-    wanted = [(axes, [None] * len(axes)) for axes in sets]
-    return list(_Sums(codes, shape, number).regrouped_many(wanted))
+    rows = ProjectedCounts(codes, shape, number=number)
+    return list(rows.regrouped_many([(axes, [None] * len(axes)) for axes in sets]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import itertools
 import sys
 import warnings
 from collections import Counter
@@ -505,11 +506,8 @@ class LazyRows(Rows):
         super().__init__(columns)
         self._frame = frame
         self.engine = engine
-
-    @property
-    def library(self) -> str:
-        """What :func:`skdp.tables.build_frame` builds for ``like=`` these rows."""
-        return "polars" if self.engine == "polars" else "pandas"
+        # What `build_frame` builds for ``like=`` these rows.
+        self.library = "polars" if engine == "polars" else "pandas"
 
     def with_column(self, name: str, values: Any) -> LazyRows:
         """Refuse a separate column: its rows cannot be matched to those of an engine."""
@@ -584,17 +582,13 @@ def _pyspark_batches(frame: nw.LazyFrame, names: list[str]) -> Iterator[Any]:
     made = []
     for name in names:
         quoted = "`" + name.replace("`", "``") + "`"
-        if native.schema[name].dataType.typeName() == "timestamp":
-            # In UTC, whatever the zones of the session and of this machine are.
-            quoted = f"timestampadd(MICROSECOND, unix_micros({quoted}), TIMESTAMP_NTZ'1970-01-01')"
-        made.append(f"{quoted} AS `{name.replace('`', '``')}`")
-    held: list[Any] = []
-    for row in native.selectExpr(*made).toLocalIterator():
-        held.append(tuple(row))
-        if len(held) == BATCH_ROWS:
-            yield _of_tuples(held, names)
-            held = []
-    yield _of_tuples(held, names)
+        zoned = native.schema[name].dataType.typeName() == "timestamp"
+        # In UTC, whatever the zones of the session and of this machine are.
+        moment = f"timestampadd(MICROSECOND, unix_micros({quoted}), TIMESTAMP_NTZ'1970-01-01')"
+        made.append(f"{moment} AS {quoted}" if zoned else quoted)
+    rows = native.selectExpr(*made).toLocalIterator()
+    while held := list(itertools.islice(rows, BATCH_ROWS)):
+        yield _of_tuples(held, names)
 
 
 def _of_tuples(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> pd.DataFrame:

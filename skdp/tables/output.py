@@ -181,9 +181,7 @@ def complete_table(given: Any, columns: Mapping[str, pd.Series], order: Sequence
     """
     rows = as_frame(given)
     if rows.library == "numpy":
-        own = {name: pd.Series(rows.column(name).objects()) for name in order if name in rows.names}
-        kept = {name: values.infer_objects() for name, values in own.items()}
-        return build_frame({name: columns.get(name, kept.get(name)) for name in order}, "numpy")
+        return build_frame({name: columns[name] for name in order}, "numpy")
     # By position: narwhals gives the index of the table to the columns of pandas.
     drawn = nw.from_native(build_frame(columns, rows.library), eager_only=True)
     table = nw.from_native(given, eager_only=True).with_columns(*drawn.iter_columns())

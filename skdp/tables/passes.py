@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import IntArray
+from .._validation import CodeArray, IntArray
 
 # Cells of all tables, and of all blocks, of one pass: 128 megabytes each.
 PASS_CELLS = 2**24
@@ -29,6 +29,10 @@ _MOST_CELLS = 2**27
 _LOOKED_AT = 8
 
 Groups = Sequence[NDArray[np.integer] | None]
+
+
+# Rows of codes, none of them negative, and the records that each stands for; None: one each.
+Batch = tuple[CodeArray, IntArray | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,55 +237,46 @@ def _group_of(columns: Iterable[Column], most: int) -> dict[Column, int]:
     return found
 
 
-class Tallies:
-    """Counts of many tables while rows are added batch by batch.
+def counted(
+    batches: Iterable[Batch], marginals: Sequence[Marginal], blocks: Sequence[Block]
+) -> dict[int, IntArray]:
+    """Exact counts of the tables of some blocks, by their numbers, in one pass.
 
     Memory is that of the cells, which are public, and of one batch.
 
     Parameters
     ----------
+    batches : iterable of Batch
     marginals : sequence of Marginal
     blocks : sequence of Block
         Some or all of the blocks that were planned for them.
     """
+    joint = [np.zeros(block.cells, dtype=np.int64) for block in blocks]
+    for codes, weights in batches:
+        for counts, key in zip(joint, _keys(codes, blocks), strict=True):
+            # Exact sums of integers; faster than `bincount`, whose result would have to be added.
+            np.add.at(counts, key, 1 if weights is None else weights)
+    found = {}
+    for block, counts in zip(blocks, joint, strict=True):
+        table = counts.reshape([column.width for column in block.columns])
+        for number in block.members:
+            found[number] = _margin(table, block.columns, marginals[number].columns)
+    return found
 
-    def __init__(self, marginals: Sequence[Marginal], blocks: Sequence[Block]) -> None:
-        self._marginals = marginals
-        self._counts = [(block, np.zeros(block.cells, dtype=np.int64)) for block in blocks]
 
-    def add(self, codes: NDArray[np.integer], weights: IntArray | None = None) -> None:
-        """Count a batch of rows.
+def _keys(codes: CodeArray, blocks: Sequence[Block]) -> Iterator[NDArray[np.integer]]:
+    """Cell of each row in each block; what blocks share is computed once."""
 
-        Parameters
-        ----------
-        codes : ndarray of int, shape (n_rows, d)
-            None is negative where a table needs it.
-        weights : ndarray of int64, shape (n_rows,), default=None
-            Number of records that each row stands for; one each by default.
-        """
-        # Exact sums of integers; faster than `bincount`, whose result would have to be added.
-        step: Any = 1 if weights is None else weights
+    @functools.cache
+    def column_of(column: Column) -> _Key:
+        return column.numbers(codes[:, column.axis]), column.width
 
-        @functools.cache
-        def column_of(column: Column) -> _Key:
-            return column.numbers(codes[:, column.axis]), column.width
+    @functools.cache
+    def part_of(part: tuple[Column, ...]) -> _Key:
+        return _joined([column_of(column) for column in part], len(codes))
 
-        @functools.cache
-        def part_of(part: tuple[Column, ...]) -> _Key:
-            return _joined([column_of(column) for column in part], len(codes))
-
-        for block, counts in self._counts:
-            numbers, _ = _joined([part_of(part) for part in block.parts], len(codes))
-            np.add.at(counts, numbers, step)
-
-    def tables(self) -> Mapping[int, IntArray]:
-        """The tables that the blocks have, by their numbers."""
-        found = {}
-        for block, counts in self._counts:
-            joint = counts.reshape([column.width for column in block.columns])
-            for number in block.members:
-                found[number] = _margin(joint, block.columns, self._marginals[number].columns)
-        return found
+    for block in blocks:
+        yield _joined([part_of(part) for part in block.parts], len(codes))[0]
 
 
 # Numbers of the rows, and how many there can be.
