@@ -22,7 +22,7 @@ from ..exceptions import DomainError
 from ..mechanisms.laplace import BoundedGrid
 from ..release.model import Covariances, Reach, added, covariances_from, with_cut_bins
 from ..release.result import group_labels
-from ..tables import code_rows, weighted_tables
+from ..tables import Coded, weighted_tables
 from .plan import check_names, titles
 
 # --- sums of a bounded column over the cells of cuboids, exact in integers
@@ -130,7 +130,7 @@ def exact_sums(rows, plan, value, attribute, contributions):
     if again != value:
         rows = rows.with_again(value, again)
     domain = Domain({**{name: plan.domain[name] for name in names}, again: coded})
-    codes = code_rows(rows, domain, contributions)
+    codes = Coded(rows, domain, contributions).codes
     dimensions = [cuboids.dimensions_of(mask) for mask in plan._masks]
 
     def to_upper(each):

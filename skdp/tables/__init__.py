@@ -26,7 +26,6 @@ from .encode import (
     MOST_AT_ONCE,
     Coded,
     Counts,
-    code_rows,
     count_rows,
     weighted_rows,
 )
@@ -42,7 +41,6 @@ from .frame import (
     assumed,
     list_entries,
     read_rows,
-    rows_in_memory,
 )
 from .output import (
     Layout,
@@ -58,4 +56,4 @@ from .output import (
 from .persons import Contributions, few_of_each, identities
 
 # `Domain.encode` and similar methods read tables with it.
-provide_reader(rows_in_memory)
+provide_reader(as_frame)

@@ -54,7 +54,7 @@ class Values(NamedTuple):
     listed: list[Any] | None = None
     exact: BoolArray | None = None
 
-    def distinct(self) -> tuple[NDArray[np.integer], list[Any]]:
+    def distinct(self) -> tuple[NDArray[Any], list[Any]]:
         """Positions in a list of values, -1 or that of a missing value where missing."""
         if self.listed is not None:
             return self.array, self.listed
@@ -65,7 +65,7 @@ class Values(NamedTuple):
         positions, uniques = found
         return positions, uniques.tolist() if self.exact is None else written_all(uniques)
 
-    def close(self, rows: int) -> tuple[NDArray[np.integer], NDArray[Any]] | None:
+    def close(self, rows: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Integers close together are their own positions among all between; None for others.
 
         Parameters
@@ -87,7 +87,7 @@ class Values(NamedTuple):
             positions[self.missing] = -1
         return positions, every.astype(self.array.dtype)
 
-    def factorize(self) -> tuple[NDArray[np.integer], list[Any]]:
+    def factorize(self) -> tuple[NDArray[Any], list[Any]]:
         """As `distinct`, with -1 wherever a value is missing."""
         positions, listed = self.distinct()
         gaps = np.array([*map(is_missing, listed), True])
@@ -119,7 +119,7 @@ class Values(NamedTuple):
         return Values(take(self.array, 0), take(missing, True), exact=exact)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class Column:
     """One column of a frame.
 
@@ -198,7 +198,7 @@ class Column:
 
         return Values(values.each(unit))
 
-    def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
+    def factorize(self) -> tuple[NDArray[Any], list[Any]]:
         """Values as positions in a list of distinct values; -1 where missing. Never raises.
 
         The list may hold values that do not occur, and the same value twice. Moments are written
@@ -233,7 +233,7 @@ def exact_objects(data: Any) -> NDArray[Any]:
     return object_array(found)
 
 
-def object_array(values: Sequence[Any]) -> NDArray[Any]:
+def object_array(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     """A one-dimensional array of objects, also where they are lists or arrays themselves."""
     return np.fromiter(values, dtype=object, count=len(values))
 

@@ -19,6 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from .._validation import CodeArray, IntArray, batches, integer_sums, run_starts
 from .passes import Batch, Groups, check_axes, counted, marginals_of, plan_blocks, split
 
+# From codes to integers.
+Numbers = Callable[[IntArray], IntArray]
+
 # Rows are packed into int64 keys of fewer cells than this.
 _KEY_LIMIT = 2**62
 
@@ -30,6 +33,9 @@ _KEPT_CELLS = 2**24
 
 # Larger tables are counted by their distinct rows, where nobody needs all cells.
 _WHOLE_CELLS = 2**22
+
+# Most cells of a block of several tables, which then fits into a processor's cache.
+_BLOCK_CELLS = 2**14
 
 # Distinct rows of parts that wait to be merged.
 _MERGED = 2**20
@@ -47,8 +53,6 @@ class Projections:
     """Dense tables of exact counts, of a few attributes each."""
 
     shape: tuple[int, ...]
-    # Most cells of a block of several tables, which then fits into a processor's cache.
-    block_cells = 2**18
 
     def batches(self) -> Iterator[Batch]:
         """All rows, some at a time."""
@@ -90,7 +94,7 @@ class Projections:
         """
         for some in split(marginals_of(self.shape, sets)):
             found: dict[int, IntArray] = {}
-            for blocks in split(plan_blocks(some, self.block_cells)):
+            for blocks in split(plan_blocks(some, _BLOCK_CELLS)):
                 found |= counted(self.batches(), some, blocks)
             yield from (found[number] for number in range(len(some)))
 
@@ -206,19 +210,12 @@ class CountTable(Projections):
         ----------
         counts : ndarray of int64
         """
-        cells = np.flatnonzero(counts)
-        codes = np.array(_unpacked(cells, counts.shape), dtype=np.int32)
-        return cls(codes.reshape(counts.ndim, len(cells)).T, counts.ravel()[cells], counts.shape)
+        return cls(np.argwhere(counts), counts[counts != 0], counts.shape)
 
     @property
     def n(self) -> int:
         """Exact number of records: private."""
         return int(self.counts.sum())
-
-    @property
-    def block_cells(self) -> int:
-        """About twice the rows, because sums over a block take time too."""
-        return min(max(2 * len(self.counts), 2**10), 2**16)
 
     def project(self, axes: Sequence[int]) -> CountTable:
         """Sum the counts over all attributes except ``axes``; the rows are sorted in that order.
@@ -347,7 +344,7 @@ class ProjectedCounts(Projections):
         codes: CodeArray,
         shape: Sequence[int],
         recoded: Mapping[int, NDArray[np.integer]] | None = None,
-        number: Callable[[IntArray], IntArray] | None = None,
+        number: Numbers | None = None,
     ) -> None:
         self._codes, self._shape, self._number = codes, tuple(shape), number
         self._recoded = dict(recoded or {})
@@ -414,10 +411,7 @@ class ProjectedCounts(Projections):
 
 
 def weighted_tables(
-    codes: CodeArray,
-    shape: Sequence[int],
-    sets: Sequence[Sequence[int]],
-    number: Callable[[IntArray], IntArray],
+    codes: CodeArray, shape: Sequence[int], sets: Sequence[Sequence[int]], number: Numbers
 ) -> list[IntArray]:
     """Sums over the cells of many tables of integers that the last attribute decides: exact.
 

@@ -175,13 +175,6 @@ def first_unfit(codes: CodeArray) -> IntArray:
     return cells
 
 
-def code_rows(
-    rows: Frame | LazyRows, domain: Domain, contributions: Contributions | None = None
-) -> CodeArray:
-    """Codes of the rows that are kept, as `Coded.codes`: ndarray of int, shape (n, d)."""
-    return Coded(rows, domain, contributions).codes
-
-
 def count_rows(
     rows: Frame | LazyRows,
     domain: Domain,

@@ -108,6 +108,9 @@ class Rows:
         """The rows with a column once more, under another name."""
         return self._with({**self.columns, again: self.columns[name]}, self.n_unnamed)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.kinds})"
+
 
 class Frame(Rows):
     """Columns of equal length, read from any container in memory.
@@ -196,9 +199,6 @@ class Frame(Rows):
             )
         return self._with({**self.columns, name: column}, self.n_unnamed)
 
-    def __repr__(self) -> str:
-        return f"Frame({self.library}, columns={self.kinds})"
-
 
 # --- containers in memory
 
@@ -225,7 +225,7 @@ def as_frame(data: Any) -> Frame:
     ----------
     data : pandas, Polars or PyArrow table, 2-D array, or list of rows
         A pandas frame whose column names are all not strings counts as an array, as in
-        scikit-learn. A :class:`Frame` is returned as it is.
+        scikit-learn. Rows that were read before are returned as they are.
 
     Raises
     ------
@@ -237,8 +237,8 @@ def as_frame(data: Any) -> Frame:
     DomainError
         For repeated column names.
     """
-    if isinstance(data, Frame):
-        return data
+    if isinstance(data, Rows):
+        return data  # type: ignore[return-value]
     if issparse(data):
         raise TypeError(
             "Sparse data was passed, but dense data is required: every cell, zero or not, takes "
@@ -297,15 +297,11 @@ def _from_dataframe(frame: nw.DataFrame) -> Frame:
             "Column names are only supported if all of them are strings, but the frame has "
             f"names of types {types}. Convert them with `df.columns = df.columns.astype(str)`."
         )
-    check_unique(name for name in names if isinstance(name, str))
-    # By position, which works for any column name.
-    take: Callable[[int], Any] = {
-        "pandas": lambda place: native.iloc[:, place],
-        "polars": lambda place: native.to_series(place),
-        "pyarrow": lambda place: native.column(place),
-    }[library]
     columns = {
-        str(name) if text else f"x{place}": make_column(take(place), library, name)
+        # By position, which works for any column name.
+        str(name) if text else f"x{place}": make_column(
+            nw.to_native(frame[:, place]), library, name
+        )
         for place, (name, text) in enumerate(zip(names, texts, strict=True))
     }
     marks = getattr(native, "attrs", {}).get(UNFIT)
@@ -483,8 +479,6 @@ def _no_features(shape: tuple[int, ...]) -> ValueError:
 
 # --- lazy frames, which are read batch by batch
 
-ENGINES = {"polars": "Polars", "duckdb": "DuckDB", "dask": "Dask", "pyspark": "PySpark"}
-
 
 class LazyRows(Rows):
     """The columns of a lazy frame: only its schema is known until its rows are read in batches.
@@ -505,14 +499,14 @@ class LazyRows(Rows):
     def __init__(self, columns: Mapping[str, Column], frame: Any, engine: str) -> None:
         super().__init__(columns)
         self._frame = frame
-        self.engine = engine
+        self.engine, self._batches = _ENGINES[engine]
         # What `build_frame` builds for ``like=`` these rows.
         self.library = "polars" if engine == "polars" else "pandas"
 
     def with_column(self, name: str, values: Any) -> LazyRows:
         """Refuse a separate column: its rows cannot be matched to those of an engine."""
         raise TypeError(
-            f"The rows are a lazy frame of {ENGINES[self.engine]}, whose rows have no order that "
+            f"The rows are a lazy frame of {self.engine}, whose rows have no order that "
             f"{name!r}, given separately, could be matched to. Add it to the frame as a column, "
             "declare it in the domain and name it in target=."
         )
@@ -528,7 +522,7 @@ class LazyRows(Rows):
         wanted = list(dict.fromkeys(column.data for column in self.columns.values()))
 
         def run() -> bool:
-            for native in _BATCHES[self.engine](self._frame, wanted):
+            for native in self._batches(self._frame, wanted):
                 batch = as_frame(native)
                 columns = {name: batch.column(each.data) for name, each in self.columns.items()}
                 use(Frame(columns, len(batch), batch.library))
@@ -538,14 +532,11 @@ class LazyRows(Rows):
         # how it does may depend on values.
         if not attempt(run, False):
             raise EngineError(
-                f"{ENGINES[self.engine]} failed to give the rows. Its message is withheld, because "
+                f"{self.engine} failed to give the rows. Its message is withheld, because "
                 "it may quote values of the data: run the plan of the frame by itself to read it. "
                 "What was charged for this fit stays spent, and nothing was released. If memory or "
                 "space for temporary files was short, declare fewer columns or bins."
             )
-
-    def __repr__(self) -> str:
-        return f"LazyRows({self.engine}, columns={self.kinds})"
 
 
 def _polars_batches(frame: nw.LazyFrame, names: list[str]) -> Iterator[Any]:
@@ -600,11 +591,11 @@ def _of_tuples(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> pd.DataFr
     return pd.DataFrame(columns, columns=list(names))
 
 
-_BATCHES: dict[str, Callable[[Any, list[str]], Iterator[Any]]] = {
-    "polars": _polars_batches,
-    "duckdb": _duckdb_batches,
-    "dask": _dask_batches,
-    "pyspark": _pyspark_batches,
+_ENGINES: dict[str, tuple[str, Callable[[Any, list[str]], Iterator[Any]]]] = {
+    "polars": ("Polars", _polars_batches),
+    "duckdb": ("DuckDB", _duckdb_batches),
+    "dask": ("Dask", _dask_batches),
+    "pyspark": ("PySpark", _pyspark_batches),
 }
 
 
@@ -628,8 +619,6 @@ def read_rows(data: Any) -> Frame | LazyRows:
         As :func:`skdp.tables.as_frame`; also for lazy frames of other libraries, and for a plan
         whose columns cannot be determined.
     """
-    if isinstance(data, LazyRows):
-        return data
     if _is_dask(data):
         # An empty frame of pandas that has the types.
         rows = as_frame(data._meta)
@@ -649,7 +638,7 @@ def read_rows(data: Any) -> Frame | LazyRows:
 def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
     name = frame.implementation.name.lower()
     engine = "pyspark" if name == "pyspark_connect" else name
-    if engine not in ENGINES:
+    if engine not in _ENGINES:
         raise TypeError(
             f"Lazy frames of {name} are not supported. Use Polars, DuckDB, Dask or PySpark (`pip "
             "install 'skdp[duckdb]'`, `'skdp[dask]'`, `'skdp[spark]'`), or collect the frame first."
@@ -658,8 +647,8 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
     schema = attempt(frame.collect_schema, None)
     if schema is None:
         raise DomainError(
-            f"{ENGINES[engine]} cannot tell the columns of this lazy frame: its plan fails before "
-            "any row is read, for example because a file or a column does not exist. Try "
+            f"{_ENGINES[engine][0]} cannot tell the columns of this lazy frame: its plan fails "
+            "before any row is read, for example because a file or a column does not exist. Try "
             "`.collect_schema()` on it. Nothing was read or spent."
         )
     if not schema:
@@ -667,25 +656,15 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
     if engine != "polars":
         # Where the engine allows the same name twice.
         check_unique(nw.to_native(frame).columns)
-    columns = {}
-    for name, dtype in schema.items():
-        kind = _unknown_kind(frame, name, engine) if dtype == nw.Unknown else kind_of(dtype)
-        columns[name] = Column(name, "lazy", kind, type_name(dtype))
-    return LazyRows(columns, frame, engine)
-
-
-def _unknown_kind(frame: nw.LazyFrame, name: str, engine: str) -> str:
-    """Kind of a column whose type narwhals does not know."""
+    # Of columns without any value, whose type narwhals does not know.
     native: Any = nw.to_native(frame)
-    if engine == "polars":
-        found = str(native.collect_schema()[name])
-    elif engine == "duckdb":
-        found = str(native.types[native.columns.index(name)])
-    else:
-        found = native.schema[name].dataType.typeName()
-    return "null" if found.strip('"').lower() in ("null", "void") else "other"
-
-
-def rows_in_memory(data: Any) -> Any:
-    """Columns of a table in memory; rows that were read before are returned as they are."""
-    return data if isinstance(data, LazyRows) else as_frame(data)
+    own = {
+        "polars": lambda: native.collect_schema().values(),
+        "duckdb": lambda: native.types,
+        "pyspark": lambda: [each.dataType.typeName() for each in native.schema],
+    }[engine]()
+    columns = {}
+    for (name, dtype), found in zip(schema.items(), own, strict=True):
+        null = str(found).strip('"').lower() in ("null", "void")
+        columns[name] = Column(name, "lazy", "null" if null else kind_of(dtype), type_name(dtype))
+    return LazyRows(columns, frame, engine)

@@ -66,8 +66,9 @@ class Layout:
         self._days = frozenset(n for n in names if isinstance(domain.declared(n), Date))
         self._index = self._columns = None
         if isinstance(X, pd.DataFrame):
-            self._index = _index_name(X)
-            self._columns = X.columns.name if X.columns.nlevels == 1 else None
+            # None for an index of several levels, which is not kept.
+            axes = (X.index, X.columns)
+            self._index, self._columns = (e.name if e.nlevels == 1 else None for e in axes)
 
     def build(self, columns: Mapping[str, Any]) -> Any:
         """A table of drawn columns.
@@ -83,14 +84,6 @@ class Layout:
         if self.library == "pandas":
             table.index.name, table.columns.name = self._index, self._columns
         return table
-
-    def __repr__(self) -> str:
-        return f"Layout({self.library}, {list(self.names)})"
-
-
-def _index_name(data: pd.DataFrame | pd.Series) -> Any:
-    """Name of the index; None for an index of several levels, which is not kept."""
-    return data.index.name if data.index.nlevels == 1 else None
 
 
 def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
@@ -125,7 +118,8 @@ def _table(columns: Mapping[str, Any], library: str, days: frozenset[str] = froz
     typed = {name: _typed(column, name in days) for name, column in series.items()}
     data = {name: values for name, (_, values) in typed.items()}
     schema = {name: dtype for name, (dtype, _) in typed.items()}
-    return nw.to_native(nw.from_dict(data, schema, backend=library))
+    backend: Any = library
+    return nw.to_native(nw.from_dict(data, schema, backend=backend))
 
 
 def _typed(column: pd.Series, day: bool) -> tuple[Any, Any]:
@@ -312,7 +306,7 @@ def _with_real_columns(frame: pd.DataFrame) -> pd.DataFrame:
     real = frame.copy(deep=False)
     for place in places:
         own = [each.real if each.imag == 0 else each for each in frame.iloc[:, place].tolist()]
-        real.isetitem(place, pd.Series(own, index=frame.index, dtype=object))
+        real.isetitem(place, object_array(own))
     return real
 
 
@@ -392,8 +386,6 @@ def _plain(X: Any, read: Callable[[Column], NDArray[Any]]) -> Any:
 
 
 def _texts(column: Column) -> NDArray[Any]:
-    values = column.read()
-    objects = [None] * len(column) if values.listed is None else column.objects()
     # The method of str itself: what a subclass does when it is read would depend on a value.
-    texts = [str.__str__(value) if issubclass(type(value), str) else "" for value in objects]
-    return object_array(texts)
+    found = column.objects()
+    return object_array([str.__str__(v) if issubclass(type(v), str) else "" for v in found])

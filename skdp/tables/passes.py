@@ -9,6 +9,7 @@ counted together follows from public sizes alone.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -58,13 +59,15 @@ class Column:
         return self.size + (self.group is not None and bool((self.group < 0).any()))
 
     @functools.cached_property
-    def _lookup(self) -> NDArray[np.integer]:
-        numbers = np.where(self.group < 0, self.size, self.group)  # type: ignore[operator]
+    def _lookup(self) -> NDArray[np.integer] | None:
+        if self.group is None:
+            return None
+        numbers = np.where(self.group < 0, self.size, self.group)
         return numbers.astype(np.min_scalar_type(self.width))
 
     def numbers(self, codes: NDArray[np.integer]) -> NDArray[np.integer]:
         """Number of each code in its column; dropped ones have the last."""
-        return codes if self.group is None else self._lookup.take(codes)
+        return codes if self._lookup is None else self._lookup.take(codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +155,7 @@ def check_axes(axes: Sequence[int], n_attributes: int) -> list[int]:
 Piece = TypeVar("Piece", Marginal, Block)
 
 
-def split(pieces: Iterable[Piece], most: int | None = None) -> Iterator[list[Piece]]:
+def split(pieces: Iterable[Piece], most: int | None = None) -> list[list[Piece]]:
     """Cut tables or blocks, in their order, into passes of few cells, or of one piece.
 
     Parameters
@@ -161,17 +164,15 @@ def split(pieces: Iterable[Piece], most: int | None = None) -> Iterator[list[Pie
     most : int, default=None
         Cells of a pass; 2**24 by default.
     """
-    most = PASS_CELLS if most is None else most
-    part: list[Piece] = []
+    parts: list[list[Piece]] = []
     cells = 0
     for piece in pieces:
-        if part and cells + piece.cells > most:
-            yield part
-            part, cells = [], 0
-        part.append(piece)
         cells += piece.cells
-    if part:
-        yield part
+        if not parts or cells > (PASS_CELLS if most is None else most):
+            parts.append([])
+            cells = piece.cells
+        parts[-1].append(piece)
+    return parts
 
 
 # Columns that are counted jointly, and the numbers of the tables on them.
@@ -212,28 +213,24 @@ def plan_blocks(marginals: Sequence[Marginal], most: int) -> list[Block]:
                 on[column].append(found)
             found[0].update(wanted)
         found[1].append(number)
+    # In the order in which columns are asked for, those of a group side by side.
+    order = {column: (group[column], place) for place, column in enumerate(columns)}
     blocks = []
     for held, members in joined:
-        parts: dict[int, tuple[Column, ...]] = {}
-        # In the order in which columns are asked for, those of a group side by side.
-        for column in columns:
-            if column in held:
-                parts[group[column]] = (*parts.get(group[column], ()), column)
-        blocks.append(Block([parts[key] for key in sorted(parts)], members))
+        parts = itertools.groupby(sorted(held, key=order.__getitem__), group.__getitem__)
+        blocks.append(Block([tuple(part) for _, part in parts], members))
     return blocks
 
 
 def _group_of(columns: Iterable[Column], most: int) -> dict[Column, int]:
-    """Group of each column: the first with room for it, wide columns first."""
-    cells: list[int] = []
+    """Group of each column, wide columns first."""
+    group, cells = 0, 1
     found = {}
     for column in sorted(columns, key=lambda column: -column.width):
-        fits = (place for place, held in enumerate(cells) if held * column.width <= most)
-        place = next(fits, len(cells))
-        if place == len(cells):
-            cells.append(1)
-        cells[place] *= column.width
-        found[column] = place
+        cells *= column.width
+        if cells > most:
+            group, cells = group + 1, column.width
+        found[column] = group
     return found
 
 
