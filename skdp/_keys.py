@@ -225,9 +225,11 @@ def rescaled(ticks: IntArray, length: Fraction) -> Moments:
     """Moments of ticks of a length in microseconds."""
     furthest = FURTHEST // length.numerator
     near = np.clip(ticks, -furthest, furthest)
-    scaled = near * length.numerator
-    micros = scaled // length.denominator
-    return Moments(micros, (near == ticks) & (micros * length.denominator == scaled))
+    micros, exact = near * length.numerator, near == ticks
+    if length.denominator > 1:
+        scaled, micros = micros, micros // length.denominator
+        exact &= micros * length.denominator == scaled
+    return Moments(micros, exact)
 
 
 def moment_of_text(text: str) -> int | None:

@@ -33,7 +33,7 @@ from .domain import Domain, Numeric
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace_variance
 from .release import Boxes, BoxModel, KnownNoise, Synopsis
-from .tables import code_rows, read_rows
+from .tables import Coded, read_rows
 
 __all__ = ["DPKMeans"]
 
@@ -230,7 +230,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         loss, source = self._spend(rows, parts)
 
         task = Task(
-            points=_points(rows, domain, self._contributions(loss, source, rows, domain)),
+            points=Coded(rows, domain, self._contributions(loss, source, rows, domain)).codes,
             shape=domain.shape,
             clusters=clusters,
             parts=loss.of_record.parts,
@@ -456,13 +456,6 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         if not ax.get_title():
             ax.set_title(loss_title("", self.privacy_loss_), fontsize="medium")
         return ax
-
-
-def _points(rows, domain, contributions):
-    """Codes of the rows without a missing value."""
-    codes = code_rows(rows, domain, contributions)
-    complete = (codes >= 0).all(axis=1)
-    return codes if complete.all() else codes[complete]
 
 
 def _coded(names, low, high):

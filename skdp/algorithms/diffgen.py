@@ -173,7 +173,7 @@ def confusion_score(table: CountTable) -> int:
     # Privacy. With n records in a cell, n_i of them of label i, the summand is
     # (n - sum n_i**2 / n) / 2. One more record changes it by something between 0 (all records
     # share its label) and n / (n + 1) (none does), hence the floor by 0 to UNIT: range UNIT.
-    if not table.n_rows:
+    if not len(table.counts):
         return 0
     cells = table.codes[:, :-1]
     starts = run_starts(cells)

@@ -111,10 +111,7 @@ def records(data: Any) -> list[Any]:
         ) from error
     columns = []
     for name in frame.names:
-        values, missing = frame.column(name).values()
-        columns.append(
-            [None if gone else _plain(value) for value, gone in zip(values, missing, strict=True)]
-        )
+        columns.append([_plain(value) for value in frame.column(name).objects()])
     return list(zip(*columns, strict=True))
 
 

@@ -253,7 +253,7 @@ def _frames(here: Any, there: Any, path: str, memo: dict) -> str | None:
     if first.names != second.names or first.dtypes != second.dtypes:
         return f"{path}: columns {first.dtypes} and {second.dtypes}"
     for name in first.names:
-        one, other = first.column(name).values(), second.column(name).values()
+        one, other = first.column(name).objects(), second.column(name).objects()
         found = _sequences(one, other, f"{path}[{name!r}]", memo)
         if found is not None:
             return found

@@ -22,7 +22,7 @@ from ..exceptions import DomainError
 from ..mechanisms.laplace import BoundedGrid
 from ..release.model import Covariances, Reach, added, covariances_from, with_cut_bins
 from ..release.result import group_labels
-from ..tables import code_rows, weighted_tables
+from ..tables import Coded, weighted_tables
 from .plan import check_names, titles
 
 # --- sums of a bounded column over the cells of cuboids, exact in integers
@@ -130,14 +130,14 @@ def exact_sums(rows, plan, value, attribute, contributions):
     if again != value:
         rows = rows.with_again(value, again)
     domain = Domain({**{name: plan.domain[name] for name in names}, again: coded})
-    codes = code_rows(rows, domain, contributions)
+    codes = Coded(rows, domain, contributions).codes
     dimensions = [cuboids.dimensions_of(mask) for mask in plan._masks]
 
-    def both(each):
-        to_lower = numbers(each)
-        return [to_lower, plan._sensitivity - to_lower]
+    def to_upper(each):
+        return plan._sensitivity - numbers(each)
 
-    pairs = zip(*weighted_tables(codes, domain.shape, dimensions, both), strict=True)
+    sums = [weighted_tables(codes, domain.shape, dimensions, to) for to in (numbers, to_upper)]
+    pairs = zip(*sums, strict=True)
     return {mask: np.stack(pair) for mask, pair in zip(plan._masks, pairs, strict=True)}
 
 

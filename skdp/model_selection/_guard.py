@@ -19,7 +19,7 @@ from .._keys import positions_of as places_of
 from .._random import noise_source, shared_generators_kept
 from .._validation import BoolArray, IntArray
 from ..domain.attributes import Coding
-from ..tables import as_column, as_labels, column_names, object_array, row_taker
+from ..tables import as_column, as_labels, object_array, row_taker
 
 # Labels or predictions, one for each row.
 Labels: TypeAlias = NDArray[Any]
@@ -118,15 +118,16 @@ def check_model(model: Any, X: Any) -> None:
     """Refuse, by names and shapes alone, a model that could predict no row of ``X``."""
     if type(model).__module__.partition(".")[0] in ("skdp", "sklearn"):
         check_is_fitted(model)
-    given = column_names(X)
+    given = [*getattr(X, "column_names", getattr(X, "columns", ()))]
+    named = bool(given) and all(isinstance(name, str) for name in given)
     names = getattr(model, "feature_names_in_", None)
-    if names is not None and given is not None:
+    if names is not None and named:
         missing = [name for name in names if name not in given]
         if missing:
             raise ValueError(f"X lacks columns that the model was fitted to: {missing[:8]}.")
     width = getattr(model, "n_features_in_", None)
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    if given is None and width is not None and len(shape) == 2 and shape[1] != width:
+    if not named and width is not None and len(shape) == 2 and shape[1] != width:
         raise ValueError(
             f"X has {shape[1]} features, but {type(model).__name__} was fitted to {width}."
         )

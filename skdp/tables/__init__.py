@@ -21,15 +21,13 @@ from typing import Any
 from ..domain.attributes import provide_reader
 from ..domain.values import is_missing
 from .columns import Column, object_array
-from .counts import CountTable, ProjectedCounts
+from .counts import CountTable, ProjectedCounts, weighted_tables
 from .encode import (
     MOST_AT_ONCE,
     Coded,
     Counts,
-    code_rows,
     count_rows,
     weighted_rows,
-    weighted_tables,
 )
 from .frame import (
     TYPES_DECLARED,
@@ -43,14 +41,12 @@ from .frame import (
     assumed,
     list_entries,
     read_rows,
-    rows_in_memory,
 )
 from .output import (
     Layout,
     as_numbers,
     as_texts,
     build_frame,
-    column_names,
     complete_table,
     fill_table,
     row_taker,
@@ -60,4 +56,4 @@ from .output import (
 from .persons import Contributions, few_of_each, identities
 
 # `Domain.encode` and similar methods read tables with it.
-provide_reader(rows_in_memory)
+provide_reader(as_frame)

@@ -7,40 +7,38 @@ number of the full domain, so that domains of 1e88 cells cost no more than their
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._validation import BoolArray, CodeArray, IntArray, batches, integer_sums, run_starts
-from .passes import (
-    KEY_LIMIT,
-    Groups,
-    Tallies,
-    check_axes,
-    marginals_of,
-    plan_blocks,
-    regroup,
-    split,
-    unpack,
-)
+from .._validation import CodeArray, IntArray, batches, integer_sums, run_starts
+from .passes import Batch, Groups, check_axes, counted, marginals_of, plan_blocks, split
+
+# From codes to integers.
+Numbers = Callable[[IntArray], IntArray]
+
+# Rows are packed into int64 keys of fewer cells than this.
+_KEY_LIMIT = 2**62
 
 # Below this many cells a key is counted by position instead of sorted.
 _DENSE_CELLS = 2**16
 
-# Cells of all tables that are remembered: 128 megabytes.
+# Cells of all tables that are remembered.
 _KEPT_CELLS = 2**24
 
 # Larger tables are counted by their distinct rows, where nobody needs all cells.
 _WHOLE_CELLS = 2**22
 
+# Most cells of a block of several tables, which then fits into a processor's cache.
+_BLOCK_CELLS = 2**14
+
 # Distinct rows of parts that wait to be merged.
 _MERGED = 2**20
-
-# Fewest and most cells of a block of several tables.
-_BLOCK_CELLS = (2**10, 2**16)
 
 
 def parts_of(codes: CodeArray) -> Iterator[CodeArray]:
@@ -51,18 +49,13 @@ def parts_of(codes: CodeArray) -> Iterator[CodeArray]:
         yield part if fits.all() else part[fits]
 
 
-class _Projections:
+class Projections:
     """Dense tables of exact counts, of a few attributes each."""
 
     shape: tuple[int, ...]
 
-    @property
-    def _block_cells(self) -> int:
-        """Most cells of a block of several tables."""
-        return 2**18
-
-    def _fill(self, tallies: Tallies) -> None:
-        """Add all rows to tallies."""
+    def batches(self) -> Iterator[Batch]:
+        """All rows, some at a time."""
         raise NotImplementedError
 
     def regrouped(
@@ -101,10 +94,8 @@ class _Projections:
         """
         for some in split(marginals_of(self.shape, sets)):
             found: dict[int, IntArray] = {}
-            for blocks in split(plan_blocks(some, self._block_cells)):
-                tallies = Tallies(some, blocks)
-                self._fill(tallies)
-                found.update(tallies.tables())
+            for blocks in split(plan_blocks(some, _BLOCK_CELLS)):
+                found |= counted(self.batches(), some, blocks)
             yield from (found[number] for number in range(len(some)))
 
     def dense(self, axes: Sequence[int] | None = None) -> IntArray:
@@ -124,8 +115,7 @@ class _Projections:
         return self.regrouped(kept, [None] * len(kept))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CountTable(_Projections):
+class CountTable(Projections):
     """Distinct rows of codes in lexicographic order, with their exact counts.
 
     Use :meth:`from_codes` to build one from the codes of records; the constructor trusts that
@@ -141,22 +131,11 @@ class CountTable(_Projections):
         Number of codes of each of the d attributes.
     """
 
-    codes: CodeArray
-    counts: IntArray
-    shape: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        codes = np.asarray(self.codes, dtype=np.int32)
-        counts = np.asarray(self.counts, dtype=np.int64)
-        shape = tuple(int(size) for size in self.shape)
-        if codes.ndim != 2 or counts.shape != codes.shape[:1] or codes.shape[1] != len(shape):
-            raise ValueError(
-                "A CountTable needs codes of shape (m, d), m counts and d attribute sizes, got "
-                f"shapes {codes.shape}, {counts.shape} and {len(shape)} sizes."
-            )
-        object.__setattr__(self, "codes", codes)
-        object.__setattr__(self, "counts", counts)
-        object.__setattr__(self, "shape", shape)
+    def __init__(self, codes: ArrayLike, counts: ArrayLike, shape: Sequence[int]) -> None:
+        self.codes: CodeArray = np.asarray(codes, dtype=np.int32)
+        self.counts: IntArray = np.asarray(counts, dtype=np.int64)
+        self.shape = tuple(int(size) for size in shape)
+        _check_shapes(self.codes, self.counts, self.shape)
 
     @classmethod
     def from_codes(
@@ -181,39 +160,29 @@ class CountTable(_Projections):
             size, or counts are negative.
         """
         rows = np.asarray(codes)
-        sizes = tuple(int(size) for size in shape)
-        if rows.ndim != 2 or rows.shape[1] != len(sizes):
-            raise ValueError(
-                f"codes must have one column for each of the {len(sizes)} attributes, got an "
-                f"array of shape {rows.shape}."
-            )
-        weights = None if counts is None else np.asarray(counts, dtype=np.int64)
-        if weights is not None and weights.shape != rows.shape[:1]:
-            raise ValueError(
-                f"counts must have one entry per row, got {weights.shape} for {len(rows)} rows."
-            )
+        weights = np.asarray(np.ones(len(rows)) if counts is None else counts, dtype=np.int64)
+        _check_shapes(rows, weights, shape)
         if not np.issubdtype(rows.dtype, np.integer) and rows.size:
             raise ValueError(f"codes must be integers, got {rows.dtype}.")
-        keep: BoolArray | None = None
-        if weights is not None:
-            if len(weights) and weights.min() < 0:
-                raise ValueError("counts must not be negative.")
-            keep = weights > 0
+        if weights.min(initial=1) < 0:
+            raise ValueError("counts must not be negative.")
+        keep: Any = True if weights.all() else weights > 0
         # Column by column: on the Fortran-ordered arrays of Domain.encode each test is one scan.
-        for axis, size in enumerate(sizes):
+        for axis, size in enumerate(shape):
             column = rows[:, axis]
-            if not len(column):
-                continue
-            if column.max() >= size:
+            if column.max(initial=-1) >= size:
                 raise ValueError(f"Codes of attribute {axis} must lie below its size {size}.")
-            if column.min() < 0:
-                keep = column >= 0 if keep is None else keep & (column >= 0)
-        if keep is not None:
-            rows = rows[keep]
-            weights = None if weights is None else weights[keep]
-        return cls(
-            *_group([rows[:, axis] for axis in range(len(sizes))], len(rows), sizes, weights), sizes
-        )
+            if column.min(initial=0) < 0:
+                keep = keep & (column >= 0)
+        if keep is not True:
+            rows, weights = rows[keep], weights[keep]
+        return cls._of(rows, shape, weights)
+
+    @classmethod
+    def _of(cls, rows: CodeArray, shape: Sequence[int], weights: IntArray) -> CountTable:
+        columns, counts = _distinct(list(rows.T), shape, weights)
+        codes = np.array(columns, dtype=np.int32).reshape(len(shape), len(counts))
+        return cls(codes.T, counts, shape)
 
     @classmethod
     def merged(cls, parts: Iterable[CodeArray], shape: Sequence[int]) -> CountTable:
@@ -225,14 +194,13 @@ class CountTable(_Projections):
             As `from_codes` takes them.
         shape : sequence of int
         """
-        held = cls.from_codes(np.zeros((0, len(shape)), dtype=np.int32), shape)
-        waiting: list[CountTable] = []
+        held = [cls.from_codes(np.zeros((0, len(shape)), dtype=np.int32), shape)]
         for part in parts:
-            waiting.append(cls.from_codes(part, shape))
+            held.append(cls.from_codes(part, shape))
             # Merged when they are as many, so that each row is sorted a few times only.
-            if sum(each.n_rows for each in waiting) > max(held.n_rows, _MERGED):
-                held, waiting = _joined([held, *waiting]), []
-        return _joined([held, *waiting])
+            if sum(len(each.counts) for each in held[1:]) > max(len(held[0].counts), _MERGED):
+                held = [_joined(held)]
+        return _joined(held)
 
     @classmethod
     def from_dense(cls, counts: IntArray) -> CountTable:
@@ -242,20 +210,12 @@ class CountTable(_Projections):
         ----------
         counts : ndarray of int64
         """
-        cells = np.flatnonzero(counts)
-        codes = np.empty((len(cells), counts.ndim), dtype=np.int32, order="F")
-        unpack(cells, range(counts.ndim), counts.shape, codes)
-        return cls(codes, counts.ravel()[cells], counts.shape)
+        return cls(np.argwhere(counts), counts[counts != 0], counts.shape)
 
     @property
     def n(self) -> int:
         """Exact number of records: private."""
         return int(self.counts.sum())
-
-    @property
-    def n_rows(self) -> int:
-        """Number of distinct rows: private."""
-        return len(self.counts)
 
     def project(self, axes: Sequence[int]) -> CountTable:
         """Sum the counts over all attributes except ``axes``; the rows are sorted in that order.
@@ -266,18 +226,8 @@ class CountTable(_Projections):
             Attributes to keep, in the order wanted. An empty sequence gives one row with the total.
         """
         kept = check_axes(axes, len(self.shape))
-        sizes = tuple(self.shape[axis] for axis in kept)
-        columns = [self.codes[:, axis] for axis in kept]
-        return CountTable(*_group(columns, len(self.counts), sizes, self.counts), sizes)
-
-    def project_many(self, sets: Sequence[Sequence[int]]) -> Iterator[CountTable]:
-        """Projections to many sets of attributes, one after the other.
-
-        Parameters
-        ----------
-        sets : sequence of sequences of distinct int
-        """
-        return (self.project(axes) for axes in sets)
+        sizes = [self.shape[axis] for axis in kept]
+        return CountTable._of(self.codes[:, kept], sizes, self.counts)
 
     def recode(self, axis: int, codes_of: NDArray[np.integer]) -> CountTable:
         """Renumber the codes of one attribute.
@@ -297,22 +247,23 @@ class CountTable(_Projections):
         shape = (*self.shape[:axis], size, *self.shape[axis + 1 :])
         return CountTable.from_codes(codes, shape, self.counts)
 
-    @property
-    def _block_cells(self) -> int:
-        # About twice the rows within limits, because sums over a block take time too.
-        low, high = _BLOCK_CELLS
-        return min(max(2 * self.n_rows, low), high)
-
-    def _fill(self, tallies: Tallies) -> None:
-        weights = None if (self.counts == 1).all() else self.counts
-        for part in batches(self.n_rows):
-            codes = {axis: self.codes[part, axis] for axis in tallies.axes}
-            counts = None if weights is None else weights[part]
-            tallies.add(codes, len(self.counts[part]), counts)
+    def batches(self) -> Iterator[Batch]:
+        """As :meth:`Projections.batches`."""
+        single = (self.counts == 1).all()
+        for part in batches(len(self.counts)):
+            yield self.codes[part], None if single else self.counts[part]
 
     def __repr__(self) -> str:
         # No counts and no number of rows: reprs end up in logs.
         return f"CountTable(shape={self.shape})"
+
+
+def _check_shapes(codes: CodeArray, counts: IntArray, shape: Sequence[int]) -> None:
+    if codes.shape != (len(counts), len(shape)) or counts.ndim != 1:
+        raise ValueError(
+            "A CountTable needs codes of shape (m, d), m counts and d attribute sizes, got shapes "
+            f"{codes.shape}, {counts.shape} and {len(shape)} sizes."
+        )
 
 
 def _joined(tables: Sequence[CountTable]) -> CountTable:
@@ -321,63 +272,58 @@ def _joined(tables: Sequence[CountTable]) -> CountTable:
     return CountTable.from_codes(codes, tables[0].shape, counts)
 
 
-def _unique(key: IntArray, cells: int, weights: IntArray | None) -> tuple[IntArray, IntArray]:
+def _distinct(
+    rows: Sequence[NDArray[Any]], sizes: Sequence[int], weights: IntArray
+) -> tuple[Sequence[NDArray[Any]], IntArray]:
+    """Distinct rows in lexicographic order, column by column, and their total weights.
+
+    As many columns as fit are packed into one int64 key. Where more columns follow, the key is
+    replaced by its rank among the keys present: ranks keep the order and are below n, so there is
+    room for the next columns.
+    """
+    fits = sum(cells <= _KEY_LIMIT for cells in itertools.accumulate(sizes, operator.mul))
+    key = np.zeros(len(weights), dtype=np.int64)
+    for column, size in zip(rows[:fits], sizes, strict=False):
+        key *= size
+        key += column
+    if fits == len(sizes):
+        distinct, counts = _totals(key, math.prod(sizes), weights)
+        return _unpacked(distinct, sizes), counts
+    present, first, rank = np.unique(key, return_index=True, return_inverse=True)
+    if len(present) == len(key):
+        # No two rows are equal: the other columns only follow in this order.
+        return [column[first] for column in rows], weights[first]
+    left = [len(present), *sizes[fits:]]
+    (ranks, *others), counts = _distinct([rank, *rows[fits:]], left, weights)
+    return [*_unpacked(present[ranks], sizes[:fits]), *others], counts
+
+
+def _totals(key: IntArray, cells: int, weights: IntArray) -> tuple[IntArray, IntArray]:
     """Sorted distinct keys and their total weights."""
-    if not len(key):
-        return key, np.zeros(0, dtype=np.int64)
     if cells <= max(_DENSE_CELLS, 2 * len(key)):
         total = integer_sums(key, cells, weights)
         present = np.flatnonzero(total)
         return present, total[present]
-    if weights is None:
-        ordered = np.sort(key)
-        starts = run_starts(ordered)
-        return ordered[starts], np.diff(starts, append=len(ordered))
-    order = np.argsort(key, kind="stable")
+    if (weights == 1).all():
+        return np.unique(key, return_counts=True)
+    order = np.argsort(key)
     ordered = key[order]
     starts = run_starts(ordered)
     return ordered[starts], np.add.reduceat(weights[order], starts)
 
 
-def _group(
-    columns: Sequence[NDArray], n: int, sizes: Sequence[int], weights: IntArray | None
-) -> tuple[CodeArray, IntArray]:
-    """Distinct rows in lexicographic order and their total weights.
-
-    As many columns as fit are packed into one int64 key. Where more columns follow, the key is
-    replaced by its rank among the keys present: ranks keep the order and are below n, so there is
-    room for the next columns. A stage remembers its distinct keys to turn ranks back into codes.
-    """
-    stages: list[tuple[list[int], IntArray]] = []
-    key = np.zeros(n, dtype=np.int64)
-    cells = 1
-    members: list[int] = []
-    left = dict(enumerate(columns))
-    for axis, size in enumerate(sizes):
-        if cells * size > KEY_LIMIT:
-            present, key = np.unique(key, return_inverse=True)
-            stages.append((members, present))
-            cells, members = max(1, len(present)), []
-            if cells == n:
-                # No two rows are equal: the other columns only follow in this order.
-                break
-        key = key * size + left.pop(axis)
-        cells *= size
-        members.append(axis)
-
-    distinct, counts = _unique(key, cells, weights)
-    codes = np.empty((len(distinct), len(sizes)), dtype=np.int32, order="F")
-    rest = unpack(distinct, members, sizes, codes)
-    for axes, present in reversed(stages):
-        rest = unpack(present[rest], axes, sizes, codes)
-    if left:
-        order = np.argsort(key)
-        for axis, column in left.items():
-            codes[:, axis] = column[order]
-    return codes, counts.astype(np.int64, copy=False)
+def _unpacked(key: IntArray, sizes: Sequence[int]) -> list[CodeArray]:
+    """The codes of each column that were packed into keys."""
+    columns = []
+    for size in reversed(sizes):
+        # Faster than `divmod`, whose remainder is a second division.
+        whole = key // size
+        columns.append((key - whole * size).astype(np.int32))
+        key = whole
+    return columns[::-1]
 
 
-class ProjectedCounts(_Projections):
+class ProjectedCounts(Projections):
     """Counts of rows that are too many to hold as a table, for a few attributes at a time.
 
     Which tables are asked for depends on public facts and earlier releases, never on counts.
@@ -389,6 +335,8 @@ class ProjectedCounts(_Projections):
     shape : sequence of int
     recoded : mapping of int to ndarray of int, default=None
         New codes of some attributes; rows with a negative one do not count.
+    number : callable, default=None
+        Turns codes of the last attribute into integers, which are added up in place of records.
     """
 
     def __init__(
@@ -396,69 +344,61 @@ class ProjectedCounts(_Projections):
         codes: CodeArray,
         shape: Sequence[int],
         recoded: Mapping[int, NDArray[np.integer]] | None = None,
+        number: Numbers | None = None,
     ) -> None:
-        self._codes, self._shape = codes, tuple(shape)
+        self._codes, self._shape, self._number = codes, tuple(shape), number
         self._recoded = dict(recoded or {})
         self.shape = tuple(
             int(self._recoded[axis].max()) + 1 if axis in self._recoded else size
             for axis, size in enumerate(shape)
         )
-        self._known: dict[tuple[int, ...], IntArray] = {}
+        self._known: dict[tuple[int, ...], CountTable] = {}
 
     @property
     def n(self) -> int:
         """Exact number of records: private."""
-        return sum(map(len, self._parts()))
+        return sum(len(codes) for codes, _ in self.batches())
 
-    def _parts(self) -> Iterator[CodeArray]:
+    def batches(self) -> Iterator[Batch]:
+        """As :meth:`Projections.batches`."""
         for part in parts_of(self._codes):
             if self._recoded:
                 part = part.astype(np.int32)
                 for axis, codes_of in self._recoded.items():
                     part[:, axis] = codes_of[part[:, axis]]
                 part = part[(part >= 0).all(axis=1)]
-            yield part
-
-    def _fill(self, tallies: Tallies) -> None:
-        for part in self._parts():
-            tallies.add({axis: part[:, axis] for axis in tallies.axes}, len(part))
+            yield part, self._number and self._number(part[:, -1].astype(np.int64))
 
     def project(self, axes: Sequence[int]) -> CountTable:
         """As :meth:`CountTable.project`."""
-        return next(self.project_many([axes]))
-
-    def project_many(self, sets: Sequence[Sequence[int]]) -> Iterator[CountTable]:
-        """As :meth:`CountTable.project_many`."""
-        kept = [check_axes(axes, len(self.shape)) for axes in sets]
-        small = [math.prod(self.shape[axis] for axis in axes) <= _WHOLE_CELLS for axes in kept]
-        whole = [(axes, [None] * len(axes)) for axes, fits in zip(kept, small, strict=True) if fits]
-        tables = self.regrouped_many(whole)
-        for axes, fits in zip(kept, small, strict=True):
-            if fits:
-                yield CountTable.from_dense(next(tables))
-            else:
-                sizes = [self.shape[axis] for axis in axes]
-                yield CountTable.merged((part[:, axes] for part in self._parts()), sizes)
+        kept = check_axes(axes, len(self.shape))
+        sizes = [self.shape[axis] for axis in kept]
+        if math.prod(sizes) <= _WHOLE_CELLS:
+            return CountTable.from_dense(self.dense(kept))
+        return CountTable.merged((codes[:, kept] for codes, _ in self.batches()), sizes)
 
     def regrouped_many(self, sets: Sequence[tuple[Sequence[int], Groups]]) -> Iterator[IntArray]:
-        """As :meth:`CountTable.regrouped_many`; margins of remembered tables take no pass."""
+        """As :meth:`Projections.regrouped_many`; margins of remembered tables take no pass."""
         holding = [self._holding(axes) for axes, _ in sets]
         rest = [each for each, held in zip(sets, holding, strict=True) if held is None]
         counted = super().regrouped_many(rest)
-        for each, held in zip(sets, holding, strict=True):
-            yield next(counted) if held is None else self._margin(held, *each)
+        for (axes, groups), held in zip(sets, holding, strict=True):
+            if held is None:
+                yield next(counted)
+            else:
+                yield self._known[held].regrouped([held.index(axis) for axis in axes], groups)
 
     def _holding(self, axes: Sequence[int]) -> tuple[int, ...] | None:
         """The smallest remembered table on these attributes and perhaps others."""
         found = [held for held in self._known if set(held).issuperset(axes)]
-        return min(found, key=lambda held: self._known[held].size, default=None)
+        return min(found, key=lambda held: len(self._known[held].counts), default=None)
 
-    def _margin(self, held: tuple[int, ...], axes: Sequence[int], groups: Groups) -> IntArray:
-        (marginal,) = marginals_of(self.shape, [(axes, groups)])
-        left = [axis for axis in held if axis in axes]
-        others = tuple(place for place, axis in enumerate(held) if axis not in axes)
-        table = np.asarray(self._known[held].sum(axis=others))
-        return regroup(table.transpose([left.index(axis) for axis in axes]), marginal.columns)
+    def remember(self, sets: Sequence[Sequence[int]]) -> None:
+        """Announce sets of attributes: one pass counts the tables of all of them, if these fit."""
+        wanted = list(dict.fromkeys(tuple(sorted(each)) for each in sets))
+        if sum(math.prod(self.shape[axis] for axis in axes) for axes in wanted) <= _KEPT_CELLS:
+            tables = self.regrouped_many([(axes, [None] * len(axes)) for axes in wanted])
+            self._known = dict(zip(wanted, map(CountTable.from_dense, tables), strict=True))
 
     def recode(self, axis: int, codes_of: NDArray[np.integer]) -> ProjectedCounts:
         """As :meth:`CountTable.recode`."""
@@ -466,14 +406,25 @@ class ProjectedCounts(_Projections):
         after = np.where(before < 0, -1, codes_of[before])
         return ProjectedCounts(self._codes, self._shape, {**self._recoded, axis: after})
 
-    def remember(self, sets: Sequence[Sequence[int]]) -> None:
-        """Announce sets of attributes: one pass counts the tables of all of them, if these fit."""
-        wanted = list(dict.fromkeys(tuple(sorted(each)) for each in sets))
-        if sum(math.prod(self.shape[axis] for axis in axes) for axes in wanted) <= _KEPT_CELLS:
-            whole: list[tuple[Sequence[int], Groups]] = [
-                (axes, [None] * len(axes)) for axes in wanted
-            ]
-            self._known = dict(zip(wanted, list(self.regrouped_many(whole)), strict=True))
-
     def __repr__(self) -> str:
         return f"ProjectedCounts(shape={self.shape})"
+
+
+def weighted_tables(
+    codes: CodeArray, shape: Sequence[int], sets: Sequence[Sequence[int]], number: Numbers
+) -> list[IntArray]:
+    """Sums over the cells of many tables of integers that the last attribute decides: exact.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n, d)
+        Rows with a negative code are skipped.
+    shape : tuple of int
+        Number of codes of each attribute.
+    sets : sequence of sequence of distinct int
+        Attributes of each table, without the last attribute.
+    number : callable
+        Turns codes of the last attribute into integers.
+    """
+    rows = ProjectedCounts(codes, shape, number=number)
+    return list(rows.regrouped_many([(axes, [None] * len(axes)) for axes in sets]))

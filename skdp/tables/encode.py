@@ -8,15 +8,15 @@ in a temporary file without a name where they are many.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from .._validation import CodeArray, IntArray
+from .._validation import BoolArray, CodeArray, IntArray
 from ..domain import Domain
 from .counts import CountTable, ProjectedCounts, parts_of
 from .frame import Frame, LazyRows
-from .passes import Tallies, marginals_of, plan_pass, split
 from .persons import Contributions, few_of_each, identities, some_of_each
 
 Counts = CountTable | ProjectedCounts
@@ -34,25 +34,35 @@ _HELD_BYTES = 2**26
 
 
 class _Store:
-    """Rows of codes that are added batch by batch, in memory or in a file that nobody can open."""
+    """Rows of codes that are added batch by batch; many, in a file that nobody can open."""
 
     def __init__(self, shape: Sequence[int]) -> None:
-        self._dtype = np.dtype(np.int16 if max(shape) <= 2**15 else np.int32)
-        self._width = len(shape)
+        self._dtype = np.dtype(np.int16 if max(shape, default=0) <= 2**15 else np.int32)
+        self._parts = [np.zeros((0, len(shape)), dtype=np.int32)]
+        self._file: Any = None
         self._rows = 0
-        self._file = tempfile.SpooledTemporaryFile(max_size=_HELD_BYTES)  # noqa: SIM115
 
-    def add(self, codes: CodeArray) -> None:
-        self._file.write(np.ascontiguousarray(codes, dtype=self._dtype).tobytes())
-        self._rows += len(codes)
+    def add(self, codes: CodeArray, kept: BoolArray) -> None:
+        """Add the rows that are kept."""
+        # Column by column, as they lie.
+        self._parts.append(codes if kept.all() else codes.T.compress(kept, axis=1).T)
+        if len(self._parts) > 2 and sum(part.nbytes for part in self._parts) > _HELD_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115
+        for part in self._parts:
+            self._file.write(np.ascontiguousarray(part, dtype=self._dtype).data)
+            self._rows += len(part)
+        self._parts = self._parts[:1]
 
     def codes(self) -> CodeArray:
         """All rows: ndarray of int, shape (n, d)."""
-        shape = self._rows, self._width
+        if self._file is None:
+            return self._parts[1] if len(self._parts) == 2 else np.concatenate(self._parts)
+        self._write()
+        shape = self._rows, self._parts[0].shape[1]
         with self._file as file:
-            file.seek(0)
-            if self._rows * self._width * self._dtype.itemsize <= _HELD_BYTES:
-                return np.frombuffer(file.read(), dtype=self._dtype).reshape(shape)
             file.flush()
             # The map outlives the file, which has no name.
             return np.memmap(file, dtype=self._dtype, mode="r", shape=shape)
@@ -73,8 +83,7 @@ class Coded:
     Attributes
     ----------
     codes : ndarray of int, shape (n, d)
-        Rows that are kept. In memory and without a bound, rows with a negative code are left for
-        the reader to drop.
+        Rows that are kept.
     unread : int or None
         Records of a file that could not be read; None if the rows are not those of a file.
 
@@ -88,32 +97,34 @@ class Coded:
         self, rows: Frame | LazyRows, domain: Domain, contributions: Contributions | None = None
     ) -> None:
         self._domain, self._lazy = domain, isinstance(rows, LazyRows)
-        self.unread: int | None = None
-        owners: IntArray | None = None
-        self._cells: Callable[[], IntArray]
-        if isinstance(rows, LazyRows):
-            every, owners, cells = _read_batches(rows, domain, contributions)
-            self._cells = lambda: cells
-        else:
-            every = domain.encode_columns(rows.select(domain.names), broken=_BROKEN)
-            unfit = rows.unfit
-            if unfit is not None:
-                self.unread = int(unfit.sum())
-            read = every if unfit is None or contributions is not None else every[~unfit]
-            self._cells = lambda: self._counted(first_unfit(read))
-            if contributions is not None:
-                owners = identities(rows.column(contributions.privacy_id))
-        if contributions is not None and owners is not None:
-            known = owners >= 0
-            cells = first_unfit(every)[known]
-            # The least cell is that of the rows that are kept.
-            first = cells[few_of_each(owners[known], cells, contributions.most)]
-            self._cells = lambda: self._counted(first)
-            every = some_of_each(every, owners, contributions)
-        self.codes = every
+        self.unread = None if rows.unfit is None else int(rows.unfit.sum())
+        self._cells = np.zeros(len(domain) + 2, dtype=np.int64)
+        store = _Store(domain.shape)
+        owners: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+        known: dict[object, int] = {}
 
-    def _counted(self, cells: IntArray) -> IntArray:
-        return np.bincount(cells, minlength=len(self._domain) + 2)
+        def use(batch: Frame) -> None:
+            codes = domain.encode_columns(batch.select(domain.names), broken=_BROKEN)
+            if contributions is None:
+                unfit = first_unfit(codes)
+                self._count(unfit if batch.unfit is None else unfit[~batch.unfit])
+                store.add(codes, unfit == 0)
+            else:
+                found = identities(batch.column(contributions.privacy_id), known)
+                owners.append(found[found >= 0])
+                store.add(codes, found >= 0)
+
+        names = [*domain.names, *([] if contributions is None else [contributions.privacy_id])]
+        rows.select(list(dict.fromkeys(names))).each_batch(use)
+        self.codes = store.codes()
+        if contributions is not None:
+            persons, unfit = np.concatenate(owners), first_unfit(self.codes)
+            # The least cell is that of the rows that are kept.
+            self._count(unfit[few_of_each(persons, unfit, contributions.most)])
+            self.codes = some_of_each(self.codes, persons, contributions)
+
+    def _count(self, unfit: IntArray) -> None:
+        self._cells += np.bincount(unfit, minlength=len(self._cells))
 
     def cells(self) -> IntArray:
         """How many rows are kept; are skipped for each attribute; and because they break a rule.
@@ -129,7 +140,7 @@ class Coded:
         # skipped ones fill what the kept ones leave: a function of this person's rows alone, so a
         # person more adds at most `most` to all cells together and takes none away. Rows without a
         # unit are nobody's, may be many of one person, and count nowhere.
-        return self._cells()
+        return self._cells
 
     def counts(self, together: Sequence[int] | None = None) -> Counts:
         """Count the distinct rows that are kept.
@@ -150,35 +161,6 @@ class Coded:
         return CountTable.merged(parts_of(self.codes), shape)
 
 
-def _read_batches(
-    rows: LazyRows, domain: Domain, bound: Contributions | None
-) -> tuple[CodeArray, IntArray | None, IntArray]:
-    """Codes of the rows of a lazy frame, their owners, and how many rows each cell has.
-
-    Only rows that have all codes; with a bound all rows of somebody, and their cells are not asked.
-    """
-    store = _Store(domain.shape)
-    cells = np.zeros(len(domain) + 2, dtype=np.int64)
-    owners: list[IntArray] = [np.zeros(0, dtype=np.int64)]
-    known: dict[object, int] = {}
-
-    def use(batch: Frame) -> None:
-        nonlocal cells
-        codes = domain.encode_columns(batch.select(domain.names), broken=_BROKEN)
-        if bound is None:
-            unfit = first_unfit(codes)
-            cells += np.bincount(unfit, minlength=len(cells))
-            store.add(codes[unfit == 0])
-            return
-        found = identities(batch.column(bound.privacy_id), known)
-        owners.append(found[found >= 0])
-        store.add(codes[found >= 0])
-
-    names = domain.names if bound is None else [*domain.names, bound.privacy_id]
-    rows.select(list(dict.fromkeys(names))).each_batch(use)
-    return store.codes(), None if bound is None else np.concatenate(owners), cells
-
-
 def first_unfit(codes: CodeArray) -> IntArray:
     """Cell of each row: 0 if it is kept, 1 + the first attribute without a code, or that of rules.
 
@@ -191,13 +173,6 @@ def first_unfit(codes: CodeArray) -> IntArray:
     if d:
         cells[codes[:, 0] < -1] = d + 1
     return cells
-
-
-def code_rows(
-    rows: Frame | LazyRows, domain: Domain, contributions: Contributions | None = None
-) -> CodeArray:
-    """Codes of the rows that are kept, as `Coded.codes`: ndarray of int, shape (n, d)."""
-    return Coded(rows, domain, contributions).codes
 
 
 def count_rows(
@@ -228,48 +203,4 @@ def weighted_rows(
         table = coded.counts()
         assert isinstance(table, CountTable)
         return table.codes, table.counts
-    codes = coded.codes
-    if any(codes[:, axis].min(initial=0) < 0 for axis in range(len(domain))):
-        codes = np.asfortranarray(codes[(codes >= 0).all(axis=1)])
-    return codes, np.ones(len(codes), dtype=np.int64)
-
-
-def weighted_tables(
-    codes: CodeArray,
-    shape: Sequence[int],
-    sets: Sequence[Sequence[int]],
-    numbers: Callable[[IntArray], Sequence[IntArray]],
-) -> list[list[IntArray]]:
-    """Sums over the cells of many tables of integers that the last attribute decides.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n, d)
-        Rows with a negative code are skipped.
-    shape : tuple of int
-        Number of codes of each attribute.
-    sets : sequence of sequence of distinct int
-        Attributes of each table, without the last attribute.
-    numbers : callable
-        Turns codes of the last attribute into one array of integers or several.
-
-    Returns
-    -------
-    list of list of ndarray of int64
-        For each of these arrays the tables, in the order of ``sets``. They are exact.
-    """
-    last = len(shape) - 1
-    many = len(numbers(np.zeros(0, dtype=np.int64)))
-    found: list[list[IntArray]] = [[] for _ in range(many)]
-    for some in split(marginals_of(shape, [(axes, [None] * len(axes)) for axes in sets])):
-        blocks = plan_pass(some)
-        tallies = [Tallies(some, blocks) for _ in range(many)]
-        for part in parts_of(codes):
-            columns = {axis: part[:, axis] for axis in tallies[0].axes}
-            added = numbers(part[:, last].astype(np.int64))
-            for each, weights in zip(tallies, added, strict=True):
-                each.add(columns, len(part), weights)
-        for tables, each in zip(found, tallies, strict=True):
-            by_number = each.tables()
-            tables += [by_number[number] for number in range(len(some))]
-    return found
+    return coded.codes, np.ones(len(coded.codes), dtype=np.int64)

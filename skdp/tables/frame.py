@@ -6,12 +6,14 @@ which imports none of them.
 
 from __future__ import annotations
 
+import copy
 import importlib.util
+import itertools
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -24,7 +26,7 @@ from .._foreign import attempt
 from .._validation import BATCH_ROWS, BoolArray, FloatArray
 from ..domain.values import some
 from ..exceptions import DomainError, EngineError
-from .columns import Column, make_column, narwhals_kind, numpy_kind, object_array, type_name
+from .columns import Column, kind_of, make_column, object_array, refuse_complex, type_name
 
 # Where a frame of pandas that was read from a file says, in its ``attrs``, which records fit no
 # domain: a byte for each. And the name of its index, which says which of them a row is.
@@ -47,41 +49,94 @@ def assumed(kinds: Iterable[str]) -> str:
     return TYPES_DECLARED if _GUESSED.intersection(kinds) else ""
 
 
-class Frame:
-    """Columns of equal length with optional names, read from any container in memory.
+class Rows:
+    """Columns of a table by name: what is known of it before a charge.
 
     Parameters
     ----------
-    names : sequence of (str or None)
-        None for the columns of an array, which have a position only.
-    columns : sequence of Column
-    n_rows : int
-    library : {"numpy", "pandas", "polars", "pyarrow"}
-        What :func:`build_frame` builds for ``like=`` this frame.
-    unfit : ndarray of bool, shape (n_rows,), default=None
-        Records that fit no domain, because they could not be read from a file. None: there are
-        none.
+    columns : mapping of str to Column
+        Those of an array have a position only, and come first; they are called x0, x1, ...
+    n_unnamed : int, default=0
+        How many these are.
     """
 
     # Column that identifies the person a row belongs to, where contributions are bounded.
     privacy_id: str | None = None
     # Whether dates are declared, which a reader may have found in other columns than of dates.
     dated = False
+    # Records that fit no domain, because they could not be read from a file; None: there are none.
+    unfit: BoolArray | None = None
+
+    def __init__(self, columns: Mapping[str, Column], n_unnamed: int = 0) -> None:
+        self.columns = dict(columns)
+        self.n_unnamed = n_unnamed
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.columns)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The names that were given, without the columns that have a position only."""
+        return self.names[self.n_unnamed :]
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kind of each column: the schema."""
+        return {name: column.kind for name, column in self.columns.items()}
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """The library's name of each column's type, for messages."""
+        return {name: column.dtype for name, column in self.columns.items()}
+
+    def column(self, name: str) -> Column:
+        """One column by name; KeyError if there is none."""
+        return self.columns[name]
+
+    def _with(self, columns: Mapping[str, Column], n_unnamed: int = 0) -> Self:
+        rows = copy.copy(self)
+        rows.columns, rows.n_unnamed = dict(columns), n_unnamed
+        return rows
+
+    def select(self, names: Sequence[str]) -> Self:
+        """The columns of these names, in this order."""
+        return self._with({name: self.columns[name] for name in names})
+
+    def with_again(self, name: str, again: str) -> Self:
+        """The rows with a column once more, under another name."""
+        return self._with({**self.columns, again: self.columns[name]}, self.n_unnamed)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.kinds})"
+
+
+class Frame(Rows):
+    """Columns of equal length, read from any container in memory.
+
+    Parameters
+    ----------
+    columns : mapping of str to Column
+    n_rows : int
+    library : {"numpy", "pandas", "polars", "pyarrow"}
+        What :func:`build_frame` builds for ``like=`` this frame.
+    n_unnamed : int, default=0
+        As for `Rows`.
+    unfit : ndarray of bool, shape (n_rows,), default=None
+        Records that fit no domain, because they could not be read from a file. None: there are
+        none.
+    """
 
     def __init__(
         self,
-        names: Sequence[str | None],
-        columns: Sequence[Column],
+        columns: Mapping[str, Column],
         n_rows: int,
         library: str,
+        n_unnamed: int = 0,
         unfit: BoolArray | None = None,
     ) -> None:
-        check_unique(name for name in names if name is not None)
-        self._names = tuple(names)
-        self._columns = tuple(columns)
-        #: Names of the columns; those of arrays are called x0, x1, ... by position.
-        self.names = tuple(f"x{k}" if name is None else name for k, name in enumerate(names))
-        self._by_name = dict(zip(self.names, self._columns, strict=True))
+        super().__init__(columns, n_unnamed)
         self.n_rows = n_rows
         self.library = library
         self.unfit = unfit
@@ -100,51 +155,21 @@ class Frame:
         guessed = self.dated or self.privacy_id is not None
         return TYPES_DECLARED if guessed else assumed(self.kinds.values())
 
-    @property
-    def named(self) -> tuple[str, ...]:
-        """The names that were given, without the columns that have a position only."""
-        return tuple(name for name in self._names if name is not None)
-
-    @property
-    def n_unnamed(self) -> int:
-        """Number of columns that have a position but no name."""
-        return sum(name is None for name in self._names)
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """Kind of each column: the schema."""
-        return {name: column.kind for name, column in self._by_name.items()}
-
-    @property
-    def dtypes(self) -> dict[str, str]:
-        """The library's name of each column's type, for messages."""
-        return {name: column.dtype for name, column in self._by_name.items()}
+    def each_batch(self, use: Callable[[Frame], None]) -> None:
+        """Call ``use`` on all rows."""
+        use(self)
 
     def numbers(self) -> FloatArray:
         """All columns as numbers, side by side; NaN where there is none."""
-        return np.column_stack([column.numbers() for column in self._columns])
-
-    def column(self, name: str) -> Column:
-        """One column by name; KeyError if there is none."""
-        return self._by_name[name]
-
-    def _of(self, names: Sequence[str | None], columns: Sequence[Column]) -> Frame:
-        return Frame(names, columns, self.n_rows, self.library, self.unfit)
-
-    def select(self, names: Sequence[str]) -> Frame:
-        """The columns of these names, in this order."""
-        return self._of(tuple(names), [self.column(name) for name in names])
-
-    def with_again(self, name: str, again: str) -> Frame:
-        """The rows with a column once more, under another name."""
-        return self._of((*self._names, again), (*self._columns, self.column(name)))
+        return np.column_stack([column.numbers() for column in self.columns.values()])
 
     def with_names(self, names: Sequence[str]) -> Frame:
         """Name the unnamed columns, in order of position; ValueError for another number of them."""
         if len(names) != self.n_unnamed:
             raise ValueError(f"{self.n_unnamed} columns have no name, got {len(names)} names.")
-        rest = iter(names)
-        return self._of([next(rest) if n is None else n for n in self._names], self._columns)
+        every = [*names, *self.named]
+        check_unique(every)
+        return self._with(dict(zip(every, self.columns.values(), strict=True)))
 
     def with_column(self, name: str, values: Any) -> Frame:
         """Append a column, such as the labels of a supervised fit.
@@ -161,7 +186,7 @@ class Frame:
         ValueError
             If the length differs, the values are not one-dimensional, or the name is taken.
         """
-        if name in self._names:
+        if name in self.columns:
             raise ValueError(
                 f"Column {name!r} is in the frame already, and was given separately too. Drop it "
                 "from the frame, or do not pass it separately."
@@ -172,13 +197,16 @@ class Frame:
                 "Found input variables with inconsistent numbers of samples: "
                 f"{name!r} has more or fewer rows than the others. How many is private."
             )
-        return self._of((*self._names, name), (*self._columns, column))
-
-    def __repr__(self) -> str:
-        return f"Frame({self.library}, columns={self.kinds})"
+        return self._with({**self.columns, name: column}, self.n_unnamed)
 
 
 # --- containers in memory
+
+
+def _narwhals(data: Any) -> Any:
+    """A frame or series of narwhals; what it does not know is returned as it is."""
+    # A package of its own will know Dask.
+    return data if _is_dask(data) else nw.from_native(data, pass_through=True, allow_series=True)
 
 
 def _library(frame: Any) -> str:
@@ -197,7 +225,7 @@ def as_frame(data: Any) -> Frame:
     ----------
     data : pandas, Polars or PyArrow table, 2-D array, or list of rows
         A pandas frame whose column names are all not strings counts as an array, as in
-        scikit-learn. A :class:`Frame` is returned as it is.
+        scikit-learn. Rows that were read before are returned as they are.
 
     Raises
     ------
@@ -209,21 +237,19 @@ def as_frame(data: Any) -> Frame:
     DomainError
         For repeated column names.
     """
-    if isinstance(data, Frame):
-        return data
+    if isinstance(data, Rows):
+        return data  # type: ignore[return-value]
     if issparse(data):
         raise TypeError(
             "Sparse data was passed, but dense data is required: every cell, zero or not, takes "
             "part in the release. Use `.toarray()` to convert it."
         )
     try:
-        frame = (
-            None if _is_dask(data) else nw.from_native(data, pass_through=True, allow_series=True)
-        )
+        frame = _narwhals(data)
     except nw.exceptions.DuplicateError as error:
         check_unique(getattr(data, "column_names", getattr(data, "columns", ())))
         raise DomainError(str(error)) from error
-    if frame is None and _is_dask(data) or isinstance(frame, nw.LazyFrame):
+    if _is_dask(data) or isinstance(frame, nw.LazyFrame):
         raise TypeError(
             f"{type(data).__name__} is lazy, and only frames in memory are supported here, where "
             "each row is read by itself. Collect it first (`.collect()`, `.compute()`, `.df()`, "
@@ -247,12 +273,15 @@ def as_frame(data: Any) -> Frame:
             "frame with pandas.DataFrame(X)."
         )
     if array.ndim != 2:
-        numpy_kind(array.dtype, "the array")
+        refuse_complex(array.dtype, "the array")
         raise _not_two_dimensional(array.ndim)
     if array.shape[1] == 0:
         raise _no_features(array.shape)
-    columns = [make_column(array[:, j], "numpy", "the array") for j in range(array.shape[1])]
-    return Frame([None] * len(columns), columns, len(array), "numpy")
+    columns = {
+        f"x{place}": make_column(array[:, place], "numpy", "the array")
+        for place in range(array.shape[1])
+    }
+    return Frame(columns, len(array), "numpy", n_unnamed=len(columns))
 
 
 def _from_dataframe(frame: nw.DataFrame) -> Frame:
@@ -268,17 +297,16 @@ def _from_dataframe(frame: nw.DataFrame) -> Frame:
             "Column names are only supported if all of them are strings, but the frame has "
             f"names of types {types}. Convert them with `df.columns = df.columns.astype(str)`."
         )
-    # By position, which works for any column name.
-    take: Callable[[int], Any] = {
-        "pandas": lambda k: native.iloc[:, k],
-        "polars": lambda k: native.get_column(names[k]),
-        "pyarrow": lambda k: native.column(k),
-    }[library]
-    columns = [make_column(take(k), library, name) for k, name in enumerate(names)]
-    known = [str(name) if text else None for name, text in zip(names, texts, strict=True)]
+    columns = {
+        # By position, which works for any column name.
+        str(name) if text else f"x{place}": make_column(
+            nw.to_native(frame[:, place]), library, name
+        )
+        for place, (name, text) in enumerate(zip(names, texts, strict=True))
+    }
     marks = getattr(native, "attrs", {}).get(UNFIT)
     unfit = None if marks is None else _unfit(native, marks)
-    return Frame(known, columns, len(frame), library, unfit)
+    return Frame(columns, len(frame), library, 0 if all(texts) else len(columns), unfit)
 
 
 def _unfit(native: Any, marks: bytes) -> BoolArray:
@@ -313,37 +341,26 @@ def as_column(values: Any, name: str) -> Column:
     """
     if issparse(values):
         raise TypeError(f"{name!r} is sparse, but dense data is required. Use `.toarray()`.")
-    series = nw.from_native(values, pass_through=True, allow_series=True)
+    series = _narwhals(values)
     if isinstance(series, nw.Series):
         return make_column(nw.to_native(series), _library(series), name)
-    if isinstance(series, nw.DataFrame):
-        frame = as_frame(values)
-        if len(frame.names) != 1:
-            raise _not_one_dimensional((len(frame), len(frame.names)))
-        _warn_column_vector()
-        return frame.column(frame.names[0])
     if values is None or isinstance(values, str | bytes | Mapping):
         raise TypeError(f"{name!r} must be a Series, a 1-D array or a list, got {type(values)}.")
-    array = list_entries(values) if _is_list(values) else as_array(values)
-    if array.ndim == 2 and array.shape[-1] == 1:
-        _warn_column_vector()
-        array = array.reshape(-1)
-    if array.ndim != 1:
-        raise _not_one_dimensional(array.shape)
-    return make_column(array, "numpy", name)
-
-
-def _not_one_dimensional(shape: tuple[int, ...]) -> ValueError:
-    return ValueError(f"y should be a 1d array, got an array of shape {shape} instead.")
-
-
-def _warn_column_vector() -> None:
+    if not isinstance(series, nw.DataFrame):
+        array = list_entries(values) if _is_list(values) else as_array(values)
+        if array.ndim == 1:
+            return make_column(array, "numpy", name)
+        values = array
+    shape = values.shape
+    if len(shape) != 2 or shape[1] != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {shape} instead.")
     warnings.warn(
         "A column-vector y was passed when a 1d array was expected. Please change the shape of y "
         "to (n_samples, ), for example using ravel().",
         DataConversionWarning,
-        stacklevel=4,
+        stacklevel=3,
     )
+    return next(iter(as_frame(values).columns.values()))
 
 
 def as_array(data: Any) -> NDArray[Any]:
@@ -383,15 +400,12 @@ def as_labels(values: Any, name: str = "y") -> NDArray[Any]:
     """
     dtype = getattr(values, "dtype", None)
     # pandas takes the type of a Series from the records: one complex label makes all complex.
-    if isinstance(dtype, np.dtype) and not isinstance(values, pd.Series):
-        numpy_kind(dtype, name)
-    if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray | np.matrix):
-        if values.ndim == 2 and values.shape[1] == 1:
-            return values[:, 0]
-        if values.ndim == 1:
-            return values
     if isinstance(values, pd.Series) and isinstance(dtype, np.dtype) and dtype.kind != "c":
         return values.to_numpy()
+    plain = isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray | np.matrix)
+    if plain and (values.ndim == 1 or values.shape[1:] == (1,)):
+        refuse_complex(values.dtype, name)
+        return values.reshape(-1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataConversionWarning)
         return object_array(as_column(values, name).objects())
@@ -432,8 +446,7 @@ def _list_array(values: Sequence[Any]) -> NDArray[Any]:
         raise ValueError("Expected 2D array, got a list of rows of different lengths.")
     array = np.full((len(values), shapes.pop()[0]), None, dtype=object)
     for position, row in rows.items():
-        for place, value in enumerate(row):
-            array[position, place] = value
+        array[position] = object_array(row)
     return array
 
 
@@ -466,87 +479,34 @@ def _no_features(shape: tuple[int, ...]) -> ValueError:
 
 # --- lazy frames, which are read batch by batch
 
-ENGINES = {"polars": "Polars", "duckdb": "DuckDB", "dask": "Dask", "pyspark": "PySpark"}
 
-
-class LazyRows:
+class LazyRows(Rows):
     """The columns of a lazy frame: only its schema is known until its rows are read in batches.
-
-    It offers what `Frame` offers before a charge.
 
     Parameters
     ----------
-    frame : narwhals LazyFrame, or Dask DataFrame
     columns : mapping of str to Column
-        Kinds and types.
+        Their data is the name that they have in the frame.
+    frame : narwhals LazyFrame, or Dask DataFrame
     engine : {"polars", "duckdb", "dask", "pyspark"}
-    source : mapping of str to str, default=None
-        Name in the frame of each column; None: the same.
     """
 
-    n_unnamed = 0
     # Privacy. An engine does not tell where it has its types from: a scan of a CSV file without
     # declared types takes them from the records. Codes do not depend on it, but an engine may have
     # lost what a record holds before it gives it, so the loss says what is assumed.
     assumes = TYPES_DECLARED
-    dated = False
-    # Column that identifies the person a row belongs to, where contributions are bounded.
-    privacy_id: str | None = None
 
-    def __init__(
-        self,
-        frame: Any,
-        columns: Mapping[str, Column],
-        engine: str,
-        source: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, columns: Mapping[str, Column], frame: Any, engine: str) -> None:
+        super().__init__(columns)
         self._frame = frame
-        self._columns = dict(columns)
-        self._source = dict(source or {name: name for name in columns})
-        self.engine = engine
-
-    @property
-    def library(self) -> str:
-        """What :func:`skdp.tables.build_frame` builds for ``like=`` these rows."""
-        return "polars" if self.engine == "polars" else "pandas"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Column names."""
-        return tuple(self._columns)
-
-    named = names
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """Kind of each column."""
-        return {name: column.kind for name, column in self._columns.items()}
-
-    @property
-    def dtypes(self) -> dict[str, str]:
-        """Name of each column's type, for messages."""
-        return {name: column.dtype for name, column in self._columns.items()}
-
-    def column(self, name: str) -> Column:
-        """Type of one column by name; KeyError if there is none."""
-        return self._columns[name]
-
-    def select(self, names: Sequence[str]) -> LazyRows:
-        """The columns of these names, in this order."""
-        columns = {name: self.column(name) for name in names}
-        source = {name: self._source[name] for name in names}
-        return LazyRows(self._frame, columns, self.engine, source)
-
-    def with_again(self, name: str, again: str) -> LazyRows:
-        """The rows with a column once more, under another name."""
-        columns = {**self._columns, again: self.column(name)}
-        source = {**self._source, again: self._source[name]}
-        return LazyRows(self._frame, columns, self.engine, source)
+        self.engine, self._batches = _ENGINES[engine]
+        # What `build_frame` builds for ``like=`` these rows.
+        self.library = "polars" if engine == "polars" else "pandas"
 
     def with_column(self, name: str, values: Any) -> LazyRows:
         """Refuse a separate column: its rows cannot be matched to those of an engine."""
         raise TypeError(
-            f"The rows are a lazy frame of {ENGINES[self.engine]}, whose rows have no order that "
+            f"The rows are a lazy frame of {self.engine}, whose rows have no order that "
             f"{name!r}, given separately, could be matched to. Add it to the frame as a column, "
             "declare it in the domain and name it in target=."
         )
@@ -559,27 +519,24 @@ class LazyRows:
         EngineError
             If the engine fails; the text does not depend on values.
         """
-        wanted = list(dict.fromkeys(self._source.values()))
+        wanted = list(dict.fromkeys(column.data for column in self.columns.values()))
 
         def run() -> bool:
-            for native in _BATCHES[self.engine](self._frame, wanted):
+            for native in self._batches(self._frame, wanted):
                 batch = as_frame(native)
-                columns = [batch.column(self._source[name]) for name in self._columns]
-                use(Frame(self.names, columns, len(batch), batch.library))
+                columns = {name: batch.column(each.data) for name, each in self.columns.items()}
+                use(Frame(columns, len(batch), batch.library))
             return True
 
         # An engine can fail, for lack of memory or because the frame's own plan fails. Whether and
         # how it does may depend on values.
         if not attempt(run, False):
             raise EngineError(
-                f"{ENGINES[self.engine]} failed to give the rows. Its message is withheld, because "
+                f"{self.engine} failed to give the rows. Its message is withheld, because "
                 "it may quote values of the data: run the plan of the frame by itself to read it. "
                 "What was charged for this fit stays spent, and nothing was released. If memory or "
                 "space for temporary files was short, declare fewer columns or bins."
             )
-
-    def __repr__(self) -> str:
-        return f"LazyRows({self.engine}, columns={self.kinds})"
 
 
 def _polars_batches(frame: nw.LazyFrame, names: list[str]) -> Iterator[Any]:
@@ -616,17 +573,13 @@ def _pyspark_batches(frame: nw.LazyFrame, names: list[str]) -> Iterator[Any]:
     made = []
     for name in names:
         quoted = "`" + name.replace("`", "``") + "`"
-        if native.schema[name].dataType.typeName() == "timestamp":
-            # In UTC, whatever the zones of the session and of this machine are.
-            quoted = f"timestampadd(MICROSECOND, unix_micros({quoted}), TIMESTAMP_NTZ'1970-01-01')"
-        made.append(f"{quoted} AS `{name.replace('`', '``')}`")
-    held: list[Any] = []
-    for row in native.selectExpr(*made).toLocalIterator():
-        held.append(tuple(row))
-        if len(held) == BATCH_ROWS:
-            yield _of_tuples(held, names)
-            held = []
-    yield _of_tuples(held, names)
+        zoned = native.schema[name].dataType.typeName() == "timestamp"
+        # In UTC, whatever the zones of the session and of this machine are.
+        moment = f"timestampadd(MICROSECOND, unix_micros({quoted}), TIMESTAMP_NTZ'1970-01-01')"
+        made.append(f"{moment} AS {quoted}" if zoned else quoted)
+    rows = native.selectExpr(*made).toLocalIterator()
+    while held := list(itertools.islice(rows, BATCH_ROWS)):
+        yield _of_tuples(held, names)
 
 
 def _of_tuples(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> pd.DataFrame:
@@ -638,11 +591,11 @@ def _of_tuples(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> pd.DataFr
     return pd.DataFrame(columns, columns=list(names))
 
 
-_BATCHES: dict[str, Callable[[Any, list[str]], Iterator[Any]]] = {
-    "polars": _polars_batches,
-    "duckdb": _duckdb_batches,
-    "dask": _dask_batches,
-    "pyspark": _pyspark_batches,
+_ENGINES: dict[str, tuple[str, Callable[[Any, list[str]], Iterator[Any]]]] = {
+    "polars": ("Polars", _polars_batches),
+    "duckdb": ("DuckDB", _duckdb_batches),
+    "dask": ("Dask", _dask_batches),
+    "pyspark": ("PySpark", _pyspark_batches),
 }
 
 
@@ -666,8 +619,6 @@ def read_rows(data: Any) -> Frame | LazyRows:
         As :func:`skdp.tables.as_frame`; also for lazy frames of other libraries, and for a plan
         whose columns cannot be determined.
     """
-    if isinstance(data, LazyRows):
-        return data
     if _is_dask(data):
         # An empty frame of pandas that has the types.
         rows = as_frame(data._meta)
@@ -676,8 +627,10 @@ def read_rows(data: Any) -> Frame | LazyRows:
                 "Column names must be strings. Convert them with `df.columns = "
                 "df.columns.astype(str)`."
             )
-        return LazyRows(data, {name: rows.column(name) for name in rows.names}, "dask")
-    frame = nw.from_native(data, pass_through=True, allow_series=True)
+        types = rows.columns.items()
+        columns = {name: Column(name, "lazy", each.kind, each.dtype) for name, each in types}
+        return LazyRows(columns, data, "dask")
+    frame = _narwhals(data)
     # Frames in memory, and types that narwhals does not know, are left to the other reader.
     return _lazy_rows(frame) if isinstance(frame, nw.LazyFrame) else as_frame(data)
 
@@ -685,7 +638,7 @@ def read_rows(data: Any) -> Frame | LazyRows:
 def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
     name = frame.implementation.name.lower()
     engine = "pyspark" if name == "pyspark_connect" else name
-    if engine not in ENGINES:
+    if engine not in _ENGINES:
         raise TypeError(
             f"Lazy frames of {name} are not supported. Use Polars, DuckDB, Dask or PySpark (`pip "
             "install 'skdp[duckdb]'`, `'skdp[dask]'`, `'skdp[spark]'`), or collect the frame first."
@@ -694,8 +647,8 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
     schema = attempt(frame.collect_schema, None)
     if schema is None:
         raise DomainError(
-            f"{ENGINES[engine]} cannot tell the columns of this lazy frame: its plan fails before "
-            "any row is read, for example because a file or a column does not exist. Try "
+            f"{_ENGINES[engine][0]} cannot tell the columns of this lazy frame: its plan fails "
+            "before any row is read, for example because a file or a column does not exist. Try "
             "`.collect_schema()` on it. Nothing was read or spent."
         )
     if not schema:
@@ -703,25 +656,15 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
     if engine != "polars":
         # Where the engine allows the same name twice.
         check_unique(nw.to_native(frame).columns)
-    columns = {}
-    for name, dtype in schema.items():
-        kind = _unknown_kind(frame, name, engine) if dtype == nw.Unknown else narwhals_kind(dtype)
-        columns[name] = Column(None, "", kind, type_name(dtype))
-    return LazyRows(frame, columns, engine)
-
-
-def _unknown_kind(frame: nw.LazyFrame, name: str, engine: str) -> str:
-    """Kind of a column whose type narwhals does not know."""
+    # Of columns without any value, whose type narwhals does not know.
     native: Any = nw.to_native(frame)
-    if engine == "polars":
-        found = str(native.collect_schema()[name])
-    elif engine == "duckdb":
-        found = str(native.types[native.columns.index(name)])
-    else:
-        found = native.schema[name].dataType.typeName()
-    return "null" if found.strip('"').lower() in ("null", "void") else "other"
-
-
-def rows_in_memory(data: Any) -> Any:
-    """Columns of a table in memory; rows that were read before are returned as they are."""
-    return data if isinstance(data, LazyRows) else as_frame(data)
+    own = {
+        "polars": lambda: native.collect_schema().values(),
+        "duckdb": lambda: native.types,
+        "pyspark": lambda: [each.dataType.typeName() for each in native.schema],
+    }[engine]()
+    columns = {}
+    for (name, dtype), found in zip(schema.items(), own, strict=True):
+        null = str(found).strip('"').lower() in ("null", "void")
+        columns[name] = Column(name, "lazy", "null" if null else kind_of(dtype), type_name(dtype))
+    return LazyRows(columns, frame, engine)

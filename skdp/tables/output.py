@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 
 from .._foreign import attempt
 from ..domain import Date, Domain
-from ..domain.values import fill_series, is_missing
+from ..domain.values import fill_series
 from .columns import Column, object_array
 from .frame import Frame, LazyRows, as_array, as_frame
 
@@ -66,8 +66,9 @@ class Layout:
         self._days = frozenset(n for n in names if isinstance(domain.declared(n), Date))
         self._index = self._columns = None
         if isinstance(X, pd.DataFrame):
-            self._index = _index_name(X)
-            self._columns = X.columns.name if X.columns.nlevels == 1 else None
+            # None for an index of several levels, which is not kept.
+            axes = (X.index, X.columns)
+            self._index, self._columns = (e.name if e.nlevels == 1 else None for e in axes)
 
     def build(self, columns: Mapping[str, Any]) -> Any:
         """A table of drawn columns.
@@ -83,14 +84,6 @@ class Layout:
         if self.library == "pandas":
             table.index.name, table.columns.name = self._index, self._columns
         return table
-
-    def __repr__(self) -> str:
-        return f"Layout({self.library}, {list(self.names)})"
-
-
-def _index_name(data: pd.DataFrame | pd.Series) -> Any:
-    """Name of the index; None for an index of several levels, which is not kept."""
-    return data.index.name if data.index.nlevels == 1 else None
 
 
 def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
@@ -121,75 +114,47 @@ def _table(columns: Mapping[str, Any], library: str, days: frozenset[str] = froz
     if library == "pandas":
         return pd.DataFrame(series)
     if library == "numpy":
-        return _array(list(series.values()))
-    made = {name: _column(column, library, name in days) for name, column in series.items()}
-    if library == "polars":
-        import polars as pl
-
-        return pl.DataFrame(made)
-    import pyarrow as pa
-
-    return pa.table(made)
+        return _array(pd.DataFrame(series))
+    typed = {name: _typed(column, name in days) for name, column in series.items()}
+    data = {name: values for name, (_, values) in typed.items()}
+    schema = {name: dtype for name, (dtype, _) in typed.items()}
+    backend: Any = library
+    return nw.to_native(nw.from_dict(data, schema, backend=backend))
 
 
-def _column(column: pd.Series, library: str, day: bool) -> Any:
-    """A column of Polars or PyArrow: numbers, booleans, moments in microseconds, else text."""
-    missing = column.isna().to_numpy()
-    types, dtype = pd.api.types, column.dtype
-    values: Any
-    kind, values = "string", [None if is_missing(v) else str(v) for v in column.astype(object)]
-    if types.is_datetime64_any_dtype(dtype):
-        kind = "date" if day else "moment" if getattr(dtype, "tz", None) is None else "utc"
-        plain = column.dt.tz_convert("UTC").dt.tz_localize(None) if kind == "utc" else column
-        micros = plain.to_numpy().astype("M8[us]").astype(np.int64).tolist()
-        values = [None if gap else each for each, gap in zip(micros, missing, strict=True)]
-    elif types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype):
-        tests = {"bool": types.is_bool_dtype, "int64": types.is_integer_dtype}
-        kind = next((name for name, test in tests.items() if test(dtype)), "float64")
-        values = _plain_objects(column).tolist() if missing.any() else column.to_numpy()
-    moments = kind in ("date", "moment", "utc")
-    if library == "polars":
-        import polars as pl
-
-        known = {"bool": pl.Boolean, "int64": pl.Int64, "float64": pl.Float64, "string": pl.String}
-        found = pl.Series(values, dtype=known.get(kind, pl.Int64))
-        found = found.cast(pl.Datetime("us")) if moments else found
-        if kind == "utc":
-            return found.dt.replace_time_zone("UTC")
-        return found.cast(pl.Date) if kind == "date" else found
-    import pyarrow as pa
-
-    if moments:
-        zone = "UTC" if kind == "utc" else None
-        instants = pa.array(values, pa.int64()).cast(pa.timestamp("us", zone))
-        return instants.cast(pa.date32()) if kind == "date" else instants
-    return pa.array(values, getattr(pa, {"bool": "bool_"}.get(kind, kind))())
+def _typed(column: pd.Series, day: bool) -> tuple[Any, Any]:
+    """Type and values in Polars or PyArrow: numbers, booleans, moments in microseconds, or text."""
+    tests, dtype, gaps = pd.api.types, column.dtype, column.isna().any()
+    if tests.is_datetime64_any_dtype(dtype):
+        zoned = getattr(dtype, "tz", None) is not None
+        plain = column.dt.tz_convert("UTC") if zoned else column
+        kind = nw.Date() if day else nw.Datetime("us", "UTC" if zoned else None)
+        return kind, _plain_objects(plain.dt.date if day else plain).tolist()
+    known = {nw.Boolean: tests.is_bool_dtype, nw.Int64: tests.is_integer_dtype}
+    known |= {nw.Float64: tests.is_numeric_dtype}
+    found = next((each for each, test in known.items() if test(dtype)), None)
+    if found is None:
+        return nw.String(), [None if each is None else str(each) for each in _plain_objects(column)]
+    return found(), _plain_objects(column).tolist() if gaps else column.to_numpy()
 
 
-def _array(series: Sequence[pd.Series]) -> NDArray[Any]:
+def _array(frame: pd.DataFrame) -> NDArray[Any]:
     """Columns as a 2-D array of one type, which does not depend on values but on gaps."""
-    tests = pd.api.types
-    dtype: Any = object
-    gaps = any(column.isna().any() for column in series)
-    if all(tests.is_bool_dtype(column.dtype) for column in series) and not gaps:
-        dtype = bool
-    elif all(tests.is_numeric_dtype(column.dtype) for column in series):
-        whole = all(tests.is_integer_dtype(column.dtype) for column in series)
-        dtype = np.int64 if whole and not gaps else np.float64
-    elif all(tests.is_datetime64_dtype(column.dtype) for column in series):
-        dtype = "M8[us]"
-    array = np.empty((len(series[0]) if series else 0, len(series)), dtype=dtype)
-    for place, column in enumerate(series):
-        if dtype is object:
-            array[:, place] = _plain_objects(column)
-        elif dtype is np.float64:
-            array[:, place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        else:
-            array[:, place] = column.to_numpy(dtype=dtype)
-    return array
+    tests, gaps = pd.api.types, bool(frame.isna().any(axis=None))
+
+    def every(test: Callable[[Any], bool]) -> bool:
+        return all(map(test, frame.dtypes))
+
+    if every(tests.is_datetime64_dtype):
+        return frame.to_numpy("M8[us]")
+    if every(tests.is_numeric_dtype):
+        exact = {bool: every(tests.is_bool_dtype), np.int64: every(tests.is_integer_dtype)}
+        dtype = next((each for each, fits in exact.items() if fits and not gaps), np.float64)
+        return frame.to_numpy(dtype, na_value=np.nan) if gaps else frame.to_numpy(dtype)
+    return np.column_stack([_plain_objects(column) for _, column in frame.items()])
 
 
-def _plain_objects(column: pd.Series) -> NDArray[Any]:
+def _plain_objects(column: pd.Series) -> Any:
     """Python objects, None where missing."""
     array = column.astype(object).to_numpy(copy=True)
     array[column.isna().to_numpy()] = None
@@ -210,15 +175,10 @@ def complete_table(given: Any, columns: Mapping[str, pd.Series], order: Sequence
     """
     rows = as_frame(given)
     if rows.library == "numpy":
-        own = {name: pd.Series(rows.column(name).objects()) for name in order if name in rows.names}
-        kept = {name: values.infer_objects() for name, values in own.items()}
-        return build_frame({name: columns.get(name, kept.get(name)) for name in order}, "numpy")
-    fresh = build_frame(columns, rows.library)
-    if rows.library == "pandas":
-        return pd.concat([given, fresh.set_axis(given.index)], axis=1)[list(order)]
-    table = nw.from_native(given, eager_only=True)
-    drawn = nw.from_native(fresh, eager_only=True)
-    table = table.with_columns(*(drawn[name] for name in columns))
+        return build_frame({name: columns[name] for name in order}, "numpy")
+    # By position: narwhals gives the index of the table to the columns of pandas.
+    drawn = nw.from_native(build_frame(columns, rows.library), eager_only=True)
+    table = nw.from_native(given, eager_only=True).with_columns(*drawn.iter_columns())
     return nw.to_native(table.select(*order))
 
 
@@ -286,26 +246,19 @@ def select_columns(data: Any, names: Sequence[str]) -> Any:
 
 
 def take_rows(data: Any, positions: NDArray[np.integer]) -> Any:
-    """Rows of a table or array by position, as a table of the same library.
+    """Rows of a container by position, as a container of the same library.
 
     Parameters
     ----------
-    data : table or array-like
+    data : table, Series, array, sparse matrix or list
+        For lists an array of objects is given.
     positions : ndarray of int
         May repeat rows.
     """
-    frame = nw.from_native(data, pass_through=True, eager_only=True)
-    if isinstance(frame, nw.DataFrame):
-        return nw.to_native(frame[positions.tolist()])
-    return as_array(data)[positions]
-
-
-def column_names(data: Any) -> list[str] | None:
-    """Names of the columns of a table; None for arrays and whatever else has none."""
-    frame = nw.from_native(data, pass_through=True, eager_only=True)
-    if not isinstance(frame, nw.DataFrame) or not all(isinstance(n, str) for n in frame.columns):
-        return None
-    return list(frame.columns)
+    native = nw.from_native(data, pass_through=True, eager_only=True, allow_series=True)
+    if isinstance(native, nw.DataFrame | nw.Series):
+        return nw.to_native(native[positions.tolist()])
+    return (data.tocsr() if issparse(data) else as_array(data))[positions]
 
 
 def row_taker(data: Any) -> tuple[int, Callable[[NDArray[np.integer]], Any]]:
@@ -329,17 +282,16 @@ def row_taker(data: Any) -> tuple[int, Callable[[NDArray[np.integer]], Any]]:
     if isinstance(data, pd.DataFrame):
         data = _with_real_columns(data)
     native = nw.from_native(data, pass_through=True, eager_only=True, allow_series=True)
-    if isinstance(native, nw.DataFrame | nw.Series):
-
-        def take(positions: NDArray[np.integer]) -> Any:
-            taken = nw.to_native(native[positions.tolist()])
-            return taken.reset_index(drop=True) if hasattr(taken, "reset_index") else taken
-
-        return len(native), take
-    rows: Any = data.tocsr() if issparse(data) else as_array(data)
-    if rows.ndim < 1:
+    known = issparse(data) or isinstance(native, nw.DataFrame | nw.Series)
+    rows: Any = data if known else as_array(data)
+    if not known and rows.ndim < 1:
         raise TypeError(f"Rows of a {type(data).__name__} cannot be taken by position.")
-    return rows.shape[0], lambda positions: rows[positions]
+
+    def take(positions: NDArray[np.integer]) -> Any:
+        taken = take_rows(rows, positions)
+        return taken.reset_index(drop=True) if hasattr(taken, "reset_index") else taken
+
+    return rows.shape[0], take
 
 
 def _with_real_columns(frame: pd.DataFrame) -> pd.DataFrame:
@@ -351,11 +303,11 @@ def _with_real_columns(frame: pd.DataFrame) -> pd.DataFrame:
     places = [k for k, dtype in enumerate(frame.dtypes) if getattr(dtype, "kind", "") == "c"]
     if not places:
         return frame
-    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    real = frame.copy(deep=False)
     for place in places:
-        own = [each.real if each.imag == 0 else each for each in columns[place].tolist()]
-        columns[place] = pd.Series(own, index=frame.index, name=frame.columns[place], dtype=object)
-    return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
+        own = [each.real if each.imag == 0 else each for each in frame.iloc[:, place].tolist()]
+        real.isetitem(place, object_array(own))
+    return real
 
 
 # --- plain columns: every cell of a table as a float64 number, or as a text, whatever the table is
@@ -434,10 +386,6 @@ def _plain(X: Any, read: Callable[[Column], NDArray[Any]]) -> Any:
 
 
 def _texts(column: Column) -> NDArray[Any]:
-    values = column.read()
-    if values.form == "texts":
-        return object_array([*values.uniques, ""])[values.array]
-    objects = values.array if values.form == "objects" else [None] * len(column)
     # The method of str itself: what a subclass does when it is read would depend on a value.
-    texts = [str.__str__(value) if issubclass(type(value), str) else "" for value in objects]
-    return object_array(texts)
+    found = column.objects()
+    return object_array([str.__str__(v) if issubclass(type(v), str) else "" for v in found])

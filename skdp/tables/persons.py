@@ -20,7 +20,7 @@ from .._keys import NO_KEY, key_of, micros_of
 from .._random import NoiseSource
 from .._validation import CodeArray, IntArray
 from ..domain.values import MAX_INTEGER, digits, is_missing
-from .columns import Column, exact_objects
+from .columns import Column
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,6 @@ def few_of_each(owners: IntArray, coins: NDArray[Any], most: int) -> IntArray:
     return order[place < most]
 
 
-# Types that may identify the person a row belongs to.
-_TELLING = (
-    *(str, bytes, numbers.Real, Decimal, np.bool_, np.datetime64, uuid.UUID),
-    *(datetime.date, pd.Period),
-)
-
 # Text that some reader of files takes for a number or a boolean, if all of a column is such.
 _GUESSABLE = re.compile(
     r"\s*(?:[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|0x[0-9a-f]+|inf|infinity|nan)|true|false)\s*",
@@ -98,15 +92,8 @@ def identities(column: Column, known: dict[Any, int] | None = None) -> NDArray[n
     # infinite) is nobody's, a public rule. Such rows do not count, and a person more adds at
     # most the bound, as in `some_of_each`.
     known = {} if known is None else known
-    values = column.read()
-    exact = column.dtype.lower().startswith(("decimal", "period"))
-    if values.form == "objects" or exact:
-        # One by one, not by distinct values: True equals 1 but identifies no person, and whether a
-        # person is recognised may not depend on which of the two comes first. Decimals and periods
-        # exactly.
-        objects = exact_objects(column.data) if exact else values.array
-        return np.array([_identity(each, known, False) for each in objects], dtype=np.intp)
-    positions, uniques = column.factorize()
+    values = column.read(exactly=True)
+    positions, uniques = values.factorize()
     if values.exact is not None:
         positions = np.where(values.exact, positions, -1)
     # The list may hold a value twice, but a person must have one number.
@@ -117,9 +104,8 @@ def identities(column: Column, known: dict[Any, int] | None = None) -> NDArray[n
 def _identity(value: Any, known: dict[Any, int], typed: bool) -> int:
     """Number of a value that identifies a person, a new number for a new value; else -1."""
     try:
-        if isinstance(value, _TELLING) and not is_missing(value):
-            key = _person(value, typed)
-            return -1 if key is None else known.setdefault(key, len(known))
+        key = _person(value, typed)
+        return -1 if key is None else known.setdefault(key, len(known))
     except BaseException as error:  # an object that cannot be hashed: it depends on a value
         reraise_interrupts(error)
     return -1
@@ -136,7 +122,7 @@ def _person(value: Any, typed: bool) -> Any:
     """
     if isinstance(value, str):
         return _person_of_text(str.__str__(value), typed)
-    if isinstance(value, bool | np.bool_ | np.timedelta64):
+    if isinstance(value, bool | np.bool_ | np.timedelta64) or is_missing(value):
         return None
     if isinstance(value, numbers.Integral):
         return int(value)
@@ -151,9 +137,9 @@ def _person(value: Any, typed: bool) -> Any:
         return "", value
     if isinstance(value, pd.Period):
         return value.freqstr, value.ordinal
-    key = key_of(value)
+    # All that have no key would be one person; times of the day have a zone that it lacks.
+    key = key_of(value) if isinstance(value, datetime.date | np.datetime64) else NO_KEY
     if key == NO_KEY:
-        # All that have no key would be one person.
         return None
     if isinstance(value, np.datetime64):
         return (key, False) if micros_of(np.array([value])).exact[0] else None

@@ -18,7 +18,7 @@ from skdp import Categorical, DataCube, Date, Datetime, Domain, Numeric, RangeTr
 from skdp.domain.dates import Clock, moment
 from skdp.exceptions import DomainError
 from skdp.release import parse
-from skdp.tables import as_column, code_rows, read_rows
+from skdp.tables import Coded, as_column, read_rows
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
@@ -223,7 +223,7 @@ def test_a_zone_that_duckdb_sniffs_decides_nothing(tmp_path):
             rows = read_rows(form)
             kinds.add(rows.kinds["t"])
             domain.check_schema(rows)
-            found.append((code_rows(rows, domain)[:, 0] == 59).sum())
+            found.append((Coded(rows, domain).codes[:, 0] == 59).sum())
     assert "zoned" in kinds and kinds & {"string", "object"} and found == [3] * 6
 
 

@@ -23,7 +23,6 @@ from skdp.tables import (
     Contributions,
     ProjectedCounts,
     as_frame,
-    code_rows,
     count_rows,
     encode,
     read_rows,
@@ -118,7 +117,7 @@ def test_lazy_rows_have_the_codes_and_cells_of_rows_in_memory(make):
     with small():
         assert 0 < assert_same(make(frame), frame).n < len(frame)
         assert assert_same(make(frame.iloc[:0]), frame.iloc[:0]).n == 0
-        codes = code_rows(read_rows(make(frame)), DOMAIN)
+        codes = Coded(read_rows(make(frame)), DOMAIN).codes
         assert isinstance(codes, np.memmap) and codes.min() >= 0
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdp.tables import CountTable, ProjectedCounts, counts, passes, weighted_tables
-from skdp.tables.passes import marginals_of, plan_blocks, plan_pass, split
+from skdp.tables.passes import marginals_of, plan_blocks, split
 
 
 def by_hand(codes, weights, axes, groups, shape):
@@ -118,11 +118,11 @@ def test_sums_over_the_cells_are_those_by_hand(monkeypatch):
     rng = np.random.default_rng(1)
     shape, sets = (3, 4, 9), [(0,), (1, 0), ()]
     codes = np.stack([rng.integers(-1, size, 300) for size in shape], axis=1).astype(np.int16)
-    found = weighted_tables(codes, shape, sets, lambda last: [last * 10**9, 8 - last])
     kept = codes[(codes >= 0).all(axis=1)].astype(np.int64)
-    for tables, weights in zip(found, [kept[:, 2] * 10**9, 8 - kept[:, 2]], strict=True):
-        for table, axes in zip(tables, sets, strict=True):
-            groups = [None] * len(axes)
+    for number in (lambda last: last * 10**9, lambda last: 8 - last):
+        found = weighted_tables(codes, shape, sets, number)
+        for table, axes in zip(found, sets, strict=True):
+            weights, groups = number(kept[:, 2]), [None] * len(axes)
             np.testing.assert_array_equal(table, by_hand(kept, weights, axes, groups, shape))
 
 
@@ -133,19 +133,18 @@ def test_weights_beyond_floats_are_added_exactly():
     assert first.tolist() == [2**53 + 1, 2**60 + 1]
 
 
-def test_blocks_of_pairs_are_few_and_small(monkeypatch):
+def test_blocks_of_pairs_are_few_and_small():
     sets = [(pair, (None, None)) for pair in itertools.combinations(range(46), 2)]
     pairs = marginals_of([16] * 46, sets)
     blocks = plan_blocks(pairs, 2**16)
     assert sorted(number for block in blocks for number in block.members) == list(range(1035))
-    assert max(math.prod(block.shape) for block in blocks) <= 2**16
+    assert max(block.cells for block in blocks) <= 2**16
     # 23 groups of two columns, and all pairs of these groups.
     assert len(blocks) == math.comb(23, 2)
-    monkeypatch.setattr(passes, "PASS_CELLS", 2**19)
-    assert sum(math.prod(block.shape) for block in plan_pass(pairs)) <= 2**19
-    parts = list(split(pairs, 2**12))
-    assert [each for part in parts for each in part] == pairs
-    assert all(sum(each.cells for each in part) <= 2**12 for part in parts)
+    for pieces in (pairs, blocks):
+        parts = list(split(pieces, 2**17))
+        assert [each for part in parts for each in part] == pieces
+        assert all(sum(each.cells for each in part) <= 2**17 for part in parts)
 
 
 def test_wrong_sets_are_refused():
