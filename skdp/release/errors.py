@@ -217,7 +217,7 @@ def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     starts = np.cumsum(of_block) - of_block
     sizes = zip(starts.tolist(), of_block.tolist(), strict=True)
     i, j = np.concatenate([start + _lower(size) for start, size in sizes], axis=1)
-    parts = [model._part(each) for block in blocks for query in block for each in query.products]
+    parts = model.parts([each for block in blocks for query in block for each in query.products])
     told = _errors(model, parts, i, j)
     # Of two different products both orders count.
     twice = np.flatnonzero(i != j)
@@ -259,11 +259,21 @@ class _Products:
         # Where the weights of each product stand.
         self.at: dict[int, IntArray] = {}
         for axis in dict.fromkeys(axis for axes in self.groups for axis in axes):
-            own = [place for place, part in enumerate(self.parts) if axis in part.weights]
-            weights = np.stack([self.parts[place].weights[axis] for place in own], axis=1)
-            self.given[axis] = _Given(_Column.of(model, axis), weights)
-            self.at[axis] = np.zeros(len(self.parts), dtype=np.int64)
-            self.at[axis][own] = np.arange(len(own))
+            self._give(axis)
+
+    def _give(self, axis: int) -> None:
+        """Stack the weights of a column; products of groups share most of them."""
+        own = [place for place, part in enumerate(self.parts) if axis in part.weights]
+        vectors = [self.parts[place].weights[axis] for place in own]
+        # Of a column by itself means are others.
+        alone = [len(self.parts[place].weights) == 1 for place in own]
+        places: dict[Any, int] = {}
+        at = [places.setdefault(key, len(places)) for key in zip(map(id, vectors), alone, strict=True)]
+        first = np.unique(at, return_index=True)[1]
+        weights = np.stack([vectors[place] for place in first.tolist()], axis=1)
+        self.given[axis] = _Given(_Column.of(self.model, axis), weights)
+        self.at[axis] = np.zeros(len(self.parts), dtype=np.int64)
+        self.at[axis][own] = at
 
     def weights(self, axes: Axes, members: IntArray) -> Stacked:
         """Weights of some products."""
