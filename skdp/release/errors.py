@@ -266,9 +266,12 @@ class _Products:
         own = [place for place, part in enumerate(self.parts) if axis in part.weights]
         vectors = [self.parts[place].weights[axis] for place in own]
         # Of a column by itself means are others.
-        alone = [len(self.parts[place].weights) == 1 for place in own]
+        keys = [
+            (id(v), len(self.parts[place].weights) == 1)
+            for place, v in zip(own, vectors, strict=True)
+        ]
         places: dict[Any, int] = {}
-        at = [places.setdefault(key, len(places)) for key in zip(map(id, vectors), alone, strict=True)]
+        at = [places.setdefault(key, len(places)) for key in keys]
         first = np.unique(at, return_index=True)[1]
         weights = np.stack([vectors[place] for place in first.tolist()], axis=1)
         self.given[axis] = _Given(_Column.of(self.model, axis), weights)

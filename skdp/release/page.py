@@ -33,7 +33,7 @@ from .pictures import plot_correlation_parts
 from .ranks import position_of
 from .result import range_label
 from .skipped import SkippedRecords
-from .statistics import Case, Confidence, Statistics, spans_of
+from .statistics import Confidence, Statistics, case_of, spans_of
 
 # --- documents
 
@@ -265,7 +265,7 @@ def _column(counted: ColumnCounts, statistics: Any, packed: _Packed) -> dict[str
     plain = not isinstance(attribute, Date | Datetime) or _in_days(attribute)
     if plain:
         try:
-            [each] = Case.of(None, domain, [name])
+            [each] = case_of(None, domain, [name])
         except ValueError:
             return column
         [of] = each.numbers
