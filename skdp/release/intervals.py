@@ -242,13 +242,13 @@ def _simulated_quantile(
         noise = generator.negative_binomial(number[i], success[i], draws)
         total += (noise - generator.negative_binomial(number[i], success[i], draws)) * b[i]
     single = np.flatnonzero(~straight | (number == 1))
-    single = np.repeat(single, number[single])
-    step = max(1, 1_000_000 // draws)
-    for first in range(0, len(single), step):
-        part = single[first : first + step]
-        size = (draws, len(part))
-        noise = generator.geometric(success[part], size) - generator.geometric(success[part], size)
-        total += np.maximum(noise, 0) @ b[part] + np.minimum(noise, 0) @ a[part]
+    for i in np.repeat(single, number[single]).tolist():
+        # A noise is at least k from zero with probability 2 r**k / (1 + r), r = exp(-epsilon).
+        drawn = generator.random(draws) - 0.5
+        size = np.log(np.abs(drawn) * (1.0 + math.exp(-e[i]))) / -e[i]
+        size = np.maximum(np.floor(size, out=size), 0.0, out=size)
+        total += (b[i] - a[i]) / 2.0 * size
+        total += (a[i] + b[i]) / 2.0 * np.copysign(size, drawn)
     if symmetric:
         total = np.abs(total)
     rank = math.ceil(draws * (1 - alpha) + 4.8 * math.sqrt(draws * alpha))
