@@ -30,7 +30,7 @@ from ..domain.bins import Points, Spread
 from ..domain.values import some
 from .description import ColumnCounts, told
 from .pictures import plot_correlation_parts
-from .ranks import position_of
+from .quantiles import special_positions
 from .result import range_label
 from .skipped import SkippedRecords
 from .statistics import Confidence, Statistics, case_of, spans_of
@@ -318,7 +318,7 @@ def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, An
             "low": packed.add(f"first{place}", spans[0]),
             "high": packed.add(f"last{place}", spans[1]),
             "order": packed.add(f"order{place}", np.argsort(spans[0], kind="stable")),
-            "before": position_of(attribute, special, closed=False).tolist(),
+            "before": special_positions(attribute, special).tolist(),
             "wide": bool(attribute.bins < attribute.upper - attribute.lower),
         }
     return found

@@ -3,13 +3,7 @@
 A mean, a share, a correlation is a function of a few linear answers. Its interval is that of the
 function over simulated releases: the answers plus normal errors of their covariance. No case is
 special: a mean of no one has an interval as wide as the range of its column. Counts and sums are
-linear and have their own law, `Release.reach`; quantiles invert the intervals of the numbers of
-records below.
-
-The q-quantile is the first value x up to which at least a share q of the records lies. A value
-stays in the interval if the sum of (1 if at most x, else 0) - q over the records may be zero or
-more, and that up to the value before zero or less (R. S. Woodruff, "Confidence intervals for
-medians and other position measures", Journal of the American Statistical Association 47, 1952).
+linear and have their own law, `Release.reach`.
 """
 
 from __future__ import annotations
@@ -31,10 +25,8 @@ from ..domain.bins import Points
 from ..domain.query import Query, Weights, parse, parts_of, weights_of
 from ..domain.regions import Region, attribute_of, everything
 from ..domain.values import some
-from ..hierarchy import without_negatives
-from .grouping import Groups, view_of
+from .grouping import Groups
 from .model import Release, roots
-from .ranks import categories_below, values_below
 from .result import QueryResult
 
 # --- draws: normal numbers that every language finds alike
@@ -210,9 +202,9 @@ class Estimates(NamedTuple):
 
 
 IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
-_BINS = " Numbers may lie anywhere in their bins."
+BINS = " Numbers may lie anywhere in their bins."
 _EVEN = " Inside bins, numbers are taken as spread evenly and independently of other columns."
-_NOTHING = " It may be any value that was declared: there are too few records for this noise."
+NOTHING = " It may be any value that was declared: there are too few records for this noise."
 
 
 # --- the numbers of columns among the records of a conjunction, as weights of codes
@@ -629,7 +621,7 @@ class Statistics:
         low, high = (each[:, 0] for each in cases.ends())
         bounds = np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
         found = linear(release, asked, value, confidence, sampling, bounds, more)
-        text = found.guarantee[0] + _BINS * bool(more.any()) + IN_PROPORTION * any(cases.cut)
+        text = found.guarantee[0] + BINS * bool(more.any()) + IN_PROPORTION * any(cases.cut)
         return found._replace(guarantee=[text] * len(value))
 
     def moments(self, statistic: str, columns: Sequence[str], queries: Sequence[Any]) -> Any:
@@ -707,7 +699,7 @@ class Statistics:
         )
         bins = self._off(cases) / scale[:, 0] if statistic == "mean" else np.zeros(len(cases))
         texts = [
-            self._said(cut) + _BINS * bool(each) + _EVEN * (statistic != "mean")
+            self.said(cut) + BINS * bool(each) + _EVEN * (statistic != "mean")
             for cut, each in zip(cases.cut, bins.tolist(), strict=True)
         ]
         return self._simulated(asked, texts, bins)
@@ -729,7 +721,7 @@ class Statistics:
         share = Functions(
             of, value, values, [asked], lambda: [[count, top, top, top]], (zero, one, zero, one)
         )
-        said = self._said(any(each.cuts for each in asked))
+        said = self.said(any(each.cuts for each in asked))
         return self._simulated(share, [said], zero).results()[0]
 
     def _simulated(self, asked: Functions, texts: Sequence[str], off: FloatArray) -> Estimates:
@@ -749,21 +741,17 @@ class Statistics:
             spread = np.sqrt(np.maximum(((high - low) / width) ** 2 - std**2, 0.0))
         *_, least, most = asked.scale
         nothing = ((low <= least) & (high >= most) & (least < most)).tolist()
-        texts = [text + _NOTHING * none for text, none in zip(texts, nothing, strict=True)]
+        texts = [text + NOTHING * none for text, none in zip(texts, nothing, strict=True)]
         return Estimates(asked.value, std, spread, *ends, texts)
 
-    def _said(self, cut: bool) -> str:
+    def said(self, cut: bool) -> str:
+        """What an interval covers; ``cut`` says whether bins are covered in part."""
         confidence = self._confidence
         return (
             f"The interval is made to contain the true answer with a probability of "
             f"{100 * confidence.level:g}%, by simulation from a covariance that covers "
             f"{self.release.covers}.{IN_PROPORTION * cut}{confidence.text}"
         )
-
-    def quantiles(self, column: str, shares: Sequence[float], query: Any) -> list[Any]:
-        """Quantiles of a column."""
-        ranked = _Ranked(self, column, query)
-        return [ranked.found(share) for share in shares]
 
     def groups(self, groups: Groups, query: Any, column: str | None) -> tuple[Any, Any, Any]:
         """Counts of all groups among the records of a query, sums of a column, and intervals.
@@ -857,122 +845,3 @@ def _both(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Region]:
         else:
             result[name] = result[name].intersect(region)
     return result
-
-
-# --- quantiles
-
-_PLACES = 40  # at which the errors of numbers of records below are computed
-
-
-class _Ranked:
-    """The codes of a column in the order of their values, and the records of a query with each.
-
-    Raises
-    ------
-    ValueError
-        If the categories of the column have no order.
-    """
-
-    def __init__(self, asked: Statistics, column: str, query: Any) -> None:
-        self.release, self.domain, self.confidence = asked.release, asked.domain, asked.confidence
-        self.asked, self.column, self.query = asked, column, query
-        self.attribute = attribute = attribute_of(column, self.domain)
-        if isinstance(attribute, Categorical) and not attribute.ordered:
-            raise ValueError(
-                f"The categories of column {column!r} have no order, so it has no quantiles. Count "
-                "its categories, or declare Categorical(..., ordered=True)."
-            )
-        groups = Groups([column], self.domain, by_code=True)
-        plain = Statistics(self.release, self.domain, None)
-        found = (
-            view_of(self.release, groups) if query is None else plain.groups(groups, query, None)[0]
-        )
-        self.counts = np.asarray(found, dtype=np.float64)[: attribute.n_values]
-        self.low, self.high = spans_of(attribute)
-        # Special values lie among the bins.
-        self.order = np.argsort(self.low, kind="stable")
-        self.rising = without_negatives(self.counts, self.order)
-
-    def value(self, share: float) -> Any:
-        """The quantile; NaN (of categories None) if the release has no such records."""
-        shares = np.array([share])
-        if not self.rising.any():
-            return None if isinstance(self.attribute, Categorical) else math.nan
-        if isinstance(self.attribute, Categorical):
-            return categories_below(self.attribute, self.rising, shares)[0]
-        return float(values_below(self.attribute, self.rising, shares)[0])
-
-    def shown(self, value: Any) -> Any:
-        """A value as users see it."""
-        if isinstance(self.attribute, Categorical):
-            return value
-        return self.attribute.shown(np.array([value])).tolist()[0]
-
-    def found(self, share: float) -> Any:
-        """The quantile, with its interval if there is a confidence."""
-        value, total, confidence = self.value(share), self.counts.sum(), self.confidence
-        if confidence is None:
-            return self.shown(value)
-        balance = np.cumsum(self.counts[self.order]) - share * total
-        variance, cut = self._variances(share)
-        sampling = max(total, 0.0) * share * (1.0 - share) * confidence.left(self.release.total)
-        noise, both = (
-            self._held(balance, confidence.quantile * np.sqrt(variance + more))
-            for more in (0.0, sampling)
-        )
-        text = self.asked._said(cut)
-        if len(balance) > 1 and both == (self.order[0], self.order[-1]):
-            text += _NOTHING
-        if isinstance(self.attribute, Categorical):
-            low, high = (self.attribute.categories[code] for code in both)
-            return QueryResult(value, math.nan, low, high, text, math.nan)
-        (low, high), inner = self._numbers(value, both), self._numbers(value, noise)
-        text += _BINS * bool(self.attribute.bins < self.attribute.upper - self.attribute.lower)
-        twice = 2.0 * confidence.quantile
-        std = (inner[1] - inner[0]) / twice
-        spread = math.sqrt(max((high - low) ** 2 - (inner[1] - inner[0]) ** 2, 0.0)) / twice
-        arrays = (np.array([each]) for each in (value, std, spread, low, high))
-        found = Estimates._make([*arrays, [text]])
-        return found.results(None if self.attribute.summable else self.attribute.shown)[0]
-
-    def _variances(self, share: float) -> tuple[FloatArray, bool]:
-        """Variance of the balance after each code, and whether the query cuts bins.
-
-        It is computed at places evenly spread by the share below; elsewhere the larger one of the
-        places on either side counts.
-        """
-        n = len(self.order)
-        below = np.cumsum(self.rising[self.order])
-        wanted = np.append(np.linspace(0.0, 1.0, _PLACES), share) * below[-1]
-        # A little less: where codes are empty, rounding would decide which of them it is.
-        at = np.unique(np.minimum(np.searchsorted(below, wanted * (1.0 - 1e-9)), n - 1))
-        ranks = np.argsort(self.order)
-        everyone = everything(self.column, self.attribute)
-        parts = [
-            {**part, self.column: part.get(self.column, everyone).without_missing()}
-            for part in parts_of(self.query, self.domain)
-        ]
-        present = Query(tuple(weights_of(part, self.domain) for part in parts))
-        structure = self.domain.structure
-        axis = self.domain.index(structure.base_of(self.column))
-        asked = []
-        for place in at.tolist():
-            vector = np.zeros(self.attribute.size)
-            vector[:n] = (ranks <= place) - share
-            asked.append(present.times(axis, structure.lifted(self.column, vector)))
-        known = self.release.variance(asked)
-        left = np.maximum(np.searchsorted(at, np.arange(n), side="right") - 1, 0)
-        right = np.minimum(np.searchsorted(at, np.arange(n)), len(at) - 1)
-        return np.maximum(known[left], known[right]), present.cuts
-
-    def _held(self, balance: FloatArray, reach: FloatArray) -> tuple[int, int]:
-        """First and last code, in the order of values, that the quantile may have."""
-        possible: BoolArray = balance + reach >= 0
-        possible[1:] &= (balance - reach)[:-1] <= 0
-        held = np.flatnonzero(possible) if possible.any() else np.arange(len(balance))
-        return int(self.order[held[0]]), int(self.order[held[-1]])
-
-    def _numbers(self, value: float, codes: tuple[int, int]) -> tuple[float, float]:
-        """The interval from the smallest number of one code to the largest of another."""
-        low, high = float(self.low[codes[0]]), float(self.high[codes[1]])
-        return (low, high) if math.isnan(value) else (min(low, value), max(high, value))

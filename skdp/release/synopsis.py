@@ -33,7 +33,7 @@ from .model import Release
 from .network import NetworkModel
 from .page import Page
 from .pictures import plot_correlation_parts, plot_parts
-from .ranks import as_shares
+from .quantiles import as_shares, quantiles
 from .result import of_a_column, of_records
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
@@ -418,7 +418,7 @@ class Synopsis:
         """
         shares, single = as_shares(q)
         statistics, query = self._asked(query, how)
-        found = statistics.quantiles(column, shares, query)
+        found = quantiles(statistics, column, shares, query)
         return found[0] if single else found
 
     @of_a_column
