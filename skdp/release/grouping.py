@@ -198,7 +198,8 @@ class Groups:
             place = dict(zip(self.names, group, strict=True))
             chosen = tuple(place[name] for name in self.bands)
             if chosen not in banded:
-                banded[chosen] = [of(self._within_bands(part, chosen)) for part in parts]
+                band = {name: each.regions[place[name]] for name, each in self.bands.items()}
+                banded[chosen] = [of(together(part, band)) for part in parts]
             case = []
             for one in banded[chosen]:
                 weights = dict(one.weights)
@@ -212,12 +213,11 @@ class Groups:
                 case.append(one._replace(weights=weights))
             yield case
 
-    def _within_bands(self, part: Mapping[str, Region], chosen: Sequence[int]) -> dict[str, Region]:
-        result = dict(part)
-        for (name, bands), place in zip(self.bands.items(), chosen, strict=True):
-            region = bands.regions[place]
-            result[name] = result[name].intersect(region) if name in result else region
-        return result
+
+def together(one: Mapping[str, Region], two: Mapping[str, Region]) -> dict[str, Region]:
+    """What two conjunctions cover together."""
+    both = {name: one[name].intersect(two[name]) for name in one if name in two}
+    return {**one, **two, **both}
 
 
 def group_table(groups: Groups, results: Mapping[str, Any]) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from ..domain.bins import Points
 from ..domain.query import Query, Weights, parse, parts_of, weights_of
 from ..domain.regions import Region, attribute_of, everything
 from ..domain.values import some
-from .grouping import Groups
+from .grouping import Groups, together
 from .model import Release, roots
 from .result import QueryResult
 
@@ -707,7 +707,7 @@ class Statistics:
     def proportion(self, query: Any, among: Any) -> QueryResult | float:
         """Share of a query among the records of another."""
         whole = parts_of(among, self.domain)
-        both = [_both(one, two) for one in whole for two in parts_of(query, self.domain)]
+        both = [together(one, two) for one in whole for two in parts_of(query, self.domain)]
         count, top = asked = [
             Query(tuple(weights_of(part, self.domain) for part in parts)) for parts in (whole, both)
         ]
@@ -834,14 +834,3 @@ _MAX_GROUPS = 100_000
 _FEWEST = 500  # possible draws, of 2,000, below which nothing is known
 _SIMULATED = 32  # functions that are simulated together: their draws fit into a core's cache
 _WHOLE = 1e-9  # by which rounding may exceed what is possible
-
-
-def _both(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Region]:
-    """What two conjunctions cover together."""
-    result = dict(one)
-    for name, region in two.items():
-        if name not in result:
-            result[name] = region
-        else:
-            result[name] = result[name].intersect(region)
-    return result
