@@ -240,13 +240,14 @@ def _simulated_quantile(
         noise = generator.negative_binomial(number[i], success[i], draws)
         total += (noise - generator.negative_binomial(number[i], success[i], draws)) * b[i]
     single = np.flatnonzero(~straight | (number == 1))
-    for i in np.repeat(single, number[single]).tolist():
+    for place in np.repeat(single, number[single]).tolist():
         # A noise is at least k from zero with probability 2 r**k / (1 + r), r = exp(-epsilon).
+        scale, low, high = e[place], a[place], b[place]
         drawn = generator.random(draws) - 0.5
-        size = np.log(np.abs(drawn) * (1.0 + math.exp(-e[i]))) / -e[i]
+        size = np.log(np.abs(drawn) * (1.0 + math.exp(-scale))) / -scale
         size = np.maximum(np.floor(size, out=size), 0.0, out=size)
-        total += (b[i] - a[i]) / 2.0 * size
-        total += (a[i] + b[i]) / 2.0 * np.copysign(size, drawn)
+        total += (high - low) / 2.0 * size
+        total += (low + high) / 2.0 * np.copysign(size, drawn)
     if symmetric:
         total = np.abs(total)
     rank = math.ceil(draws * (1 - alpha) + 4.8 * math.sqrt(draws * alpha))

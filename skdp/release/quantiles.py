@@ -153,7 +153,7 @@ class _Ranked:
         spread = math.sqrt(max((high - low) ** 2 - (stop - start) ** 2, 0.0))
         twice = 2.0 * confidence.quantile
         numbers = (value, (stop - start) / twice, spread / twice, low, high)
-        found = Estimates(*(np.array([each]) for each in numbers), [text])
+        found = Estimates._make([*(np.array([each]) for each in numbers), [text]])
         return found.results(None if attribute.summable else attribute.shown)[0]
 
     def _variances(self, share: float) -> tuple[FloatArray, bool]:

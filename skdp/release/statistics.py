@@ -456,7 +456,7 @@ _TERMS: dict[str, list[Powers]] = {
 }
 _TERMS["correlation"] = _TERMS["covariance"]
 # The largest that it can be of numbers between 0 and 1.
-_MOST = {"std": 0.5, "covariance": 0.25, "correlation": 1.0}
+_MOST = {"std": 0.5, "covariance": 0.25}
 
 
 def _spread(statistic: str, drawn: FloatArray, n_columns: int) -> tuple[FloatArray, BoolArray]:
@@ -677,10 +677,10 @@ class Statistics:
         )
         shift, unit, least, most = centre[:, 0], scale.prod(axis=1), low[:, 0], high[:, 0]
         if statistic != "mean":
-            spread = (high > low).all(axis=1)
             if statistic == "correlation":
-                unit, spread = np.ones((2, len(cases)))
-            most = _MOST[statistic] * unit * spread
+                unit = most = np.ones(len(cases))
+            else:
+                most = _MOST[statistic] * (high - low).prod(axis=1)
             shift, least = 0.0 * most, 0.0 * most if statistic == "std" else -most
         of = functools.partial(_spread, statistic, n_columns=totals.shape[1])
         if statistic != "mean":
@@ -688,7 +688,7 @@ class Statistics:
             value = np.where(known, np.clip(unit * found, least, most), np.nan)
         if self.confidence is None:
             return Estimates.plain(value)
-        both = [np.add(*each).tolist() for each in itertools.product(terms, repeat=2)]
+        both = [list(map(sum, zip(*each, strict=True))) for each in itertools.product(terms, terms)]
         asked = Functions(
             (lambda drawn: _possible(*of(drawn))) if statistic == "correlation" else of,
             value,

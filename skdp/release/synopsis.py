@@ -237,9 +237,9 @@ class Synopsis:
         -----
         An interval covers the noise, by its exact distribution, and, if the release has bounds on
         it, the uneven spread of the records inside boxes that the query cuts; ``guarantee`` says
-        which. It takes from a millisecond up to half a second, growing with the number of boxes
-        cut; in lists of more than 100 queries the sum of the noise of boxes is taken as Gaussian,
-        which takes about a millisecond.
+        which. It takes from a millisecond up to a tenth of a second, growing with the number of
+        boxes cut; in lists of more than 100 queries the sum of the noise of boxes is taken as
+        Gaussian, which takes about a millisecond.
         """
         return self._of_each(query, how, Statistics.counts)
 
