@@ -34,7 +34,7 @@ from .pictures import plot_correlation_parts
 from .quantiles import special_positions
 from .result import range_label
 from .skipped import SkippedRecords
-from .statistics import Confidence, Statistics, case_of, spans_of
+from .statistics import Confidence, Statistics, case_of, has_numbers, spans_of
 
 # --- documents
 
@@ -260,11 +260,8 @@ def _column(counted: ColumnCounts, statistics: Any, packed: _Packed) -> dict[str
     column["numbers"] = None
     # Times of other units need calendars.
     plain = not isinstance(attribute, Date | Datetime) or _in_days(attribute)
-    if plain:
-        try:
-            [each] = case_of(None, domain, [name])
-        except ValueError:
-            return column
+    if plain and has_numbers(attribute):
+        [each] = case_of(None, domain, [name])
         [of] = each.numbers
         column["numbers"] = {
             "mean": packed.add(f"mean{place}", of.mean),

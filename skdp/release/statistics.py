@@ -285,6 +285,13 @@ def spans_of(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
     return np.append(low, special).astype(np.float64), np.append(high, special).astype(np.float64)
 
 
+def has_numbers(attribute: Numeric | Categorical) -> bool:
+    """Whether a mean of a column can be asked for."""
+    if isinstance(attribute, Numeric):
+        return True
+    return not any(isinstance(each, str) for each in attribute.categories)
+
+
 def span_of(column: str, domain: Domain) -> tuple[float, float]:
     """Smallest and largest value that a mean of a column can have."""
     attribute = attribute_of(column, domain)
@@ -788,15 +795,8 @@ class Statistics:
     @property
     def summable(self) -> list[str]:
         """Columns of numbers that have a spread: no dates, and no names."""
-
-        def has_numbers(name: str) -> bool:
-            try:
-                case_of(None, self.domain, [name])
-            except ValueError:
-                return False
-            return bool(self.domain[name].summable)
-
-        return [name for name in self.domain.known if has_numbers(name)]
+        columns = {name: self.domain[name] for name in self.domain.known}
+        return [name for name, each in columns.items() if has_numbers(each) and each.summable]
 
     def correlations(self, columns: Sequence[str], query: Any) -> pd.DataFrame:
         """Correlations of all pairs of columns; see `Synopsis.correlation`."""
