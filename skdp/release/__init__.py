@@ -13,14 +13,14 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``errors``        covariances of answers from marginals, of many products of weights at once
 ``files``         a zip archive of JSON and plain arrays
 ``grouping``      groups by measured and derived columns or intervals of them, and views of them
-``intervals``     boxes: a partition of the domain
+``intervals``     boxes, a partition of the domain, and how far answers over them may be off
 ``marginals``     ViewsModel: linear answers from coefficients with known variances, and rows that
                   agree with them
 ``model``         `Release`: what every release answers, and what its kinds share
 ``network``       NetworkModel: a released Bayesian network as a model of the records
 ``page``          `Synopsis.page`: the page that answers questions; plain documents
 ``pictures``      what a plot of a release shows
-``ranks``         values up to which shares of the counts of a column lie
+``quantiles``     quantiles of a column with intervals
 ``result``        an answer with its error bar
 ``rounding``      whole counts near expected ones: sums of a line or a table are off by less than
                   one

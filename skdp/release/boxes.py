@@ -243,10 +243,12 @@ class BoxModel(Covariances):
 
     def _reach(self, queries: Sequence[Query], level: float) -> Reach:
         exact = len(queries) == 1
-        intervals = self.intervals if exact else self.intervals.with_gaussian_noise(len(self.boxes))
         seen: dict[Any, Any] = {}
         cuts = (self._cut(query.products, seen) for query in queries)
-        found = [(intervals.reach(cut, 1.0 - level), (cut.high > cut.low).any()) for cut in cuts]
+        alpha = 1.0 - level
+        found = [
+            (self.intervals.reach(cut, alpha, exact), (cut.high > cut.low).any()) for cut in cuts
+        ]
         below, above = np.array([each[:2] for each, _ in found]).reshape(-1, 2).T
         law = found[0][0][2] if exact else "its sum taken as Gaussian"
         text = (

@@ -12,6 +12,7 @@ from ..domain import Categorical, Domain, Numeric
 from ..domain.query import Query
 from .grouping import Groups, view_of
 from .model import Release
+from .quantiles import quantiles
 from .result import QueryResult, rounded_to
 from .statistics import Confidence, Statistics
 
@@ -149,8 +150,8 @@ def _of_numbers(counted: ColumnCounts, has_margins: bool) -> dict[str, Any]:
     if counted.known.sum() <= 0:
         return result
     asked = Statistics(release, domain, Confidence(counted.level) if has_margins else None)
-    quantiles = asked.quantiles(name, list(_QUANTILES.values()), None)
-    found = dict(zip(_QUANTILES, quantiles, strict=True))
+    ends = quantiles(asked, name, list(_QUANTILES.values()), None)
+    found = dict(zip(_QUANTILES, ends, strict=True))
     [found["mean"]] = asked.moments("mean", [name], [None])
     if attribute.summable:
         [found["std"]] = asked.moments("std", [name], [None])

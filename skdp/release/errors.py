@@ -182,6 +182,7 @@ class _Given:
         self.cut = cut_shares(weights) if cut else np.zeros((1, 1))
         self.cuts = bool(self.cut.any())
         self._features: dict[int | None, Features] = {}
+        self._squares: dict[Any, FloatArray] = {}
 
     @functools.cached_property
     def shares(self) -> FloatArray:
@@ -198,6 +199,15 @@ class _Given:
                 found = self.column.features(self.weights, size)
             self._features[size] = found
         return self._features[size]
+
+    def inner(self, law: int, sizes: tuple[Any, Any], i: IntArray, j: IntArray) -> FloatArray:
+        """Inner products of features of weights i in some groups with those of weights j."""
+        first, second = (self.features(size)[law] for size in sizes)
+        if not np.array_equal(i, j):
+            return _inner(first, second, i, j)
+        if (law, sizes) not in self._squares:
+            self._squares[law, sizes] = np.einsum("kp,kp->p", first, second)
+        return self._squares[law, sizes][i]
 
 
 def covariances(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
@@ -219,7 +229,7 @@ def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     starts = np.cumsum(of_block) - of_block
     sizes = zip(starts.tolist(), of_block.tolist(), strict=True)
     i, j = np.concatenate([start + _lower(size) for start, size in sizes], axis=1)
-    parts = [model._part(each) for block in blocks for query in block for each in query.products]
+    parts = model.parts([each for block in blocks for query in block for each in query.products])
     told = _errors(model, parts, i, j)
     # Of two different products both orders count.
     twice = np.flatnonzero(i != j)
@@ -261,11 +271,24 @@ class _Products:
         # Where the weights of each product stand.
         self.at: dict[int, IntArray] = {}
         for axis in dict.fromkeys(axis for axes in self.groups for axis in axes):
-            own = [place for place, part in enumerate(self.parts) if axis in part.weights]
-            weights = np.stack([self.parts[place].weights[axis] for place in own], axis=1)
-            self.given[axis] = _Given(_Column.of(model, axis), weights)
-            self.at[axis] = np.zeros(len(self.parts), dtype=np.int64)
-            self.at[axis][own] = np.arange(len(own))
+            self._give(axis)
+
+    def _give(self, axis: int) -> None:
+        """Stack the weights of a column; products of groups share most of them."""
+        own = [place for place, part in enumerate(self.parts) if axis in part.weights]
+        vectors = [self.parts[place].weights[axis] for place in own]
+        # Of a column by itself means are others.
+        keys = [
+            (id(v), len(self.parts[place].weights) == 1)
+            for place, v in zip(own, vectors, strict=True)
+        ]
+        places: dict[Any, int] = {}
+        at = [places.setdefault(key, len(places)) for key in keys]
+        first = np.unique(at, return_index=True)[1]
+        weights = np.stack([vectors[place] for place in first.tolist()], axis=1)
+        self.given[axis] = _Given(_Column.of(self.model, axis), weights)
+        self.at[axis] = np.zeros(len(self.parts), dtype=np.int64)
+        self.at[axis][own] = at
 
     def weights(self, axes: Axes, members: IntArray) -> Stacked:
         """Weights of some products."""
@@ -317,29 +340,29 @@ class _Products:
         """Of two and more columns: what measured coefficients leave open, and what is beyond."""
         model, at = self.model, [self.at[axis] for axis in axes]
         given = [self.given[axis] for axis in axes]
-        features, coefficients = [[each.features() for each in given]], []
+        # Of how many groups of each column the means have features; what tables of groups answer is
+        # taken off.
+        grouped: list[tuple[int | None, ...]] = [(None,) * len(axes)]
+        coefficients = []
         if axes in model.coefficients.looks:
             sizes = model.sizes(axes)
             both = list(zip(given, sizes, strict=True))
             coefficients = [each.column.coefficients(each.weights, size) for each, size in both]
-            if all(each.column.basis.is_whole(size) and not each.cuts for each, size in both):
-                features = []
-            else:
-                # What tables of groups answer is taken off.
-                features.append([each.features(size) for each, size in both])
+            whole = all(each.column.basis.is_whole(size) and not each.cuts for each, size in both)
+            grouped = [] if whole else [*grouped, sizes]
         scales = self.records**2 * model.believed.scale(axes), self.records
 
         def beyond(i: IntArray, j: IntArray) -> FloatArray:
             found = np.zeros(len(i))
-            for (law, scale), one, other in product(enumerate(scales), features, features):
+            for (law, scale), one, other in product(enumerate(scales), grouped, grouped):
                 told = np.full(len(i), scale if one is other else -scale)
-                for place, first, second in zip(at, one, other, strict=True):
-                    told *= _inner(first[law], second[law], place[i], place[j])
+                for place, each, *sizes in zip(at, given, one, other, strict=True):
+                    told *= each.inner(law, (sizes[0], sizes[1]), place[i], place[j])
                 found += told
             return found
 
         density = np.ones(len(self.parts))
-        if len(axes) == 2 and features:
+        if len(axes) == 2 and grouped:
             density[members] = self._density(axes, members, beyond)
 
         def covariance(i: IntArray, j: IntArray) -> FloatArray:
@@ -438,6 +461,8 @@ def _without_sums(model: Any, parts: Sequence[Part]) -> tuple[list[Part], dict[A
     """Parts without those that measured sums answer, and features of the noise of these."""
     left: list[Part] = []
     summed: dict[tuple[int, int], dict[int, FloatArray]] = {}
+    if not model.sums:
+        return list(parts), summed
     for place, part in enumerate(parts):
         for axis, by in model.summed(tuple(sorted(part.weights))):
             known = model.sums[axis, by]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pandas as pd
 
 from .._validation import FloatArray, IntArray, free_name
 from ..domain import Categorical, Domain
-from ..domain.query import Weights, both, parts_of
+from ..domain.query import both, parts_of
 from ..domain.regions import Region, attribute_of, region_of_range
 from ..domain.values import some
 from .model import Release
@@ -183,28 +182,36 @@ class Groups:
             for name, each in self._attributes.items()
         ]
 
-    def banded(self, query: Any) -> Iterator[list[dict[str, Region]]]:
-        """The conjunctions of a query within each combination of bands."""
+    def within(self, query: Any, of: Callable[[dict[str, Region]], Any]) -> Iterator[list[Any]]:
+        """The records of a query in each group, lexicographic; groups share arrays that are equal.
+
+        Parameters
+        ----------
+        query : dict, str or None
+        of : callable
+            What a conjunction is, as a named tuple with ``weights``.
+        """
         parts = parts_of(query, self.domain)
-        for chosen in itertools.product(*(each.regions for each in self.bands.values())):
-            band = dict(zip(self.bands, chosen, strict=True))
-            yield [both(part, band) for part in parts]
-
-    def within(self, base: Weights) -> Iterator[Weights]:
-        """Weights of each combination of codes among the records of a query, lexicographic."""
-        for group in np.ndindex(*self.sizes):
-            weights = dict(base)
-            for axis, codes, code in zip(self.axes, self.codes, group, strict=True):
-                only = (codes == code).astype(np.float64)
-                weights[axis] = weights[axis] * only if axis in weights else only
-            yield weights
-
-    def in_order(self, values: FloatArray) -> FloatArray:
-        """Values by bands, then by codes, as a line in the order of the columns."""
-        order = [*self.bands, *self.coded]
-        shape = dict(zip(self.names, self.shape, strict=True))
-        table = values.reshape([shape[name] for name in order])
-        return table.transpose([order.index(name) for name in self.names]).ravel()
+        banded: dict[tuple[int, ...], list[Any]] = {}
+        seen: dict[tuple[str, int, int], FloatArray] = {}
+        for group in np.ndindex(*self.shape):
+            place = dict(zip(self.names, group, strict=True))
+            chosen = tuple(place[name] for name in self.bands)
+            if chosen not in banded:
+                band = {name: each.regions[place[name]] for name, each in self.bands.items()}
+                banded[chosen] = [of(both(part, band)) for part in parts]
+            case = []
+            for one in banded[chosen]:
+                weights = dict(one.weights)
+                for name, axis, codes in zip(self.coded, self.axes, self.codes, strict=True):
+                    before = weights.get(axis)
+                    key = name, place[name], id(before)
+                    if key not in seen:
+                        only = (codes == place[name]).astype(np.float64)
+                        seen[key] = only if before is None else before * only
+                    weights[axis] = seen[key]
+                case.append(one._replace(weights=weights))
+            yield case
 
 
 def group_table(groups: Groups, results: Mapping[str, Any]) -> pd.DataFrame:

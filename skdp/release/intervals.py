@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -242,13 +240,14 @@ def _simulated_quantile(
         noise = generator.negative_binomial(number[i], success[i], draws)
         total += (noise - generator.negative_binomial(number[i], success[i], draws)) * b[i]
     single = np.flatnonzero(~straight | (number == 1))
-    single = np.repeat(single, number[single])
-    step = max(1, 1_000_000 // draws)
-    for first in range(0, len(single), step):
-        part = single[first : first + step]
-        size = (draws, len(part))
-        noise = generator.geometric(success[part], size) - generator.geometric(success[part], size)
-        total += np.maximum(noise, 0) @ b[part] + np.minimum(noise, 0) @ a[part]
+    for place in np.repeat(single, number[single]).tolist():
+        # A noise is at least k from zero with probability 2 r**k / (1 + r), r = exp(-epsilon).
+        scale, low, high = e[place], a[place], b[place]
+        drawn = generator.random(draws) - 0.5
+        size = np.log(np.abs(drawn) * (1.0 + math.exp(-scale))) / -scale
+        size = np.maximum(np.floor(size, out=size), 0.0, out=size)
+        total += (high - low) / 2.0 * size
+        total += (low + high) / 2.0 * np.copysign(size, drawn)
     if symmetric:
         total = np.abs(total)
     rank = math.ceil(draws * (1 - alpha) + 4.8 * math.sqrt(draws * alpha))
@@ -280,63 +279,49 @@ class _NoiseLaw:
     epsilon : number or array-like
         The noise is drawn at the dyadic floor of this epsilon (sensitivity 1); one number for all
         boxes or one for each.
+
+    Attributes
+    ----------
+    epsilons : tuple of Fraction
+        One for all boxes or one for each.
+    distinct : list of Fraction
+    index : ndarray of int64
+        Which of them each of ``epsilons`` is.
     """
 
     def __init__(self, epsilon: Any) -> None:
         listed = [epsilon] if np.ndim(epsilon) == 0 else list(epsilon)
-        known: dict[Any, Fraction] = {}
-        for value in listed:
-            if value not in known:
-                known[value] = as_epsilon(value, "noise_epsilon")
-                discrete_laplace_variance(known[value])  # refuses what cannot be drawn
-        # One entry stands for all boxes.
+        known = {value: as_epsilon(value, "noise_epsilon") for value in dict.fromkeys(listed)}
         self.epsilons = tuple(known[value] for value in listed)
+        self.distinct = list(dict.fromkeys(self.epsilons))
+        # Refuses what cannot be drawn.
+        self._variances = np.array([discrete_laplace_variance(each) for each in self.distinct])
+        position = {each: place for place, each in enumerate(self.distinct)}
+        self.index = np.array([position[each] for each in self.epsilons], dtype=np.int64)
 
-    def check(self, n_boxes: int) -> None:
-        if len(self.epsilons) not in (1, n_boxes):
-            raise ValueError(
-                f"noise_epsilon must be one number or one for each of the {n_boxes} boxes, "
-                f"got {len(self.epsilons)}."
-            )
-
-    def distinct(self, n_boxes: int) -> tuple[list[Fraction], IntArray]:
-        """Distinct epsilons of the noise, and which of them each box has."""
-        found, index = self._distinct
-        return found, np.zeros(n_boxes, dtype=np.int64) if len(self.epsilons) == 1 else index
-
-    @functools.cached_property
-    def _distinct(self) -> tuple[list[Fraction], IntArray]:
-        found = list(dict.fromkeys(self.epsilons))
-        position = {epsilon: i for i, epsilon in enumerate(found)}
-        return found, np.array([position[epsilon] for epsilon in self.epsilons], dtype=np.int64)
+    def of_boxes(self, n_boxes: int) -> IntArray:
+        """Which of the distinct epsilons each box has."""
+        return np.broadcast_to(self.index, n_boxes)
 
     def variances(self, n_boxes: int) -> FloatArray:
-        found, index = self.distinct(n_boxes)
-        return np.array([discrete_laplace_variance(epsilon) for epsilon in found])[index]
+        return self._variances[self.of_boxes(n_boxes)]
 
-    def quantile(self, low: FloatArray, high: FloatArray, alpha: float) -> tuple[float, str]:
-        """Bound that ``sum max(low_i z_i, high_i z_i)`` exceeds with probability <= ``alpha``."""
-        found, index = self.distinct(len(high))
-        used = np.flatnonzero((low != 0) | (high != 0))
-        return noise_quantile(low[used], high[used], found, index[used], alpha)
+    def quantile(
+        self, low: FloatArray, high: FloatArray, alpha: float, exact: bool
+    ) -> tuple[float, str]:
+        """Bound that ``sum max(low_i z_i, high_i z_i)`` exceeds with probability <= ``alpha``.
 
-
-class _GaussianLaw(_NoiseLaw):
-    """The same noise, but a sum of it taken as Gaussian: quick, for many answers.
-
-    Where one box dominates, the quantile of its Laplace noise is larger, and is taken.
-
-    A bound on ``max(low z, high z)`` is the mean of the two weights times z and half their
-    difference times the absolute value of z, which is uncorrelated. Of a Laplace z with variance v
-    that has the mean ``sqrt(v / 2)`` and the variance ``v / 2``.
-    """
-
-    def __init__(self, law: _NoiseLaw, n_boxes: int) -> None:
-        self.epsilons = law.epsilons
-        self._variances = law.variances(n_boxes)
-
-    def quantile(self, low: FloatArray, high: FloatArray, alpha: float) -> tuple[float, str]:
-        middle, half, v = (low + high) / 2, (high - low) / 2, self._variances
+        If it need not be exact the sum is taken as Gaussian: quick, for many answers. Where one box
+        dominates, the quantile of its Laplace noise is larger, and is taken. A bound on
+        ``max(low z, high z)`` is the mean of the two weights times z and half their difference
+        times the absolute value of z, which is uncorrelated. Of a Laplace z with variance v that
+        has the mean ``sqrt(v / 2)`` and the variance ``v / 2``.
+        """
+        if exact:
+            used = np.flatnonzero((low != 0) | (high != 0))
+            index = self.of_boxes(len(high))[used]
+            return noise_quantile(low[used], high[used], self.distinct, index, alpha)
+        middle, half, v = (low + high) / 2, (high - low) / 2, self.variances(len(high))
         variance = float(middle**2 @ v + half**2 @ v / 2)
         scale = np.sqrt(v / 2)
         gaussian = float(half @ scale) - float(ndtri(alpha)) * math.sqrt(variance)
@@ -379,26 +364,22 @@ class Intervals:
             )
         return self.law
 
-    def with_gaussian_noise(self, n_boxes: int) -> Intervals:
-        """The same, with sums of the noise taken as Gaussian; ValueError if it is not known."""
-        self.variances(n_boxes)
-        quick = copy.copy(self)
-        if self.law is not None:
-            quick.law = _GaussianLaw(self.law, n_boxes)
-        return quick
-
     def check(self, n_boxes: int) -> None:
         """Raise ValueError if this does not fit the number of boxes."""
-        if self.law is not None:
-            self.law.check(n_boxes)
+        if self.law is not None and len(self.law.epsilons) not in (1, n_boxes):
+            raise ValueError(
+                f"noise_epsilon must be one number or one for each of the {n_boxes} boxes, "
+                f"got {len(self.law.epsilons)}."
+            )
 
     def variances(self, n_boxes: int) -> FloatArray:
         """Variance of the noise in each box."""
         return self.noise.variances(n_boxes)
 
-    def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
+    def reach(self, cut: Cut, alpha: float, exact: bool = True) -> tuple[float, float, str]:
         """Reach of an interval below and above the answer, and how the noise was bounded."""
-        return self._noise_only(cut, alpha)
+        width, law = self.noise.quantile(cut.mean, cut.mean, alpha / 2, exact)
+        return width, width, law
 
     def scatter(self, counts: np.ndarray) -> FloatArray:
         """By how many records of each box its cells may differ, where a variance covers that.
@@ -408,17 +389,12 @@ class Intervals:
         """
         return np.zeros(len(counts))
 
-    def _noise_only(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
-        width, law = self.noise.quantile(cut.mean, cut.mean, alpha / 2)
-        return width, width, law
-
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a file keeps: JSON values, and numeric arrays."""
         if self.law is None:
             return {}, {}
-        found, index = self.law.distinct(1)
-        facts = {"noise_epsilon": [str(epsilon) for epsilon in found]}
-        return facts, {"noise_epsilon": index} if len(self.law.epsilons) > 1 else {}
+        facts = {"noise_epsilon": [str(epsilon) for epsilon in self.law.distinct]}
+        return facts, {"noise_epsilon": self.law.index} if len(self.law.epsilons) > 1 else {}
 
 
 class KnownNoise(Intervals):
@@ -535,16 +511,16 @@ class BoundedSpread(Intervals):
         bounds = self.leaf_errors.bounds(0.05) / 2
         return np.minimum(np.maximum(counts, 0.0), bounds)
 
-    def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
+    def reach(self, cut: Cut, alpha: float, exact: bool = True) -> tuple[float, float, str]:
         """Reach of an interval below and above the answer, and how the noise was bounded."""
         inside = cut.high > cut.low
         if not inside.any():
-            return self._noise_only(cut, alpha)
+            return super().reach(cut, alpha, exact)
         misfit = (cut.high - cut.low) * self.leaf_errors.bounds(alpha / 2) / 2
         counts = np.where(inside, cut.counts, 0.0)
         expected = cut.mean * counts
-        noise_above, law = self.noise.quantile(cut.mean, cut.high, alpha / 4)
-        noise_below, _ = self.noise.quantile(cut.low, cut.mean, alpha / 4)
+        noise_above, law = self.noise.quantile(cut.mean, cut.high, alpha / 4, exact)
+        noise_below, _ = self.noise.quantile(cut.low, cut.mean, alpha / 4, exact)
         least = np.maximum(cut.low * counts, expected - misfit)
         most = np.minimum(cut.high * counts, expected + misfit)
         # With unlucky noise the answer itself could fall outside; the interval is then extended to
@@ -597,12 +573,12 @@ class AnySpread(Intervals):
     def scatter(self, counts: np.ndarray) -> FloatArray:  # noqa: D102
         return np.maximum(counts, 0.0).astype(np.float64)
 
-    def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
+    def reach(self, cut: Cut, alpha: float, exact: bool = True) -> tuple[float, float, str]:
         """Reach of an interval below and above the answer, and how the noise was bounded."""
         measured = cut.counts if self.measured is None else self.measured
         value = float(cut.mean @ cut.counts)
-        noise_above, law = self.noise.quantile(cut.high, cut.high, alpha / 2)
-        noise_below, _ = self.noise.quantile(cut.low, cut.low, alpha / 2)
+        noise_above, law = self.noise.quantile(cut.high, cut.high, alpha / 2, exact)
+        noise_below, _ = self.noise.quantile(cut.low, cut.low, alpha / 2, exact)
         below = max(0.0, value - float(cut.low @ measured) + noise_below)
         above = max(0.0, float(cut.high @ measured) + noise_above - value)
         return below, above, law

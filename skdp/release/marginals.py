@@ -106,20 +106,33 @@ class ViewsModel(TreeModel):
 
     # ---------------------------------------------------------------- parts of a question
 
-    def _part(self, weights: Weights) -> Part:
-        """Weights without columns that do not matter."""
-        factor, left = 1.0, {}
-        for axis, vector in weights.items():
-            vector = np.asarray(vector, dtype=np.float64)
-            allowed = self.possible.get((axis,))
-            inside = vector if allowed is None else vector[allowed]
-            if axis not in self.columns or (inside == inside[0]).all():
-                factor *= float(inside[0])
-            else:
-                left[axis] = vector if allowed is None else np.where(allowed, vector, 0.0)
-        if not self._allowed(left):
-            factor = 0.0
-        return Part(factor, left if factor else {})
+    def parts(self, products: Sequence[Weights]) -> list[Part]:
+        """Weights without columns that do not matter; an array is looked at once."""
+        seen: dict[tuple[int, int], tuple[float, FloatArray | None]] = {}
+        found = []
+        for weights in products:
+            factor, left = 1.0, {}
+            for axis, vector in weights.items():
+                key = axis, id(vector)
+                if key not in seen:
+                    seen[key] = self._alone(axis, vector)
+                alike, inside = seen[key]
+                factor *= alike
+                if inside is not None:
+                    left[axis] = inside
+            if not self._allowed(left):
+                factor = 0.0
+            found.append(Part(factor, left if factor else {}))
+        return found
+
+    def _alone(self, axis: int, vector: FloatArray) -> tuple[float, FloatArray | None]:
+        """The weight that all codes of a column have, or 1 and the weights of those possible."""
+        vector = np.asarray(vector, dtype=np.float64)
+        allowed = self.possible.get((axis,))
+        inside = vector if allowed is None else vector[allowed]
+        if axis not in self.columns or (inside == inside[0]).all():
+            return float(inside[0]), None
+        return 1.0, vector if allowed is None else np.where(allowed, vector, 0.0)
 
     def _allowed(self, weights: Weights) -> bool:
         """Whether public rules leave any record that meets the conditions."""
@@ -236,7 +249,7 @@ class ViewsModel(TreeModel):
         return added(queries, self._answer)
 
     def _answer(self, queries: Sequence[Weights]) -> FloatArray:
-        parts = [self._part(query) for query in queries]
+        parts = self.parts(queries)
         answers = np.zeros(len(queries))
         for axes, members, weights in stacked(parts):
             factors = np.array([parts[place].factor for place in members.tolist()])
@@ -354,7 +367,7 @@ class ViewsModel(TreeModel):
         variance, elsewhere = self.cells or (0.0, 0.0)
         met = np.zeros((len(queries), len(self.rows)))
         for place, query in enumerate(queries):
-            for factor, weights in map(self._part, query.products):
+            for factor, weights in self.parts(query.products):
                 met[place] += factor * product_of_weights(
                     self.rows, np.ones(len(self.rows)), weights
                 )

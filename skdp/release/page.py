@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,10 @@ from ..domain.bins import Points, Spread
 from ..domain.values import some
 from .description import ColumnCounts, told
 from .pictures import plot_correlation_parts
-from .ranks import position_of
+from .quantiles import special_positions
 from .result import range_label
 from .skipped import SkippedRecords
-from .statistics import Case, Confidence, Statistics, spans_of
+from .statistics import Confidence, Statistics, case_of, has_numbers, spans_of
 
 # --- documents
 
@@ -147,22 +148,18 @@ class Page:
         # Half of a pair of surrogates is no text of UTF-8; nor would HTML keep the end of a line.
         text = text.encode("utf-8", "backslashreplace").decode().replace("\r", "\\r")
         self.fingerprint = hashlib.sha256(text.encode()).hexdigest()
-        body = [
-            element("a", "Skip to the questions", class_="skip", href="#ask"),
-            element("header", *_header(synopsis, title)),
-            element(
-                "main",
-                '<section id="ask" aria-labelledby="ask-title"></section>',
-                '<section id="columns" aria-labelledby="columns-title"></section>',
-                '<section id="correlations" aria-labelledby="correlations-title"></section>',
-                element("section", *_released(synopsis), id="released"),
-                element("section", *_protected(synopsis.privacy_loss), id="protected"),
-                element("section", *_limits(synopsis, counted, described), id="limits"),
-                element("section", *_fingerprints(synopsis, self.fingerprint), id="fingerprints"),
-            ),
-            "<noscript><p>Charts and questions need a browser that runs scripts.</p></noscript>",
-        ]
-        self.text = document(title, body, _script(), text)
+        told = {
+            "title": html.escape(title),
+            "facts": _facts(synopsis),
+            "about": html.escape(model.about),
+            "skipped": _skipped(synopsis.skipped),
+            "protected": _protected(synopsis.privacy_loss),
+            "limits": listed(_limits(synopsis, counted, described)),
+            "release": _fingerprint(synopsis),
+            "page": self.fingerprint,
+        }
+        body = Template(_web("release.html")).substitute(told)
+        self.text = document(title, [body], _script(), text)
 
     def _repr_html_(self) -> str:
         # A frame of its own: neither the page nor the notebook reaches the other.
@@ -263,11 +260,8 @@ def _column(counted: ColumnCounts, statistics: Any, packed: _Packed) -> dict[str
     column["numbers"] = None
     # Times of other units need calendars.
     plain = not isinstance(attribute, Date | Datetime) or _in_days(attribute)
-    if plain:
-        try:
-            [each] = Case.of(None, domain, [name])
-        except ValueError:
-            return column
+    if plain and has_numbers(attribute):
+        [each] = case_of(None, domain, [name])
         [of] = each.numbers
         column["numbers"] = {
             "mean": packed.add(f"mean{place}", of.mean),
@@ -318,7 +312,7 @@ def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, An
             "low": packed.add(f"first{place}", spans[0]),
             "high": packed.add(f"last{place}", spans[1]),
             "order": packed.add(f"order{place}", np.argsort(spans[0], kind="stable")),
-            "before": position_of(attribute, special, closed=False).tolist(),
+            "before": special_positions(attribute, special).tolist(),
             "wide": bool(attribute.bins < attribute.upper - attribute.lower),
         }
     return found
@@ -408,7 +402,7 @@ def _correlations(synopsis: Any, level: float) -> dict[str, Any] | None:
 # --- what is said
 
 
-def _header(synopsis: Any, title: str) -> list[str]:
+def _facts(synopsis: Any) -> str:
     loss = synopsis.privacy_loss
     epsilon = "unknown" if loss is None else f"{float(loss.epsilon):.4g}"
     if synopsis.seeded:
@@ -420,70 +414,40 @@ def _header(synopsis: Any, title: str) -> list[str]:
         f"Epsilon, for each {unit}": epsilon,
         "Made by": synopsis.mechanism or "an unknown method",
     }
-    cells = (
+    return "".join(
         element("div", element("dt", html.escape(name)), element("dd", html.escape(value)))
         for name, value in facts.items()
     )
-    links = {"ask": "Ask", "columns": "Columns", "correlations": "Correlations"}
-    links |= {"released": "About", "fingerprints": "Fingerprints"}
-    nav = (element("a", text, href=f"#{name}") for name, text in links.items())
-    return [
-        element("p", "A private release", class_="kicker"),
-        element("h1", html.escape(title)),
-        element(
-            "p",
-            "A summary of a table with random noise in it. The table itself is not here, and "
-            "nobody can compute it from this. Questions stay on this page, and no number of them "
-            "costs privacy.",
-            class_="lead",
-        ),
-        element("dl", *cells),
-        element("nav", *nav, aria_label="Parts of this page"),
-        '<p id="damage" class="warn" role="alert" hidden></p>',
-    ]
 
 
-def _released(synopsis: Any) -> list[str]:
-    return [
-        element("h2", "What was released"),
-        element("p", f"It holds {html.escape(synopsis.model.about)}."),
-        *_skipped(synopsis.skipped),
-    ]
-
-
-def _skipped(skipped: SkippedRecords | None) -> list[str]:
+def _skipped(skipped: SkippedRecords | None) -> str:
     """What the table that was measured lacks."""
     if skipped is None:
-        return [element("p", "How many records were skipped is not known.", class_="soft")]
+        return element("p", "How many records were skipped is not known.", class_="soft")
     text = (
         "Records that do not fit what was declared were skipped, by the first column that does "
         f"not fit. The counts have noise of standard deviation {skipped.std:,.3g}."
     )
-    loud = [element("p", html.escape(f"Skipped: {one}."), class_="warn") for one in skipped.texts()]
-    return [
-        *loud,
-        element("p", text),
-        element("details", element("summary", "Counts of skipped records"), skipped.table()),
-    ]
+    loud = (element("p", html.escape(f"Skipped: {one}."), class_="warn") for one in skipped.texts())
+    counts = element("details", element("summary", "Counts of skipped records"), skipped.table())
+    return "".join([*loud, element("p", text), counts])
 
 
-def _protected(loss: PrivacyLoss | None) -> list[str]:
-    heading = element("h2", "Whom it protects, and how much")
+def _protected(loss: PrivacyLoss | None) -> str:
     if loss is None:
         text = "What the release cost is not recorded: nothing can be said about its guarantee."
-        return [heading, element("p", text, class_="warn")]
+        return element("p", text, class_="warn")
     if loss.seeded:
         text = (
             "The noise comes from a seed: this is an experiment, without any guarantee. Whoever "
             "knows or guesses the seed can subtract the noise."
         )
-        return [heading, element("p", text, class_="warn")]
+        return element("p", text, class_="warn")
     epsilon = float(loss.epsilon)
     one = "record" if loss.max_rows_per_id is None else "person"
     factor = math.exp(min(epsilon, 700.0))
     parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
-    return [
-        heading,
+    said = [
         element(
             "p",
             f"The release is differentially private with <b>epsilon = {epsilon:g}</b> for every "
@@ -504,6 +468,7 @@ def _protected(loss: PrivacyLoss | None) -> list[str]:
         ),
         element("p", f"Parts of epsilon: {html.escape(parts)}.", class_="soft"),
     ]
+    return "".join(said)
 
 
 def _factor(factor: float) -> str:
@@ -544,7 +509,7 @@ def _limits(synopsis: Any, counted: list[ColumnCounts], described: Any) -> list[
     absent = [name for name in domain.columns if name not in domain.known]
     if absent:
         points.append(f"Columns that were not measured (identifiers): {html.escape(some(absent))}.")
-    return [element("h2", "What cannot be answered"), listed(points)]
+    return points
 
 
 def _smallest(counted: list[ColumnCounts]) -> float:
@@ -557,35 +522,9 @@ def _smallest(counted: list[ColumnCounts]) -> float:
     return float(np.nanmedian(values))
 
 
-def _fingerprints(synopsis: Any, fingerprint: str) -> list[str]:
+def _fingerprint(synopsis: Any) -> str:
+    """That of the release, as a file has it."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "release.skdp"
         synopsis.save(file)
-        release = hashlib.sha256(file.read_bytes()).hexdigest()
-    rows = {
-        "Of the release, as <code>skdp verify</code> shows it": element("code", release),
-        "Of what this page holds, as it was written": element("code", fingerprint, id="written"),
-        "Of what this page holds, computed here": '<code id="computed"></code>',
-    }
-    return [
-        element("h2", "Fingerprints"),
-        element(
-            "p",
-            "Compare them with those that the publisher gives: where one digit differs, this is "
-            "not what was published.",
-        ),
-        element(
-            "dl",
-            *(
-                element("div", element("dt", name), element("dd", value))
-                for name, value in rows.items()
-            ),
-            class_="prints",
-        ),
-        element(
-            "p",
-            "Everything on this page is computed from the release alone. Making it, reading it and "
-            "passing it on cost no further privacy.",
-            class_="soft",
-        ),
-    ]
+        return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -3,13 +3,7 @@
 A mean, a share, a correlation is a function of a few linear answers. Its interval is that of the
 function over simulated releases: the answers plus normal errors of their covariance. No case is
 special: a mean of no one has an interval as wide as the range of its column. Counts and sums are
-linear and have their own law, `Release.reach`; quantiles invert the intervals of the numbers of
-records below.
-
-The q-quantile is the first value x up to which at least a share q of the records lies. A value
-stays in the interval if the sum of (1 if at most x, else 0) - q over the records may be zero or
-more, and that up to the value before zero or less (R. S. Woodruff, "Confidence intervals for
-medians and other position measures", Journal of the American Statistical Association 47, 1952).
+linear and have their own law, `Release.reach`.
 """
 
 from __future__ import annotations
@@ -17,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
@@ -25,16 +19,14 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from .._validation import BoolArray, FloatArray, IntArray, as_level, as_number, check_choice
+from .._validation import BoolArray, FloatArray, as_level, as_number, check_choice
 from ..domain import Categorical, Domain, Numeric
 from ..domain.bins import Points
 from ..domain.query import Query, Weights, both, parse, parts_of, weights_of
 from ..domain.regions import Region, attribute_of, everything
 from ..domain.values import some
-from ..hierarchy import without_negatives
-from .grouping import Groups, view_of
+from .grouping import Groups
 from .model import Release, roots
-from .ranks import categories_below, values_below
 from .result import QueryResult
 
 # --- draws: normal numbers that every language finds alike
@@ -64,8 +56,8 @@ def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What leaves a fortieth of each row below and above."""
     tail = 0.025 * (values.shape[1] - 1)
     first, part = int(tail), tail % 1.0
-    kept = [first, first + 1, -2 - first, -1 - first]
-    a, b, c, d = np.partition(values, kept, axis=1)[:, kept].T
+    ascending = np.sort(values, axis=1)
+    a, b, c, d = ascending[:, [first, first + 1, -2 - first, -1 - first]].T
     return a + part * (b - a), d - part * (d - c)
 
 
@@ -182,11 +174,6 @@ class Estimates(NamedTuple):
         *arrays, texts = zip(*parts, strict=True)
         return cls._make([*map(np.concatenate, arrays), list(itertools.chain(*texts))])
 
-    def at(self, places: IntArray) -> Estimates:
-        """In another order."""
-        *arrays, texts = self
-        return Estimates._make([*(each[places] for each in arrays), [texts[i] for i in places]])
-
     def shown(self, as_value: Callable[[FloatArray], Any]) -> list[Any]:
         """Values, both standard deviations, and ends as users see them, such as dates."""
         zero = as_value(np.zeros(1))[0]
@@ -214,9 +201,9 @@ class Estimates(NamedTuple):
 
 
 IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
-_BINS = " Numbers may lie anywhere in their bins."
+BINS = " Numbers may lie anywhere in their bins."
 _EVEN = " Inside bins, numbers are taken as spread evenly and independently of other columns."
-_NOTHING = " It may be any value that was declared: there are too few records for this noise."
+NOTHING = " It may be any value that was declared: there are too few records for this noise."
 
 
 # --- the numbers of columns among the records of a conjunction, as weights of codes
@@ -270,6 +257,22 @@ class Numbers(NamedTuple):
             return m if exponent == 1 else m**2 + v
         return m**3 + 3 * m * v if exponent == 3 else m**4 + 6 * m**2 * v + 1.8 * v**2
 
+    def times(self, weights: FloatArray, *power: Any) -> FloatArray:
+        """Weights of codes times a power of their numbers."""
+        return weights * self.power(*power)
+
+    def times_reach(self, weights: FloatArray) -> FloatArray:
+        """By how much a weighted sum is off if all numbers lie at ends of bins."""
+        return weights * self.reach
+
+    def ends(self, weights: FloatArray) -> tuple[float, float]:
+        """Smallest and largest number of records with a weight."""
+        held, (least, most) = weights > 0, self.span
+        if not held.any():
+            return least, most
+        low, high = (self.mean - self.reach)[held].min(), (self.mean + self.reach)[held].max()
+        return max(float(low), least), min(float(high), most)
+
 
 def spans_of(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest number of each code; of categories their places."""
@@ -279,6 +282,13 @@ def spans_of(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
     low, high = attribute.contents.span(np.arange(attribute.bins))
     special = np.array(attribute.special, dtype=np.float64)
     return np.append(low, special).astype(np.float64), np.append(high, special).astype(np.float64)
+
+
+def has_numbers(attribute: Numeric | Categorical) -> bool:
+    """Whether a mean of a column can be asked for."""
+    if isinstance(attribute, Numeric):
+        return True
+    return not any(isinstance(each, str) for each in attribute.categories)
 
 
 def span_of(column: str, domain: Domain) -> tuple[float, float]:
@@ -308,59 +318,92 @@ class Selected(NamedTuple):
         numbers = [Numbers.of(column, told[column], domain) for column in columns]
         return cls(weights_of(told, domain), numbers)
 
-    def ends(self, place: int) -> tuple[float, float]:
-        """Smallest and largest number of a column that a record can have."""
-        axis, mean, _, reach, (least, most) = self.numbers[place]
-        held = self.weights[axis] > 0
-        if not held.any():
-            return least, most
-        low, high = (mean - reach)[held].min(), (mean + reach)[held].max()
-        return max(float(low), least), min(float(high), most)
 
-    def times(self, exponents: Sequence[int], centres: Any, scales: Any) -> Weights:
-        """Weights times powers of the numbers."""
-        product = dict(self.weights)
-        powers = zip(self.numbers, exponents, centres, scales, strict=False)
-        for of, exponent, centre, scale in powers:
-            if exponent:
-                product[of.axis] = product[of.axis] * of.power(exponent, centre, scale)
+Case = Sequence[Selected]  # records of disjoint conjunctions
+Powers = Sequence[int]  # of the numbers of each column
+
+
+def case_of(query: Any, domain: Domain, columns: Sequence[str]) -> Case:
+    """The records of a query with numbers in some columns."""
+    return [Selected.of(regions, domain, columns) for regions in parts_of(query, domain)]
+
+
+def _number(case: Case) -> Query:
+    return Query(tuple(one.weights for one in case))
+
+
+class Cases:
+    """Records of many queries; what follows from an array is found once for all that share it."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self.cases = cases
+        self._seen: dict[Any, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def _once(self, of: Callable[..., Any], weights: FloatArray, *how: float) -> Any:
+        key = of, id(weights), *how
+        if key not in self._seen:
+            self._seen[key] = of(weights, *how)
+        return self._seen[key]
+
+    def moments(
+        self, terms: Sequence[Powers], centre: FloatArray, scale: FloatArray
+    ) -> list[list[Query]]:
+        """Of each case the queries for sums over records of products of powers of their numbers.
+
+        Of the numbers less ``centre``, in units of ``scale``, (n_cases, n_columns).
+        """
+        return [
+            [Query(tuple(self._product(one, each, *units) for one in case)) for each in terms]
+            for case, *units in zip(self.cases, centre.tolist(), scale.tolist(), strict=True)
+        ]
+
+    def _product(
+        self, one: Selected, powers: Powers, centre: Sequence[float], scale: Sequence[float]
+    ) -> Weights:
+        product = dict(one.weights)
+        for of, *power in zip(one.numbers, powers, centre, scale, strict=True):
+            if power[0]:
+                product[of.axis] = self._once(of.times, product[of.axis], *power)
         return product
 
+    @property
+    def anywhere(self) -> list[Query]:
+        """By how much sums of the first column are off if all numbers lie at ends of bins."""
 
-class Case(tuple[Selected, ...]):
-    """Records of disjoint conjunctions."""
+        def product(one: Selected) -> Weights:
+            of = one.numbers[0]
+            return {**one.weights, of.axis: self._once(of.times_reach, one.weights[of.axis])}
 
-    __slots__ = ()
+        return [Query(tuple(map(product, case))) for case in self.cases]
 
-    @classmethod
-    def of(cls, query: Any, domain: Domain, columns: Sequence[str]) -> Case:
-        """The records of a query with numbers in some columns."""
-        return cls(Selected.of(regions, domain, columns) for regions in parts_of(query, domain))
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest number of each column among the records, (n_cases, n_columns)."""
+
+        def of(case: Case) -> list[tuple[float, float]]:
+            each = (
+                [self._once(of.ends, one.weights[of.axis]) for of in one.numbers] for one in case
+            )
+            both = (zip(*ends, strict=True) for ends in zip(*each, strict=True))
+            return [(min(lows), max(highs)) for lows, highs in both]
+
+        low, high = np.moveaxis(np.array(list(map(of, self.cases))), 2, 0)
+        return low, high
 
     @property
-    def present(self) -> Query:
-        """Their number."""
-        return Query(tuple(each.weights for each in self))
+    def cut(self) -> list[bool]:
+        """Whether each covers a bin in part."""
 
-    @property
-    def anywhere(self) -> Query:
-        """By how much a sum of the first column is off if all numbers lie at ends of bins."""
-        products = []
-        for each in self:
-            [of] = each.numbers[:1]
-            products.append({**each.weights, of.axis: each.weights[of.axis] * of.reach})
-        return Query(tuple(products))
+        def of(one: Selected) -> bool:
+            return any(self._once(_is_cut, each) for each in one.weights.values())
 
-    def moment(
-        self, exponents: Sequence[int], centres: Any = (0.0, 0.0), scales: Any = (1.0, 1.0)
-    ) -> Query:
-        """The query for the sum over records of a product of powers of their numbers."""
-        return Query(tuple(each.times(exponents, centres, scales) for each in self))
+        return [any(map(of, case)) for case in self.cases]
 
-    def ends(self, place: int = 0) -> tuple[float, float]:
-        """Smallest and largest number of a column among the records."""
-        lows, highs = zip(*(each.ends(place) for each in self), strict=True)
-        return min(lows), max(highs)
+
+def _is_cut(weights: FloatArray) -> bool:
+    return bool(((weights > 0) & (weights < 1)).any())
 
 
 # --- linear statistics and functions of them
@@ -411,16 +454,15 @@ def _nearest(end: FloatArray, bound: Any, past: FloatArray, reach: FloatArray, t
     return np.where(far, bound + tail * reach**2 / np.where(far, past, 1.0), end)
 
 
-Powers = tuple[int, ...]  # of the numbers of each column
-
-
-def _terms(statistic: str) -> list[Powers]:
-    """Sums over records that a statistic is a function of."""
-    if statistic == "mean":
-        return [(0,), (1,)]
-    if statistic == "std":
-        return [(0,), (1,), (2,)]
-    return [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)]
+# Sums over records that a statistic is a function of: powers of the numbers of each column.
+_TERMS: dict[str, list[Powers]] = {
+    "mean": [(0,), (1,)],
+    "std": [(0,), (1,), (2,)],
+    "covariance": [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)],
+}
+_TERMS["correlation"] = _TERMS["covariance"]
+# The largest that it can be of numbers between 0 and 1.
+_MOST = {"std": 0.5, "covariance": 0.25}
 
 
 def _spread(statistic: str, drawn: FloatArray, n_columns: int) -> tuple[FloatArray, BoolArray]:
@@ -440,14 +482,61 @@ def _spread(statistic: str, drawn: FloatArray, n_columns: int) -> tuple[FloatArr
     return np.divide(found, both, out=np.full_like(found, np.nan), where=both > 0), known
 
 
-def _without_impossible(found: FloatArray, known: BoolArray) -> BoolArray:
-    """Put possible correlations in the place of others, where enough draws of a row have one."""
+def _possible(found: FloatArray, known: BoolArray) -> tuple[FloatArray, BoolArray]:
+    """Correlations, with possible ones in the place of others where enough draws have one.
+
+    No table has another: what is left is the law of those that have one.
+    """
     possible = known & (np.abs(found) <= 1.0 + _WHOLE)
     enough = possible.sum(axis=1) >= _FEWEST
     for row in np.flatnonzero(enough).tolist():
         other = known[row] & ~possible[row]
         found[row, other] = np.resize(found[row, possible[row]], other.sum())
-    return known & enough[:, None]
+    return found, known & enough[:, None]
+
+
+class Functions(NamedTuple):
+    """The same function of k answers each.
+
+    Attributes
+    ----------
+    of : callable
+        From answers, (k, n, n_draws), to values in some unit, (n, n_draws), and where they are
+        known.
+    value : ndarray of float64, shape (n,)
+    answers : ndarray of float64, shape (n, k)
+    queries : sequence of sequence of Query
+        What they are answers to.
+    squares : callable
+        The queries for sums over records of the products of two terms of a record, n of k * k.
+    scale : tuple of ndarray of float64, shape (n,)
+        Where values count from, their unit, the smallest and the largest.
+    """
+
+    of: Callable[[FloatArray], tuple[FloatArray, BoolArray]]
+    value: FloatArray
+    answers: FloatArray
+    queries: Sequence[Sequence[Query]]
+    squares: Callable[[], Sequence[Sequence[Query]]]
+    scale: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+
+    def ends(self, errors: FloatArray, confidence: Confidence) -> tuple[FloatArray, FloatArray]:
+        """Ends of intervals, by simulation; where nothing is known, each bound in turn counts."""
+        draws = normal_draws(self.answers.shape[1])
+        # At other levels the 95% interval of errors that are as much larger or smaller.
+        lower = confidence.quantile / float(ndtri(0.975)) * roots(errors)
+        low, high = np.zeros((2, len(errors)))
+        for start in range(0, len(errors), _SIMULATED):
+            part = slice(start, start + _SIMULATED)
+            shift, unit, least, most = (each[part, None] for each in self.scale)
+            drawn = lower[part] @ draws + self.answers[part, :, None]
+            found, known = self.of(np.moveaxis(drawn, 1, 0))
+            found = np.minimum(np.maximum(shift + unit * found, least), most)
+            unknown = np.flatnonzero(~known.all(axis=1))
+            either = np.where(np.arange(draws.shape[1]) % 2 == 0, least[unknown], most[unknown])
+            found[unknown] = np.where(known[unknown], found[unknown], either)
+            low[part], high[part] = _ends(found)
+        return low, high
 
 
 class Statistics:
@@ -502,43 +591,44 @@ class Statistics:
         assert self.confidence is not None
         return self.confidence
 
-    def _sums(self, cases: Sequence[Case], n_columns: int) -> FloatArray:
-        """Number of records and sums of each column, (n_cases, 1 + n_columns)."""
-        units = [
-            [int(place == column) for place in range(n_columns)] for column in range(n_columns)
-        ]
-        asked = [query for case in cases for query in (case.present, *map(case.moment, units))]
-        found = self.release.answer(asked) if asked else np.zeros(0)
-        return found.reshape(-1, 1 + n_columns) + 0.0  # without minus zero
+    def _answered(self, blocks: Sequence[Sequence[Query]], k: int) -> FloatArray:
+        """Answers to blocks of k queries."""
+        asked = list(itertools.chain.from_iterable(blocks))
+        return self.release.answer(asked).reshape(-1, k) if asked else np.zeros((len(blocks), k))
 
-    def _off(self, cases: Sequence[Case]) -> FloatArray:
+    def _sums(self, cases: Cases, n_columns: int) -> FloatArray:
+        """Number of records and sums of each column, (n_cases, 1 + n_columns)."""
+        none = np.zeros((len(cases), n_columns))
+        terms = np.eye(1 + n_columns, n_columns, -1, dtype=int).tolist()
+        found = self._answered(cases.moments(terms, none, none + 1.0), 1 + n_columns)
+        return found + 0.0  # without minus zero
+
+    def _off(self, cases: Cases) -> FloatArray:
         """Standard deviation of sums of numbers that lie anywhere in their bins, alike in all bins.
 
         Half of how far they may be off: by itself it makes 95% intervals as wide as that.
         """
-        if not any(each.numbers[0].reach.any() for each in cases[0]):
+        if not any(each.numbers[0].reach.any() for each in cases.cases[0]):
             return np.zeros(len(cases))
-        return np.maximum(self.release.answer([case.anywhere for case in cases]), 0.0) / 2.0
+        return np.maximum(self.release.answer(cases.anywhere), 0.0) / 2.0
 
     def sums(self, column: str, queries: Sequence[Any]) -> Any:
         """Sums of a column."""
-        cases = [Case.of(query, self.domain, [column]) for query in queries]
-        return self._in_parts(self._sums_with_ends, cases, self._sums(cases, 1)[:, 1])
+        cases = [case_of(query, self.domain, [column]) for query in queries]
+        return self._in_parts(self._sums_with_ends, cases, self._sums(Cases(cases), 1)[:, 1])
 
-    def _sums_with_ends(self, cases: Sequence[Case], value: FloatArray) -> Estimates:
-        release, confidence = self.release, self._confidence
-        sampling = np.zeros(len(cases))
+    def _sums_with_ends(self, listed: Sequence[Case], value: FloatArray) -> Estimates:
+        release, confidence, cases = self.release, self._confidence, Cases(listed)
+        none, sampling = np.zeros((len(value), 1)), np.zeros(len(value))
+        asked, squares = zip(*cases.moments([(1,), (2,)], none, none + 1.0), strict=True)
         if confidence.population:
-            squares = release.answer([case.moment([2]) for case in cases])
-            sampling = squares - value**2 / max(release.total, 1.0)
+            sampling = release.answer(squares) - value**2 / max(release.total, 1.0)
         more = self._off(cases)
-        low, high = np.array([case.ends() for case in cases]).T
+        low, high = (each[:, 0] for each in cases.ends())
         bounds = np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
-        asked = [case.moment([1]) for case in cases]
         found = linear(release, asked, value, confidence, sampling, bounds, more)
-        text = found.guarantee[0] + _BINS * bool(more.any())
-        text += IN_PROPORTION * any(case.present.cuts for case in cases)
-        return found._replace(guarantee=[text] * len(cases))
+        text = found.guarantee[0] + BINS * bool(more.any()) + IN_PROPORTION * any(cases.cut)
+        return found._replace(guarantee=[text] * len(value))
 
     def moments(self, statistic: str, columns: Sequence[str], queries: Sequence[Any]) -> Any:
         """Means, standard deviations, covariances or correlations of the records of each query.
@@ -548,184 +638,127 @@ class Statistics:
         ValueError
             If the columns are not different, or one holds dates, which have a mean only.
         """
-        domain = self.domain
-        if len(set(columns)) < len(columns):
-            raise ValueError(f"The columns must be different, got {columns[0]!r} twice.")
-        for column in columns:
-            if statistic != "mean" and column in domain and not domain[column].summable:
-                raise ValueError(
-                    f"Column {column!r} holds dates. Ask for its mean, its quantiles, or counts of "
-                    "ranges."
-                )
-        cases = [Case.of(query, domain, columns) for query in queries]
-        found = self._moments(statistic, cases, self._sums(cases, len(columns)))
-        as_value = None if domain[columns[0]].summable else domain[columns[0]].shown
-        if self.confidence is None or not cases:
+        attribute = self.domain[columns[0]] if columns[0] in self.domain else None
+        found = self._of_cases(statistic, [(columns, query) for query in queries])
+        as_value = None if attribute is None or attribute.summable else attribute.shown
+        if self.confidence is None or not queries:
             return found.value if as_value is None else as_value(found.value)
         return found.results(as_value)
 
-    def _moments(self, statistic: str, cases: Sequence[Case], sums: FloatArray) -> Estimates:
+    def _of_cases(self, statistic: str, asked: Sequence[tuple[Sequence[str], Any]]) -> Estimates:
+        """A statistic of some columns of the records of a query each."""
+        for column, *others in dict.fromkeys(tuple(columns) for columns, _ in asked):
+            if column in others:
+                raise ValueError(f"The columns must be different, got {column!r} twice.")
+            for each in (column, *others):
+                if statistic != "mean" and each in self.domain and not self.domain[each].summable:
+                    raise ValueError(
+                        f"Column {each!r} holds dates. Ask for its mean, its quantiles, or counts "
+                        "of ranges."
+                    )
+        cases = Cases([case_of(query, self.domain, columns) for columns, query in asked])
+        return self._moments(statistic, cases, self._sums(cases, len(_TERMS[statistic][0])))
+
+    def _moments(self, statistic: str, cases: Cases, sums: FloatArray) -> Estimates:
         """Statistics from numbers of records and sums; intervals where there is a confidence."""
-        release, terms, n_columns = self.release, _terms(statistic), sums.shape[1] - 1
-        count, totals = sums[:, 0], sums[:, 1:]
+        count, totals, terms = sums[:, :1], sums[:, 1:], _TERMS[statistic]
+        if not len(cases):
+            return Estimates.plain(count[:, 0])
         with np.errstate(divide="ignore", invalid="ignore"):
-            means = np.where(count[:, None] > 0, totals / count[:, None], np.nan)
-        if not cases:
-            return Estimates.plain(count)
-        clipped = np.clip(means[:, 0], *cases[0][0].numbers[0].span)
+            means = np.where(count > 0, totals / count, np.nan)
+        value = np.clip(means[:, 0], *cases.cases[0][0].numbers[0].span)
         if statistic == "mean" and self.confidence is None:
-            return Estimates.plain(clipped)
-        ends = np.array([[case.ends(place) for place in range(n_columns)] for case in cases])
-        low, high = ends[:, :, 0], ends[:, :, 1]
+            return Estimates.plain(value)
+        # Numbers count from their mean, in units of their range.
+        low, high = cases.ends()
         scale = np.where(high > low, high - low, 1.0)
         centre = np.where(np.isnan(means), (low + high) / 2, np.clip(means, low, high))
-        places = list(zip(cases, centre.tolist(), scale.tolist(), strict=True))
-
-        def centred(powers: Sequence[Powers]) -> list[list[Query]]:
-            return [[case.moment(each, *units) for each in powers] for case, *units in places]
-
-        def answered(powers: Sequence[Powers]) -> FloatArray:
-            asked = list(itertools.chain.from_iterable(centred(powers)))
-            return release.answer(asked).reshape(len(cases), -1) if asked else sums[:, :0]
-
-        off = (totals - centre * count[:, None]) / scale
-        values = np.column_stack([count, off, answered(terms[1 + n_columns :])])
-        width, least, most = (high - low).prod(axis=1), low[:, 0], high[:, 0]
-        unit, shift = scale.prod(axis=1), centre[:, 0]
+        others = terms[sums.shape[1] :]
+        values = np.column_stack(
+            [
+                count,
+                (totals - centre * count) / scale,
+                self._answered(cases.moments(others, centre, scale), len(others)),
+            ]
+        )
+        shift, unit, least, most = centre[:, 0], scale.prod(axis=1), low[:, 0], high[:, 0]
         if statistic != "mean":
-            most = width / (2.0 if statistic == "std" else 4.0)
-            shift, least = 0.0 * most, -most if statistic == "covariance" else 0.0 * most
-        if statistic == "correlation":
-            unit = most = np.ones(len(cases))
-            least = -most
-
-        def function(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
-            found, known = _spread(statistic, drawn, n_columns)
             if statistic == "correlation":
-                # No table has another correlation: what is left is the law of those that have one.
-                known = _without_impossible(found, known)
-            return shift[:, None] + unit[:, None] * found, known
-
-        value = clipped
+                unit = most = np.ones(len(cases))
+            else:
+                most = _MOST[statistic] * (high - low).prod(axis=1)
+            shift, least = 0.0 * most, 0.0 * most if statistic == "std" else -most
+        of = functools.partial(_spread, statistic, n_columns=totals.shape[1])
         if statistic != "mean":
-            found, known = (
-                each[:, 0] for each in _spread(statistic, values.T[:, :, None], n_columns)
-            )
+            found, known = (each[:, 0] for each in of(values.T[:, :, None]))
             value = np.where(known, np.clip(unit * found, least, most), np.nan)
         if self.confidence is None:
             return Estimates.plain(value)
-        covariance = release.covariances(centred(terms))
-        bins = np.zeros(len(cases))
-        if statistic == "mean":
-            bins = self._off(cases) / scale[:, 0]
-            covariance[:, 1, 1] += bins**2
-        second = None
-        if self.confidence.population:
-            products = [
-                tuple(map(sum, zip(*each, strict=True)))
-                for each in itertools.product(terms, repeat=2)
-            ]
-            second = answered(products).reshape(len(cases), len(terms), -1)
-        cut = [case.present.cuts for case in cases]
-        more = [_BINS * bool(each) + _EVEN * (statistic != "mean") for each in bins]
-        return self._simulated(
-            value, values, covariance, second, function, (least, most), cut, more
+        both = [list(map(sum, zip(*each, strict=True))) for each in itertools.product(terms, terms)]
+        asked = Functions(
+            (lambda drawn: _possible(*of(drawn))) if statistic == "correlation" else of,
+            value,
+            values,
+            cases.moments(terms, centre, scale),
+            lambda: cases.moments(both, centre, scale),
+            (shift, unit, least, most),
         )
+        bins = self._off(cases) / scale[:, 0] if statistic == "mean" else np.zeros(len(cases))
+        texts = [
+            self.said(cut) + BINS * bool(each) + _EVEN * (statistic != "mean")
+            for cut, each in zip(cases.cut, bins.tolist(), strict=True)
+        ]
+        return self._simulated(asked, texts, bins)
 
     def proportion(self, query: Any, among: Any) -> QueryResult | float:
         """Share of a query among the records of another."""
         whole = parts_of(among, self.domain)
         within = [both(one, two) for one in whole for two in parts_of(query, self.domain)]
-        asked = [
+        count, top = asked = [
             Query(tuple(weights_of(part, self.domain) for part in parts))
             for parts in (whole, within)
         ]
-        count, top = values = self.release.answer(asked)
-        share = float(np.clip(top / count, 0.0, 1.0)) if count > 0 else math.nan
+        values = self.release.answer(asked)[None]
+        of = functools.partial(_spread, "mean", n_columns=1)
+        found, known = (each[:, 0] for each in of(values.T[:, :, None]))
+        value = np.where(known, np.clip(found, 0.0, 1.0), np.nan)
         if self.confidence is None:
-            return share
-
-        def function(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
-            return drawn[1] / np.maximum(drawn[0], 1e-9), drawn[0] > 0
-
-        covariance = self.release.covariances([asked])
-        second = np.array([[[count, top], [top, top]]]) if self.confidence.population else None
-        bounds, cut = (np.zeros(1), np.ones(1)), any(each.cuts for each in asked)
-        found = self._simulated(
-            np.array([share]), values[None], covariance, second, function, bounds, [cut], [""]
+            return float(value[0])
+        zero, one = np.zeros(1), np.ones(1)
+        share = Functions(
+            of, value, values, [asked], lambda: [[count, top, top, top]], (zero, one, zero, one)
         )
-        return found.results()[0]
+        said = self.said(any(each.cuts for each in asked))
+        return self._simulated(share, [said], zero).results()[0]
 
-    def _simulated(
-        self,
-        value: FloatArray,
-        values: FloatArray,
-        covariance: FloatArray,
-        second: FloatArray | None,
-        function: Callable[[FloatArray], tuple[FloatArray, BoolArray]],
-        bounds: tuple[FloatArray, FloatArray],
-        cut: Sequence[bool],
-        more: Sequence[str],
-    ) -> Estimates:
-        """Intervals of functions of answers.
-
-        Parameters
-        ----------
-        value : ndarray of float64, shape (n,)
-        values : ndarray of float64, shape (n, k)
-            Answers.
-        covariance : ndarray of float64, shape (n, k, k)
-        second : ndarray of float64, shape (n, k, k), or None
-            Sums over records of the products of two terms of a record, for a population.
-        function : callable
-            From answers, (k, n, n_draws), to statistics and where they are known, (n, n_draws).
-        bounds : tuple of ndarray of float64, shape (n,)
-            Smallest and largest possible value.
-        cut : sequence of bool
-            Whether bins are covered in part.
-        more : sequence of str
-            What else is said.
-        """
-        confidence, total = self._confidence, self.release.total
-        least, most = (each[:, None] for each in bounds)
-        draws, width = normal_draws(values.shape[1]), 2.0 * confidence.quantile
-        # At other levels the 95% interval of errors that are as much larger or smaller.
-        factor = confidence.quantile / float(ndtri(0.975))
-
-        def ends(errors: FloatArray) -> tuple[FloatArray, FloatArray]:
-            """Of statistics within the bounds; where nothing is known, each of these in turn."""
-            drawn = (factor * roots(errors)) @ draws
-            drawn += values[:, :, None]
-            found, known = function(np.moveaxis(drawn, 1, 0))
-            found = np.minimum(np.maximum(found, least), most)
-            unknown = np.flatnonzero(~known.all(axis=1))
-            either = np.where(np.arange(found.shape[1]) % 2 == 0, least[unknown], most[unknown])
-            found[unknown] = np.where(known[unknown], found[unknown], either)
-            return _ends(found)
-
-        low, high = ends(covariance)
+    def _simulated(self, asked: Functions, texts: Sequence[str], off: FloatArray) -> Estimates:
+        """Intervals of functions of answers; ``off`` is what else is not known of the second."""
+        confidence, total, answers = self._confidence, self.release.total, asked.answers
+        errors, width = self.release.covariances(asked.queries), 2.0 * confidence.quantile
+        errors[:, 1, 1] += off**2
+        low, high = ends = asked.ends(errors, confidence)
         std, spread = (high - low) / width, np.zeros(len(low))
-        if second is not None:
-            outer = values[:, :, None] * values[:, None, :] / max(total, 1.0)
-            low, high = ends(covariance + (second - outer) * confidence.left(total))
+        if confidence.population:
+            # Over samples products of two terms of a record add up as those of two answers do not.
+            second = self._answered(asked.squares(), answers.shape[1] ** 2).reshape(errors.shape)
+            outer = answers[:, :, None] * answers[:, None, :] / max(total, 1.0)
+            low, high = ends = asked.ends(
+                errors + (second - outer) * confidence.left(total), confidence
+            )
             spread = np.sqrt(np.maximum(((high - low) / width) ** 2 - std**2, 0.0))
-        nothing = (low <= bounds[0]) & (high >= bounds[1]) & (bounds[0] < bounds[1])
-        facts = zip(cut, more, nothing.tolist(), strict=True)
-        texts = [self._said(each) + text + _NOTHING * none for each, text, none in facts]
-        return Estimates(value, std, spread, low, high, texts)
+        *_, least, most = asked.scale
+        nothing = ((low <= least) & (high >= most) & (least < most)).tolist()
+        texts = [text + NOTHING * none for text, none in zip(texts, nothing, strict=True)]
+        return Estimates(asked.value, std, spread, *ends, texts)
 
-    def _said(self, cut: bool) -> str:
+    def said(self, cut: bool) -> str:
+        """What an interval covers; ``cut`` says whether bins are covered in part."""
         confidence = self._confidence
         return (
             f"The interval is made to contain the true answer with a probability of "
             f"{100 * confidence.level:g}%, by simulation from a covariance that covers "
             f"{self.release.covers}.{IN_PROPORTION * cut}{confidence.text}"
         )
-
-    def quantiles(self, column: str, shares: Sequence[float], query: Any) -> list[Any]:
-        """Quantiles of a column."""
-        ranked = _Ranked(self, column, query)
-        return [ranked.found(share) for share in shares]
 
     def groups(self, groups: Groups, query: Any, column: str | None) -> tuple[Any, Any, Any]:
         """Counts of all groups among the records of a query, sums of a column, and intervals.
@@ -744,50 +777,26 @@ class Statistics:
                 f"than {_MAX_GROUPS:,}. Group by fewer columns or by bands, or count the groups "
                 "that matter by queries."
             )
+        columns = [] if column is None else [column]
+        every = groups.within(query, lambda part: Selected.of(part, self.domain, columns))
         sums, found = [], []
-        for cases in self._cases(groups, query, () if column is None else (column,)):
-            sums.append(self._sums(cases, 0 if column is None else 1))
+        while few := list(itertools.islice(every, _AT_ONCE)):
+            cases = Cases(few)
+            sums.append(self._sums(cases, len(columns)))
             if column is not None:
                 found.append(self._moments("mean", cases, sums[-1]))
             elif self.confidence is not None:
-                found.append(self._counts([case.present for case in cases], sums[-1][:, 0]))
-        # Groups are asked for by bands first.
-        places = groups.in_order(np.arange(groups.number, dtype=np.float64)).astype(np.int64)
-        count, *total = np.concatenate(sums)[places].T
-        return (
-            count,
-            total[0] if total else None,
-            Estimates.joined(found).at(places) if found else None,
-        )
-
-    def _cases(self, groups: Groups, query: Any, columns: Sequence[str]) -> Iterator[list[Case]]:
-        """The records of each group, by bands, then by codes; some groups at a time."""
-
-        def cases() -> Iterator[Case]:
-            for parts in groups.banded(query):
-                each = [Selected.of(part, self.domain, columns) for part in parts]
-                for weights in zip(*(groups.within(one.weights) for one in each), strict=True):
-                    pairs = zip(each, weights, strict=True)
-                    yield Case(one._replace(weights=own) for one, own in pairs)
-
-        every = cases()
-        while few := list(itertools.islice(every, _AT_ONCE)):
-            yield few
+                found.append(self._counts(list(map(_number, few)), sums[-1][:, 0]))
+        count, *total = np.concatenate(sums).T
+        return count, total[0] if total else None, Estimates.joined(found) if found else None
 
     # -- all columns
 
     @property
     def summable(self) -> list[str]:
         """Columns of numbers that have a spread: no dates, and no names."""
-
-        def has_numbers(name: str) -> bool:
-            try:
-                Case.of(None, self.domain, [name])
-            except ValueError:
-                return False
-            return bool(self.domain[name].summable)
-
-        return [name for name in self.domain.known if has_numbers(name)]
+        columns = {name: self.domain[name] for name in self.domain.known}
+        return [name for name, each in columns.items() if has_numbers(each) and each.summable]
 
     def correlations(self, columns: Sequence[str], query: Any) -> pd.DataFrame:
         """Correlations of all pairs of columns; see `Synopsis.correlation`."""
@@ -798,146 +807,30 @@ class Statistics:
                 f"Correlations need two columns of numbers, got {some(list(columns)) or 'none'}: "
                 "declare a column as Numeric, or its categories as numbers."
             )
-        names, tables, guarantee = pd.Index(columns), np.tile(np.eye(len(columns)), (4, 1, 1)), ""
-        tables[1] = 0.0
-        for (i, one), (j, two) in itertools.combinations(enumerate(columns), 2):
-            [found] = self.moments("correlation", [one, two], [query])
-            if self.confidence is None:
-                tables[0, i, j] = tables[0, j, i] = found
-                continue
-            guarantee = guarantee or found.guarantee
-            std = math.hypot(found.std, found.sampling_std)
-            tables[:, i, j] = tables[:, j, i] = found.value, std, found.lower, found.upper
-        frames = [pd.DataFrame(table, names, names) for table in tables]
+        i, j = np.triu_indices(len(columns), 1)
+        pairs = [
+            ([columns[a], columns[b]], query) for a, b in zip(i.tolist(), j.tolist(), strict=True)
+        ]
+        found, names = self._of_cases("correlation", pairs), pd.Index(columns)
+
+        def matrix(values: FloatArray, own: float = 1.0) -> pd.DataFrame:
+            table = own * np.eye(len(columns))
+            table[i, j] = table[j, i] = values
+            return pd.DataFrame(table, names, names)
+
         if self.confidence is None:
-            return frames[0]
-        parts = ("value", "std_error", "lower", "upper")
-        result = pd.concat(dict(zip(parts, frames, strict=True)), axis=1)
-        result.attrs = {"level": self.confidence.level, "guarantee": guarantee}
+            return matrix(found.value)
+        std = matrix(np.hypot(found.std, found.sampling_std), 0.0)
+        tables = {"value": matrix(found.value), "std_error": std}
+        tables |= {"lower": matrix(found.lower), "upper": matrix(found.upper)}
+        result = pd.concat(tables, axis=1)
+        result.attrs = {"level": self.confidence.level, "guarantee": found.guarantee[0]}
         return result
 
 
 _MANY = 100  # queries, above which the law of a sum of noise is not found for each by itself
-_AT_ONCE = 1024  # queries or groups that are simulated together
+_AT_ONCE = 1024  # queries or groups that are asked together
 _MAX_GROUPS = 100_000
 _FEWEST = 500  # possible draws, of 2,000, below which nothing is known
+_SIMULATED = 32  # functions that are simulated together: their draws fit into a core's cache
 _WHOLE = 1e-9  # by which rounding may exceed what is possible
-
-
-# --- quantiles
-
-_PLACES = 40  # at which the errors of numbers of records below are computed
-
-
-class _Ranked:
-    """The codes of a column in the order of their values, and the records of a query with each.
-
-    Raises
-    ------
-    ValueError
-        If the categories of the column have no order.
-    """
-
-    def __init__(self, asked: Statistics, column: str, query: Any) -> None:
-        self.release, self.domain, self.confidence = asked.release, asked.domain, asked.confidence
-        self.asked, self.column, self.query = asked, column, query
-        self.attribute = attribute = attribute_of(column, self.domain)
-        if isinstance(attribute, Categorical) and not attribute.ordered:
-            raise ValueError(
-                f"The categories of column {column!r} have no order, so it has no quantiles. Count "
-                "its categories, or declare Categorical(..., ordered=True)."
-            )
-        groups = Groups([column], self.domain, by_code=True)
-        plain = Statistics(self.release, self.domain, None)
-        found = (
-            view_of(self.release, groups) if query is None else plain.groups(groups, query, None)[0]
-        )
-        self.counts = np.asarray(found, dtype=np.float64)[: attribute.n_values]
-        self.low, self.high = spans_of(attribute)
-        # Special values lie among the bins.
-        self.order = np.argsort(self.low, kind="stable")
-        self.rising = without_negatives(self.counts, self.order)
-
-    def value(self, share: float) -> Any:
-        """The quantile; NaN (of categories None) if the release has no such records."""
-        shares = np.array([share])
-        if not self.rising.any():
-            return None if isinstance(self.attribute, Categorical) else math.nan
-        if isinstance(self.attribute, Categorical):
-            return categories_below(self.attribute, self.rising, shares)[0]
-        return float(values_below(self.attribute, self.rising, shares)[0])
-
-    def shown(self, value: Any) -> Any:
-        """A value as users see it."""
-        if isinstance(self.attribute, Categorical):
-            return value
-        return self.attribute.shown(np.array([value])).tolist()[0]
-
-    def found(self, share: float) -> Any:
-        """The quantile, with its interval if there is a confidence."""
-        value, total, confidence = self.value(share), self.counts.sum(), self.confidence
-        if confidence is None:
-            return self.shown(value)
-        balance = np.cumsum(self.counts[self.order]) - share * total
-        variance, cut = self._variances(share)
-        sampling = max(total, 0.0) * share * (1.0 - share) * confidence.left(self.release.total)
-        noise, both = (
-            self._held(balance, confidence.quantile * np.sqrt(variance + more))
-            for more in (0.0, sampling)
-        )
-        text = self.asked._said(cut)
-        if len(balance) > 1 and both == (self.order[0], self.order[-1]):
-            text += _NOTHING
-        if isinstance(self.attribute, Categorical):
-            low, high = (self.attribute.categories[code] for code in both)
-            return QueryResult(value, math.nan, low, high, text, math.nan)
-        (low, high), inner = self._numbers(value, both), self._numbers(value, noise)
-        text += _BINS * bool(self.attribute.bins < self.attribute.upper - self.attribute.lower)
-        twice = 2.0 * confidence.quantile
-        std = (inner[1] - inner[0]) / twice
-        spread = math.sqrt(max((high - low) ** 2 - (inner[1] - inner[0]) ** 2, 0.0)) / twice
-        arrays = (np.array([each]) for each in (value, std, spread, low, high))
-        found = Estimates._make([*arrays, [text]])
-        return found.results(None if self.attribute.summable else self.attribute.shown)[0]
-
-    def _variances(self, share: float) -> tuple[FloatArray, bool]:
-        """Variance of the balance after each code, and whether the query cuts bins.
-
-        It is computed at places evenly spread by the share below; elsewhere the larger one of the
-        places on either side counts.
-        """
-        n = len(self.order)
-        below = np.cumsum(self.rising[self.order])
-        wanted = np.append(np.linspace(0.0, 1.0, _PLACES), share) * below[-1]
-        # A little less: where codes are empty, rounding would decide which of them it is.
-        at = np.unique(np.minimum(np.searchsorted(below, wanted * (1.0 - 1e-9)), n - 1))
-        ranks = np.argsort(self.order)
-        everyone = everything(self.column, self.attribute)
-        parts = [
-            {**part, self.column: part.get(self.column, everyone).without_missing}
-            for part in parts_of(self.query, self.domain)
-        ]
-        present = Query(tuple(weights_of(part, self.domain) for part in parts))
-        structure = self.domain.structure
-        axis = self.domain.index(structure.base_of(self.column))
-        asked = []
-        for place in at.tolist():
-            vector = np.zeros(self.attribute.size)
-            vector[:n] = (ranks <= place) - share
-            asked.append(present.times(axis, structure.lifted(self.column, vector)))
-        known = self.release.variance(asked)
-        left = np.maximum(np.searchsorted(at, np.arange(n), side="right") - 1, 0)
-        right = np.minimum(np.searchsorted(at, np.arange(n)), len(at) - 1)
-        return np.maximum(known[left], known[right]), present.cuts
-
-    def _held(self, balance: FloatArray, reach: FloatArray) -> tuple[int, int]:
-        """First and last code, in the order of values, that the quantile may have."""
-        possible: BoolArray = balance + reach >= 0
-        possible[1:] &= (balance - reach)[:-1] <= 0
-        held = np.flatnonzero(possible) if possible.any() else np.arange(len(balance))
-        return int(self.order[held[0]]), int(self.order[held[-1]])
-
-    def _numbers(self, value: float, codes: tuple[int, int]) -> tuple[float, float]:
-        """The interval from the smallest number of one code to the largest of another."""
-        low, high = float(self.low[codes[0]]), float(self.high[codes[1]])
-        return (low, high) if math.isnan(value) else (min(low, value), max(high, value))

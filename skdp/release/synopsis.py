@@ -33,7 +33,7 @@ from .model import Release
 from .network import NetworkModel
 from .page import Page
 from .pictures import plot_correlation_parts, plot_parts
-from .ranks import as_shares
+from .quantiles import as_shares, quantiles
 from .result import of_a_column, of_records
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
@@ -233,9 +233,9 @@ class Synopsis:
         -----
         An interval covers the noise, by its exact distribution, and, if the release has bounds on
         it, the uneven spread of the records inside boxes that the query cuts; ``guarantee`` says
-        which. It takes from a millisecond up to half a second, growing with the number of boxes
-        cut; in lists of more than 100 queries the sum of the noise of boxes is taken as Gaussian,
-        which takes about a millisecond.
+        which. It takes from a millisecond up to a tenth of a second, growing with the number of
+        boxes cut; in lists of more than 100 queries the sum of the noise of boxes is taken as
+        Gaussian, which takes about a millisecond.
         """
         return self._of_each(query, how, Statistics.counts)
 
@@ -414,7 +414,7 @@ class Synopsis:
         """
         shares, single = as_shares(q)
         statistics = self._asked(how)
-        found = statistics.quantiles(column, shares, query)
+        found = quantiles(statistics, column, shares, query)
         return found[0] if single else found
 
     @of_a_column

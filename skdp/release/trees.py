@@ -37,6 +37,8 @@ __all__ = ["ENOUGH", "TreeModel", "draw_given", "effective_number"]
 _ROUNDED = 64
 # From so many questions on, rows that agree are put together first.
 _MANY = 8
+# Numbers that are computed together, and sets of columns whose rows are kept together.
+_AT_ONCE, _KEPT = 1 << 16, 8
 Axes = tuple[int, ...]
 
 
@@ -83,8 +85,8 @@ class TreeModel(Covariances):
         self.row_weights = row_weights
         self.budget = dict(budget or {})
         self.total = float(total)
-        # Of the columns that were asked for last.
-        self._cells: tuple[Axes, tuple[list[CodeArray], FloatArray]] = (), ([], row_weights)
+        # Of columns that were asked for together.
+        self._cells: dict[Axes, tuple[list[CodeArray], FloatArray]] = {}
         self.shape = tuple(len(mu) for mu in density.marginals)
         self._tables = {pair.axes: pair.table for pair in [*density.edges, *self.extra]}
         if rows.shape != (len(row_weights), len(self.shape)):
@@ -100,37 +102,42 @@ class TreeModel(Covariances):
     def _share_under(self, axes: Axes, weights: Mapping[int, FloatArray]) -> FloatArray:
         """Share of the rows under each of n products of weights, (n_codes, n) for each column."""
         n = weights[axes[0]].shape[1]
+        spans: dict[tuple[int, int], list[int]] = {(0, len(self.rows)): list(range(n))}
         if n < _MANY or math.prod(self.shape[axis] for axis in axes) > np.iinfo(np.int64).max:
-            cells = [self.rows[:, axis] for axis in axes], self.row_weights
-            spans = [slice(None)] * n
+            codes, masses = [self.rows[:, axis] for axis in axes], self.row_weights
         else:
             # Only rows with the codes between the first and the last that one column may have.
             axes = tuple(
                 sorted(axes, key=lambda axis: np.count_nonzero(weights[axis]) / self.shape[axis])
             )
-            cells = self._row_cells(axes)
+            codes, masses = self._row_cells(axes)
             used = weights[axes[0]] != 0
             ends = used.argmax(axis=0), len(used) - used[::-1].argmax(axis=0)
-            spans = list(map(slice, *(np.searchsorted(cells[0][0], end).tolist() for end in ends)))
-        codes, masses = cells
+            spans = {}
+            for place, span in enumerate(np.searchsorted(codes[0], ends).T.tolist()):
+                spans.setdefault(tuple(span), []).append(place)
         shares = np.empty(n)
-        for query, span in enumerate(spans):
-            product = masses[span]
-            for axis, column in zip(axes, codes, strict=True):
-                product = product * weights[axis][column[span], query]
-            shares[query] = product.sum()
+        for (start, stop), members in spans.items():
+            step = max(1, _AT_ONCE // max(stop - start, 1))
+            for part in (members[at : at + step] for at in range(0, len(members), step)):
+                product = masses[start:stop, None]
+                for axis, column in zip(axes, codes, strict=True):
+                    product = product * weights[axis][:, part][column[start:stop]]
+                shares[part] = product.sum(axis=0)
         return shares
 
     def _row_cells(self, axes: Axes) -> tuple[list[CodeArray], FloatArray]:
         """Codes and weights of rows, as one where they agree on all of these; ascending."""
-        if self._cells[0] != axes:
+        if axes not in self._cells:
+            if len(self._cells) >= _KEPT:
+                self._cells.clear()
             codes = [self.rows[:, axis] for axis in axes]
             cell = np.ravel_multi_index(codes, [self.shape[axis] for axis in axes])
             _, first, place = np.unique(cell, return_index=True, return_inverse=True)
             sums = np.bincount(place.ravel(), weights=self.row_weights, minlength=len(first))
             masses: FloatArray = sums.astype(np.float64, copy=False)
-            self._cells = axes, ([column[first] for column in codes], masses)
-        return self._cells[1]
+            self._cells[axes] = [column[first] for column in codes], masses
+        return self._cells[axes]
 
     def _row_table(self, axes: Sequence[int]) -> FloatArray:
         sizes = [self.shape[axis] for axis in axes]
