@@ -176,7 +176,7 @@ class Rules(NamedTuple):
             sums=sums,
             prior=model.prior,
             followed=model.followed,
-            misfit=model.misfit,
+            misfits=model.misfits,
         )
 
     def _over(self, axis: int, values: Any, place: int = 0) -> Any:
