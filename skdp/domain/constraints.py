@@ -885,10 +885,7 @@ def draw_columns(
         Closed ranges on the number line, for all rows or for each.
     """
     limits = {
-        name: tuple(
-            np.broadcast_to(np.asarray(free if end is None else end, dtype=np.float64), n_rows)
-            for end, free in zip(ends, (-np.inf, np.inf), strict=True)
-        )
+        name: [np.broadcast_to(np.nan if end is None else end, n_rows) for end in ends]
         for name, ends in bounds.items()
     }
     numeric: dict[str, Any] = {
