@@ -770,16 +770,15 @@ class Structure(tuple[Rule, ...], Schema):
         """
         for column, above in self.bounds.items():
             below = [other for other, others in self.bounds.items() if column in others]
-            kinds = [
-                _line(self._attribute(name, AtMost(column, above[0]))) for name in (column, *above)
-            ]
+            rule = AtMost(column, above[0])
+            kinds = {_line(self._attribute(name, rule)) for name in (*below, column, *above)}
             if None in kinds or len({kind[:3] for kind in kinds if kind}) > 1:
                 raise DomainError(
                     f"at_most compares {column!r} with {some(above)}, and they hold text or are on "
                     "different number lines. Declare them in the same way, dates with the same "
                     "unit; use forbid() for combinations of categories."
                 )
-            if below and len({*kinds, *(_line(self._declared[name]) for name in below)}) > 1:
+            if below and len(kinds) > 1:
                 raise DomainError(
                     f"Rules of at_most put {column!r} between {below[0]!r} and {above[0]!r}, but "
                     "their values are not on one grid (integers, equal decimals, or all "
