@@ -28,8 +28,8 @@ from .attributes import Categorical, Identifier
 from .bins import Points
 from .dates import Date, Datetime
 from .numeric import Numeric
-from .query import parts_of
-from .regions import Schema, attribute_of, region_of_range, region_of_values
+from .query import Schema, attribute_of, parts_of
+from .regions import region_of_range, region_of_values
 from .values import plain_category, plain_text, some
 
 # Cells of one table: 16 MB of booleans.
@@ -384,7 +384,11 @@ class Structure(tuple[Rule, ...], Schema):
     def __init__(self, rules: Any = (), declared: Mapping[str, Any] | None = None) -> None:
         self._declared = dict(declared or {})
         self.derived = {each.column: each for each in self if isinstance(each, Derived)}
-        self.measured = tuple(name for name in self.known if name not in self.derived)
+        self.measured = tuple(
+            name
+            for name, each in self._declared.items()
+            if name not in self.derived and not isinstance(each, Identifier)
+        )
         self.columns: dict[Rule, tuple[str, ...]] = {}
         self.bounds: dict[str, tuple[str, ...]] = {}
         self.zeros: tuple[Zeros, ...] = ()

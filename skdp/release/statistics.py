@@ -28,8 +28,8 @@ from scipy.special import ndtri
 from .._validation import BoolArray, FloatArray, IntArray, as_level, as_number, check_choice
 from ..domain import Categorical, Domain, Numeric
 from ..domain.bins import Points
-from ..domain.query import Query, Weights, both, parse, parts_of, weights_of
-from ..domain.regions import Region, attribute_of, everything
+from ..domain.query import Query, Weights, attribute_of, both, parse, parts_of, weights_of
+from ..domain.regions import Region, everything
 from ..domain.values import some
 from ..hierarchy import without_negatives
 from .grouping import Groups, view_of
