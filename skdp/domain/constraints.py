@@ -28,8 +28,8 @@ from .attributes import Categorical, Identifier
 from .bins import Points
 from .dates import Date, Datetime
 from .numeric import Numeric
-from .query import parts_of
-from .regions import Schema, attribute_of, region_of_range, region_of_values
+from .query import Schema, attribute_of, parts_of
+from .regions import region_of_range, region_of_values
 from .values import plain_category, plain_text, some
 
 # Cells of one table: 16 MB of booleans.
@@ -384,7 +384,11 @@ class Structure(tuple[Rule, ...], Schema):
     def __init__(self, rules: Any = (), declared: Mapping[str, Any] | None = None) -> None:
         self._declared = dict(declared or {})
         self.derived = {each.column: each for each in self if isinstance(each, Derived)}
-        self.measured = tuple(name for name in self.known if name not in self.derived)
+        self.measured = tuple(
+            name
+            for name, each in self._declared.items()
+            if name not in self.derived and not isinstance(each, Identifier)
+        )
         self.columns: dict[Rule, tuple[str, ...]] = {}
         self.bounds: dict[str, tuple[str, ...]] = {}
         self.zeros: tuple[Zeros, ...] = ()
@@ -770,16 +774,15 @@ class Structure(tuple[Rule, ...], Schema):
         """
         for column, above in self.bounds.items():
             below = [other for other, others in self.bounds.items() if column in others]
-            kinds = [
-                _line(self._attribute(name, AtMost(column, above[0]))) for name in (column, *above)
-            ]
+            rule = AtMost(column, above[0])
+            kinds = {_line(self._attribute(name, rule)) for name in (*below, column, *above)}
             if None in kinds or len({kind[:3] for kind in kinds if kind}) > 1:
                 raise DomainError(
                     f"at_most compares {column!r} with {some(above)}, and they hold text or are on "
                     "different number lines. Declare them in the same way, dates with the same "
                     "unit; use forbid() for combinations of categories."
                 )
-            if below and len({*kinds, *(_line(self._declared[name]) for name in below)}) > 1:
+            if below and len(kinds) > 1:
                 raise DomainError(
                     f"Rules of at_most put {column!r} between {below[0]!r} and {above[0]!r}, but "
                     "their values are not on one grid (integers, equal decimals, or all "
@@ -885,10 +888,7 @@ def draw_columns(
         Closed ranges on the number line, for all rows or for each.
     """
     limits = {
-        name: tuple(
-            np.broadcast_to(np.asarray(free if end is None else end, dtype=np.float64), n_rows)
-            for end, free in zip(ends, (-np.inf, np.inf), strict=True)
-        )
+        name: [np.broadcast_to(np.nan if end is None else end, n_rows) for end in ends]
         for name, ends in bounds.items()
     }
     numeric: dict[str, Any] = {

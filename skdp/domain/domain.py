@@ -20,7 +20,7 @@ from .attributes import Attribute, Categorical, Identifier, Text, read
 from .check import DomainReport, examined
 from .constraints import Structure, draw_columns, structure_from_data
 from .numeric import Numeric
-from .regions import Schema
+from .query import Schema
 from .schemas import domain_to_text, from_schema, parts_from_text, short_form
 from .values import (
     plain_text,

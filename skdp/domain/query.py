@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,7 +13,80 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._validation import FloatArray
-from .regions import POINT, Region, Schema, attribute_of, region_of_comparison
+from .attributes import Identifier
+from .regions import POINT, Region, known_values, region_of_comparison
+
+# --- columns, and what was said of them before
+
+
+# Weights of conditions that are kept.
+_KEPT_AT_ONCE = 1 << 22
+
+
+class Remembered:
+    """Conditions that were read, and what they mean: those that repeat are read once.
+
+    Parameters
+    ----------
+    most : int
+        Codes of the column that has most of them: so much is kept of a condition.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._known = most, dict[Any, Any]()
+
+    def once(self, key: Any, read: Callable[[], Any]) -> Any:
+        """What a condition means, by what distinguishes it."""
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) * self._most > _KEPT_AT_ONCE:
+                self._known.clear()
+            found = self._known[key] = read()
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A release that is passed on does not say what was asked of it.
+        return Remembered, (self._most,)
+
+
+class Schema:
+    """Columns that conditions may name: measured and derived ones.
+
+    Attributes
+    ----------
+    _declared : mapping of str to attribute
+        All columns, also those that cannot be asked for.
+    """
+
+    _declared: Mapping[str, Any]
+
+    def find(self, column: str) -> Any:
+        """The attribute of a column that can be asked for; None for others."""
+        attribute = self._declared.get(column)
+        return None if isinstance(attribute, Identifier) else attribute
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Columns that can be asked for."""
+        return tuple(name for name in self._declared if self.find(name) is not None)
+
+    @functools.cached_property
+    def remembered(self) -> Remembered:
+        """Conditions that were read before."""
+        return Remembered(max((self.find(name).size for name in self.known), default=1))
+
+
+def attribute_of(column: Any, schema: Schema) -> Any:
+    """Attribute of a column, with a hint where it is misspelt."""
+    attribute = schema.find(column) if isinstance(column, str) else None
+    if attribute is not None:
+        return attribute
+    if isinstance(column, str) and column in schema._declared:
+        raise ValueError(
+            f"Column {column!r} is an Identifier: it is not measured and has no statistics."
+        )
+    raise ValueError(f"The domain has no column {column!r}.{known_values(column, schema.known)}")
+
 
 # ------------------------------------------------------------------------------------------------
 # Conditions joined by and, or, not: disjoint conjunctions.

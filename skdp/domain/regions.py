@@ -11,7 +11,7 @@ import bisect
 import difflib
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from operator import and_, or_, xor
 from typing import Any, TypeAlias
@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._validation import FloatArray
-from .attributes import Attribute, Categorical, Identifier
+from .attributes import Attribute, Categorical
 from .bins import Points
 from .numeric import Numeric
 from .values import digits
@@ -151,79 +151,7 @@ class Region:
         return np.where(after > 0, np.nextafter(numbers, np.inf), numbers)
 
 
-# --- columns
-
-
-# Weights of conditions that are kept.
-_KEPT_AT_ONCE = 1 << 22
-
-
-class Remembered:
-    """Conditions that were read, and what they mean: those that repeat are read once.
-
-    Parameters
-    ----------
-    most : int
-        Codes of the column that has most of them: so much is kept of a condition.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most, self._known = most, dict[Any, Any]()
-
-    def once(self, key: Any, read: Callable[[], Any]) -> Any:
-        """What a condition means, by what distinguishes it."""
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) * self._most > _KEPT_AT_ONCE:
-                self._known.clear()
-            found = self._known[key] = read()
-        return found
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A release that is passed on does not say what was asked of it.
-        return Remembered, (self._most,)
-
-
-class Schema:
-    """Columns that conditions may name: measured and derived ones.
-
-    Attributes
-    ----------
-    _declared : mapping of str to attribute
-        All columns, also those that cannot be asked for.
-    """
-
-    _declared: Mapping[str, Any]
-
-    def find(self, column: str) -> Any:
-        """The attribute of a column that can be asked for; None for others."""
-        attribute = self._declared.get(column)
-        return None if isinstance(attribute, Identifier) else attribute
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """Columns that can be asked for."""
-        return tuple(name for name in self._declared if self.find(name) is not None)
-
-    @functools.cached_property
-    def remembered(self) -> Remembered:
-        """Conditions that were read before."""
-        return Remembered(max((self.find(name).size for name in self.known), default=1))
-
-
-def attribute_of(column: Any, schema: Schema) -> Any:
-    """Attribute of a column, with a hint where it is misspelt."""
-    attribute = schema.find(column) if isinstance(column, str) else None
-    if attribute is not None:
-        return attribute
-    if isinstance(column, str) and column in schema._declared:
-        raise ValueError(
-            f"Column {column!r} is an Identifier: it is not measured and has no statistics."
-        )
-    raise ValueError(f"The domain has no column {column!r}.{_known_values(column, schema.known)}")
-
-
-def _known_values(given: Any, known: Iterable[Any]) -> str:
+def known_values(given: Any, known: Iterable[Any]) -> str:
     """What there is, and what of it may have been meant, for a message."""
     by_text = {str(each): each for each in known}
     close = difflib.get_close_matches(str(given), by_text, n=1)
@@ -249,7 +177,7 @@ def _code(column: str, attribute: Categorical, value: Any) -> int:
     except KeyError:
         raise ValueError(
             f"Column {column!r} has no category {value!r}."
-            + _known_values(value, attribute.categories)
+            + known_values(value, attribute.categories)
         ) from None
 
 

@@ -22,8 +22,8 @@ from scipy.special import ndtri
 from .._validation import BoolArray, FloatArray, as_level, as_number, check_choice
 from ..domain import Categorical, Domain, Numeric
 from ..domain.bins import Points
-from ..domain.query import Query, Weights, both, parse, parts_of, weights_of
-from ..domain.regions import Region, attribute_of, everything
+from ..domain.query import Query, Weights, attribute_of, both, parse, parts_of, weights_of
+from ..domain.regions import Region, everything
 from ..domain.values import some
 from .grouping import Groups
 from .model import Release, roots
