@@ -360,3 +360,9 @@ def test_partly_covered_bins_count_by_their_width():
     weights, moment = first_moment({"x": (0.5, 6)}, Domain({"x": edges}), "x")
     assert weights[0].tolist() == [0.5, 0.5] and moment.tolist() == [0.375, 1.75]
     assert shares({"x": (0, 1)}, Numeric(0, 16, bins=2, scale="sqrt")) == [0.25, 0]
+
+
+def test_the_largest_integers_lie_on_the_grid():
+    grid = Numeric(0, 2**53, "auto", integer=True).contents.grid
+    assert grid.at_most([2**53 - 1, 2**53, np.inf]).tolist() == [2**53 - 1, 2**53, 2**53]
+    assert grid.at_least([-np.inf, 2**53, np.inf]).tolist() == [0, 2**53, 2**53 + 1]
