@@ -214,12 +214,13 @@ class Grid:
 
     def at_least(self, x: Any) -> IntArray:
         """Place of the smallest number that is at least x; ``last + 1`` where there is none."""
-        wanted = np.clip(x, self.value(self.first), self.value(self.last + 1))
+        largest = self.value(self.last)
+        wanted = np.clip(x, self.value(self.first), largest)
         k = np.ceil(wanted * self.denominator).astype(np.int64)
         # The product is off by one place at most.
         k = np.where(self.value(k - 1) >= wanted, k - 1, k)
         k = np.where(self.value(k) < wanted, k + 1, k)
-        return np.clip(k, self.first, self.last + 1)
+        return np.where(x > largest, self.last + 1, np.clip(k, self.first, self.last))
 
     def at_most(self, x: Any) -> IntArray:
         """Place of the largest number that is at most x; ``first - 1`` where there is none."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-import math
 import numbers
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -568,7 +567,7 @@ class Numeric(Attribute):
             If it cannot be compared with the column.
         """
         flag = isinstance(value, bool | np.bool_)
-        if flag or not isinstance(value, numbers.Real) or math.isnan(value):
+        if flag or not isinstance(value, numbers.Real) or value != value:
             raise ValueError(
                 f"Column {column!r} is numeric and cannot be compared with {value!r} of type "
                 f"{type(value).__name__}. For missing values ask for None, if the column is "

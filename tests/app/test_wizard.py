@@ -194,9 +194,8 @@ def test_rules_are_refused_in_the_words_of_the_library(browser):
     ],
 )
 def test_a_form_of_a_column_says_the_same_as_the_column(attribute):
-    form = {
-        f"0.{key}": text for key, text in form_of_column(Draft("c", attribute._to_data())).items()
-    }
+    drafted = form_of_column(Draft("c", attribute.to_data()))
+    form = {f"0.{key}": text for key, text in drafted.items()}
     found, wrong = domain_of(["c"], form)
     assert not wrong and found == Domain({"c": attribute})
 

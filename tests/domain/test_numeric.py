@@ -207,8 +207,7 @@ def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
         ((), {"edges": 5}, "list of numbers"),
         ((), {"edges": [0, "a"]}, r"edges\[1\] must be a number"),
         ((), {"edges": [0, 1.5], "integer": True}, r"edges\[1\] must be an integer"),
-        ((1, 2), {"edges": [0, 2]}, "leave out lower, upper"),
-        ((), {"edges": [0, 2], "scale": "log"}, "edges say where to cut"),
+        ((1, 2), {"edges": [0, 2]}, "leave out lower, upper, bins and scale"),
         ((0, 2), {"scale": ["log"]}, "'linear', 'log' or 'sqrt'"),
         ((-1, 2), {"scale": "log"}, r"Use scale='sqrt', or a positive lower"),
         ((0, 2), {"special": 0}, "special must be a list"),
@@ -360,3 +359,9 @@ def test_partly_covered_bins_count_by_their_width():
     weights, moment = first_moment({"x": (0.5, 6)}, Domain({"x": edges}), "x")
     assert weights[0].tolist() == [0.5, 0.5] and moment.tolist() == [0.375, 1.75]
     assert shares({"x": (0, 1)}, Numeric(0, 16, bins=2, scale="sqrt")) == [0.25, 0]
+
+
+def test_the_largest_integers_lie_on_the_grid():
+    grid = Numeric(0, 2**53, "auto", integer=True).contents.grid
+    assert grid.at_most([2**53 - 1, 2**53, np.inf]).tolist() == [2**53 - 1, 2**53, 2**53]
+    assert grid.at_least([-np.inf, 2**53, np.inf]).tolist() == [0, 2**53, 2**53 + 1]
