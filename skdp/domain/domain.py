@@ -7,7 +7,7 @@ import hashlib
 import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,17 +29,180 @@ from .values import (
     some,
 )
 
-# --- columns: names and declarations of the columns of a domain
+
+def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
+    """Declarations by name; errors for anything that declares no column."""
+    if not pairs:
+        raise DomainError("The domain has no attributes. Declare at least one column.")
+    declared: dict[str, Any] = {}
+    wrong: list[str] = []
+    for pair in pairs:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise DomainError(f"Expected (name, attribute) pairs, got {pair!r}.")
+        name, attribute = pair
+        if not isinstance(name, str):
+            kind = type(name).__name__
+            raise DomainError(f"Column names must be strings, got {name!r} of type {kind}.")
+        plain_text(name, "Column name")
+        refuse_placeholder(attribute, f"The declaration of column {name!r}")
+        if isinstance(attribute, Text) or attribute is Text:
+            raise DomainError(
+                f"Column {name!r} is free text, which no release can hold. Leave the column out; "
+                "or declare Identifier(), which ignores it and gives synthetic rows fresh ids; or "
+                "replace it by a Categorical of what is in it."
+            )
+        if isinstance(attribute, list | tuple | dict):
+            try:
+                attribute = short_form(attribute)
+            except DomainError as error:
+                wrong.append(f"Column {name!r}: {error}")
+                continue
+        if not isinstance(attribute, Numeric | Categorical | Identifier):
+            raise DomainError(
+                f"Column {name!r} must be declared by a pair (smallest, largest), a list of all "
+                "values, or by Numeric, Date, Datetime, Categorical or Identifier, got "
+                f"{type(attribute).__name__}."
+            )
+        if name in declared:
+            raise DomainError(f"Column names must be unique, but {name!r} is repeated.")
+        declared[str(name)] = attribute
+    if wrong:
+        raise DomainError("\n".join(wrong[:20]))
+    return declared
 
 
-class Columns:
-    """What `Domain` knows of its columns: which there are, and which of them are measured."""
+class Domain:
+    """Public schema of a table: its columns, their values, and the code of each value.
+
+    Parameters
+    ----------
+    attributes : mapping of str to attributes, or iterable of (str, attribute)
+        The columns in order: each a `Numeric`, `Date`, `Datetime`, `Categorical` or `Identifier`,
+        or in short a pair (smallest, largest) or a list of all values. A pair of two whole numbers
+        is a range of whole numbers, one of two ISO dates a `Date`, any other one of real numbers.
+        They decide what is released, and the columns, order and types of what a release draws by
+        itself. A Domain gives its columns and rules.
+    structure : sequence of Rule, default=()
+        What is publicly known about how columns depend on each other: rules made by `derived`,
+        `at_most` and `forbid`. Synthetic rows satisfy all of them. A record that breaks one is
+        skipped, like one with a value that the domain cannot represent.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Columns that are measured: all columns but identifiers and those that follow from others.
+        Codes, ``len`` and iteration are about these.
+    attributes : tuple of Numeric or Categorical
+        Of the measured columns.
+    columns : tuple of str
+        All columns, in declared order.
+    structure : Structure
+        The compiled rules; falsy if there are none.
+    shape : tuple of int
+        Number of codes of each attribute.
+    size : int
+        Number of cells, an exact integer of any size.
+
+    Raises
+    ------
+    DomainError
+        If there are no attributes, names are repeated or are not strings, the domain has a single
+        cell, or rules do not fit the columns or contradict each other (the error names the
+        shortest contradiction).
+
+    Examples
+    --------
+    >>> domain = Domain({"age": (17, 90), "sex": ["F", "M"]})
+    >>> domain
+    Domain({'age': Numeric(17, 90, integer=True), 'sex': Categorical(['F', 'M'])})
+    >>> domain.shape
+    (74, 2)
+    >>> domain.encode(pd.DataFrame({"sex": ["M", "?"], "age": [120, 20]})).tolist()
+    [[73, 1], [3, -1]]
+
+    With a structure:
+
+    >>> from skdp import derived
+    >>> domain = Domain(
+    ...     {
+    ...         "id": Identifier(),
+    ...         "age": Numeric(0, 99, integer=True),
+    ...         "adult": Categorical(["no", "yes"]),
+    ...     },
+    ...     structure=[derived("adult", from_="age", map={(0, 18): "no", (18, 99): "yes"})],
+    ... )
+    >>> domain.names, domain.columns
+    (('age',), ('id', 'age', 'adult'))
+    >>> domain.decode([[17], [18]])
+       id  age adult
+    0   1   17    no
+    1   2   18   yes
+    """
 
     names: tuple[str, ...]
     attributes: tuple[Numeric | Categorical, ...]
     structure: Structure
     _positions: dict[str, int]
     _declared: dict[str, Numeric | Categorical | Identifier]
+
+    def __init__(
+        self,
+        attributes: Domain
+        | Mapping[str, Any]
+        | Iterable[tuple[str, Numeric | Categorical | Identifier]],
+        *,
+        structure: Iterable[Any] = (),
+    ) -> None:
+        rules = Structure.read(structure)
+        if isinstance(attributes, Domain):
+            pairs: list[Any] = list(attributes._declared.items())
+            rules = [*attributes.structure.rules, *rules]
+        elif isinstance(attributes, Mapping):
+            pairs = list(attributes.items())
+        elif isinstance(attributes, Attribute | str) or not isinstance(attributes, Iterable):
+            raise DomainError(
+                "A Domain is declared by a mapping of column names to pairs, lists or attributes, "
+                f"such as {{'age': (0, 120)}}, got {attributes!r}. For arrays see Domain.for_array."
+            )
+        else:
+            pairs = list(attributes)
+        self._init(pairs, rules)
+        if self.size == 1:
+            raise DomainError(
+                "The domain has a single cell: there is nothing to release except the number of "
+                "records. Declare more than one value."
+            )
+
+    def _init(self, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> None:
+        declared = checked_columns(pairs)
+        structure = Structure(rules, declared)
+        measured = {name: declared[name] for name in structure.measured}
+        if not measured:
+            raise DomainError(
+                "The domain has no column to measure: all are identifiers. Declare at least one "
+                "Numeric or Categorical column."
+            )
+        fields = {
+            "names": tuple(measured),
+            "attributes": tuple(measured.values()),
+            "structure": structure,
+            "_positions": {name: position for position, name in enumerate(measured)},
+            "_declared": declared,
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Domain._trusted, (list(self._declared.items()), self.structure.rules)
+
+    @classmethod
+    def _trusted(cls, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> Domain:
+        """A part of a domain, which may have a single cell."""
+        domain = cls.__new__(cls)
+        domain._init(pairs, rules)
+        return domain
+
+    # --- which columns there are, and which of them are measured
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -98,22 +261,19 @@ class Columns:
         DomainError
             If it is not declared, or not measured.
         """
-        try:
-            return self._positions[name]
-        except (KeyError, TypeError):
-            pass
-        if name in self:
-            raise DomainError(
-                f"Column {name!r} is not measured: it follows from other columns, by "
-                f"{self.structure.derived[name]!r}."
-            )
-        raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.names)}.")
+        if name not in self:
+            raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.names)}.")
+        if name not in self._positions:
+            rule = self.structure.derived[name]
+            why = "it follows from other columns"
+            raise DomainError(f"Column {name!r} is not measured: {why}, by {rule!r}.")
+        return self._positions[name]
 
     def __getitem__(self, name: str) -> Numeric | Categorical:
-        attribute = self._declared.get(name) if isinstance(name, str) else None
-        if attribute is None or isinstance(attribute, Identifier):
-            return self.attributes[self.index(name)]
-        return attribute
+        if name not in self:
+            self.index(name)  # says what there is
+        attribute: Any = self._declared[name]
+        return attribute  # type: ignore[no-any-return]
 
     def __contains__(self, name: object) -> bool:
         """Whether a column is measured or follows from measured ones."""
@@ -186,17 +346,13 @@ class Columns:
         missing = [name for name in self.names if name not in present]
         extra = [name for name in frame.names if name not in self._declared]
         if missing or extra:
-            raise DomainError(
-                "The columns of the data are not those of the domain."
-                + (f" Missing: {some(missing)}." if missing else "")
-                + (f" Not declared: {some(extra)}." if extra else "")
-                + (
-                    " Select those of the domain first, as in data[[*domain.columns]], or declare "
-                    "the others."
-                    if extra
-                    else " Add them, or leave them out of the domain (`domain.select`)."
-                )
-            )
+            lacking = f" Missing: {some(missing)}." if missing else ""
+            more = f" Not declared: {some(extra)}." if extra else ""
+            how = " Add them, or leave them out of the domain (`domain.select`)."
+            if extra:
+                how = " Select those of the domain, as in data[[*domain.columns]], or declare all."
+            what = "The columns of the data are not those of the domain"
+            raise DomainError(f"{what}.{lacking}{more}{how}")
         return frame
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -206,7 +362,7 @@ class Columns:
         return (tuple(self._declared.items()), self.structure)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Columns) and self._key() == other._key()
+        return isinstance(other, Domain) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -221,189 +377,7 @@ class Columns:
         tail = f", structure=[{', '.join(rules)}]" if rules else ""
         return f"Domain({{{', '.join(shown)}}}{tail})"
 
-
-def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
-    """Declarations by name; errors for anything that declares no column."""
-    if not pairs:
-        raise DomainError("The domain has no attributes. Declare at least one column.")
-    declared: dict[str, Any] = {}
-    repeated: dict[str, None] = {}
-    wrong: list[str] = []
-    for pair in pairs:
-        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise DomainError(f"Expected (name, attribute) pairs, got {pair!r}.")
-        name, attribute = pair
-        if not isinstance(name, str):
-            raise DomainError(
-                f"Column names must be strings, got {name!r} of type {type(name).__name__}."
-            )
-        plain_text(name, "Column name")
-        refuse_placeholder(attribute, f"The declaration of column {name!r}")
-        if isinstance(attribute, Text) or attribute is Text:
-            raise DomainError(
-                f"Column {name!r} is free text, which no release can hold. Leave the column out; "
-                "or declare Identifier(), which ignores it and gives synthetic rows fresh ids; or "
-                "replace it by a Categorical of what is in it."
-            )
-        if isinstance(attribute, list | tuple | dict):
-            try:
-                attribute = short_form(attribute)
-            except DomainError as error:
-                wrong.append(f"Column {name!r}: {error}")
-                continue
-        if not isinstance(attribute, Numeric | Categorical | Identifier):
-            raise DomainError(
-                f"Column {name!r} must be declared by a pair (smallest, largest), a list of all "
-                "values, or by Numeric, Date, Datetime, Categorical or Identifier, got "
-                f"{type(attribute).__name__}."
-            )
-        if name in declared:
-            repeated[name] = None
-        declared[str(name)] = attribute
-    if wrong:
-        raise DomainError("\n".join(wrong[:20]))
-    if repeated:
-        raise DomainError(
-            f"Column names must be unique, but {some(sorted(repeated))} are repeated."
-        )
-    return declared
-
-
-class Domain(Columns):
-    """Public schema of a table: its columns, their values, and the code of each value.
-
-    Parameters
-    ----------
-    attributes : mapping of str to attributes, or iterable of (str, attribute)
-        The columns in order: each a `Numeric`, `Date`, `Datetime`, `Categorical` or `Identifier`,
-        or in short a pair (smallest, largest) or a list of all values. A pair of two whole numbers
-        is a range of whole numbers, one of two ISO dates a `Date`, any other one of real numbers.
-        They decide what is released, and the columns, order and types of what a release draws by
-        itself. A Domain gives its columns and rules.
-    structure : sequence of Rule, default=()
-        What is publicly known about how columns depend on each other: rules made by `derived`,
-        `at_most` and `forbid`. Synthetic rows satisfy all of them. A record that breaks one is
-        skipped, like one with a value that the domain cannot represent.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Columns that are measured: all columns but identifiers and those that follow from others.
-        Codes, ``len`` and iteration are about these.
-    attributes : tuple of Numeric or Categorical
-        Of the measured columns.
-    columns : tuple of str
-        All columns, in declared order.
-    structure : Structure
-        The compiled rules; falsy if there are none.
-    shape : tuple of int
-        Number of codes of each attribute.
-    size : int
-        Number of cells, an exact integer of any size.
-
-    Raises
-    ------
-    DomainError
-        If there are no attributes, names are repeated or are not strings, the domain has a single
-        cell, or rules do not fit the columns or contradict each other (the error names the
-        shortest contradiction).
-
-    Examples
-    --------
-    >>> domain = Domain({"age": (17, 90), "sex": ["F", "M"]})
-    >>> domain
-    Domain({'age': Numeric(17, 90, integer=True), 'sex': Categorical(['F', 'M'])})
-    >>> domain.shape
-    (74, 2)
-    >>> domain.encode(pd.DataFrame({"sex": ["M", "?"], "age": [120, 20]})).tolist()
-    [[73, 1], [3, -1]]
-
-    With a structure:
-
-    >>> from skdp import derived
-    >>> domain = Domain(
-    ...     {
-    ...         "id": Identifier(),
-    ...         "age": Numeric(0, 99, integer=True),
-    ...         "adult": Categorical(["no", "yes"]),
-    ...     },
-    ...     structure=[derived("adult", from_="age", map={(0, 18): "no", (18, 99): "yes"})],
-    ... )
-    >>> domain.names, domain.columns
-    (('age',), ('id', 'age', 'adult'))
-    >>> domain.decode([[17], [18]])
-       id  age adult
-    0   1   17    no
-    1   2   18   yes
-    """
-
-    def __init__(
-        self,
-        attributes: Domain
-        | Mapping[str, Any]
-        | Iterable[tuple[str, Numeric | Categorical | Identifier]],
-        *,
-        structure: Iterable[Any] = (),
-    ) -> None:
-        rules = Structure.read(structure)
-        if isinstance(attributes, Domain):
-            pairs: list[Any] = list(attributes._declared.items())
-            rules = [*attributes.structure.rules, *rules]
-        elif isinstance(attributes, Mapping):
-            pairs = list(attributes.items())
-        elif isinstance(attributes, Attribute | str) or not isinstance(attributes, Iterable):
-            raise DomainError(
-                "A Domain is declared by a mapping of column names to pairs, lists or attributes, "
-                f"such as {{'age': (0, 120)}}, got {attributes!r}. For arrays see Domain.for_array."
-            )
-        else:
-            pairs = list(attributes)
-        self._init(pairs, rules)
-        if self.size == 1:
-            raise DomainError(
-                "The domain has a single cell: there is nothing to release except the number of "
-                "records. Declare more than one value."
-            )
-
-    def _init(self, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> None:
-        declared = checked_columns(pairs)
-        structure = Structure(rules, declared)
-        measured = {name: declared[name] for name in structure.measured}
-        if not measured:
-            raise DomainError(
-                "The domain has no column to measure: all are identifiers. Declare at least one "
-                "Numeric or Categorical column."
-            )
-        fields = {
-            "names": tuple(measured),
-            "attributes": tuple(measured.values()),
-            "structure": structure,
-            "_positions": {name: position for position, name in enumerate(measured)},
-            "_declared": declared,
-        }
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = {
-            "names": self.columns,
-            "attributes": tuple(self._declared.values()),
-        }
-        if self.structure:
-            state["rules"] = self.structure.to_data()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        pairs = list(zip(state["names"], state["attributes"], strict=True))
-        rules = structure_from_data(state.get("rules", []))
-        self._init(pairs, rules)
-
-    @classmethod
-    def _trusted(cls, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> Domain:
-        """A part of a domain, which may have a single cell."""
-        domain = cls.__new__(cls)
-        domain._init(pairs, rules)
-        return domain
+    # --- other domains
 
     @classmethod
     def for_array(
@@ -424,14 +398,12 @@ class Domain(Columns):
         DomainError
             If a list or a Domain has another length than ``n_columns``.
         """
-        if isinstance(attributes, Domain | Mapping):
-            domain = attributes if isinstance(attributes, Domain) else cls(attributes)
-            parts: list[Any] = list(domain.attributes)
-        elif isinstance(attributes, Attribute | tuple):
-            parts = [attributes] * n_columns
-        elif isinstance(attributes, list):
-            parts = attributes
+        domain = cls(attributes) if isinstance(attributes, Mapping) else attributes
+        if isinstance(domain, Domain):
+            parts: Any = domain.attributes
         else:
+            parts = [domain] * n_columns if isinstance(domain, Attribute | tuple) else domain
+        if not isinstance(parts, list | tuple):
             raise DomainError(
                 "A domain must be a Domain, a dict, one attribute or pair (low, high) for all "
                 f"columns, or a list of these, got {attributes!r}."
@@ -440,7 +412,7 @@ class Domain(Columns):
             raise DomainError(
                 f"The domain declares {len(parts)} columns, but the data has {n_columns}."
             )
-        if isinstance(attributes, Domain | Mapping):
+        if isinstance(domain, Domain):
             return domain
         return cls([(f"x{position}", part) for position, part in enumerate(parts)])
 
@@ -474,13 +446,9 @@ class Domain(Columns):
         >>> domain.shape, domain.resolved(32).shape
         ((800, 45), (32, 45))
         """
-        pairs = {
-            name: each.resolved(most) if isinstance(each, Numeric) else each
-            for name, each in self._declared.items()
-        }
-        if all(pairs[name] is each for name, each in self._declared.items()):
-            return self
-        return Domain(pairs, structure=self.structure.rules)
+        return self._changed(
+            lambda each: each.resolved(most) if isinstance(each, Numeric) else each
+        )
 
     @property
     def fine(self) -> Domain:
@@ -489,16 +457,16 @@ class Domain(Columns):
         ``bins`` and ``edges`` are then groups of these: labels, and what tables of several columns
         tell apart.
         """
-        return self._coded("fine")
+        return self._changed(lambda each: getattr(each, "fine", each))
 
     @property
     def coarse(self) -> Domain:
         """The domain that this one is the `fine` of, or itself."""
-        return self._coded("declared")
+        return self._changed(lambda each: getattr(each, "declared", each))
 
-    def _coded(self, codes: str) -> Domain:
-        """The domain with other codes of its attributes, "fine" or "declared"; itself if none."""
-        pairs = [(name, getattr(each, codes, each)) for name, each in self._declared.items()]
+    def _changed(self, change: Callable[[Any], Any]) -> Domain:
+        """The domain with other attributes; itself if none is another."""
+        pairs = [(name, change(each)) for name, each in self._declared.items()]
         if all(each is self._declared[name] for name, each in pairs):
             return self
         return Domain._trusted(pairs, self.structure.rules)
@@ -647,21 +615,16 @@ class Domain(Columns):
         """
         rows = np.asarray(codes)
         if rows.ndim != 2 or rows.shape[1] != len(self):
-            raise ValueError(
-                f"codes must have shape (n, {len(self)}), one column per attribute, got "
-                f"{rows.shape}."
-            )
+            what = f"shape (n, {len(self)}), one column per attribute"
+            raise ValueError(f"codes must have {what}, got {rows.shape}.")
         if rows.size and not np.issubdtype(rows.dtype, np.integer):
             raise ValueError(f"codes must be integers, got {rows.dtype}.")
         if rows.size and ((rows < 0).any() or (rows >= np.array(self.shape)).any()):
             raise ValueError(f"codes must lie in 0..size - 1 for the sizes {self.shape}.")
         if self.structure.zeros and rows.size and self.structure.breaks(rows).any():
-            raise ValueError(
-                "codes break the structure of the domain: "
-                f"{int(self.structure.breaks(rows).sum())} of {len(rows)} rows are in cells that "
-                "are declared empty. Draw them from a release that honours the structure, or "
-                "decode with domain.without_structure()."
-            )
+            what = f"{int(self.structure.breaks(rows).sum())} of {len(rows)} rows are in cells"
+            how = "decode with domain.without_structure()"
+            raise ValueError(f"{what} that are declared empty by the structure: {how}.")
         for name in within or ():
             if not isinstance(self[name], Numeric):
                 raise ValueError(f"within= is for numbers, but column {name!r} is Categorical.")
