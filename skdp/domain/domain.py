@@ -147,9 +147,7 @@ class Domain:
 
     def __init__(
         self,
-        attributes: Domain
-        | Mapping[str, Any]
-        | Iterable[tuple[str, Numeric | Categorical | Identifier]],
+        attributes: Domain | Mapping[str, Any] | Iterable[tuple[str, Any]],
         *,
         structure: Iterable[Any] = (),
     ) -> None:
@@ -168,29 +166,23 @@ class Domain:
             pairs = list(attributes)
         self._init(pairs, rules)
         if self.size == 1:
-            raise DomainError(
-                "The domain has a single cell: there is nothing to release except the number of "
-                "records. Declare more than one value."
-            )
+            what = "there is nothing to release but the number of records"
+            raise DomainError(f"The domain has a single cell: {what}. Declare more than one value.")
 
     def _init(self, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> None:
         declared = checked_columns(pairs)
         structure = Structure(rules, declared)
         measured = {name: declared[name] for name in structure.measured}
         if not measured:
-            raise DomainError(
-                "The domain has no column to measure: all are identifiers. Declare at least one "
-                "Numeric or Categorical column."
-            )
-        fields = {
-            "names": tuple(measured),
-            "attributes": tuple(measured.values()),
-            "structure": structure,
-            "_positions": {name: position for position, name in enumerate(measured)},
-            "_declared": declared,
-        }
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+            how = "Declare at least one Numeric or Categorical column"
+            raise DomainError(f"The domain has no column to measure, only identifiers. {how}.")
+        self.__dict__.update(
+            names=tuple(measured),
+            attributes=tuple(measured.values()),
+            structure=structure,
+            _positions={name: position for position, name in enumerate(measured)},
+            _declared=declared,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Domain._trusted, (list(self._declared.items()), self.structure.rules)
@@ -272,8 +264,7 @@ class Domain:
     def __getitem__(self, name: str) -> Numeric | Categorical:
         if name not in self:
             self.index(name)  # says what there is
-        attribute: Any = self._declared[name]
-        return attribute  # type: ignore[no-any-return]
+        return self._declared[name]  # type: ignore[return-value]
 
     def __contains__(self, name: object) -> bool:
         """Whether a column is measured or follows from measured ones."""
@@ -333,10 +324,8 @@ class Domain:
         names = self.names_for(frame.n_unnamed, named)
         if names is None:
             free = [name for name in self.names if name not in named]
-            raise DomainError(
-                f"The data has {frame.n_unnamed} columns without names, but the domain declares "
-                f"{len(free)} for them: {some(free)}."
-            )
+            what = f"{frame.n_unnamed} columns without names, but the domain declares {len(free)}"
+            raise DomainError(f"The data has {what} for them: {some(free)}.")
         return frame.with_names(names)
 
     def _named(self, frame: Any) -> Any:
@@ -368,14 +357,10 @@ class Domain:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        shown = [f"{name!r}: {part!r}" for name, part in list(self._declared.items())[:12]]
-        if len(self.columns) > len(shown):
-            shown.append(f"... ({len(self.columns) - len(shown)} more)")
-        rules = list(map(repr, self.structure.rules[:6]))
-        if len(self.structure) > len(rules):
-            rules.append(f"... ({len(self.structure) - len(rules)} more)")
-        tail = f", structure=[{', '.join(rules)}]" if rules else ""
-        return f"Domain({{{', '.join(shown)}}}{tail})"
+        shown = _first([f"{name!r}: {part!r}" for name, part in self._declared.items()], 12)
+        rules = _first([*map(repr, self.structure.rules)], 6)
+        tail = f", structure=[{rules}]" if rules else ""
+        return f"Domain({{{shown}}}{tail})"
 
     # --- other domains
 
@@ -521,9 +506,8 @@ class Domain:
                 refused.append(f"{name!r} (type {column.dtype}) {reason}")
         if refused:
             more = f"; and {len(refused) - 5} more columns" if len(refused) > 5 else ""
-            raise DomainError(
-                "Column types do not match the domain: " + "; ".join(refused[:5]) + more + "."
-            )
+            shown = "; ".join(refused[:5])
+            raise DomainError(f"Column types do not match the domain: {shown}{more}.")
         return frame
 
     def encode(self, data: Any) -> CodeArray:
@@ -785,6 +769,11 @@ class Domain:
                 "structure": _cut("; ".join(map(repr, rules))),
             }
         return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _first(texts: Sequence[str], limit: int) -> str:
+    more = len(texts) - limit
+    return ", ".join([*texts[:limit], *[f"... ({more} more)"] * (more > 0)])
 
 
 def _cut(text: str) -> str:
