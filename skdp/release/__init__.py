@@ -36,7 +36,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 """
 
 from ..domain.query import Query, parse
-from .basis import Coefficients, Ladder, MeasuredSums, basis_of
+from .basis import Coefficients, Ladder, MeasuredSums, basis_of, n_ordered
 from .boxes import BoxModel
 from .columns import ColumnEstimate, EffectLaw
 from .combined import CombinedRelease, combine
@@ -85,6 +85,7 @@ __all__ = [
     "group_sums",
     "inverse",
     "inverse_rows",
+    "n_ordered",
     "parse",
     "round_line",
 ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ __all__ = [
     "along",
     "basis_of",
     "cut_shares",
+    "n_ordered",
     "under",
 ]
 
@@ -69,6 +70,11 @@ class Ladder(NamedTuple):
         size = self.n_units if size is None else size
         found = np.bincount(self.groups(size), weights=values, minlength=size)
         return found.astype(np.float64, copy=False)
+
+
+def n_ordered(ladders: Iterable[Ladder]) -> int:
+    """How many columns are ordered: pairs of numbers depend more than pairs of categories."""
+    return sum(ladder.n_ordered > 0 for ladder in ladders)
 
 
 @functools.cache
@@ -375,9 +381,13 @@ class ColumnBasis:
 
     def within(self, weights: FloatArray, size: int) -> FloatArray:
         """Weights of codes, replaced by the means of their groups."""
-        averages, _, group = self._average(size)
-        means: FloatArray = averages @ weights
-        return means[group]
+        group = self._average(size)[2]
+        return self.means(weights, size)[group]
+
+    def means(self, weights: FloatArray, size: int) -> FloatArray:
+        """Means of the weights of codes in groups, (size, n)."""
+        found: FloatArray = self._average(size)[0] @ weights
+        return found
 
     def coefficients(self, weights: FloatArray, size: int) -> FloatArray:
         """Coefficients of mean weights of groups, (size, n), the constant function first.
@@ -449,8 +459,9 @@ class Prior:
     tables : mapping of tuple of int to Look
     expected : callable
         Coefficients that are expected of a set.
-    distance : float or None
-        Mean distance from the rows of pairs that were not measured, as a share of the records.
+    distances : mapping of int to float
+        Mean distance from the rows of pairs that were not measured, as a share of the records, for
+        each number of ordered columns; empty if it was not released.
     """
 
     def __init__(
@@ -459,10 +470,10 @@ class Prior:
         columns: Mapping[int, ColumnBasis],
         tables: Mapping[Axes, Look],
         expected: Callable[[Axes], FloatArray],
-        distance: float | None,
+        distances: Mapping[int, float],
     ) -> None:
         self.total, self._columns, self._tables = max(total, 1.0), columns, tables
-        self._expected, self._distance = expected, distance
+        self._expected, self._distances = expected, distances
         self._beliefs: dict[Axes, Belief] = {}
         self._laws: dict[int, FloatArray] = {}
 
@@ -519,12 +530,12 @@ class Prior:
             self._beliefs[axes] = Belief(gain, variance, float(shares @ _VARIANCES))
         return self._beliefs[axes]
 
-    @functools.cached_property
-    def unmeasured(self) -> float:
-        """The variance u of pairs without a table."""
+    def unmeasured(self, n_ordered: int) -> float:
+        """The variance u of pairs without a table, so many of whose columns are ordered."""
         pairs = [axes for axes in self._tables if len(axes) == 2]
         known = float(self._law(2) @ _VARIANCES) if pairs else 1.0
-        return known if self._distance is None else min(math.pi * self._distance**2, known)
+        distance = self._distances.get(n_ordered)
+        return known if distance is None else min(math.pi * distance**2, known)
 
     def scale(self, axes: Axes) -> float:
         """The variance of the field of a set, before features."""
@@ -532,7 +543,8 @@ class Prior:
             return self.belief(axes).u / self._reach(axes)
         if len(axes) > 2:
             return _THIRD * min(map(self.scale, combinations(axes, 2)))
-        return self.unmeasured / self._reach(axes)
+        ladders = [self._columns[axis].ladder for axis in axes]
+        return self.unmeasured(n_ordered(ladders)) / self._reach(axes)
 
 
 # Values in measured sums are rounded by up to a part in a million of their range.

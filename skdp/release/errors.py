@@ -35,6 +35,8 @@ _HEAP = 0.3
 # Least density of the records of two columns, as a part of that of independent ones, by which what
 # is not known of them is scaled.
 _LEAST_DENSITY = 0.3
+# Variance of the weights of a group that a condition cuts.
+_CUT = 1e-9
 # Most columns of a set that was not measured whose deviation is allowed for.
 _MOST_TOGETHER = 3
 # Numbers of a column that are computed together: they fit into a core's cache.
@@ -338,7 +340,7 @@ class _Products:
 
         density = np.ones(len(self.parts))
         if len(axes) == 2 and features:
-            density[members] = self._density(axes, members, None if coefficients else beyond)
+            density[members] = self._density(axes, members, beyond)
 
         def covariance(i: IntArray, j: IntArray) -> FloatArray:
             found: FloatArray = density[i] * density[j] * beyond(i, j)
@@ -355,11 +357,11 @@ class _Products:
         """Number of records, at least one."""
         return max(self.model.total, 1.0)
 
-    def _density(self, axes: Axes, members: IntArray, beyond: Covariance | None) -> FloatArray:
+    def _density(self, axes: Axes, members: IntArray, beyond: Covariance) -> FloatArray:
         """What the rows say of counts of two columns, as a part of independent columns' counts.
 
-        Where records lie densely, what is not known of them is more. Without a table, it is no more
-        than the columns allow.
+        Where records lie densely, what is not known of them is more. It is no more than the columns
+        allow, and the groups of a table.
         """
         given = [(self.given[axis], self.at[axis][members]) for axis in axes]
         first, second = (each.shares[at] for each, at in given)
@@ -367,10 +369,28 @@ class _Products:
         rows = self.model.of_rows(axes, self.weights(axes, members))
         found = np.maximum(rows / np.maximum(first * second, 1e-12), _LEAST_DENSITY)
         found = np.where(plain, found, 1.0)
-        if beyond is not None:
-            own = found**2 * beyond(members, members)
-            most = np.where(plain, _most(self.records, first, second), np.inf)
-            found = found * np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
+        known = axes in self.model.coefficients.looks
+        most = self._left_by_table(axes, members) if known else _most(self.records, first, second)
+        own = np.where(plain, found**2 * beyond(members, members), 0.0)
+        found = found * np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
+        return found
+
+    def _left_by_table(self, axes: Axes, members: IntArray) -> FloatArray:
+        """Variance that a table leaves to counts whose conditions cut its groups.
+
+        Of the records of a group that one condition cuts, the table says how many meet the other.
+        """
+        sides = []
+        for axis, size in zip(axes, self.model.sizes(axes), strict=True):
+            basis = self.given[axis].column.basis
+            weights = self.given[axis].weights[:, self.at[axis][members]]
+            means, squares = basis.means(weights, size), basis.means(weights**2, size)
+            sides.append((means, squares - means**2 > _CUT))
+        table, found = self.model.rows_in_groups(axes), np.zeros(len(members))
+        for counts, (own, cut), (other, _) in ((table, *sides), (table.T, *reversed(sides))):
+            records = counts.sum(axis=1)[:, None]
+            share = np.divide(counts @ other, records, out=np.zeros_like(own), where=records > 0)
+            found += (cut * _most(records, own, share)).sum(axis=0)
         return found
 
 
@@ -393,7 +413,7 @@ def _heaps(counts: FloatArray) -> FloatArray:
     return math.sqrt(_HEAP) * found
 
 
-def _most(records: float, first: FloatArray, second: FloatArray) -> FloatArray:
+def _most(records: float | FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
     """Variance of counts of two columns that may be anything that the columns allow."""
     expected = first * second
     high = np.minimum(first, second) - expected

@@ -56,9 +56,9 @@ class ViewsModel(TreeModel):
         Kind and fingerprint of the prior that the rows start from.
     followed : collection of tuple of int, default=()
         Sets of columns to whose tables the rows were fitted.
-    misfit : float, default=None
+    misfits : mapping of int to float, default=()
         Mean absolute distance from the rows of pairs that were not measured, as a share of the
-        records; None if it was not released.
+        records, by how many of their columns are ordered; empty if it was not released.
     """
 
     kind: ClassVar[str] = "views"
@@ -74,7 +74,7 @@ class ViewsModel(TreeModel):
         sums: Mapping[tuple[int, int], MeasuredSums] | None = None,
         prior: str = "",
         followed: Collection[Axes] = (),
-        misfit: float | None = None,
+        misfits: Mapping[int, float] | None = None,
     ) -> None:
         super().__init__(
             rows_model.density,
@@ -91,7 +91,7 @@ class ViewsModel(TreeModel):
         self.sums = dict(sums or {})
         self.prior = prior
         self.followed = sorted(followed)
-        self.misfit = misfit
+        self.misfits = dict(misfits or {})
         look = coefficients.looks[()]
         self.total = float(look.values)
         self.total_variance = float(look.variances)
@@ -146,7 +146,7 @@ class ViewsModel(TreeModel):
     def believed(self) -> Prior:
         """What is believed of sets of columns."""
         tables = {axes: look for axes, look in self.coefficients.looks.items() if len(axes) > 1}
-        return Prior(self.total, self.bases, tables, self._expected, self.misfit)
+        return Prior(self.total, self.bases, tables, self._expected, self.misfits)
 
     def _expected(self, axes: Axes) -> FloatArray:
         """Coefficients that are expected of a set: those of independent columns, or of the rows.
@@ -172,16 +172,24 @@ class ViewsModel(TreeModel):
 
     # ---------------------------------------------------------------- rows
 
+    def rows_in_groups(self, axes: Axes) -> FloatArray:
+        """Counts of the rows in the cells of the finest table of a set."""
+        key = "groups", axes
+        if key not in self._caches:
+            sizes = self.sizes(axes)
+            cell = np.zeros(len(self.rows), dtype=np.int64)
+            for axis, size in zip(axes, sizes, strict=True):
+                groups = self.coefficients.ladders[axis].groups(size)
+                cell = cell * size + groups[self.rows[:, axis]]
+            sums = np.bincount(cell, weights=self.row_weights, minlength=math.prod(sizes))
+            counts = self.total * sums.astype(np.float64, copy=False)
+            self._caches[key] = counts.reshape(sizes)
+        found: FloatArray = self._caches[key]
+        return found
+
     def _row_coefficients(self, axes: Axes) -> FloatArray:
         """Coefficients of a set among the rows."""
-        sizes = self.sizes(axes)
-        cell = np.zeros(len(self.rows), dtype=np.int64)
-        for axis, size in zip(axes, sizes, strict=True):
-            groups = self.coefficients.ladders[axis].groups(size)
-            cell = cell * size + groups[self.rows[:, axis]]
-        sums = np.bincount(cell, weights=self.row_weights, minlength=math.prod(sizes))
-        counts = self.total * sums.astype(np.float64, copy=False)
-        return self.coefficients.of_table(axes, counts.reshape(sizes))
+        return self.coefficients.of_table(axes, self.rows_in_groups(axes))
 
     def _corrected(self, axes: Axes) -> FloatArray:
         """What is believed of the coefficients of a set, less those of the rows."""
@@ -396,7 +404,7 @@ class ViewsModel(TreeModel):
         facts["looks"] = list(shapes)
         facts["possible"] = [list(axes) for axes in self.possible]
         facts["followed"] = [list(axes) for axes in self.followed]
-        facts["misfit"] = self.misfit
+        facts["misfits"] = sorted(map(list, self.misfits.items()))
         facts["cells"] = None if self.cells is None else list(self.cells)
         facts["sums"] = [[*key, *map(float, each.variances)] for key, each in self.sums.items()]
         for name in ("values", "has_value", "missing", "sums", "n_missing"):
@@ -434,7 +442,7 @@ class ViewsModel(TreeModel):
         arrays["believed_variances"] = _chained(variances)
         found = {name: facts.get(name) for name in kept}
         found["scales"] = [self.believed.scale(axes) for axes in sets]
-        found["unmeasured"] = self.believed.unmeasured
+        found["unmeasured"] = [self.believed.unmeasured(kind) for kind in range(3)]
         found["reaches"] = {str(axis): basis.reach for axis, basis in self.bases.items()}
         found["total"], found["total_variance"] = self.total, self.total_variance
         return found, arrays
@@ -523,11 +531,11 @@ class ViewsModel(TreeModel):
         followed = [tuple(int(axis) for axis in axes) for axes in facts["followed"]]
         if not all({*axes} <= {*columns} for axes in followed):
             raise ValueError("the rows follow a table that is not of columns of the domain")
-        misfit = None if facts["misfit"] is None else float(facts["misfit"])
-        if misfit is not None and not 0 <= misfit < math.inf:
+        misfits = {int(kind): float(each) for kind, each in facts["misfits"]}
+        if not all(0 <= each < math.inf for each in misfits.values()):
             raise ValueError("a distance from the rows must not be negative")
         return cls(
-            rows_model, columns, coefficients, possible, cells, sums, prior, followed, misfit
+            rows_model, columns, coefficients, possible, cells, sums, prior, followed, misfits
         )  # fmt: skip
 
 

@@ -107,7 +107,7 @@ def test_beliefs_are_the_posterior_of_one_law():
     for pair in itertools.combinations(range(3), 2):
         precision = rng.uniform(0.5, 2.0, (7, 7)) * (rng.random((7, 7)) < 0.9)
         looks[pair] = Look(centre + rng.normal(size=(7, 7)) * 3, precision)
-    prior = Prior(50.0, columns, looks, lambda axes: centre, 0.3)
+    prior = Prior(50.0, columns, looks, lambda axes: centre, {2: 0.3})
     values, scales = basis_module._VARIANCES, basis_module._SCALES
     laws = basis_module._exponential_laws()
     np.testing.assert_allclose(laws.sum(axis=1), 1)
@@ -142,7 +142,8 @@ def test_beliefs_are_the_posterior_of_one_law():
         variance = gain * noise + more * (look.values - centre) ** 2
         np.testing.assert_allclose(told.variance[known], variance[known], rtol=0.01)
         assert told.u == pytest.approx(shares @ values, rel=1e-3)
-    assert prior.unmeasured == pytest.approx(min(np.pi * 0.09, law @ values), rel=1e-6)
+    assert prior.unmeasured(2) == pytest.approx(min(np.pi * 0.09, law @ values), rel=1e-6)
+    assert prior.unmeasured(1) == pytest.approx(law @ values, rel=1e-6)
 
 
 def test_what_is_believed_is_as_near_as_it_says():
@@ -159,12 +160,12 @@ def test_what_is_believed_is_as_near_as_it_says():
             truth[pair] = rng.normal(size=spread.shape) * np.sqrt(spread)
             seen = truth[pair] + rng.normal(size=spread.shape) * np.sqrt(noise)
             looks[pair] = Look(seen, np.full(spread.shape, 1 / noise))
-        prior = Prior(n, columns, looks, lambda axes: np.zeros((15, 15)), None)
+        prior = Prior(n, columns, looks, lambda axes: np.zeros((15, 15)), {})
         told = [prior.belief(pair) for pair in looks]
         seen = zip(told, looks.values(), truth.values(), strict=True)
         errors = sum(((of.gain * look.values - true) ** 2).sum() for of, look, true in seen)
         ratios.append(errors / sum(of.variance.sum() for of in told))
-        assert 0.09 < prior.unmeasured < 0.36  # 2 * 0.3**2, from 36 sets
+        assert 0.09 < prior.unmeasured(0) < 0.36  # 2 * 0.3**2, from 36 sets
     # They scatter by 0.07. A variance that leaves out what is not believed is half of this one.
     assert 0.9 < np.mean(ratios) < 1.1
 
@@ -249,3 +250,45 @@ def test_pairs_without_a_table_may_be_no_further_off_than_their_columns_allow():
     found = made.count("work == 'e' and sex == 'F'", return_interval=True)
     assert found.upper - found.lower <= 2 * 1.96 * max(few, half) / np.sqrt(3) + 100
     assert found.lower <= ((frame["work"] == "e") & (frame["sex"] == "F")).sum() <= found.upper
+
+
+def test_a_table_leaves_no_more_open_than_its_groups_allow(monkeypatch):
+    """Whatever is believed of what is finer: of a cut group it is known who meets the other one."""
+    rng = np.random.default_rng(7)
+    first = 100 * rng.beta(2, 5, 5000)
+    frame = pd.DataFrame({"a": first, "b": np.clip(first + rng.normal(0, 5, 5000), 0, 100)})
+    domain = Domain({"a": (0.0, 100.0), "b": (0.0, 100.0)})
+    made = MarginalSynthesizer(epsilon=1.0, domain=domain, random_state=0).fit(frame)
+    released = made.synopsis_.model
+    axes = (0, 1)
+    # Thresholds in the middle of the group of most codes that hold records.
+    places = []
+    for axis, size in zip(axes, released.sizes(axes), strict=True):
+        held = released.columns[axis].counts > 20.0
+        groups = released.coefficients.ladders[axis].groups(size)
+        inside = np.flatnonzero(groups == np.bincount(groups[held]).argmax())
+        places.append(inside[len(inside) // 2])
+    query = Query(({axis: np.arange(released.shape[axis]) < places[axis] for axis in axes},))
+
+    def variance(scale):
+        monkeypatch.setattr(Prior, "scale", lambda self, axes: scale)
+        [found] = (
+            type(released).from_arrays(released.shape, *released.to_arrays()).variance([query])
+        )
+        return found
+
+    sizes, share, table = released.sizes(axes), [], released.rows_in_groups(axes)
+    for axis, size in zip(axes, sizes, strict=True):
+        groups, mass = released.coefficients.ladders[axis].groups(size), released.bases[axis].mass
+        inside = np.bincount(groups[: places[axis]], mass[: places[axis]], size)
+        share.append(inside / np.bincount(groups, mass, size))
+    bound = 0.0
+    for counts, own, other in ((table, *share), (table.T, *share[::-1])):
+        for group in np.flatnonzero((own > 0) & (own < 1)):
+            records, a = counts[group].sum(), own[group]
+            b = counts[group] @ other / records
+            far = max(min(a, b) - a * b, a * b - max(a + b - 1, 0))
+            bound += max(records * far, 1) ** 2 / 3
+    assert bound > 0
+    assert bound <= variance(1e9) <= bound + variance(0.0)
+    assert variance(1e6) == pytest.approx(variance(1e9))

@@ -102,19 +102,26 @@ class Candidates:
     def misfit(
         self,
         population: Population,
-        taken: Collection[Axes],
+        sets: Sequence[Axes],
         epsilon: Fraction,
         source: NoiseSource,
     ) -> float:
         """Mean distance from the rows of sets that were not measured, as a share of the records.
 
-        Without what chance adds, and with one standard deviation of its noise. Parameters are those
-        of `best`; there is at least one such set.
+        Without what chance adds, and with one standard deviation of its noise.
+
+        Parameters
+        ----------
+        population : Population
+            The rows: released.
+        sets : sequence of tuple of int
+            At least one.
+        epsilon : Fraction
+        source : NoiseSource
         """
-        # Privacy. Released: over all such sets the sum of the absolute differences of exact counts
+        # Privacy. Released: over all these sets the sum of the absolute differences of exact counts
         # and released integers. A record changes one count of each set by one: the sensitivity is
         # the number of sets. Which these are, and their bins, follow from releases before.
-        sets = [axes for axes in self._weights if axes not in taken]
         binned = population.grouped(self._bins)
         found = [self._distance(axes, binned) for axes in sets]
         exact = np.array(sum(distance for distance, _ in found))

@@ -181,7 +181,7 @@ class Rules(NamedTuple):
             sums={key: self._spread(key, each) for key, each in model.sums.items()},
             prior=model.prior,
             followed=model.followed,
-            misfit=model.misfit,
+            misfits=model.misfits,
         )
 
     def _spread(self, key: tuple[int, int], sums: MeasuredSums) -> MeasuredSums:

@@ -127,7 +127,7 @@ class Tuning:
     finer: float = 4.0
     # Blocks of a column, for each cube root of its records times epsilon; the share of its budget
     # that they take; and after how many halvings it is measured again; questions.
-    blocks: float = 3.0
+    blocks: float = 4.5
     of_blocks: Fraction = Fraction(7, 10)
     halvings: int = 3
 
@@ -210,7 +210,7 @@ def ladder_of(
         units = np.empty(n_codes, dtype=np.int64)
         units[sequence] = np.arange(n_codes)
     else:
-        least = 1 << (n_codes.bit_length() - 1)
+        least = 1 << ((n_codes - 1).bit_length() - 1)
         n_units = min(2 * least if least < n_codes <= finest else least, most_units)
         sizes = _halvings(n_units)
         share = mass[sequence] / max(mass.sum(), 1e-300)

@@ -26,6 +26,7 @@ from ...release import (
     Ladder,
     MeasuredSums,
     ViewsModel,
+    n_ordered,
 )
 from ...tables import Counts
 from .candidates import Candidates, Workload
@@ -185,8 +186,8 @@ class _Views:
         self.grids: Grids = {}
         self.joint: JointCounts | None = None
         self.sums: dict[tuple[int, int], MeasuredSums] = {}
-        # How far from the rows the pairs are that were not measured.
-        self.misfit: float | None = None
+        # How far from the rows pairs are that were not measured, by how many columns are ordered.
+        self.misfits: dict[int, float] = {}
         # Rows so far, and what the tables of sets told beside them.
         self.population: Population | None = None
         self.refined: dict[Axes, FloatArray] = {}
@@ -366,7 +367,7 @@ class _Views:
         # Privacy. Released one after the other: the choice of some sets and a table of each, twice,
         # and how far the other sets are from the rows. The parts of "choice" and "sets" are equal
         # for each set that is chosen and measured, and follow from public facts and releases before
-        # them; the distance takes a part of "choice". Pairs with a label are public, and if all
+        # them; the distances take a part of "choice". Pairs with a label are public, and if all
         # sets are measured, none is chosen.
         attributes, population = self._population()
         candidates = Candidates(self.table, attributes, self.weights, self.records)
@@ -391,7 +392,23 @@ class _Views:
             self._compare(population)
             population.fit(self._targets(attributes, population), TUNING.sweeps)
         if rest:
-            self.misfit = candidates.misfit(population, self.grids, rest, self.source)
+            self.misfits = self._misfits(candidates, population, rest)
+
+    def _misfits(
+        self, candidates: Candidates, population: Population, epsilon: Fraction
+    ) -> dict[int, float]:
+        """How far from the rows the other pairs are, by how many of their columns are ordered."""
+        # Privacy. Released: a distance for each kind of pairs, one after the other, with equal
+        # parts of epsilon. Which kinds are left follows from releases before them.
+        kinds: dict[int, list[Axes]] = {}
+        for axes in self.weights:
+            if axes not in self.grids:
+                kind = n_ordered(self.known.ladders[axis] for axis in axes)
+                kinds.setdefault(kind, []).append(axes)
+        return {
+            kind: candidates.misfit(population, kinds[kind], epsilon / len(kinds), self.source)
+            for kind in sorted(kinds)
+        }
 
     def _measure(self, grids: Grids, epsilon: Fraction) -> None:
         """Noisy counts of all cells of some tables of groups, each for ``epsilon``."""
@@ -688,7 +705,7 @@ class _Views:
             sums=self.sums,
             prior="" if prior is None else prior.name,
             followed=[each.axes for each in targets if len(each.axes) > 1],
-            misfit=self.misfit,
+            misfits=self.misfits,
         )
 
 

@@ -350,6 +350,7 @@ class Basis {
 // ---------------------------------------------------------------- the model
 
 const [THIRD, HEAP, LEAST_DENSITY] = [0.1, 0.3, 0.3];
+const CUT = 1e-9;
 const PROMISE = "The interval is made to contain the true answer with a probability of ";
 const AFFINE = 1e-5;
 const MOST_DENSE = 1 << 20;
@@ -361,6 +362,12 @@ function cutter(array) {
     at += n;
     return array.subarray(at - n, at);
   };
+}
+
+// Variance of the number of records that meet two conditions, if of each only the share is known.
+function largest(records, a, b) {
+  const far = Math.max(Math.min(a, b) - a * b, a * b - Math.max(a + b - 1, 0));
+  return Math.max(records * far, 1) ** 2 / 3;
 }
 
 // Weighted rows, and the coefficients of everything measured: see `ViewsModel`.
@@ -745,12 +752,12 @@ export class Model {
       return [whole, of(size, () => basis.features(basis.within(vector, size), null))];
     });
     if (part.length > 2) return { features, density: 1 };
-    let density = this.density(part, weights);
-    if (!look) {
-      const own = density ** 2 * this.beyond(part, [features]);
-      density *= Math.sqrt(Math.min(this.most(part, weights) / Math.max(own, 1e-300), 1));
-    }
-    return { features, density };
+    const density = this.density(part, weights);
+    const shares = this.shares(part, weights);
+    if (shares === null) return { features, density };
+    const most = look ? this.leftByTable(part, weights, look.sizes) : largest(Math.max(this.total, 1), ...shares);
+    const own = density ** 2 * this.beyond(part, [features]);
+    return { features, density: density * Math.sqrt(Math.min(most / Math.max(own, 1e-300), 1)) };
   }
 
   together(part, terms) {
@@ -784,7 +791,8 @@ export class Model {
     const key = part.join();
     if (this.scales.has(key)) return this.scales.get(key);
     if (part.length > 2) return THIRD * Math.min(...combinations(part, 2).map((pair) => this.scale(pair)));
-    return this.unmeasured / product(part.map((axis) => this.reaches[axis] ** 2));
+    const ordered = part.filter((axis) => this.bases.get(axis).ladder.ordered > 0).length;
+    return this.unmeasured[ordered] / product(part.map((axis) => this.reaches[axis] ** 2));
   }
 
   shares(part, weights) {
@@ -799,12 +807,30 @@ export class Model {
     return Math.max(this.ofRows(part, own) / Math.max(product(shares), 1e-12), LEAST_DENSITY);
   }
 
-  most(part, weights) {
-    const shares = this.shares(part, weights);
-    if (shares === null) return Infinity;
-    const [a, b] = shares;
-    const far = Math.max(Math.min(a, b) - a * b, a * b - Math.max(a + b - 1, 0));
-    return Math.max(Math.max(this.total, 1) * far, 1) ** 2 / 3;
+  // Variance that a table leaves to counts whose conditions cut its groups: of the records of a
+  // group that one condition cuts, it says how many meet the other.
+  leftByTable(part, weights, sizes) {
+    const sides = part.map((axis, place) => {
+      const size = sizes[place];
+      const [vector, basis] = [weights.get(axis), this.bases.get(axis)];
+      const squares = basis.means(vector.map((each) => each ** 2), size);
+      const { group, near } = basis.average(size);
+      return { group, near, own: basis.means(vector, size), squares };
+    });
+    const rows = this.cached(`groups ${part}`, () =>
+      this.sumsOfRows(part, (_, place) => [sizes[place], sides[place].group], this.masses));
+    let found = 0;
+    sides.forEach(({ own, squares, near }, place) => {
+      const other = sides[1 - place].own;
+      own.forEach((mean, group) => {
+        // No record is in groups without codes.
+        if (near[group] || squares[group] - mean ** 2 <= CUT) return;
+        const counts = other.map((_, i) => this.total * rows[place ? i * sizes[1] + group : group * sizes[1] + i]);
+        const records = sumOf(counts);
+        found += largest(records, mean, records > 0 ? dot(counts, other) / records : 0);
+      });
+    });
+    return found;
   }
 
   // A product without what measured sums answer of it, and features of the noise of these.

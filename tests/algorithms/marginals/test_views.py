@@ -146,6 +146,27 @@ def test_ladders_are_nested_groups_and_plans_spend_all_their_budget(n_codes, ord
         assert set(plan.shares) <= set(plan.sizes)
 
 
+def test_frequent_codes_have_groups_of_their_own_where_the_codes_are_a_power_of_two():
+    """With a unit for each of 64 codes, the groups of a level of 8 would hold 8 codes each."""
+    counts = np.where(np.arange(64) < 4, 200.0, 1.0)
+    ladder = ladder_of(counts, np.arange(64), finest=16)
+    assert len(set(ladder.groups(8)[:4])) == 4
+
+
+def test_pairs_of_numbers_are_known_to_depend_more_than_those_of_categories():
+    rng = np.random.default_rng(0)
+    one = rng.normal(size=(20_000, 1))
+    numbers = 50 + 10 * (one + 0.5 * rng.normal(size=(20_000, 8)))
+    rows = pd.DataFrame(numbers, columns=list("abcdefgh")).clip(0, 99)
+    for name in "wxyz":
+        rows[name] = rng.integers(0, 4, len(rows))
+    domain = Domain({n: (0.0, 100.0) if n < "w" else [0, 1, 2, 3] for n in rows})
+    model = MarginalSynthesizer(domain=domain, random_state=0).fit(rows).synopsis_.model
+    distances = model.misfits
+    assert 3 * distances[0] < distances[2] and 3 * distances[1] < distances[2]
+    assert model.believed.unmeasured(0) < model.believed.unmeasured(2)
+
+
 def columns(exact, scale, runs, n_special=0, seed=0):
     """Estimates of a column from fresh noise of a scale, divided between the levels of its tree."""
     rng = np.random.default_rng(seed)
@@ -367,7 +388,7 @@ def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_mo
         table = CountTable.from_codes(np.array(records, dtype=np.int32), shape)
         candidates = Candidates(table, even, dict.fromkeys(pairs, 1), 5.0)
         # The first pair is measured, and two are not.
-        return candidates.misfit(rows, [(0, 1)], Fraction(1), noise_source(0)), seen[-1]
+        return candidates.misfit(rows, pairs[1:], Fraction(1), noise_source(0)), seen[-1]
 
     share, (before, sensitivity) = distance(few)
     assert sensitivity == 2 and 0 < share
