@@ -205,10 +205,8 @@ class _Values:
             short = np.mean([len(text) for text, _ in self.texts] or [0]) < 40
             return self.distinct == self.n and bool(short)
         strong = {*said} & _IDS or ({*said} & _PERSONS and {*said} <= _PERSONS | _NUMBERED)
-        if strong and self.distinct > self.n / ROWS:
-            return True
         weak = bool(said) and (said[-1] in _NUMBERED or _JOINED.fullmatch(said[-1]))
-        if weak and self.n <= 10 * self.distinct:
+        if self.n < (ROWS if strong else 10 if weak else 0) * self.distinct:
             return True
         if not self.numeric:
             return self.few_each(1.5) or (self.distinct > CATEGORIES and self.few_each(ROWS))
@@ -242,8 +240,7 @@ def _reads(value: Any, form: str | None, unit: str) -> bool:
     """Whether a form reads a value, and not just as ISO writes dates."""
     pattern = date_form(form, unit)
     text = digits(value) if isinstance(value, int | float) else str(value).strip()
-    if form in ("%d%m%Y", "%m%d%Y"):
-        text = text.zfill(8)
+    text = text.zfill(8) if form in ("%d%m%Y", "%m%d%Y") else text
     if pattern is not None and not pattern.fullmatch(text):
         return False
     found = moment(value, unit, form)
@@ -277,9 +274,8 @@ def _proposed(column: _Values, name: str) -> Draft:
         days, x = {*_words_of(name)} & _DATES, column.figures
         if days and 5_000 < x[0] and x[-1] < 60_000 and np.ptp(x) < 45_000:
             how = "pandas.to_datetime(x, unit='D', origin='1899-12-30')"
-            return Draft(
-                name, {"type": "date", **gaps}, f"days as a spreadsheet counts them: {how}"
-            )
+            note = f"days as a spreadsheet counts them: {how}"
+            return Draft(name, {"type": "date", **gaps}, note)
         return Draft(name, {"type": "numeric", **gaps})
     if column.distinct <= max(CATEGORIES, column.n // 20) and column.distinct <= 0.8 * column.n:
         return categories
@@ -445,15 +441,6 @@ def _is_garbled(text: str) -> bool:
 
 # --- the report on a table
 
-_HEADERS = {
-    "below": "clipped from below",
-    "above": "clipped from above",
-    "to_other": "mapped to other",
-    "to_missing": "missing, kept",
-    "skipped": "skipped",
-    "not_understood": "not understood",
-}
-
 
 @dataclass(frozen=True)
 class DomainReport:
@@ -515,10 +502,11 @@ class DomainReport:
 
         Counts with shares as text, at most a hundred rows of each.
         """
-        changed = self.columns[self.columns.drop(columns="to_missing").any(axis=1)]
+        shown = self.columns.rename(columns=lambda name: name.replace("_", " "))
+        changed = shown[shown.drop(columns="to missing", errors="ignore").any(axis=1)]
         return [
             table[:100].map(lambda n: f"{n} ({_share(n, self.n_rows)})" if n else "")
-            for table in (changed.rename(columns=_HEADERS), self.rules[self.rules.any(axis=1)])
+            for table in (changed, self.rules[self.rules.any(axis=1)])
             if len(table)
         ]
 
@@ -557,8 +545,8 @@ def examined(domain: Any, frame: Any) -> DomainReport:
     unfit = np.zeros(frame.n_rows, dtype=bool) if frame.unfit is None else frame.unfit
     lines, drafts = _findings(domain, frame, ~unfit)
     if domain is None:
-        none = pd.DataFrame(columns=list(_HEADERS)), frame.n_rows, 0, pd.DataFrame()
-        return DomainReport(*none, 0, (*lines,), drafts)
+        none = pd.DataFrame()
+        return DomainReport(none, frame.n_rows, 0, none, 0, (*lines,), drafts)
     n_unfit, rows = int(unfit.sum()), {}
     for name, attribute in domain.items():
         rows[name] = attribute._diagnose(frame.column(name))

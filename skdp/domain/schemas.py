@@ -259,8 +259,8 @@ def editable(domain: Any) -> str:
 def _lined(drafts: Sequence[Draft], rules: Sequence[Any], **more: Any) -> str:
     """A domain as JSON with a line for each column and rule."""
     parts = [f'"{key}": {_dumped(value)}' for key, value in {**_HEAD, **more}.items()]
-    columns = [draft.as_json() for draft in drafts]
-    for key, items in (("attributes", columns), ("structure", [rule.to_data() for rule in rules])):
+    columns, kept = [draft.as_json() for draft in drafts], [rule.to_data() for rule in rules]
+    for key, items in (("attributes", columns), ("structure", kept)):
         if items:
             parts.append(f'"{key}": [\n  ' + ",\n  ".join(map(_dumped, items)) + "\n]")
     return "{" + ",\n".join(parts) + "}\n"
