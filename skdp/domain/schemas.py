@@ -114,18 +114,15 @@ def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -
     Columns stand on a line each. The rules are those that are declared already.
     """
     if style == "json":
-        about = f"{_ABOUT} Then try it: skdp domain check DATA --domain FILE"
+        about = f"{_ABOUT} Then: skdp domain check DATA --domain FILE"
         return Code(_lined(drafts, rules, about=about))
     body = "\n".join(draft.as_code() for draft in drafts)
     more = "".join(f"\n    {_rule(rule)}," for rule in rules)
     structure = f", structure=[{more}\n]" if rules else ""
     known = [each.__name__ for each in (*_CLASSES.values(), Taxonomy)]
     used = {"Domain", *(name for name in known if f"{name}(" in body), *(r.kind for r in rules)}
-    return Code(
-        f"from skdp import {', '.join(sorted(used))}\n\n"
-        f"# {_ABOUT}\n# Then try it: domain.check(frame)\n"
-        f"domain = Domain({{\n{body}\n}}{structure})\n"
-    )
+    head = f"from skdp import {', '.join(sorted(used))}\n\n# {_ABOUT}\n# Then: domain.check(frame)"
+    return Code(f"{head}\ndomain = Domain({{\n{body}\n}}{structure})\n")
 
 
 def _rule(rule: Any) -> str:
@@ -145,8 +142,7 @@ def attribute_from_data(data: Mapping[str, Any]) -> Any:
     kind = data["type"]
     refuse_placeholder(kind, "the type (numeric, categorical, date, ...)")
     if kind not in _CLASSES:
-        known = ", ".join(_CLASSES)
-        raise DomainError(f"the type {kind!r} is unknown. Give one of {known}, or an attribute.")
+        raise DomainError(f"the type {kind!r} is unknown: give {some([*_CLASSES])}.")
     if said.pop("fine", False):
         return attribute_from_data({"type": kind, **said}).fine
     if unknown := [key for key in said if key not in _PARAMETERS[kind]]:
@@ -227,8 +223,7 @@ def read_json(source: str | os.PathLike[str]) -> Any:
         text = source if isinstance(source, str) else Path(source).read_text("utf-8-sig")
         return json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        what = "A file is named by a pathlib.Path; a str is the text itself."
-        raise DomainError(f"It is not JSON in UTF-8: {error}. {what}") from error
+        raise DomainError(f"It is not JSON in UTF-8 (or no pathlib.Path): {error}.") from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

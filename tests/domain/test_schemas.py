@@ -324,7 +324,7 @@ def test_types_of_other_libraries(kind):
         (
             pa.schema([("s", pa.duration("ns"))]).empty_table(),
             None,
-            "'s': the type .Duration.*or an attribute",
+            "'s': the type .Duration.*unknown: give 'numeric'",
         ),
         ({"a": "bool", "b": "geopoint"}, None, "'b': the type 'geopoint' is unknown"),
         ({"x": "list<item: int64>"}, None, "the type 'list<item: int64>' is unknown"),
