@@ -11,12 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from ..domain import Domain, DomainReport, structure_from_data
 from ..domain.schemas import editable, read_json
 from ..exceptions import DomainError, PrivacyLeakWarning
-from ..tables import UNFIT, as_frame
+from ..tables import as_frame
 from .csv import Declared, header_of, open_source, open_table
 from .outputs import Progress, read, write_text
 
@@ -198,17 +196,7 @@ def checked(options: Namespace, domain: Domain, progress: Progress) -> DomainRep
         records = read(source.table, progress)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
-        if UNFIT in getattr(records, "attrs", {}):
-            _warn_of_names(domain, records[:1])
         return read(lambda _: domain.check(records), progress)
-
-
-def _warn_of_names(domain: Domain, first: pd.DataFrame) -> None:
-    """Say so if no value of the first record fits."""
-    first.attrs = {}
-    changes = domain.check(first).columns[["skipped", "not_understood", "to_other"]]
-    if len(first) and len(changes) > 1 and changes.any(axis=1).all():
-        _say("The first record fits no column. If it is a second line of names, remove it.")
 
 
 def _say(text: str) -> None:

@@ -66,6 +66,8 @@ _JOINED = re.compile(
 )
 _QUANTITY = set("age day days week weeks month months year years hour hours minutes time".split())
 _DATES = set("date datum fecha dob day birth birthday admission discharge onset start end".split())
+# UTF-8 that was read as Windows-1252, and what could not be read.
+_GARBLED = re.compile("\ufffd|[ÃÂ][^\\x00-\\x7f]|â€")
 # Codes have a digit and no blanks.
 _CODE = re.compile(r"(?=.*\d)(?!\d+[:/])[^\s+%<>]+")
 _ZIP = re.compile(r"zip|post_?(al_?)?code|plz|postleitzahl|fips")
@@ -205,10 +207,8 @@ class _Values:
             short = np.mean([len(text) for text, _ in self.texts] or [0]) < 40
             return self.distinct == self.n and bool(short)
         strong = {*said} & _IDS or ({*said} & _PERSONS and {*said} <= _PERSONS | _NUMBERED)
-        if strong and self.distinct > self.n / ROWS:
-            return True
         weak = bool(said) and (said[-1] in _NUMBERED or _JOINED.fullmatch(said[-1]))
-        if weak and self.n <= 10 * self.distinct:
+        if self.n <= (ROWS if strong else 10 if weak else 0) * self.distinct:
             return True
         if not self.numeric:
             return self.few_each(1.5) or (self.distinct > CATEGORIES and self.few_each(ROWS))
@@ -241,8 +241,7 @@ def _words_of(name: str) -> list[str]:
 def _reads(value: Any, form: str | None, unit: str) -> bool:
     """Whether a form reads a value, and not just as ISO writes dates."""
     text = digits(value) if isinstance(value, int | float) else str(value).strip()
-    if form in ("%d%m%Y", "%m%d%Y"):
-        text = text.zfill(8)
+    text = text.zfill(8) if form in ("%d%m%Y", "%m%d%Y") else text
     if form is not None and in_form(text, form) is None:
         return False
     found = moment(value, unit, form)
@@ -276,9 +275,8 @@ def _proposed(column: _Values, name: str) -> Draft:
         days, x = {*_words_of(name)} & _DATES, column.figures
         if days and 5_000 < x[0] and x[-1] < 60_000 and np.ptp(x) < 45_000:
             how = "pandas.to_datetime(x, unit='D', origin='1899-12-30')"
-            return Draft(
-                name, {"type": "date", **gaps}, f"days as a spreadsheet counts them: {how}"
-            )
+            note = f"days as a spreadsheet counts them: {how}"
+            return Draft(name, {"type": "date", **gaps}, note)
         return Draft(name, {"type": "numeric", **gaps})
     if column.distinct <= max(CATEGORIES, column.n // 20) and column.distinct <= 0.8 * column.n:
         return categories
@@ -364,11 +362,12 @@ def _of_numbers(x: FloatArray, attribute: Any, data: dict[str, Any]) -> list[_Fi
         places = next((d for d in range(4) if (np.round(x, d) == x).all()), None)
         if places == 0:
             single = high - low < MOST_SINGLE and not data.keys() & {"edges", "scale"}
-            bins = {"bins": None if single else "auto"} if "edges" not in data else {}
-            found.append(("all values are whole numbers: integer", {"integer": True, **bins}))
+            bins = {} if "edges" in data else {"bins": None if single else "auto"}
+            found = [("all values are whole numbers: integer", {"integer": True, **bins})]
         elif places is not None:
-            text = f"no value has more than {places} decimal{'s' * (places > 1)}"
-            found.append((f"{text}: decimals={places}", {"decimals": places}))
+            plural = "" if places == 1 else "s"
+            text = f"no value has more than {places} decimal{plural}: decimals={places}"
+            found = [(text, {"decimals": places})]
     values, counts = np.unique(x, return_counts=True)
     around = np.maximum(np.r_[0, counts[:-1]], np.r_[counts[1:], 0])
     own = np.isin(values, data.get("special") or []) | (single & (low <= values) & (values <= high))
@@ -420,7 +419,7 @@ def _of_categories(column: _Values, attribute: Any) -> list[_Finding]:
         if key_of(value) not in table:
             kind = "gap" if plain in _GAPS else "near" if plain and same != value else "new"
             kinds[kind].append((value, n))
-    garbled = [each for each in column.texts if _is_garbled(each[0])]
+    garbled = [each for each in column.texts if _GARBLED.search(each[0])]
     new = kinds["new"] if attribute is not None and attribute.other is None else []
     missing = "--missing {such} (in Python na_values=[{such!r}]) and nullable, or a category"
     mend = "declare each spelling, or mend them (in Python .str.strip())"
@@ -434,24 +433,7 @@ def _of_categories(column: _Values, attribute: Any) -> list[_Finding]:
     ]
 
 
-def _is_garbled(text: str) -> bool:
-    """Whether a text in UTF-8 was read as Windows-1252, or could not be read."""
-    try:
-        return "\ufffd" in text or (not text.isascii() and bool(text.encode("cp1252").decode()))
-    except UnicodeError:
-        return False
-
-
 # --- the report on a table
-
-_HEADERS = {
-    "below": "clipped from below",
-    "above": "clipped from above",
-    "to_other": "mapped to other",
-    "to_missing": "missing, kept",
-    "skipped": "skipped",
-    "not_understood": "not understood",
-}
 
 
 @dataclass(frozen=True)
@@ -514,10 +496,11 @@ class DomainReport:
 
         Counts with shares as text, at most a hundred rows of each.
         """
-        changed = self.columns[self.columns.drop(columns="to_missing").any(axis=1)]
+        shown = self.columns.rename(columns=lambda name: name.replace("_", " "))
+        changed = shown[shown.drop(columns="to missing", errors="ignore").any(axis=1)]
         return [
             table[:100].map(lambda n: f"{n} ({_share(n, self.n_rows)})" if n else "")
-            for table in (changed.rename(columns=_HEADERS), self.rules[self.rules.any(axis=1)])
+            for table in (changed, self.rules[self.rules.any(axis=1)])
             if len(table)
         ]
 
@@ -556,8 +539,8 @@ def examined(domain: Any, frame: Any) -> DomainReport:
     unfit = np.zeros(frame.n_rows, dtype=bool) if frame.unfit is None else frame.unfit
     lines, drafts = _findings(domain, frame, ~unfit)
     if domain is None:
-        none = pd.DataFrame(columns=list(_HEADERS)), frame.n_rows, 0, pd.DataFrame()
-        return DomainReport(*none, 0, (*lines,), drafts)
+        none = pd.DataFrame()
+        return DomainReport(none, frame.n_rows, 0, none, 0, (*lines,), drafts)
     n_unfit, rows = int(unfit.sum()), {}
     for name, attribute in domain.items():
         rows[name] = attribute._diagnose(frame.column(name))
@@ -584,18 +567,15 @@ def _findings(domain: Any, frame: Any, readable: BoolArray) -> tuple[list[str], 
     """Sentences, each of which begins with its column, and a corrected declaration."""
     lines: list[str] = []
     if not readable.all():
+        share = _share(int((~readable).sum()), frame.n_rows)
         lines.append(
-            f"{_share(int((~readable).sum()), frame.n_rows)} of the records cannot be read: more "
-            "fields than the first line has names, or a quote that is left open. Is the first line "
-            "a title, --sep another sign, or are there line breaks in quotes (--multiline)?"
+            f"{share} of the records cannot be read: more fields than the first line has names, or "
+            "an open quote. Is that line a title, --sep another sign, or is it --multiline?"
         )
-    columns = {}
-    if readable.any():
-        columns = {name: _Values(frame.column(name), readable) for name in frame.names}
+    columns = _columns(frame, readable)
     if _second_header(columns.values()):
         lines.append("the first record looks like a second line of names: take it out")
-        rest = readable & (np.arange(frame.n_rows) > np.argmax(readable))
-        columns = {name: _Values(frame.column(name), rest) for name in frame.names}
+        columns = _columns(frame, readable & (np.arange(frame.n_rows) > np.argmax(readable)))
     undeclared = [Draft(name, {"type": ...}) for name in frame.names]
     drafts = {draft.name: draft for draft in (drafts_of(domain) if domain else undeclared)}
     for name, column in columns.items():
@@ -609,6 +589,11 @@ def _findings(domain: Any, frame: Any, readable: BoolArray) -> tuple[list[str], 
             lines.append(f"{name}: {line}")
             draft.data.update(changes)
     return lines, list(drafts.values())
+
+
+def _columns(frame: Any, readable: BoolArray) -> dict[str, _Values]:
+    names = frame.names if readable.any() else ()
+    return {name: _Values(frame.column(name), readable) for name in names}
 
 
 def _second_header(columns: Iterable[_Values]) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,196 +28,20 @@ from .values import (
     some,
 )
 
-# --- columns: names and declarations of the columns of a domain
-
-
-class Columns(Schema):
-    """What `Domain` knows of its columns: which there are, and which of them are measured."""
-
-    names: tuple[str, ...]
-    attributes: tuple[Numeric | Categorical, ...]
-    structure: Structure
-    _positions: dict[str, int]
-    _declared: dict[str, Numeric | Categorical | Identifier]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of codes of each attribute."""
-        return tuple(attribute.size for attribute in self.attributes)
-
-    @property
-    def size(self) -> int:
-        """Number of cells, a Python integer of any size."""
-        return math.prod(self.shape)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """All columns of the table, in declared order: measured, derived and identifiers."""
-        return tuple(self._declared)
-
-    def declared(self, name: str) -> Numeric | Categorical | Identifier:
-        """Declaration of any column, measured or not.
-
-        Raises
-        ------
-        DomainError
-            If it is not declared.
-        """
-        if isinstance(name, str) and name in self._declared:
-            return self._declared[name]
-        raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.columns)}.")
-
-    def items(self) -> list[tuple[str, Numeric | Categorical]]:
-        """(name, attribute) pairs of the measured columns, in order."""
-        return list(zip(self.names, self.attributes, strict=True))
-
-    def index(self, name: str) -> int:
-        """Position of a measured column.
-
-        Raises
-        ------
-        DomainError
-            If it is not declared, or not measured.
-        """
-        try:
-            return self._positions[name]
-        except (KeyError, TypeError):
-            pass
-        if name in self:
-            raise DomainError(
-                f"Column {name!r} is not measured: it follows from other columns, by "
-                f"{self.structure.derived[name]!r}."
-            )
-        raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.names)}.")
-
-    def __getitem__(self, name: str) -> Numeric | Categorical:
-        attribute = self._declared.get(name) if isinstance(name, str) else None
-        if attribute is None or isinstance(attribute, Identifier):
-            return self.attributes[self.index(name)]
-        return attribute
-
-    def __contains__(self, name: object) -> bool:
-        """Whether a column is measured or follows from measured ones."""
-        return isinstance(name, str) and (name in self._positions or name in self.structure.derived)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def follow_from(self, names: Iterable[str]) -> list[str]:
-        """Derived columns that follow from these columns alone."""
-        chosen = set(names)
-        found: list[str] = []
-        # A chain of derived columns is found step by step.
-        for _ in self.structure.derived:
-            for name, rule in self.structure.derived.items():
-                if name not in chosen and chosen.issuperset(self.structure.columns[rule][1:]):
-                    chosen.add(name)
-                    found.append(name)
-        return [name for name in self.columns if name in found]
-
-    def names_for(self, n_unnamed: int, taken: Iterable[str] = ()) -> list[str] | None:
-        """The columns that columns without names stand for, by position.
-
-        Parameters
-        ----------
-        n_unnamed : int
-            Number of columns without names.
-        taken : iterable of str
-            Columns that were given by name.
-
-        Returns
-        -------
-        list of str, or None
-            All free columns or the measured ones among them; None if neither are as many.
-        """
-        named = set(taken)
-        for columns in (self.columns, self.names):
-            free = [name for name in columns if name not in named]
-            if len(free) == n_unnamed:
-                return free
-        return None
-
-    def with_names(self, frame: Any, taken: Iterable[str] = ()) -> Any:
-        """The frame with names for its columns without names, by position.
-
-        Raises
-        ------
-        DomainError
-            If there are more or fewer of them than columns that they can stand for.
-        """
-        if not frame.n_unnamed:
-            return frame
-        named = {*frame.named, *taken}
-        names = self.names_for(frame.n_unnamed, named)
-        if names is None:
-            free = [name for name in self.names if name not in named]
-            raise DomainError(
-                f"The data has {frame.n_unnamed} columns without names, but the domain declares "
-                f"{len(free)} for them: {some(free)}."
-            )
-        return frame.with_names(names)
-
-    def _named(self, frame: Any) -> Any:
-        """The columns by name; errors if they are not those of the domain."""
-        frame = self.with_names(frame)
-        present = set(frame.names)
-        missing = [name for name in self.names if name not in present]
-        extra = [name for name in frame.names if name not in self._declared]
-        if missing or extra:
-            raise DomainError(
-                "The columns of the data are not those of the domain."
-                + (f" Missing: {some(missing)}." if missing else "")
-                + (f" Not declared: {some(extra)}." if extra else "")
-                + (
-                    " Select those of the domain first, as in data[[*domain.columns]], or declare "
-                    "the others."
-                    if extra
-                    else " Add them, or leave them out of the domain (`domain.select`)."
-                )
-            )
-        return frame
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("A Domain cannot be changed; declare a new one.")
-
-    def _key(self) -> tuple[Any, ...]:
-        return (tuple(self._declared.items()), self.structure)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Columns) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def __repr__(self) -> str:
-        shown = [f"{name!r}: {part!r}" for name, part in list(self._declared.items())[:12]]
-        if len(self.columns) > len(shown):
-            shown.append(f"... ({len(self.columns) - len(shown)} more)")
-        rules = list(map(repr, self.structure.rules[:6]))
-        if len(self.structure) > len(rules):
-            rules.append(f"... ({len(self.structure) - len(rules)} more)")
-        tail = f", structure=[{', '.join(rules)}]" if rules else ""
-        return f"Domain({{{', '.join(shown)}}}{tail})"
-
 
 def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
     """Declarations by name; errors for anything that declares no column."""
     if not pairs:
         raise DomainError("The domain has no attributes. Declare at least one column.")
     declared: dict[str, Any] = {}
-    repeated: dict[str, None] = {}
     wrong: list[str] = []
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise DomainError(f"Expected (name, attribute) pairs, got {pair!r}.")
         name, attribute = pair
         if not isinstance(name, str):
-            raise DomainError(
-                f"Column names must be strings, got {name!r} of type {type(name).__name__}."
-            )
+            kind = type(name).__name__
+            raise DomainError(f"Column names must be strings, got {name!r} of type {kind}.")
         plain_text(name, "Column name")
         refuse_placeholder(attribute, f"The declaration of column {name!r}")
         if isinstance(attribute, Text) or attribute is Text:
@@ -239,18 +63,14 @@ def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
                 f"{type(attribute).__name__}."
             )
         if name in declared:
-            repeated[name] = None
+            raise DomainError(f"Column names must be unique, but {name!r} is repeated.")
         declared[str(name)] = attribute
     if wrong:
         raise DomainError("\n".join(wrong[:20]))
-    if repeated:
-        raise DomainError(
-            f"Column names must be unique, but {some(sorted(repeated))} are repeated."
-        )
     return declared
 
 
-class Domain(Columns):
+class Domain(Schema):
     """Public schema of a table: its columns, their values, and the code of each value.
 
     Parameters
@@ -318,11 +138,15 @@ class Domain(Columns):
     1   2   18   yes
     """
 
+    names: tuple[str, ...]
+    attributes: tuple[Numeric | Categorical, ...]
+    structure: Structure
+    _positions: dict[str, int]
+    _declared: dict[str, Numeric | Categorical | Identifier]
+
     def __init__(
         self,
-        attributes: Domain
-        | Mapping[str, Any]
-        | Iterable[tuple[str, Numeric | Categorical | Identifier]],
+        attributes: Domain | Mapping[str, Any] | Iterable[tuple[str, Any]],
         *,
         structure: Iterable[Any] = (),
     ) -> None:
@@ -341,43 +165,26 @@ class Domain(Columns):
             pairs = list(attributes)
         self._init(pairs, rules)
         if self.size == 1:
-            raise DomainError(
-                "The domain has a single cell: there is nothing to release except the number of "
-                "records. Declare more than one value."
-            )
+            what = "there is nothing to release but the number of records"
+            raise DomainError(f"The domain has a single cell: {what}. Declare more than one value.")
 
     def _init(self, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> None:
         declared = checked_columns(pairs)
         structure = Structure(rules, declared)
         measured = {name: declared[name] for name in structure.measured}
         if not measured:
-            raise DomainError(
-                "The domain has no column to measure: all are identifiers. Declare at least one "
-                "Numeric or Categorical column."
-            )
-        fields = {
-            "names": tuple(measured),
-            "attributes": tuple(measured.values()),
-            "structure": structure,
-            "_positions": {name: position for position, name in enumerate(measured)},
-            "_declared": declared,
-        }
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+            how = "Declare at least one Numeric or Categorical column"
+            raise DomainError(f"The domain has no column to measure, only identifiers. {how}.")
+        self.__dict__.update(
+            names=tuple(measured),
+            attributes=tuple(measured.values()),
+            structure=structure,
+            _positions={name: position for position, name in enumerate(measured)},
+            _declared=declared,
+        )
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = {
-            "names": self.columns,
-            "attributes": tuple(self._declared.values()),
-        }
-        if self.structure:
-            state["rules"] = self.structure.to_data()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        pairs = list(zip(state["names"], state["attributes"], strict=True))
-        rules = structure_from_data(state.get("rules", []))
-        self._init(pairs, rules)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Domain._trusted, (list(self._declared.items()), self.structure.rules)
 
     @classmethod
     def _trusted(cls, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> Domain:
@@ -385,6 +192,158 @@ class Domain(Columns):
         domain = cls.__new__(cls)
         domain._init(pairs, rules)
         return domain
+
+    # --- which columns there are, and which of them are measured
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of codes of each attribute."""
+        return tuple(attribute.size for attribute in self.attributes)
+
+    @property
+    def size(self) -> int:
+        """Number of cells, a Python integer of any size."""
+        return math.prod(self.shape)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of the table, in declared order: measured, derived and identifiers."""
+        return tuple(self._declared)
+
+    def declared(self, name: str) -> Numeric | Categorical | Identifier:
+        """Declaration of any column, measured or not.
+
+        Raises
+        ------
+        DomainError
+            If it is not declared.
+        """
+        if isinstance(name, str) and name in self._declared:
+            return self._declared[name]
+        raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.columns)}.")
+
+    def items(self) -> list[tuple[str, Numeric | Categorical]]:
+        """(name, attribute) pairs of the measured columns, in order."""
+        return list(zip(self.names, self.attributes, strict=True))
+
+    def index(self, name: str) -> int:
+        """Position of a measured column.
+
+        Raises
+        ------
+        DomainError
+            If it is not declared, or not measured.
+        """
+        if name not in self:
+            raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.names)}.")
+        if name not in self._positions:
+            rule = self.structure.derived[name]
+            why = "it follows from other columns"
+            raise DomainError(f"Column {name!r} is not measured: {why}, by {rule!r}.")
+        return self._positions[name]
+
+    def __getitem__(self, name: str) -> Numeric | Categorical:
+        if name not in self:
+            self.index(name)  # says what there is
+        return self._declared[name]  # type: ignore[return-value]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a column is measured or follows from measured ones."""
+        return isinstance(name, str) and (name in self._positions or name in self.structure.derived)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def follow_from(self, names: Iterable[str]) -> list[str]:
+        """Derived columns that follow from these columns alone."""
+        chosen = set(names)
+        found: list[str] = []
+        # A chain of derived columns is found step by step.
+        for _ in self.structure.derived:
+            for name, rule in self.structure.derived.items():
+                if name not in chosen and chosen.issuperset(self.structure.columns[rule][1:]):
+                    chosen.add(name)
+                    found.append(name)
+        return [name for name in self.columns if name in found]
+
+    def names_for(self, n_unnamed: int, taken: Iterable[str] = ()) -> list[str] | None:
+        """The columns that columns without names stand for, by position.
+
+        Parameters
+        ----------
+        n_unnamed : int
+            Number of columns without names.
+        taken : iterable of str
+            Columns that were given by name.
+
+        Returns
+        -------
+        list of str, or None
+            All free columns or the measured ones among them; None if neither are as many.
+        """
+        named = set(taken)
+        for columns in (self.columns, self.names):
+            free = [name for name in columns if name not in named]
+            if len(free) == n_unnamed:
+                return free
+        return None
+
+    def with_names(self, frame: Any, taken: Iterable[str] = ()) -> Any:
+        """The frame with names for its columns without names, by position.
+
+        Raises
+        ------
+        DomainError
+            If there are more or fewer of them than columns that they can stand for.
+        """
+        if not frame.n_unnamed:
+            return frame
+        named = {*frame.named, *taken}
+        names = self.names_for(frame.n_unnamed, named)
+        if names is None:
+            free = [name for name in self.names if name not in named]
+            what = f"{frame.n_unnamed} columns without names, but the domain declares {len(free)}"
+            raise DomainError(f"The data has {what} for them: {some(free)}.")
+        return frame.with_names(names)
+
+    def _named(self, frame: Any) -> Any:
+        """The columns by name; errors if they are not those of the domain."""
+        frame = self.with_names(frame)
+        present = set(frame.names)
+        missing = [name for name in self.names if name not in present]
+        extra = [name for name in frame.names if name not in self._declared]
+        if missing or extra:
+            lacking = f" Missing: {some(missing)}." if missing else ""
+            more = f" Not declared: {some(extra)}." if extra else ""
+            how = " Add them, or leave them out of the domain (`domain.select`)."
+            if extra:
+                how = " Select those of the domain, as in data[[*domain.columns]], or declare all."
+            what = "The columns of the data are not those of the domain"
+            raise DomainError(f"{what}.{lacking}{more}{how}")
+        return frame
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("A Domain cannot be changed; declare a new one.")
+
+    def _key(self) -> tuple[Any, ...]:
+        return (tuple(self._declared.items()), self.structure)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        shown = _first([f"{name!r}: {part!r}" for name, part in self._declared.items()], 12)
+        rules = _first([*map(repr, self.structure.rules)], 6)
+        tail = f", structure=[{rules}]" if rules else ""
+        return f"Domain({{{shown}}}{tail})"
+
+    # --- other domains
 
     @classmethod
     def for_array(
@@ -405,14 +364,12 @@ class Domain(Columns):
         DomainError
             If a list or a Domain has another length than ``n_columns``.
         """
-        if isinstance(attributes, Domain | Mapping):
-            domain = attributes if isinstance(attributes, Domain) else cls(attributes)
-            parts: list[Any] = list(domain.attributes)
-        elif isinstance(attributes, Attribute | tuple):
-            parts = [attributes] * n_columns
-        elif isinstance(attributes, list):
-            parts = attributes
+        domain = cls(attributes) if isinstance(attributes, Mapping) else attributes
+        if isinstance(domain, Domain):
+            parts: Any = domain.attributes
         else:
+            parts = [domain] * n_columns if isinstance(domain, Attribute | tuple) else domain
+        if not isinstance(parts, list | tuple):
             raise DomainError(
                 "A domain must be a Domain, a dict, one attribute or pair (low, high) for all "
                 f"columns, or a list of these, got {attributes!r}."
@@ -421,7 +378,7 @@ class Domain(Columns):
             raise DomainError(
                 f"The domain declares {len(parts)} columns, but the data has {n_columns}."
             )
-        if isinstance(attributes, Domain | Mapping):
+        if isinstance(domain, Domain):
             return domain
         return cls([(f"x{position}", part) for position, part in enumerate(parts)])
 
@@ -455,13 +412,9 @@ class Domain(Columns):
         >>> domain.shape, domain.resolved(32).shape
         ((800, 45), (32, 45))
         """
-        pairs = {
-            name: each.resolved(most) if isinstance(each, Numeric) else each
-            for name, each in self._declared.items()
-        }
-        if all(pairs[name] is each for name, each in self._declared.items()):
-            return self
-        return Domain(pairs, structure=self.structure.rules)
+        return self._changed(
+            lambda each: each.resolved(most) if isinstance(each, Numeric) else each
+        )
 
     @property
     def fine(self) -> Domain:
@@ -470,16 +423,16 @@ class Domain(Columns):
         ``bins`` and ``edges`` are then groups of these: labels, and what tables of several columns
         tell apart.
         """
-        return self._coded("fine")
+        return self._changed(lambda each: getattr(each, "fine", each))
 
     @property
     def coarse(self) -> Domain:
         """The domain that this one is the `fine` of, or itself."""
-        return self._coded("declared")
+        return self._changed(lambda each: getattr(each, "declared", each))
 
-    def _coded(self, codes: str) -> Domain:
-        """The domain with other codes of its attributes, "fine" or "declared"; itself if none."""
-        pairs = [(name, getattr(each, codes, each)) for name, each in self._declared.items()]
+    def _changed(self, change: Callable[[Any], Any]) -> Domain:
+        """The domain with other attributes; itself if none is another."""
+        pairs = [(name, change(each)) for name, each in self._declared.items()]
         if all(each is self._declared[name] for name, each in pairs):
             return self
         return Domain._trusted(pairs, self.structure.rules)
@@ -534,9 +487,8 @@ class Domain(Columns):
                 refused.append(f"{name!r} (type {column.dtype}) {reason}")
         if refused:
             more = f"; and {len(refused) - 5} more columns" if len(refused) > 5 else ""
-            raise DomainError(
-                "Column types do not match the domain: " + "; ".join(refused[:5]) + more + "."
-            )
+            shown = "; ".join(refused[:5])
+            raise DomainError(f"Column types do not match the domain: {shown}{more}.")
         return frame
 
     def encode(self, data: Any) -> CodeArray:
@@ -628,21 +580,16 @@ class Domain(Columns):
         """
         rows = np.asarray(codes)
         if rows.ndim != 2 or rows.shape[1] != len(self):
-            raise ValueError(
-                f"codes must have shape (n, {len(self)}), one column per attribute, got "
-                f"{rows.shape}."
-            )
+            what = f"shape (n, {len(self)}), one column per attribute"
+            raise ValueError(f"codes must have {what}, got {rows.shape}.")
         if rows.size and not np.issubdtype(rows.dtype, np.integer):
             raise ValueError(f"codes must be integers, got {rows.dtype}.")
         if rows.size and ((rows < 0).any() or (rows >= np.array(self.shape)).any()):
             raise ValueError(f"codes must lie in 0..size - 1 for the sizes {self.shape}.")
         if self.structure.zeros and rows.size and self.structure.breaks(rows).any():
-            raise ValueError(
-                "codes break the structure of the domain: "
-                f"{int(self.structure.breaks(rows).sum())} of {len(rows)} rows are in cells that "
-                "are declared empty. Draw them from a release that honours the structure, or "
-                "decode with domain.without_structure()."
-            )
+            what = f"{int(self.structure.breaks(rows).sum())} of {len(rows)} rows are in cells"
+            how = "decode with domain.without_structure()"
+            raise ValueError(f"{what} that are declared empty by the structure: {how}.")
         for name in within or ():
             if not isinstance(self[name], Numeric):
                 raise ValueError(f"within= is for numbers, but column {name!r} is Categorical.")
@@ -803,6 +750,11 @@ class Domain(Columns):
                 "structure": _cut("; ".join(map(repr, rules))),
             }
         return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _first(texts: Sequence[str], limit: int) -> str:
+    more = len(texts) - limit
+    return ", ".join([*texts[:limit], *[f"... ({more} more)"] * (more > 0)])
 
 
 def _cut(text: str) -> str:

@@ -115,18 +115,15 @@ def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -
     Columns stand on a line each. The rules are those that are declared already.
     """
     if style == "json":
-        about = f"{_ABOUT} Then try it: skdp domain check DATA --domain FILE"
+        about = f"{_ABOUT} Then: skdp domain check DATA --domain FILE"
         return Code(_lined(drafts, rules, about=about))
     body = "\n".join(draft.as_code() for draft in drafts)
     more = "".join(f"\n    {_rule(rule)}," for rule in rules)
     structure = f", structure=[{more}\n]" if rules else ""
     known = [each.__name__ for each in (*_CLASSES.values(), Taxonomy)]
     used = {"Domain", *(name for name in known if f"{name}(" in body), *(r.kind for r in rules)}
-    return Code(
-        f"from skdp import {', '.join(sorted(used))}\n\n"
-        f"# {_ABOUT}\n# Then try it: domain.check(frame)\n"
-        f"domain = Domain({{\n{body}\n}}{structure})\n"
-    )
+    head = f"from skdp import {', '.join(sorted(used))}\n\n# {_ABOUT}\n# Then: domain.check(frame)"
+    return Code(f"{head}\ndomain = Domain({{\n{body}\n}}{structure})\n")
 
 
 def _rule(rule: Any) -> str:
@@ -146,8 +143,7 @@ def attribute_from_data(data: Mapping[str, Any]) -> Any:
     kind = data["type"]
     refuse_placeholder(kind, "the type (numeric, categorical, date, ...)")
     if kind not in _CLASSES:
-        known = ", ".join(_CLASSES)
-        raise DomainError(f"the type {kind!r} is unknown. Give one of {known}, or an attribute.")
+        raise DomainError(f"the type {kind!r} is unknown: give {some([*_CLASSES])}.")
     if said.pop("fine", False):
         return attribute_from_data({"type": kind, **said}).fine
     if unknown := [key for key in said if key not in _PARAMETERS[kind]]:
@@ -229,8 +225,7 @@ def read_json(source: str | os.PathLike[str]) -> Any:
         text = source if isinstance(source, str) else Path(source).read_text("utf-8-sig")
         return json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        what = "A file is named by a pathlib.Path; a str is the text itself."
-        raise DomainError(f"It is not JSON in UTF-8: {error}. {what}") from error
+        raise DomainError(f"It is not JSON in UTF-8 (or no pathlib.Path): {error}.") from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -261,8 +256,8 @@ def editable(domain: Any) -> str:
 def _lined(drafts: Sequence[Draft], rules: Sequence[Any], **more: Any) -> str:
     """A domain as JSON with a line for each column and rule."""
     parts = [f'"{key}": {_dumped(value)}' for key, value in {**_HEAD, **more}.items()]
-    columns = [draft.as_json() for draft in drafts]
-    for key, items in (("attributes", columns), ("structure", [rule.to_data() for rule in rules])):
+    columns, kept = [draft.as_json() for draft in drafts], [rule.to_data() for rule in rules]
+    for key, items in (("attributes", columns), ("structure", kept)):
         if items:
             parts.append(f'"{key}": [\n  ' + ",\n  ".join(map(_dumped, items)) + "\n]")
     return "{" + ",\n".join(parts) + "}\n"

@@ -55,24 +55,17 @@ def plain_category(value: Any, what: str) -> Category:
     if isinstance(value, float):
         if math.isfinite(value):
             return float(value)
-        raise DomainError(
-            f"{what} {value!r} is not finite. A missing value is not a category: use nullable=True."
-        )
+        raise DomainError(f"{what} {value!r} is not finite. For a gap use nullable=True.")
     raise DomainError(
         f"{what} {value!r} has type {type(value).__name__}; categories must be str, int, float or "
-        "bool. Convert it to text, in the declaration and in the data. For missing values use "
-        "nullable=True."
+        "bool. Convert it to text, here and in the data; for gaps use nullable=True."
     )
 
 
 def plain_text(value: str, what: str) -> str:
     """A str that every library can store."""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise DomainError(
-            f"{what} {value!r} is not valid Unicode text (it has half of a surrogate pair)."
-        ) from None
+    if any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise DomainError(f"{what} {value!r} is not valid Unicode text: half of a surrogate pair.")
     return str(value)
 
 
@@ -96,10 +89,8 @@ def as_float(value: Any, name: str) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise DomainError(
-            f"{name} must be finite, got {value!r}. Declare the range that is publicly known; "
-            "values beyond it are clipped."
-        )
+        how = "Declare the range that is publicly known; values beyond it are clipped."
+        raise DomainError(f"{name} must be finite, got {value!r}. {how}")
     return number + 0.0  # no negative zero
 
 

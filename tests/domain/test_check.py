@@ -297,7 +297,7 @@ def test_report_names_what_changes_with_shares():
     text = repr(report)
     assert "not understood" in text and "records skipped: 3 of 5 (60%)" in text
     assert re.search(r"at_most\('a', 'b'\) +1 \(20%\)", text)
-    assert re.search(r"^a +1 \(20%\)", text, re.M) and "missing, kept" in text
+    assert re.search(r"^a +1 \(20%\)", text, re.M) and "to missing" in text
     clean = domain.check(frame[:1])
     assert clean.clean and "all values are represented as they are" in repr(clean)
     assert "as they are" not in text

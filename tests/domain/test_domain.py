@@ -123,7 +123,7 @@ def test_encode_arrays_by_position():
     [
         (lambda: Domain({}), "no attributes"),
         (lambda: Domain({"a": Categorical(["x"]), "b": Numeric(0, 1, 1)}), "a single cell"),
-        (lambda: Domain([("a", [1, 2]), ("a", [1, 2])]), "unique, but 'a' are repeated"),
+        (lambda: Domain([("a", [1, 2]), ("a", [1, 2])]), "unique, but 'a' is repeated"),
         (lambda: Domain({1: Numeric(0, 1)}), "must be strings, got 1 of type int"),
         (lambda: Domain({"\udfff": Numeric(0, 1)}), "not valid Unicode"),
         (lambda: Domain({"a": ("F", "M")}), "'a': A tuple is a range.*as a list"),

@@ -193,7 +193,7 @@ def test_values_of_code_books(tmp_path, kind, values, expected):
         ("", "must name one column 'name'"),
         ("name,type\n", "has no attributes"),
         ("name,variable\na,b", "no two columns that mean the same. It is 'name', 'variable'"),
-        ("name,type\na,bool\na,bool", "'a' are repeated"),
+        ("name,type\na,bool\na,bool", "'a' is repeated"),
         ("name,type\n,bool", "no name in row 2"),
         ("name,type\na,geopoint", "'a': the type 'geopoint' is unknown"),
         ("name,type,range\na,int,zero to nine", "must be a number, got"),
@@ -316,7 +316,7 @@ def test_types_of_other_libraries(kind):
 @over(
     "schema, ranges, message",
     [
-        (pd.DataFrame([[True, True]], columns=["a", "a"]), None, "'a' are repeated"),
+        (pd.DataFrame([[True, True]], columns=["a", "a"]), None, "'a' is repeated"),
         (pd.DataFrame([[True, True]]), None, "must be strings, got 0 of type int"),
         (pd.DataFrame(), None, "no attributes"),
         (np.zeros((3, 2)), None, "ndarray"),
@@ -324,7 +324,7 @@ def test_types_of_other_libraries(kind):
         (
             pa.schema([("s", pa.duration("ns"))]).empty_table(),
             None,
-            "'s': the type .Duration.*or an attribute",
+            "'s': the type .Duration.*unknown: give 'numeric'",
         ),
         ({"a": "bool", "b": "geopoint"}, None, "'b': the type 'geopoint' is unknown"),
         ({"x": "list<item: int64>"}, None, "the type 'list<item: int64>' is unknown"),
