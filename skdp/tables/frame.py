@@ -632,8 +632,7 @@ def read_rows(data: Any) -> Frame | LazyRows:
                 "Column names must be strings. Convert them with `df.columns = "
                 "df.columns.astype(str)`."
             )
-        types = rows.columns.items()
-        columns = {name: Column(name, "lazy", each.kind, each.dtype) for name, each in types}
+        columns = {name: replace(each, data=name) for name, each in rows.columns.items()}
         return LazyRows(columns, data, "dask")
     frame = _narwhals(data)
     # Frames in memory, and types that narwhals does not know, are left to the other reader.
