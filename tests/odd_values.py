@@ -105,6 +105,16 @@ class Class:
         raise RuntimeError(SECRET)
 
 
+class Meta(type):
+    """A class that refuses to be held in a set."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class OfMeta(metaclass=Meta):
+    pass
+
+
 class Panic(BaseException):
     """As those of Polars: not an Exception."""
 
@@ -126,7 +136,17 @@ class Length(list):
 
 def hostile() -> list[Any]:
     """New objects that raise or deceive when they are read."""
-    own = [Equal(), Hash(), Text("Male"), Number(1), Huge(5), Class(), Length(), Panics(1)]
+    own = [
+        Equal(),
+        Hash(),
+        OfMeta(),
+        Text("Male"),
+        Number(1),
+        Huge(5),
+        Class(),
+        Length(),
+        Panics(1),
+    ]
     nested = [[1, 2], [[]], {"a": 1}, {1}, np.array([1, 2]), np.array(5), np.array([[1]]), (1,)]
     numbers = [10**400, -(10**400), Decimal("sNaN"), Decimal("1e999999"), 1 + 2j, Fraction(1, 3)]
     times = [pd.NaT, np.datetime64("NaT", "s"), np.timedelta64(5, "D")]

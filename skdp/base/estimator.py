@@ -354,7 +354,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         # under which pure epsilons add up.
         # Lines of a file that cannot be read are records too, in a cell of their own. Where persons
         # are protected nobody knows whose they are, and they count nowhere.
-        cells = coded.cells()[: None if domain.structure.zeros else -1]
+        cells = coded.cells[: None if domain.structure.zeros else -1]
         if coded.unread is not None and loss.max_rows_per_id is None:
             cells = np.append(cells, coded.unread)
         epsilon = loss.of_record.parts[SKIPPED]

@@ -248,10 +248,14 @@ def listed_values(objects: NDArray[Any]) -> Values:
     equal would decide how others are read. So True, 1 and 1.0 are three values, whichever is first.
     """
     values = objects.tolist()
-    # A class may refuse to be held in a set.
-    types = attempt(lambda: set(map(type, values)), {object})
+
+    def no_two_are_equal() -> bool:
+        types = set(map(type, values))
+        return len(types.difference(_TEXTS)) < 2 and types.issubset(_TEXTS + _NUMBERS)
+
     parts: list[Any] = [slice(None)]
-    if len(types.difference(_TEXTS)) > 1 or not types.issubset(_TEXTS + _NUMBERS):
+    # A class may refuse to be held in a set.
+    if not attempt(no_two_are_equal, False):
         names = np.fromiter(map(id, map(type, values)), dtype=np.int64, count=len(objects))
         parts = [np.flatnonzero(names == id(kind)) for kind in _TEXTS + _NUMBERS]
     positions = np.zeros(len(objects), dtype=np.intp)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import mmap
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -47,6 +48,9 @@ def parts_of(codes: CodeArray) -> Iterator[CodeArray]:
         part = np.asarray(codes[each])
         fits = (part >= 0).all(axis=1)
         yield part if fits.all() else part[fits]
+        if isinstance(codes.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            # Else all of the file would stay in memory after a pass.
+            codes.base.madvise(mmap.MADV_DONTNEED)
 
 
 class Projections:

@@ -40,7 +40,6 @@ class _Store:
         self._dtype = np.dtype(np.int16 if max(shape, default=0) <= 2**15 else np.int32)
         self._parts = [np.zeros((0, len(shape)), dtype=np.int32)]
         self._file: Any = None
-        self._rows = 0
 
     def add(self, codes: CodeArray, kept: BoolArray) -> None:
         """Add the rows that are kept."""
@@ -53,7 +52,6 @@ class _Store:
         self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115
         for part in self._parts:
             self._file.write(np.ascontiguousarray(part, dtype=self._dtype).data)
-            self._rows += len(part)
         self._parts = self._parts[:1]
 
     def codes(self) -> CodeArray:
@@ -61,8 +59,9 @@ class _Store:
         if self._file is None:
             return self._parts[1] if len(self._parts) == 2 else np.concatenate(self._parts)
         self._write()
-        shape = self._rows, self._parts[0].shape[1]
+        width = self._parts[0].shape[1]
         with self._file as file:
+            shape = file.tell() // (self._dtype.itemsize * width), width
             file.flush()
             # The map outlives the file, which has no name.
             return np.memmap(file, dtype=self._dtype, mode="r", shape=shape)
@@ -84,6 +83,9 @@ class Coded:
     ----------
     codes : ndarray of int, shape (n, d)
         Rows that are kept.
+    cells : ndarray of int64, shape (len(domain) + 2,)
+        How many rows are kept; are skipped for each attribute; and because they break a rule. Exact
+        and private.
     unread : int or None
         Records of a file that could not be read; None if the rows are not those of a file.
 
@@ -98,7 +100,13 @@ class Coded:
     ) -> None:
         self._domain, self._lazy = domain, isinstance(rows, LazyRows)
         self.unread = None if rows.unfit is None else int(rows.unfit.sum())
-        self._cells = np.zeros(len(domain) + 2, dtype=np.int64)
+        # Privacy. A row counts in one cell: that of what is kept, or that of the first attribute
+        # for which it has no code, or that of the rules that it breaks. So a record more changes
+        # one cell by 1. Of a person the first `most` rows count, in the order of the cells, so that
+        # skipped ones fill what the kept ones leave: a function of this person's rows alone, so a
+        # person more adds at most `most` to all cells together and takes none away. Rows without a
+        # unit are nobody's, may be many of one person, and count nowhere.
+        self.cells: IntArray = np.zeros(len(domain) + 2, dtype=np.int64)
         store = _Store(domain.shape)
         owners: list[IntArray] = [np.zeros(0, dtype=np.int64)]
         known: dict[object, int] = {}
@@ -124,23 +132,7 @@ class Coded:
             self.codes = some_of_each(self.codes, persons, contributions)
 
     def _count(self, unfit: IntArray) -> None:
-        self._cells += np.bincount(unfit, minlength=len(self._cells))
-
-    def cells(self) -> IntArray:
-        """How many rows are kept; are skipped for each attribute; and because they break a rule.
-
-        Returns
-        -------
-        ndarray of int64, shape (len(domain) + 2,)
-            Exact and private.
-        """
-        # Privacy. A row counts in one cell: that of what is kept, or that of the first attribute
-        # for which it has no code, or that of the rules that it breaks. So a record more changes
-        # one cell by 1. Of a person the first `most` rows count, in the order of the cells, so that
-        # skipped ones fill what the kept ones leave: a function of this person's rows alone, so a
-        # person more adds at most `most` to all cells together and takes none away. Rows without a
-        # unit are nobody's, may be many of one person, and count nowhere.
-        return self._cells
+        self.cells += np.bincount(unfit, minlength=len(self.cells))
 
     def counts(self, together: Sequence[int] | None = None) -> Counts:
         """Count the distinct rows that are kept.
@@ -200,7 +192,6 @@ def weighted_rows(
     """
     coded = Coded(rows, domain, contributions)
     if isinstance(rows, LazyRows) or domain.size <= _FEW_CELLS:
-        table = coded.counts()
-        assert isinstance(table, CountTable)
+        table = CountTable.merged(parts_of(coded.codes), domain.shape)
         return table.codes, table.counts
     return coded.codes, np.ones(len(coded.codes), dtype=np.int64)

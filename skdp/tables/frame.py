@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
@@ -524,7 +525,11 @@ class LazyRows(Rows):
         def run() -> bool:
             for native in self._batches(self._frame, wanted):
                 batch = as_frame(native)
-                columns = {name: batch.column(each.data) for name, each in self.columns.items()}
+                # Of the kind of the schema: a part may have types of its own.
+                columns = {
+                    name: replace(batch.column(each.data), kind=each.kind)
+                    for name, each in self.columns.items()
+                }
                 use(Frame(columns, len(batch), batch.library))
             return True
 
@@ -627,8 +632,7 @@ def read_rows(data: Any) -> Frame | LazyRows:
                 "Column names must be strings. Convert them with `df.columns = "
                 "df.columns.astype(str)`."
             )
-        types = rows.columns.items()
-        columns = {name: Column(name, "lazy", each.kind, each.dtype) for name, each in types}
+        columns = {name: replace(each, data=name) for name, each in rows.columns.items()}
         return LazyRows(columns, data, "dask")
     frame = _narwhals(data)
     # Frames in memory, and types that narwhals does not know, are left to the other reader.

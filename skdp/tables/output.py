@@ -301,8 +301,6 @@ def _with_real_columns(frame: pd.DataFrame) -> pd.DataFrame:
     may fail for every row.
     """
     places = [k for k, dtype in enumerate(frame.dtypes) if getattr(dtype, "kind", "") == "c"]
-    if not places:
-        return frame
     real = frame.copy(deep=False)
     for place in places:
         own = [each.real if each.imag == 0 else each for each in frame.iloc[:, place].tolist()]

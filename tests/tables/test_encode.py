@@ -104,7 +104,7 @@ def small(**limits):
 
 def assert_same(lazy, frame, domain=DOMAIN):
     mine, its = (Coded(read_rows(each), domain) for each in (frame, lazy))
-    np.testing.assert_array_equal(mine.cells(), its.cells())
+    np.testing.assert_array_equal(mine.cells, its.cells)
     mine, its = mine.counts(), its.counts()
     np.testing.assert_array_equal(mine.codes, its.codes)
     np.testing.assert_array_equal(mine.counts, its.counts)
@@ -254,8 +254,8 @@ def test_persons_of_lazy_rows_are_bounded_as_in_memory(make):
             bound = Contributions("who", most, noise_source(7))
             lazy = Coded(read_rows(make(frame)), DOMAIN, bound)
         memory = Coded(as_frame(frame), DOMAIN, Contributions("who", most, noise_source(7)))
-        np.testing.assert_array_equal(lazy.cells(), memory.cells())
-        assert lazy.counts().n == memory.counts().n == lazy.cells()[0]
+        np.testing.assert_array_equal(lazy.cells, memory.cells)
+        assert lazy.counts().n == memory.counts().n == lazy.cells[0]
         kept[most] = lazy.counts().n
     assert kept[1] <= 40 and kept[1] < kept[3] < kept[50]
 

@@ -91,6 +91,9 @@ def test_arrow_chunks_and_slices():
     assert values_of(as_frame(plain.slice(1, 3)).column("a")) == wanted[1:4]
     unsigned = pa.DictionaryArray.from_arrays(pa.array([0, None], pa.uint8()), pa.array(["a"]))
     assert values_of(as_frame(pa.table({"a": unsigned})).column("a")) == ["a", None]
+    # What is missing may stand among the categories.
+    named = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None]))
+    assert values_of(as_frame(pa.table({"a": named})).column("a")) == ["a", None, None]
 
 
 def test_arrays():
