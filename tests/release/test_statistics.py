@@ -1,6 +1,8 @@
 """Statistics of a release with intervals: values, coverage, limits, bad input."""
 
+import functools
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -26,6 +28,7 @@ from skdp.release import (
     LeafErrorBound,
     Query,
 )
+from skdp.release.intervals import noise_quantile
 
 DOMAIN = Domain(
     {
@@ -202,6 +205,10 @@ def test_groups_have_the_intervals_of_their_queries():
         assert (row.std_error, row.lower, row.upper) == pytest.approx(
             (one.std, one.lower, one.upper)
         )
+    # The parts of a query may look at the columns of groups or not.
+    either = release.aggregate("s", query="n < 4 or s == 'M'")
+    expected = [release.count(f"(n < 4 or s == 'M') and s == '{each}'") for each in either["s"]]
+    assert either["count"].tolist() == pytest.approx(expected)
     counts = release.aggregate("s", query="n < 4", bands=None, return_interval=True, level=0.8)
     one = release.count("n < 4 and s == 'M'", return_interval=True, level=0.8)
     assert counts.loc[1, ["lower", "upper"]].tolist() == pytest.approx([one.lower, one.upper])
@@ -252,6 +259,26 @@ def test_covariances_of_blocks_are_semidefinite_and_those_of_each(name):
             # Noise alone is linear.
             whole = covariance[:2, :2].sum()
             assert covariance[4, 4] == pytest.approx(whole, rel=1e-6, abs=1e-9)
+    # Arrays that questions share are looked at once.
+    first, second = rng.random(shape[0]), rng.random(shape[-1])
+    shared = [{0: first}, {0: first, 1: second}][: len(shape)]
+    apart = [{axis: vector.copy() for axis, vector in each.items()} for each in shared]
+    found, expected = (model.covariance([Query((w,)) for w in each]) for each in (shared, apart))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@over("low", [(0.2, -0.5, 0.0), (1.0, 0.7, 0.45)])
+def test_sums_of_noise_are_simulated_by_their_law(low):
+    low, high, epsilon = np.array(low), np.array([1.0, 0.7, 0.45]), Fraction(7, 10)
+    z = np.arange(-30, 31)
+    law = np.tanh(0.35) * np.exp(-0.7 * np.abs(z))
+    sums = functools.reduce(np.add.outer, np.maximum(low[:, None] * z, high[:, None] * z))
+    chances = functools.reduce(np.multiply.outer, [law] * 3).ravel()
+    order = np.argsort(-sums.ravel())
+    exact = sums.ravel()[order][np.searchsorted(np.cumsum(chances[order]), 0.025)]
+    found, how = noise_quantile(low, high, [epsilon], np.zeros(3, dtype=int), 0.025)
+    assert "simulated" in how
+    assert exact - 1e-9 <= found <= 1.1 * exact
 
 
 def test_records_of_a_box_may_lie_in_any_one_cell():
