@@ -30,11 +30,10 @@ from ..domain import Categorical, Date, Datetime, Numeric
 from ..domain.bins import Points, Spread
 from ..domain.values import some
 from .description import ColumnCounts, told
-from .pictures import plot_correlation_parts
 from .quantiles import special_positions
 from .result import range_label
 from .skipped import SkippedRecords
-from .statistics import Confidence, Statistics, case_of, has_numbers, spans_of
+from .statistics import Confidence, case_of, has_numbers, spans_of
 
 # --- documents
 
@@ -94,7 +93,6 @@ def _hash(text: str) -> str:
 
 _MAX_BARS = 40
 _MAX_CATEGORIES = 20
-_MAX_CORRELATED = 12
 _LEVELS = (0.8, 0.9, 0.95, 0.99)
 _VERSION = 1
 
@@ -107,7 +105,7 @@ class Page:
     synopsis : Synopsis
     title : str
     level : float
-        Confidence of the margins of columns and correlations.
+        Confidence of the margins of columns.
     source : str
         File of the release, for lines of Python.
 
@@ -136,7 +134,6 @@ class Page:
             "level": 100 * level,
             "levels": [[100 * each, Confidence(each).quantile] for each in _LEVELS],
             "columns": columns,
-            "correlations": _correlations(synopsis, level),
             "covers": _covers(model),
             "about": Confidence(_LEVELS[0], rules=bool(synopsis.domain.structure)).text,
             "model": _model(model, packed),
@@ -383,20 +380,6 @@ def _caption(counted: ColumnCounts, statistics: Any) -> str:
         # By itself: a name that is written from right to left does not turn the number.
         return f"Most frequent: \u2068{statistics['top']}\u2069 ({of('freq')} records)"
     return f"Mean {of('mean')}; median {of('50%')}"
-
-
-def _correlations(synopsis: Any, level: float) -> dict[str, Any] | None:
-    columns = Statistics(synopsis.model, synopsis.counted, None).summable
-    if len(columns) < 2:
-        return None
-    found = plot_correlation_parts(synopsis, columns[:_MAX_CORRELATED], level)
-    ends = found["interval"]
-    return {
-        "names": found["names"],
-        "of": len(columns),
-        "values": found["matrix"].tolist(),
-        "ends": None if ends is None else [each.tolist() for each in ends],
-    }
 
 
 # --- what is said

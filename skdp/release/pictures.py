@@ -38,9 +38,7 @@ def plot_parts(synopsis: Any, columns: Sequence[str] | str | None, blocks: bool)
     }
 
 
-def plot_correlation_parts(
-    synopsis: Any, columns: Sequence[str], level: float = 0.95
-) -> dict[str, Any]:
+def plot_correlation_parts(synopsis: Any, columns: Sequence[str]) -> dict[str, Any]:
     """Parameters of `skdp.plotting.plot_correlations`; without intervals if there are none.
 
     Raises
@@ -52,9 +50,9 @@ def plot_correlation_parts(
 
     what, interval = [synopsis.mechanism or ""], None
     try:
-        found = synopsis.correlation(columns, return_interval=True, level=level)
+        found = synopsis.correlation(columns, return_interval=True)
         interval = [found[end].to_numpy() for end in ("lower", "upper")]
-        what.append(f"{100 * level:g}% intervals")
+        what.append("95% intervals")
         found = found["value"]
     except ValueError:
         # Not every release has error bars; what is wrong with the columns is said here again.

@@ -197,7 +197,6 @@ class Desk {
   start() {
     this.drawAsk();
     this.drawColumns();
-    this.drawCorrelations();
     this.changed(false);
     window.addEventListener("hashchange", () => {
       if (this.fromLink()) {
@@ -647,35 +646,6 @@ class Desk {
     if (next === null) question.where.delete(place);
     else question.where.set(place, { ...next, ...among });
     this.redraw();
-  }
-
-  drawCorrelations() {
-    const section = document.getElementById("correlations");
-    const { correlations, level } = this.release.data;
-    if (!correlations) {
-      [section, document.querySelector('nav a[href="#correlations"]')].forEach((each) => each?.remove());
-      return;
-    }
-    const { names, of, values, ends } = correlations;
-    let words = "How two columns of numbers go together, from -1 to 1; 0 is not at all.";
-    if (ends) words += ` Below each number is its interval at ${level}%: where it holds 0, the noise alone may be seen.`;
-    if (of > names.length) words += ` The first ${names.length} of ${of} columns are shown.`;
-    const head = names.map((name) => columnHead(name, 100));
-    const rows = names.map((name, i) => {
-      const cells = names.map((_, j) => {
-        const value = values[i][j];
-        const td = make("td", { class: "shaded" }, value === null ? "unknown" : value.toFixed(2));
-        if (i === j) return td;
-        const range = ends && ends[0][i][j] !== null;
-        if (range) td.append(soft(`${ends[0][i][j].toFixed(2)} to ${ends[1][i][j].toFixed(2)}`, "span"));
-        td.style.backgroundColor = `rgba(var(${value > 0 ? "--plus" : "--minus"}), ${(0.4 * Math.abs(value || 0)).toFixed(3)})`;
-        return td;
-      });
-      return make("tr", {}, rowHead(name, 100), ...cells);
-    });
-    const title = make("h2", { id: "correlations-title" }, "Correlations");
-    const held = scrolled("Table of correlations", [make("td", {}), ...head], rows);
-    section.replaceChildren(title, make("p", {}, words), held);
   }
 }
 

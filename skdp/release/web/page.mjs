@@ -811,14 +811,12 @@ export class Model {
   // group that one condition cuts, it says how many meet the other.
   leftByTable(part, weights, sizes) {
     const sides = part.map((axis, place) => {
-      const size = sizes[place];
-      const [vector, basis] = [weights.get(axis), this.bases.get(axis)];
+      const [vector, basis, size] = [weights.get(axis), this.bases.get(axis), sizes[place]];
       const squares = basis.means(vector.map((each) => each ** 2), size);
-      const { group, near } = basis.average(size);
-      return { group, near, own: basis.means(vector, size), squares };
+      return { ...basis.average(size), own: basis.means(vector, size), squares };
     });
-    const rows = this.cached(`groups ${part}`, () =>
-      this.sumsOfRows(part, (_, place) => [sizes[place], sides[place].group], this.masses));
+    const grouped = (_, place) => [sizes[place], sides[place].group];
+    const rows = this.cached(`groups ${part}`, () => this.sumsOfRows(part, grouped, this.masses));
     let found = 0;
     sides.forEach(({ own, squares, near }, place) => {
       const other = sides[1 - place].own;
