@@ -306,6 +306,7 @@ def changed(path, value):
         ("[" * 100_000, "is not JSON in UTF-8"),
         ("null", "says format=None, and only"),
         ('{"format": "other"}', "says format='other', and only format='skdp.domain'"),
+        ('{"format": "skdp.domain", "version": 1, "version": 1}', "'version' occurs twice"),
         (changed(["version"], 3), "version=3, and only version=1"),
         (changed(["inferred"], True), "inferred=True.*public knowledge"),
         (changed(["attributes"], {}), "no attributes"),

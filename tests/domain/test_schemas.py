@@ -160,6 +160,12 @@ def test_code_book(tmp_path):
     }
 
 
+def test_others_of_a_code_book_are_one_of_the_values(tmp_path):
+    book = write(tmp_path, "name,values,other\na,1|2|9,9\nb,x|y,y")
+    expected = {"a": Categorical([1, 2, 9], other=9), "b": Categorical(["x", "y"], other="y")}
+    assert declared(Domain.from_schema(book)) == expected
+
+
 def book_of(tmp_path, **columns):
     """A code book with these columns."""
     path = tmp_path / "book.csv"
