@@ -205,9 +205,13 @@ HOUR_IN_UTC = Datetime("2021-01-01", "2021-01-01", "hour", tz="UTC")
 def test_values_that_are_read(attribute, values, code):
     assert encoded(attribute, values) == [code] * len(values)
     assert encoded(attribute, pa.array(list(map(str, values)))) == [code] * len(values)
-    odd = ["11/31/2020", "31.02.2020", "07 Nox 2020", "00/00/0000", "1/1", "", "2020-11-7"]
+    odd = ["17.11.202٠", "31.02.2020", "07 Nox 2020", "00/00/0000", "1/1", "", "2020-11-7"]
     assert encoded(attribute, odd) == [-1] * len(odd)
     assert attribute.format is None or attribute != in_form(None)
+
+    # What looks like the declared form is in it, and not ISO.
+    looks = encoded(in_form("%Y-%d-%m"), ["2020-07-11", "2020-07-13", "7.11.2020"])
+    assert looks == [6, -1, -1] and encoded(in_form("%d%m%Y"), ["2112020", 2112020]) == [1, 1]
 
 
 def test_a_zone_that_duckdb_sniffs_decides_nothing(tmp_path):
@@ -240,7 +244,6 @@ YEARS = ("2021-01-01", "2021-12-31")
         (Date, YEARS, {"bins": 366}, r"exceeds the number of possible values \(365\)"),
         (Date, ("2021-01", "2021-12"), {}, "must be a date, got '2021-01'"),
         (Date, ("2021-01-01T00:00Z", "2021-12-31"), {}, "has a time zone.*Leave it out"),
-        (Date, YEARS, {"special": "1900-01-01"}, "must be a list of values"),
         (Date, YEARS, {"special": [0]}, "A special value of Date must be"),
         (Datetime, ("2021-01-01T00:00Z", "2021-12-31"), {}, "has a time zone.*Declare it with"),
         (Datetime, YEARS, {"tz": "Europe/Berlin"}, "must be 'UTC'.*got 'Eur.*first: .dt.tz_conv"),
@@ -262,6 +265,7 @@ def test_ends_may_be_written_in_many_ways():
     ]
     assert {Date(*each) for each in ends} == {Date("2021-03-01", "2021-09-30")}
     assert Date("2021", "2022", "year").size == 2
+    assert Date("2021-01-03", "2021-01-04", "week").labels() == ["2020-12-28", "2021-01-04"]
     assert Date("2021-Q2", "2022-Q1", "quarter") == Date("2021-05-03", "2022-03-31", "quarter")
     # With a distance from UTC, where that is declared.
     here = Datetime("2021-01-01", "2021-12-31T23:00", "hour", tz="UTC")

@@ -193,7 +193,6 @@ def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
         ((0, 1, 0), {}, "bins must be in 1"),
         ((0, 1, 2.5), {}, "bins must be an integer"),
         ((0, 1, "fine"), {}, "bins must be a number or 'auto', got 'fine'"),
-        ((0, 1, 2**31), {}, "bins must be in 1"),
         ((1, 1 + 1e-15), {}, "narrower than float64"),
         ((-1e308, 1e308), {}, "too wide for float64"),
         ((0, 1), {"nullable": "yes"}, "nullable must be True or False"),
@@ -205,14 +204,12 @@ def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
         ((), {"edges": [0, 1, 1]}, r"edges\[1\]=1 is followed by 1. Sort them"),
         ((), {"edges": [0]}, "at least two"),
         ((), {"edges": 5}, "list of numbers"),
-        ((), {"edges": [0, "a"]}, r"edges\[1\] must be a number"),
         ((), {"edges": [0, 1.5], "integer": True}, r"edges\[1\] must be an integer"),
         ((1, 2), {"edges": [0, 2]}, "leave out lower, upper, bins and scale"),
         ((0, 2), {"scale": ["log"]}, "'linear', 'log' or 'sqrt'"),
         ((-1, 2), {"scale": "log"}, r"Use scale='sqrt', or a positive lower"),
         ((0, 2), {"special": 0}, "special must be a list"),
         ((0, 2), {"special": [0, 0.0]}, "must differ"),
-        ((0, 2), {"special": [math.nan]}, "must be finite"),
         ((0, 2), {"special": [0], "integer": True}, "every value has a cell without being special"),
         ((0, 2), {"decimals": 1, "integer": True}, "no decimals"),
         ((0, 2), {"decimals": 20}, "0..15"),
@@ -365,3 +362,5 @@ def test_the_largest_integers_lie_on_the_grid():
     grid = Numeric(0, 2**53, "auto", integer=True).contents.grid
     assert grid.at_most([2**53 - 1, 2**53, np.inf]).tolist() == [2**53 - 1, 2**53, 2**53]
     assert grid.at_least([-np.inf, 2**53, np.inf]).tolist() == [0, 2**53, 2**53 + 1]
+    # Where no point lies between bounds, the one before them.
+    assert Numeric(0, 9, 5, integer=True).draw([1], np.random.default_rng(0), 2.2, 2.8) == 2
