@@ -454,15 +454,13 @@ def _nearest(end: FloatArray, bound: Any, past: FloatArray, reach: FloatArray, t
     return np.where(far, bound + tail * reach**2 / np.where(far, past, 1.0), end)
 
 
-# Sums over records that a statistic is a function of: powers of the numbers of each column.
-_TERMS: dict[str, list[Powers]] = {
-    "mean": [(0,), (1,)],
-    "std": [(0,), (1,), (2,)],
-    "covariance": [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)],
-}
-_TERMS["correlation"] = _TERMS["covariance"]
-# The largest that it can be of numbers between 0 and 1.
-_MOST = {"std": 0.5, "covariance": 0.25}
+def _terms(statistic: str) -> list[Powers]:
+    """Sums over records that a statistic is a function of: powers of the numbers of each column."""
+    if statistic == "mean":
+        return [(0,), (1,)]
+    if statistic == "std":
+        return [(0,), (1,), (2,)]
+    return [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)]
 
 
 def _spread(statistic: str, drawn: FloatArray, n_columns: int) -> tuple[FloatArray, BoolArray]:
@@ -657,11 +655,11 @@ class Statistics:
                         "of ranges."
                     )
         cases = Cases([case_of(query, self.domain, columns) for columns, query in asked])
-        return self._moments(statistic, cases, self._sums(cases, len(_TERMS[statistic][0])))
+        return self._moments(statistic, cases, self._sums(cases, len(_terms(statistic)[0])))
 
     def _moments(self, statistic: str, cases: Cases, sums: FloatArray) -> Estimates:
         """Statistics from numbers of records and sums; intervals where there is a confidence."""
-        count, totals, terms = sums[:, :1], sums[:, 1:], _TERMS[statistic]
+        count, totals, terms = sums[:, :1], sums[:, 1:], _terms(statistic)
         if not len(cases):
             return Estimates.plain(count[:, 0])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -686,7 +684,8 @@ class Statistics:
             if statistic == "correlation":
                 unit = most = np.ones(len(cases))
             else:
-                most = _MOST[statistic] * (high - low).prod(axis=1)
+                # The largest that it can be of numbers in this range.
+                most = (high - low).prod(axis=1) / (2.0 if statistic == "std" else 4.0)
             shift, least = 0.0 * most, 0.0 * most if statistic == "std" else -most
         of = functools.partial(_spread, statistic, n_columns=totals.shape[1])
         if statistic != "mean":

@@ -35,10 +35,9 @@ __all__ = ["ENOUGH", "TreeModel", "draw_given", "effective_number"]
 
 # Rounded rows keep at most this many views of attributes and as many of pairs.
 _ROUNDED = 64
-# From so many questions on, rows that agree are put together first.
+# From so many questions on, rows that agree are put together first. So many questions are computed
+# together, and what they look at is kept for so many sets of columns.
 _MANY = 8
-# Numbers that are computed together, and sets of columns whose rows are kept together.
-_AT_ONCE, _KEPT = 1 << 16, 8
 Axes = tuple[int, ...]
 
 
@@ -118,8 +117,7 @@ class TreeModel(Covariances):
                 spans.setdefault(tuple(span), []).append(place)
         shares = np.empty(n)
         for (start, stop), members in spans.items():
-            step = max(1, _AT_ONCE // max(stop - start, 1))
-            for part in (members[at : at + step] for at in range(0, len(members), step)):
+            for part in (members[at : at + _MANY] for at in range(0, len(members), _MANY)):
                 product = masses[start:stop, None]
                 for axis, column in zip(axes, codes, strict=True):
                     product = product * weights[axis][:, part][column[start:stop]]
@@ -129,7 +127,7 @@ class TreeModel(Covariances):
     def _row_cells(self, axes: Axes) -> tuple[list[CodeArray], FloatArray]:
         """Codes and weights of rows, as one where they agree on all of these; ascending."""
         if axes not in self._cells:
-            if len(self._cells) >= _KEPT:
+            if len(self._cells) >= _MANY:
                 self._cells.clear()
             codes = [self.rows[:, axis] for axis in axes]
             cell = np.ravel_multi_index(codes, [self.shape[axis] for axis in axes])
