@@ -493,7 +493,6 @@ class Text:
 
     def __init__(self, description: str = "", **facts: Any) -> None:
         self.description = description
-        self.facts = facts
 
     def __repr__(self) -> str:
         return f"Text({self.description!r})" if self.description else "Text()"
@@ -576,8 +575,7 @@ class Categorical(Attribute):
         values = tuple(plain_category(value, "Category") for value in listed)
         if not 1 <= len(values) <= MAX_BINS:
             raise DomainError(f"Categorical needs at least one category, and {MAX_BINS} at most.")
-        shared = shared_key(values)
-        if shared is not None:
+        if (shared := shared_key(values)) is not None:
             first, second = shared
             raise DomainError(
                 f"Categories {first!r} and {second!r} mean one text, number, date or gap. Readers "

@@ -214,13 +214,12 @@ class Grid:
 
     def at_least(self, x: Any) -> IntArray:
         """Place of the smallest number that is at least x; ``last + 1`` where there is none."""
-        largest = self.value(self.last)
-        wanted = np.clip(x, self.value(self.first), largest)
+        wanted = np.clip(x, self.value(self.first), self.value(self.last))
         k = np.ceil(wanted * self.denominator).astype(np.int64)
         # The product is off by one place at most.
         k = np.where(self.value(k - 1) >= wanted, k - 1, k)
         k = np.where(self.value(k) < wanted, k + 1, k)
-        return np.where(x > largest, self.last + 1, np.clip(k, self.first, self.last))
+        return np.where(x > self.value(self.last), self.last + 1, np.clip(k, self.first, self.last))
 
     def at_most(self, x: Any) -> IntArray:
         """Place of the largest number that is at most x; ``first - 1`` where there is none."""

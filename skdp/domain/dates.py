@@ -61,8 +61,10 @@ for _number, _name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec
 
 def unit_number(micros: IntArray, unit: str) -> IntArray:
     """Whole units from 1970 to moments in wall-clock time."""
-    shift = _THURSDAY if unit == "week" else 0
-    return (micros + shift).astype("M8[us]").astype(f"M8[{UNITS[unit]}]").astype(np.int64)
+    if unit in _MONTHS:
+        return micros.astype("M8[us]").astype(f"M8[{UNITS[unit]}]").astype(np.int64)
+    begin, end = unit_start(np.arange(2), unit)
+    return (micros - begin) // (end - begin)
 
 
 def unit_start(numbers: IntArray, unit: str) -> IntArray:
