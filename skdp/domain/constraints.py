@@ -828,10 +828,13 @@ def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
 def _divided(attribute: Numeric, cuts: FloatArray) -> Numeric:
     """The attribute with bins that are divided at cuts."""
     edges, held = attribute.edges, attribute.contents
-    inner = np.unique(cuts[(cuts > edges[0]) & (cuts < edges[-1])])
     if isinstance(held, Points):
-        inner = held.grid.value(held.grid.at_least(inner))
+        places = held.grid.at_least(np.unique(cuts))
+        inner = held.grid.value(places[(places > held.grid.first) & (places <= held.grid.last)])
+        # The upper end may be a piece by itself.
+        inner = np.minimum(inner, np.nextafter(edges[-1], -np.inf))
     else:
+        inner = np.unique(cuts[(cuts > edges[0]) & (cuts < edges[-1])])
         # No piece that rounding leaves, such as that between < 5 and <= 5.
         place = held.positions(inner)
         inner = inner[(place % 1 > 0) & (np.diff(place, prepend=-1) > _ROUNDING)]

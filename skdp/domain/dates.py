@@ -56,7 +56,7 @@ _WORD = re.compile(r"(?<![A-Za-z%])(?:([A-Za-z]{3})[A-Za-z]*\.?|([AaPp])\.?([Mm]
 # system say, and these are English on every machine.
 _NAMES = dict.fromkeys(("mon", "tue", "wed", "thu", "fri", "sat", "sun"), "day")
 for _number, _name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1):
-    _NAMES[_name] = f"#{_number}"
+    _NAMES[_name] = f"#{_number}#"
 
 
 def unit_number(micros: IntArray, unit: str) -> IntArray:
@@ -111,7 +111,7 @@ def in_form(text: str, form: str) -> datetime.datetime | None:
 
 def _plain(text: str) -> str:
     """A text or a format with signed numbers for the names of months, and one name for all days."""
-    text = re.sub(r"%[bB]\.?", "#%m", re.sub(r"%[aA]\.?", "day", re.sub(r"%p\.", "%p", text)))
+    text = re.sub(r"%[bB]\.?", "#%m#", re.sub(r"%[aA]\.?", "day", re.sub(r"%p\.", "%p", text)))
     return _WORD.sub(
         lambda word: _NAMES.get(word[1].lower(), word[1]) if word[1] else word[2] + word[3], text
     )

@@ -265,10 +265,18 @@ def listed_values(objects: NDArray[Any]) -> Values:
         # With a gap at the end: where all are text, pandas 2 compares them up to their first NUL.
         codes, found = pd.factorize(np.append(objects[own], [None]))
         positions[own] = np.where(codes[:-1] < 0, -1, codes[:-1] + len(listed))
-        listed += found.tolist()
+        listed += map(_alike, found.tolist())
         alone[own] = False
     positions[alone] = np.arange(alone.sum()) + len(listed)
     return Values(positions, listed=listed + objects[alone].tolist())
+
+
+def _alike(value: Any) -> Any:
+    """One of a plain value and its equals, whichever of them it is."""
+    # Privacy. The first of equal values stands for all: -0.0 or NumPy's text of another record.
+    if isinstance(value, float):
+        return value + 0.0
+    return str(value) if isinstance(value, np.str_) else value
 
 
 def _of_numpy(array: NDArray[Any], exactly: bool = True) -> Values:

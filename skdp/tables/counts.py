@@ -164,6 +164,8 @@ class CountTable(Projections):
             size, or counts are negative.
         """
         rows = np.asarray(codes)
+        # Products of Python's integers cannot overflow.
+        shape = [int(size) for size in shape]
         weights = np.asarray(np.ones(len(rows)) if counts is None else counts, dtype=np.int64)
         _check_shapes(rows, weights, shape)
         if not np.issubdtype(rows.dtype, np.integer) and rows.size:

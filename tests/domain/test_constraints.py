@@ -512,3 +512,14 @@ def test_structures_that_are_refused(rules, message):
 def test_rules_that_are_refused(make, message):
     with pytest.raises(DomainError, match=message):
         make()
+
+
+@pytest.mark.parametrize("upper", [5.0, 5.04])
+def test_the_largest_decimal_is_a_part_of_its_bin_like_others(upper):
+    rate = Numeric(0, upper, bins=2, decimals=1)
+    below = Domain({"rate": rate}, structure=[forbid("rate > 4.9")])
+    drawn = below.decode(np.ones((500, 1), dtype=int), random_state=0)["rate"]
+    assert drawn.max() == 4.9
+    alone = Domain({"rate": rate}, structure=[forbid("rate > 1 and rate < 5")])
+    assert alone.encode([[5.0], [0.5]]).tolist() == [[1], [0]]
+    assert set(alone.decode([[1]] * 50, random_state=0)["rate"]) == {5.0}

@@ -212,6 +212,8 @@ def test_values_that_are_read(attribute, values, code):
     # What looks like the declared form is in it, and not ISO.
     looks = encoded(in_form("%Y-%d-%m"), ["2020-07-11", "2020-07-13", "7.11.2020"])
     assert looks == [6, -1, -1] and encoded(in_form("%d%m%Y"), ["2112020", 2112020]) == [1, 1]
+    # No digit of a year goes to the month: 11 and 202 are not 1 and 1202.
+    assert encoded(in_form("%d%b%Y"), ["07Nov2020", "07Nov202"]) == [6, -1]
 
 
 def test_a_zone_that_duckdb_sniffs_decides_nothing(tmp_path):

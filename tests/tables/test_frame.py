@@ -380,3 +380,13 @@ def test_what_is_no_row_in_a_list_of_rows_is_a_row_without_values(odd):
     for rows in ([["x", 1], odd, ("y", 2)], [odd, ["x", 1], np.array(["y", 2], dtype=object)]):
         codes = domain.encode(rows).tolist()
         assert codes.pop(1 if rows[1] is odd else 0) == [-1, -1] and codes == [[0, 1], [1, 2]]
+
+
+@pytest.mark.parametrize(("before", "own"), [(-0.0, 0.0), (np.str_("a"), "a"), (1, True)])
+def test_a_value_is_read_alike_whichever_of_its_equals_stands_before_it(before, own):
+    def said(values):
+        column = read(values)
+        return repr(column.objects()[-1]), str(column.numbers()[-1])
+
+    assert said([before, own]) == said([own])
+    assert said([own, before]) == said([before])
