@@ -493,12 +493,6 @@ def test_refuses_to_work_without_a_domain(case):
     assert ledger.spent == 0
 
 
-@over("case", CASES)
-def test_refuses_a_foreign_ledger(case):
-    with pytest.raises(TypeError, match="PrivacyLedger"):
-        fit(case.make(ledger=1.0))
-
-
 # Odd values: each has a record of its own among common ones.
 ODD_NUMBERS = [np.inf, -np.inf, np.nan, 1e308, -1e308, 0.0]
 ODD_TEXTS = {"sex": "unheard of", "work": None, "income": "neither"}
