@@ -343,17 +343,6 @@ def test_a_seed_warns(case):
     assert skdp.InsecureSeedWarning in seeded_fit(case.name).warned
 
 
-GENERATORS = [np.random.default_rng(0), np.random.RandomState(0), "7"]
-
-
-@over("case, generator", itertools.product(CASES, GENERATORS))
-def test_generators_are_refused(case, generator):
-    ledger = skdp.PrivacyLedger()
-    with pytest.raises(TypeError, match="random_state"):
-        fit(case.make(random_state=generator, ledger=ledger))
-    assert ledger.spent == 0
-
-
 # Numbers on a fitted estimator that follow from public facts. All others are released. The axis of
 # a single column (components) is 1.
 STRUCTURE = re.compile(
@@ -469,17 +458,20 @@ def test_schema_errors_are_clear_and_cost_nothing(case, bad):
     assert ledger.spent == 0
 
 
-BAD_EPSILONS = {ValueError: [0, -1, float("nan"), float("inf")], TypeError: ["1", None, True]}
+GENERATORS = [np.random.default_rng(0), np.random.RandomState(0), "7"]
+BAD_VALUES = [
+    ("epsilon", ValueError, [0, -1, float("nan"), float("inf")]),
+    ("epsilon", TypeError, ["1", None, True]),
+    ("random_state", TypeError, GENERATORS),
+]
 
 
-@over(
-    "case, epsilon, error",
-    [(case, bad, kind) for case in CASES for kind in BAD_EPSILONS for bad in BAD_EPSILONS[kind]],
-)
-def test_bad_epsilon_is_refused(case, epsilon, error):
-    ledger = skdp.PrivacyLedger()
-    with pytest.raises(error, match="epsilon"):
-        fit(case.make(epsilon=epsilon, ledger=ledger))
+@over("case, bad", itertools.product(CASES, BAD_VALUES))
+def test_bad_epsilons_and_generators_are_refused(case, bad):
+    (name, error, values), ledger = bad, skdp.PrivacyLedger()
+    for value in values:
+        with pytest.raises(error, match=name):
+            fit(case.make(ledger=ledger, **{name: value}))
     assert ledger.spent == 0
 
 

@@ -40,18 +40,6 @@ def encoded(classifier):
     return make_pipeline(encoder, classifier)
 
 
-def test_learns_from_the_release():
-    model = skdp.PrivateClassifier(encoded(LogisticRegression(max_iter=500)), RELEASE)
-    model.fit(X, Y)
-    assert model.score(X, Y) > 0.75
-    assert model.classes_.tolist() == ["high", "low"]
-    assert model.privacy_loss_.epsilon == 2
-    probabilities = model.predict_proba(X)
-    assert probabilities.shape == (len(X), 2)
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
-    assert (model.classes_[probabilities.argmax(axis=1)] == model.predict(X)).all()
-
-
 def test_trains_on_public_rows_and_on_the_release_and_on_nothing_else():
     """The inner estimator must never meet a true row or label."""
     seen = []
