@@ -256,7 +256,7 @@ def test_over_budget_raises_before_a_value_is_read(branch, monkeypatch):
     def read(*args, **kwargs):
         raise AssertionError("a value was read")
 
-    for reader in ("read", "codes", "numbers", "factorize", "objects", "values"):
+    for reader in ("read", "codes", "numbers", "factorize", "objects"):
         monkeypatch.setattr(Column, reader, read)
     ledger = skdp.PrivacyLedger(0.5)
     estimator, data = branch.make(1.0).set_params(ledger=ledger), branch.usual
@@ -283,7 +283,7 @@ def test_a_release_that_may_stop_is_paid_whole(case, monkeypatch):
     fit(case.make(epsilon=100, ledger=ledger, on_loss="stop"))
     assert ledger.remaining == 0
     # It is charged in two steps, and begins only if both can be paid.
-    for reader in ("read", "codes", "numbers", "factorize", "objects", "values"):
+    for reader in ("read", "codes", "numbers", "factorize", "objects"):
         monkeypatch.setattr(Column, reader, read)
     ledger = skdp.PrivacyLedger(50)
     with pytest.raises(skdp.BudgetExceededError):
@@ -348,7 +348,7 @@ def test_a_seed_warns(case):
 STRUCTURE = re.compile(
     r"n_features_in_|n_clusters_$|n_blocks_$|components_|^std_$|children$|groupings|codes_|blue_|groups|shape|\.boxes|budget|\.ax[ei]s|sizes|parent|root|"
     r"order|leaf_errors|"
-    r"law\._distinct|"
+    r"law\.(index|_variances)|"
     r"columns\[\d+\]\.(n_codes|n_alone|variances|total_variance|_scales|_lacking|_lowered|_restored|looks)|"
     r"density\.edges|model\._tables|"
     r"model\.followed|coefficients\.(ladders|grids|looks\[\(.*\)\]\[1\])|model\.total_variance"

@@ -145,7 +145,7 @@ class Page:
         # Half of a pair of surrogates is no text of UTF-8; nor would HTML keep the end of a line.
         text = text.encode("utf-8", "backslashreplace").decode().replace("\r", "\\r")
         self.fingerprint = hashlib.sha256(text.encode()).hexdigest()
-        told = {
+        filled = {
             "title": html.escape(title),
             "facts": _facts(synopsis),
             "about": html.escape(model.about),
@@ -155,7 +155,7 @@ class Page:
             "release": _fingerprint(synopsis),
             "page": self.fingerprint,
         }
-        body = Template(_web("release.html")).substitute(told)
+        body = Template(_web("release.html")).substitute(filled)
         self.text = document(title, [body], _script(), text)
 
     def _repr_html_(self) -> str:

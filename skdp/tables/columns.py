@@ -4,7 +4,7 @@ What a column may hold is known from its type alone, never from a value. There i
 library to typed values (`Values`), one from these to codes, and one to persons (`identities`).
 
 Privacy. A value's key, number, moment, code and person are functions of this value and of the
-column's type; none of them raises. Where a step looks at many values at once, as to list the
+column's type; none of them raises. Where a step sees many values at once, as to list the
 distinct ones, this decides how often a function is asked, never what it is asked of: values of one
 plain type stand for each other where they are equal, all others stand for themselves.
 """

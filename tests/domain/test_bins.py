@@ -80,6 +80,28 @@ def test_thresholds_that_people_ask_about_are_edges():
     assert codes[1] == codes[2] == codes[0] + 1
 
 
+@over(
+    "attribute",
+    [
+        Numeric(0, 1000),
+        Numeric(-60, 1500),
+        Numeric(1e6, 1e6 + 1),
+        Numeric(0, 200_000, bins=50).fine,
+        Numeric(edges=[0, 1e-300, 0.5, np.nextafter(0.5, 1), 3]),
+        Numeric(0, 1000, scale="log", bins=30),
+    ],
+)
+def test_many_numbers_have_the_bins_of_few(attribute):
+    rng = np.random.default_rng(0)
+    edges = np.asarray(attribute.edges, dtype=np.float64)
+    near = np.concatenate([np.nextafter(edges, -np.inf), edges, np.nextafter(edges, np.inf)])
+    even = rng.uniform(edges[0], edges[-1], 40_000)
+    x = np.concatenate([near, even, edges[0] + rng.exponential(np.ptp(edges) / 99, 40_000)])
+    x = np.clip(x, edges[0], edges[-1])
+    wanted = np.searchsorted(edges[1:-1], x, side="right")
+    assert (Domain({"x": attribute}).encode(pd.DataFrame({"x": x}))[:, 0] == wanted).all()
+
+
 def test_values_of_a_grid_have_a_bin_each_or_share_one():
     assert Numeric(0, 10, decimals=2).bins == 1001
     cents = Numeric(0, 1000, decimals=2)
