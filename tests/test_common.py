@@ -250,14 +250,18 @@ def test_clones_share_the_ledger_and_each_fit_is_charged(case):
             fit(one)
 
 
-# A prior is public, and its rows are read before.
-@over("branch", [each for each in CHARGED if each.name not in PLANNED and "prior" not in each.name])
-def test_over_budget_raises_before_a_value_is_read(branch, monkeypatch):
+def refuse_to_read(monkeypatch):
     def read(*args, **kwargs):
         raise AssertionError("a value was read")
 
     for reader in ("read", "codes", "numbers", "factorize", "objects"):
         monkeypatch.setattr(Column, reader, read)
+
+
+# A prior is public, and its rows are read before.
+@over("branch", [each for each in CHARGED if each.name not in PLANNED and "prior" not in each.name])
+def test_over_budget_raises_before_a_value_is_read(branch, monkeypatch):
+    refuse_to_read(monkeypatch)
     ledger = skdp.PrivacyLedger(0.5)
     estimator, data = branch.make(1.0).set_params(ledger=ledger), branch.usual
     with pytest.raises(skdp.BudgetExceededError) as caught:
@@ -276,15 +280,11 @@ def test_over_budget_raises_before_a_value_is_read(branch, monkeypatch):
     ],
 )
 def test_a_release_that_may_stop_is_paid_whole(case, monkeypatch):
-    def read(*args, **kwargs):
-        raise AssertionError("a value was read")
-
     ledger = skdp.PrivacyLedger(100)
     fit(case.make(epsilon=100, ledger=ledger, on_loss="stop"))
     assert ledger.remaining == 0
     # It is charged in two steps, and begins only if both can be paid.
-    for reader in ("read", "codes", "numbers", "factorize", "objects"):
-        monkeypatch.setattr(Column, reader, read)
+    refuse_to_read(monkeypatch)
     ledger = skdp.PrivacyLedger(50)
     with pytest.raises(skdp.BudgetExceededError):
         fit(case.make(epsilon=100, ledger=ledger, on_loss="stop"))

@@ -63,7 +63,7 @@ def test_trains_on_public_rows_and_on_the_release_and_on_nothing_else():
 
 UNPAID = skdp.PrivacyLedger()
 SEVERAL = skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN, ledger=UNPAID)
-NUMBERS = skdp.MarginalSynthesizer(epsilon=1, domain=SQUARE, target="a", ledger=UNPAID)
+NUMBERS = skdp.MarginalSynthesizer(epsilon=1, domain=SQUARE, ledger=UNPAID)
 FITTED = {
     target: FrozenEstimator(
         skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN, target=target).fit(ROWS)
@@ -72,15 +72,15 @@ FITTED = {
 }
 TEXTS = {"classes": ["high", "low"]}
 DEFAULT = {"epsilon": 1, "domain": DOMAIN, "ledger": UNPAID}
+TINY = {**DEFAULT, "epsilon": 1e-9, "target": "income"}
 
 
-def labelled(release, target="income", **params):
+def labelled(release, target="income", model=skdp.PrivateClassifier, **params):
     release = release if target is None else clone(release).set_params(target=target)
-    return skdp.PrivateClassifier(LogisticRegression(), release, **params)
+    return model(LinearRegression(), release, **params)
 
 
-def regressor(release, **params):
-    return skdp.PrivateRegressor(LinearRegression(), release, **params)
+REGRESSOR = skdp.PrivateRegressor
 
 
 @over(
@@ -93,23 +93,15 @@ def regressor(release, **params):
         (labelled(FrozenEstimator(SEVERAL), None), NotFittedError, "not fitted"),
         (labelled(FITTED[None], None), ValueError, "already has its label"),
         (labelled(FITTED["income"], None, **TEXTS), ValueError, "give PrivateClassifier no"),
-        (
-            regressor(clone(SEVERAL).set_params(target="income")),
-            skdp.DomainError,
-            "PrivateClassifier",
-        ),
-        (regressor(NUMBERS, target_range=(0, 1)), ValueError, "Both target"),
-        (regressor(clone(NUMBERS).set_params(target=None)), skdp.DomainError, "target_range"),
+        (labelled(SEVERAL, model=REGRESSOR), skdp.DomainError, "PrivateClassifier"),
+        (labelled(NUMBERS, "a", REGRESSOR, target_range=(0, 1)), ValueError, "Both target"),
+        (labelled(NUMBERS, None, REGRESSOR), skdp.DomainError, "target_range"),
         # Without an estimator, or with one and the parameters of the default release.
         (skdp.PrivateClassifier(), ValueError, "needs epsilon="),
         (skdp.PrivateClassifier(None, SEVERAL), ValueError, "no estimator"),
         (labelled(SEVERAL, epsilon=1), ValueError, "beside it"),
         (skdp.PrivateClassifier(**DEFAULT), ValueError, "No column is declared as the label"),
-        (
-            skdp.PrivateClassifier(**{**DEFAULT, "epsilon": 1e-9, "target": "income"}),
-            ValueError,
-            "at least 2e-06",
-        ),
+        (skdp.PrivateClassifier(**TINY), ValueError, "at least 2e-06"),
     ],
 )
 def test_what_is_not_declared_is_refused_before_the_charge(model, error, message):

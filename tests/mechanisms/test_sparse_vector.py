@@ -405,13 +405,12 @@ def test_passes_refuse_what_makes_no_sense():
     for bad in ({"threshold": [1, 2]}, {"expected_queries": 5}, {"answer_share": 0.5}):
         with pytest.raises(TypeError):
             sparse_vector_top_k([1, 2], 1, 1.0, **({"threshold": 5, "ledger": ledger} | bad))
-    with pytest.raises(TypeError, match="answers must be integers"):
-        sparse_vector_top_k([1.0, 2.0], 1, 1.0, 5, ledger=ledger)
+    for answers, error in (([1.0, 2.0], TypeError), ([[1, 2]], ValueError)):
+        with pytest.raises(error, match="answers must be|one-dimensional"):
+            sparse_vector_top_k(answers, 1, 1.0, 5, ledger=ledger)
     assert ledger.spent == 0
     with pytest.raises(ValueError, match="max_passes"):
         sparse_vector_top_k([1, 2], 1, 1.0, 5, max_passes=0)
-    with pytest.raises(ValueError, match="one-dimensional"):
-        sparse_vector_top_k([[1, 2]], 1, 1.0, 5)
 
 
 # ---------------------------------------------------------------------------------------------
