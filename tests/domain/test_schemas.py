@@ -181,7 +181,6 @@ def test_values_of_code_books(tmp_path, kind, values, expected):
         ("name,type,range,scale\na,float,0-9,cubic", "'linear', 'log' or 'sqrt', got 'cubic'"),
         ("name,type,range,ordered\na,int,0-9,perhaps", "Numeric takes .*, not 'ordered'"),
         ("name,type,range,values\na,int,0-9,3", "Categorical takes .*, not 'lower', 'upper'"),
-        ("name,type\na,int", "not say all of 1 columns"),
         ("name,values,missing\na,x|y,perhaps", "nullable must be True or False, got 'perhaps'"),
     ],
 )

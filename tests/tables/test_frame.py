@@ -106,19 +106,6 @@ def test_arrays():
     assert values_of(as_frame(masked).column("x1")) == [None, 4.0]
 
 
-def test_lists_of_rows_are_arrays_of_objects():
-    # Not of NumPy's common type, under which one text would turn all numbers into text.
-    frame = as_frame([[1, "a"], [2.5, None]])
-    assert (frame.library, frame.kinds) == ("numpy", {"x0": "object", "x1": "object"})
-    assert frame.column("x0").numbers().tolist() == [1, 2.5]
-    assert values_of(frame.column("x1")) == ["a", None]
-
-
-def test_pandas_without_string_names_counts_as_array():
-    frame = as_frame(pd.DataFrame(np.zeros((2, 3))))
-    assert (frame.names, frame.n_unnamed, frame.library) == (("x0", "x1", "x2"), 3, "pandas")
-
-
 @over(
     "data, error, message",
     [
