@@ -184,6 +184,7 @@ def test_plot_marks_the_centroids(algorithm):
         ({"n_clusters": range(1, 4)}, ValueError, "at least 2"),
         ({"n_clusters": [2, 3], "algorithm": "lloyd"}, ValueError, "no grid"),
         ({"init": [[0, 0]]}, ValueError, "init must hold one row"),
+        ({"theta": 0}, ValueError, "theta must lie between"),
         ({"init": [[0, np.nan], [0, 0]]}, ValueError, "init must be finite"),
     ],
 )

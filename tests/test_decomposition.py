@@ -38,6 +38,7 @@ def test_components_of_what_are_no_numbers_are_refused():
     refused(pca(domain=DOMAIN.select(["age"])), DomainError, "missing or special", rows[["age"]])
     plain = skdp.Numeric(0, 1)
     refused(pca(3, domain=plain), ValueError, "at most 2", np.zeros((5, 2)))
+    refused(pca(0, domain=plain), ValueError, "n_components", np.zeros((5, 2)))
     wide = skdp.Numeric(-1e200, 1e200)
     refused(pca(domain=wide), DomainError, "too wide for squares", np.zeros((5, 2)))
     # Noise of products that does not fit: of few columns, or of many.

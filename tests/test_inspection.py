@@ -90,11 +90,8 @@ PRIVATE = {
     "passed through": (Pipeline([("a", "passthrough"), ("b", None), ("c", model())]), 1),
     "columns, each in its way": (
         front(
-            ColumnTransformer(
-                [
-                    ("n", make_pipeline(numbers(), clip(0, 120)), ["age"]),
-                ],
-                remainder=texts(),
+            make_column_transformer(
+                (make_pipeline(numbers(), clip(0, 120)), ["age"]), remainder=texts()
             )
         ),
         1,
