@@ -16,7 +16,6 @@ from children import in_children, needs_fork
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from loops import over
-from sklearn.base import BaseEstimator, clone
 
 import skdp
 from skdp import accounting
@@ -220,31 +219,13 @@ def check_against_oracle(ledger, total, charges):
 # --- copies, processes, threads -----------------------------------------------------------------
 
 
-class Holder(BaseEstimator):
-    def __init__(self, ledger=None):
-        self.ledger = ledger
-
-    def fit(self, X, y=None):
-        self.ledger.charge("Holder", 0.1)
-        return self
-
-
-def test_copies_are_the_same_ledger(make_ledger):
-    ledger = make_ledger(1)
-    assert copy.copy(ledger) is ledger
-    assert copy.deepcopy({"a": [ledger]})["a"][0] is ledger
-    assert clone(clone(Holder(ledger))).fit(None).ledger is ledger
-    assert ledger.spent == Fraction(1, 10)
-
-
 def test_memory_ledger_leaves_its_budget_behind():
     ledger = PrivacyLedger(1, name="clinic")
     ledger.charge("x", 0.5)
-    twin = pickle.loads(pickle.dumps({"a": ledger, "b": Holder(ledger)}))
-    assert twin["a"] is twin["b"].ledger
+    twin = pickle.loads(pickle.dumps({"a": ledger, "b": [ledger]}))
+    assert twin["a"] is twin["b"][0]
     for use in (
         lambda: twin["a"].charge("x", 0.1),
-        lambda: twin["b"].fit(None),
         lambda: twin["a"].spent,
         lambda: twin["a"].to_frame(),
         lambda: pickle.loads(pickle.dumps(copy.deepcopy(twin["a"]))).charge("x", 0.1),

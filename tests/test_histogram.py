@@ -124,7 +124,7 @@ def test_every_form_of_a_query(monkeypatch):
     quieted(monkeypatch)
     ages = pd.DataFrame({"age": np.concatenate([AGES, [-3, 100, 100]])})
     estimator = histogram().fit(ages)
-    integers = RangeTreeHistogram(domain=Domain({"age": Numeric(0, 39, integer=True)})).fit(ages)
+    integers = RangeTreeHistogram(domain={"age": (0, 39)}).fit(ages)
     gaps = RangeTreeHistogram(domain=Numeric(0, 40, 40, nullable=True)).fit([*AGES, *[np.nan] * 30])
     assert gaps.to_frame()["count"].iloc[-1] == pytest.approx(30)
     # Values outside the range count as its ends, and half of a bin holds half of its records.

@@ -16,7 +16,7 @@ import skdp
 
 ODD = (object(), "no such thing", -1, math.nan)
 # Common checks and the domain have their own tests; a target is looked up in the domain.
-ELSEWHERE = {"epsilon", "ledger", "random_state", "domain", "target", "verbose", "n_jobs"}
+ELSEWHERE = {"epsilon", "random_state", "domain", "target", "verbose", "n_jobs"}
 # Read by another strategy alone.
 NOT_READ = {("KDTreeSynthesizer", "height")}
 # The error is of what it holds.

@@ -17,7 +17,6 @@ from loops import over
 from odd_values import ODD_VALUES, hostile
 from trees import trees
 
-import skdp
 from skdp._keys import key_of
 from skdp.domain import Categorical, Date, Datetime, Domain, Numeric, Taxonomy
 from skdp.exceptions import DomainError
@@ -366,16 +365,3 @@ def test_columns_that_are_not_those_of_the_domain_are_named():
     days = pl.DataFrame({f"c{i}": [[1]] for i in range(50)})
     with pytest.raises(DomainError, match="and 45 more columns"):
         Domain(dict.fromkeys(days.columns, (0, 9))).encode(days)
-
-
-def test_estimators_take_domains_in_short():
-    rows = pd.DataFrame({"age": [20, 30, 95], "sex": ["F", "M", "F"]})
-    short, full = {"age": (18, 90), "sex": ["F", "M"]}, {"age": Numeric(18, 90, integer=True)}
-    view = skdp.GridSynthesizer(epsilon=1, domain=short, random_state=0).fit(rows)
-    assert view.synopsis_.domain == Domain({**full, "sex": Categorical(["F", "M"])})
-    array = np.array([[0.5, 3.0], [1.0, 9.0]])
-    for domain in ([(0.0, 1.0), (0.0, 9.0)], (0.0, 9.0)):
-        cube = skdp.DataCube(epsilon=1, domain=domain, random_state=0).fit(array)
-        assert cube.cuboid(["x1"]).shape[0] == 32
-    tree = skdp.RangeTreeHistogram(epsilon=1, domain=(0, 9), random_state=0)
-    assert tree.fit([1.0, 8.5]).domain_.attributes == (Numeric(0, 9, integer=True),)

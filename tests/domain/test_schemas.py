@@ -8,7 +8,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,38 +34,18 @@ def declared(domain):
     return {name: domain.declared(name) for name in domain.columns}
 
 
+GRADES = pd.CategoricalDtype(["a", "b"], ordered=True)
 DAYS = ("2020-01-01", "2020-12-31")
-PANDAS = pd.DataFrame(
-    {
-        "age": np.array([1], dtype="int8"),
-        "pay": [1.5],
-        "sex": pd.Categorical(["F"], categories=["F", "M"]),
-        "grade": pd.Categorical(["b"], categories=["a", "b"], ordered=True),
-        "ok": [True],
-        "gap": pd.array([1], dtype="Int64"),
-        "any": np.array([1], dtype=object),
-    }
-)
-
-
-@pytest.mark.parametrize("source", [PANDAS, PANDAS.dtypes], ids=["frame", "dtypes"])
-def test_types_with_ranges_are_a_domain(source):
-    ranges = {"age": (0, 9), "pay": (0, 1.5), "gap": (0, 9), "any": (0, 9)}
-    whole = Numeric(0, 9, integer=True, nullable=True)
-    assert declared(Domain.from_schema(source, ranges=ranges)) == {
-        "age": Numeric(0, 9, integer=True),
-        "pay": Numeric(0, 1.5, nullable=True),
-        "sex": Categorical(["F", "M"], nullable=True),
-        "grade": Categorical(["a", "b"], ordered=True, nullable=True),
-        "ok": Categorical([False, True]),
-        "gap": whole,
-        "any": whole,
-    }
 
 
 @over(
     "kind, given, expected",
     [
+        ("int8", (0, 9), Numeric(0, 9, integer=True)),
+        ("Int64", (0, 9), Numeric(0, 9, integer=True, nullable=True)),
+        ("object", (0, 9), Numeric(0, 9, integer=True, nullable=True)),
+        (pd.CategoricalDtype(["F", "M"]), None, Categorical(["F", "M"], nullable=True)),
+        (GRADES, None, Categorical(["a", "b"], ordered=True, nullable=True)),
         ("int64", (0, 10**6), Numeric(0, 10**6, "auto", integer=True)),
         ("int64", Numeric(0, 9, 5), Numeric(0, 9, 5)),
         ("int64", [36, 60], Categorical([36, 60], ordered=True)),
@@ -105,6 +84,8 @@ def test_no_value_is_read():
     expected = Domain.from_schema(frame.schema, ranges={"age": (0, 9)})
     assert Domain.from_schema(lazy, ranges={"age": (0, 9)}) == expected
     table = pd.DataFrame({"age": [1, 200], "name": ["x", "secret"]})
+    for source in (table[["age"]], table[["age"]].dtypes):
+        assert declared(Domain.from_schema(source, ranges={"age": (0, 9)}))["age"].size == 10
     with pytest.raises(DomainError) as caught:
         Domain.from_schema(table)
     assert "secret" not in str(caught.value) and "200" not in str(caught.value)
@@ -124,17 +105,19 @@ def test_one_error_names_every_gap_and_its_code_can_be_filled_in():
 
 
 BOOK = """\
-Variable,Type,Range,Values,Special,Missing,Decimals,Scale,Bins,Unit,Label
-loan_id,id,,,,,,,,,Number of the loan
-amount,money,"0 to 40,000",,0,no,2,log,40,,Amount
-grade,ordinal,,A|B|C,,,,,,,Grade
-status,integer,,1=current; 2=late; 9=unknown,,yes,,,,,Status
-score,integer,300..850,,999,,,,auto,,Score
-term,,,"36, 60",,,,,,,Months
-sex,string,,1=Male;2=Female,,,,,,,Sex
-rate,number,0-0.3,,,,,,20,,Rate
-issued,date,2015-01-01..2020-12-31,,,,,,,month,Month of issue
-joint,category,,0=no;1=yes,,,,,,,Two applicants
+Variable,Type,Range,Values,Special,Missing,Decimals,Scale,Bins,Unit,Other,Label
+loan_id,id,,,,,,,,,,Number of the loan
+amount,money,"$0 to $40,000",,0,no,2,log,40,,,Amount
+paid,money,"$1,000 - $2,000",,,,,,,,,Paid
+grade,ordinal,,A|B|C,,,,,,,C,Grade
+status,integer,,1=current; 2=late; 9=unknown,,yes,,,,,9,Status
+score,integer,300..850,,999,,,,auto,,,Score
+term,,,"36, 60",,,,,,,,Months
+sex,string,,1=Male;2=Female,,,,,,,,Sex
+rate,number,0-0.3,,,,,,20,,,Rate
+change,float,-9..-1,,,,,,,,,Change
+issued,date,2015-01 to 2020-12-31,,,,,,,month,,Month of issue
+joint,category,,0=no;1=yes,,,,,,,,Two applicants
 """
 
 
@@ -149,28 +132,17 @@ def test_code_book(tmp_path):
     assert declared(domain) == {
         "loan_id": Identifier(),
         "amount": Numeric(0, 40_000, 40, scale="log", special=[0], decimals=2),
-        "grade": Categorical(["A", "B", "C"], ordered=True),
-        "status": Categorical([1, 2, 9], nullable=True),
+        "paid": Numeric(1000, 2000),
+        "grade": Categorical(["A", "B", "C"], ordered=True, other="C"),
+        "status": Categorical([1, 2, 9], other=9, nullable=True),
         "score": Numeric(300, 850, "auto", integer=True, special=[999]),
         "term": Categorical([36, 60]),
         "sex": Categorical(["1", "2"]),
         "rate": Numeric(0, 0.3, 20),
+        "change": Numeric(-9, -1),
         "issued": Date("2015-01-01", "2020-12-31", unit="month"),
         "joint": Categorical([0, 1]),
     }
-
-
-def test_others_of_a_code_book_are_one_of_the_values(tmp_path):
-    book = write(tmp_path, "name,values,other\na,1|2|9,9\nb,x|y,y")
-    expected = {"a": Categorical([1, 2, 9], other=9), "b": Categorical(["x", "y"], other="y")}
-    assert declared(Domain.from_schema(book)) == expected
-
-
-def book_of(tmp_path, **columns):
-    """A code book with these columns."""
-    path = tmp_path / "book.csv"
-    pd.DataFrame(columns).to_csv(path, index=False)
-    return path
 
 
 @over(
@@ -189,8 +161,8 @@ def book_of(tmp_path, **columns):
     ],
 )
 def test_values_of_code_books(tmp_path, kind, values, expected):
-    domain = Domain.from_schema(book_of(tmp_path, name=["a"], type=[kind], values=[values]))
-    assert domain["a"] == expected
+    book = write(tmp_path, f'name,type,values\na,{kind},"{values}"')
+    assert Domain.from_schema(book)["a"] == expected
 
 
 @over(
@@ -199,7 +171,6 @@ def test_values_of_code_books(tmp_path, kind, values, expected):
         ("", "must name one column 'name'"),
         ("name,type\n", "has no attributes"),
         ("name,variable\na,b", "no two columns that mean the same. It is 'name', 'variable'"),
-        ("name,type\na,bool\na,bool", "'a' is repeated"),
         ("name,type\n,bool", "no name in row 2"),
         ("name,type\na,geopoint", "'a': the type 'geopoint' is unknown"),
         ("name,type,range\na,int,zero to nine", "must be a number, got"),
@@ -210,29 +181,12 @@ def test_values_of_code_books(tmp_path, kind, values, expected):
         ("name,type,range,scale\na,float,0-9,cubic", "'linear', 'log' or 'sqrt', got 'cubic'"),
         ("name,type,range,ordered\na,int,0-9,perhaps", "Numeric takes .*, not 'ordered'"),
         ("name,type,range,values\na,int,0-9,3", "Categorical takes .*, not 'lower', 'upper'"),
-        ("name,type\na,int", "not say all of 1 columns"),
         ("name,values,missing\na,x|y,perhaps", "nullable must be True or False, got 'perhaps'"),
     ],
 )
 def test_code_books_that_are_refused(tmp_path, rows, message):
     with pytest.raises(DomainError, match=message):
         Domain.from_schema(write(tmp_path, rows))
-
-
-@over(
-    "kind, text, expected",
-    [
-        ("float", "0-99", Numeric(0, 99)),
-        ("int", "0..99", Numeric(0, 99, integer=True)),
-        ("float", "-9..-1", Numeric(-9, -1)),
-        ("money", "$1,000 - $2,000", Numeric(1000, 2000)),
-        ("date", "2020-01 to 2020-12", Date("2020-01-01", "2020-12-01", unit="month")),
-    ],
-)
-def test_ranges_in_cells(tmp_path, kind, text, expected):
-    unit = "month" if kind == "date" else ""
-    book = book_of(tmp_path, name=["a"], type=[kind], range=[text], unit=[unit])
-    assert Domain.from_schema(book)["a"] == expected
 
 
 CELLS = st.text('019-.,;|=[] ab\n"Ny/:>$%é\x00', max_size=12) | st.sampled_from(
@@ -324,15 +278,9 @@ def test_types_of_other_libraries(kind):
     [
         (pd.DataFrame([[True, True]], columns=["a", "a"]), None, "'a' is repeated"),
         (pd.DataFrame([[True, True]]), None, "must be strings, got 0 of type int"),
-        (pd.DataFrame(), None, "no attributes"),
         (np.zeros((3, 2)), None, "ndarray"),
         (7, None, "int"),
-        (
-            pa.schema([("s", pa.duration("ns"))]).empty_table(),
-            None,
-            "'s': the type .Duration.*unknown: give 'numeric'",
-        ),
-        ({"a": "bool", "b": "geopoint"}, None, "'b': the type 'geopoint' is unknown"),
+        ({"a": "bool", "s": "duration[ns]"}, None, "'s': the type .*unknown: give 'numeric'"),
         ({"x": "list<item: int64>"}, None, "the type 'list<item: int64>' is unknown"),
         ({"a": "int64"}, {"b": (0, 1)}, "ranges names 'b', but the columns are 'a'"),
         ({"a": "int64"}, ["a"], "ranges must be a dict"),

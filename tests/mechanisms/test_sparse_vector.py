@@ -135,26 +135,20 @@ def test_the_privacy_bound_holds_and_is_tight(cutoff, monotonic):
 # With noise that is known
 
 
-class Script:
-    """Stands for the noise of a sparse vector: noise from two lists, with a record of requests."""
-
-    def __init__(self, threshold, queries):
-        self.threshold, self.queries = list(threshold), list(queries)
-        self.asked = []
-
-    def draw(self, vector, size, noise):
-        self.asked.append((size, *noise))
-        pool = self.threshold if noise is vector._threshold_noise else self.queries
-        taken = [pool.pop(0) for _ in range(size)]
-        return np.array(taken, dtype=np.int64)
-
-
 @pytest.fixture
 def script(monkeypatch):
+    """Noise of a sparse vector from two lists, with a record of what was asked."""
+
     def install(threshold, queries):
-        fake = Script(threshold, queries)
-        monkeypatch.setattr(SparseVector, "_draw", lambda vector, *args: fake.draw(vector, *args))
-        return fake
+        asked, pools = [], (iter(queries), iter(threshold))
+
+        def draw(vector, size, noise):
+            asked.append((size, *noise))
+            pool = pools[noise is vector._threshold_noise]
+            return np.array([next(pool) for _ in range(size)], dtype=np.int64)
+
+        monkeypatch.setattr(SparseVector, "_draw", draw)
+        return asked
 
     return install
 
@@ -162,7 +156,7 @@ def script(monkeypatch):
 @over("cutoff", [1, 2, 25, 300])
 @over("monotonic", [False, True])
 def test_split_and_scales(script, cutoff, monotonic):
-    fake = script([0], [0])
+    asked = script([0], [0])
     vector = SparseVector(0.3, 5, cutoff, sensitivity=2, monotonic=monotonic)
     vector.query(0)
     width = cutoff if monotonic else 2 * cutoff
@@ -170,7 +164,7 @@ def test_split_and_scales(script, cutoff, monotonic):
     assert sum(parts.values()) == Fraction(3, 10)
     assert list(parts) == ["threshold", "comparisons"]
     assert float(parts["comparisons"] / parts["threshold"]) == pytest.approx(width ** (2 / 3))
-    assert fake.asked == [(1, parts["threshold"], 2), (1, parts["comparisons"], 2 * width)]
+    assert asked == [(1, parts["threshold"], 2), (1, parts["comparisons"], 2 * width)]
 
 
 def test_comparisons_gaps_and_cutoff(script):
@@ -193,15 +187,15 @@ def test_comparisons_gaps_and_cutoff(script):
 
 
 def test_refreshing_draws_a_threshold_for_each_positive(script):
-    fake = script([7, 50, 0, 3], [0] * 5)
+    asked = script([7, 50, 0, 3], [0] * 5)
     vector = SparseVector(1, 100, 3, variant="dwork-roth")
     at = 100 + vector._offset
     answers = vector.query_many([at + 7, at + 49, at + 50, at - 1, at])
     assert answers.tolist() == [True, False, True, False, True]
     assert vector.gaps.tolist() == [0, 0, 0]
-    assert [size for size, *_ in fake.asked] == [1, 5, 1, 1, 1]
-    assert fake.asked[0][1:] == (Fraction(1, 2), 3)
-    assert fake.asked[1][1:] == (Fraction(1, 2), 6)
+    assert [size for size, *_ in asked] == [1, 5, 1, 1, 1]
+    assert asked[0][1:] == (Fraction(1, 2), 3)
+    assert asked[1][1:] == (Fraction(1, 2), 6)
 
 
 @pytest.mark.parametrize("variant", ["standard", "dwork-roth"])
@@ -411,13 +405,12 @@ def test_passes_refuse_what_makes_no_sense():
     for bad in ({"threshold": [1, 2]}, {"expected_queries": 5}, {"answer_share": 0.5}):
         with pytest.raises(TypeError):
             sparse_vector_top_k([1, 2], 1, 1.0, **({"threshold": 5, "ledger": ledger} | bad))
-    with pytest.raises(TypeError, match="answers must be integers"):
-        sparse_vector_top_k([1.0, 2.0], 1, 1.0, 5, ledger=ledger)
+    for answers, error in (([1.0, 2.0], TypeError), ([[1, 2]], ValueError)):
+        with pytest.raises(error, match="answers must be|one-dimensional"):
+            sparse_vector_top_k(answers, 1, 1.0, 5, ledger=ledger)
     assert ledger.spent == 0
     with pytest.raises(ValueError, match="max_passes"):
         sparse_vector_top_k([1, 2], 1, 1.0, 5, max_passes=0)
-    with pytest.raises(ValueError, match="one-dimensional"):
-        sparse_vector_top_k([[1, 2]], 1, 1.0, 5)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -47,7 +47,10 @@ def test_object_kind_does_not_depend_on_values():
     for values in (["a", "b"], [1, 2], [None, None], [1, "a"], [dt.date(2020, 1, 1), 1]):
         frame = as_frame(pd.DataFrame({"a": pd.Series(values, dtype=object)}))
         assert frame.kinds == {"a": "object"}
-        assert as_frame(np.array([[v] for v in values], dtype=object)).kinds == {"x0": "object"}
+        rows = [[value] for value in values]
+        # Lists have no common type of NumPy, under which one text would make text of all numbers.
+        for table in (np.array(rows, dtype=object), rows):
+            assert as_frame(table).kinds == {"x0": "object"}
 
 
 def read(values):
@@ -106,19 +109,6 @@ def test_arrays():
     assert values_of(as_frame(masked).column("x1")) == [None, 4.0]
 
 
-def test_lists_of_rows_are_arrays_of_objects():
-    # Not of NumPy's common type, under which one text would turn all numbers into text.
-    frame = as_frame([[1, "a"], [2.5, None]])
-    assert (frame.library, frame.kinds) == ("numpy", {"x0": "object", "x1": "object"})
-    assert frame.column("x0").numbers().tolist() == [1, 2.5]
-    assert values_of(frame.column("x1")) == ["a", None]
-
-
-def test_pandas_without_string_names_counts_as_array():
-    frame = as_frame(pd.DataFrame(np.zeros((2, 3))))
-    assert (frame.names, frame.n_unnamed, frame.library) == (("x0", "x1", "x2"), 3, "pandas")
-
-
 @over(
     "data, error, message",
     [
@@ -128,7 +118,6 @@ def test_pandas_without_string_names_counts_as_array():
         (pd.Series([1]), ValueError, "Expected 2D array.*Reshape your data"),
         (pl.Series([1]), ValueError, "Reshape your data"),
         ([], ValueError, "Reshape your data"),
-        (np.zeros((2, 2, 2)), ValueError, "dim 3"),
         ([np.zeros((2, 2))], ValueError, "dim 3"),
         ([[1, 2], [3]], ValueError, "different lengths"),
         ([[1], np.array(5)], ValueError, "different lengths"),
@@ -136,7 +125,6 @@ def test_pandas_without_string_names_counts_as_array():
         (pl.DataFrame(), ValueError, r"0 feature\(s\)"),
         (np.array([[1j]]), ValueError, "Complex data not supported"),
         ({"a": [1]}, TypeError, "got dict.*pandas.DataFrame"),
-        (None, TypeError, "got NoneType"),
         (object(), ValueError, "Expected 2D array"),
         (pl.LazyFrame({"a": [1]}), TypeError, "LazyFrame is lazy.*collect"),
         (pd.DataFrame([[1, 2]], columns=["a", 1]), TypeError, "all of them are strings.*int.*str"),
