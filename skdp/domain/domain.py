@@ -183,8 +183,12 @@ class Domain(Schema):
             _declared=declared,
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Domain._trusted, (list(self._declared.items()), self.structure.rules)
+    def __getstate__(self) -> dict[str, Any]:
+        # Plain values alone, which other formats than pickle can hold.
+        return {"columns": list(self._declared.items()), "rules": self.structure.to_data()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._init(state["columns"], structure_from_data(state["rules"]))
 
     @classmethod
     def _trusted(cls, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> Domain:
