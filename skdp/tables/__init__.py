@@ -22,13 +22,7 @@ from ..domain.attributes import provide_reader
 from ..domain.values import is_missing
 from .columns import Column, object_array
 from .counts import CountTable, ProjectedCounts, weighted_tables
-from .encode import (
-    MOST_AT_ONCE,
-    Coded,
-    Counts,
-    count_rows,
-    weighted_rows,
-)
+from .encode import MOST_AT_ONCE, Coded, Counts, count_rows, weighted_rows
 from .frame import (
     TYPES_DECLARED,
     UNFIT,
