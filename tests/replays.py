@@ -932,7 +932,6 @@ _FAMILY = 5
 SLOW = {
     "MarginalSynthesizer, four columns",
     "MarginalSynthesizer, duckdb",
-    "PrivateGridSearchCV, mean squared error",
     "PrivateGridSearchCV, a release each",
     "PrivateClassifier",
 }
