@@ -204,14 +204,14 @@ def test_a_part_of_another_type_than_the_schema_has_the_persons_of_the_schema():
     dask = pytest.importorskip("dask")
     frames = pytest.importorskip("dask.dataframe")
     found = {}
-    for kind, odd in (("str", []), (object, [b"x"])):
+    for kind, odd in (("string", []), (object, [b"x"])):
         who = pd.Series(["01", "1.50", *odd], dtype=kind)
-        schema = pd.DataFrame({"who": pd.Series([], dtype="str"), "kind": "a", "level": 1})
-        part = pd.DataFrame({"who": who, "kind": "a", "level": 1}).astype({"kind": "str"})
+        schema = pd.DataFrame({"who": pd.Series([], dtype="string"), "kind": "a", "level": 1})
+        part = pd.DataFrame({"who": who, "kind": "a", "level": 1})
         with dask.config.set({"dataframe.convert-string": False}):
             lazy = frames.from_map(lambda _, part=part: part, [0], meta=schema)
             found[kind] = count_rows(read_rows(lazy), DOMAIN, bound(1)).n
-    assert found == {"str": 2, object: 3}
+    assert found == {"string": 2, object: 3}
 
 
 def test_long_text_of_digits_takes_no_time():
