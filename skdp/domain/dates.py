@@ -83,8 +83,10 @@ def check_form(form: Any, unit: str) -> None:
     """
     last = datetime.datetime(2011, 12, 31, tzinfo=datetime.UTC)
     try:
-        read = in_form(last.strftime(_plain(form)), form)
-        known = set(re.findall("%(.)", form)) <= {*_LETTERS}
+        letters = {*re.findall("%(.)", form)}
+        # Every unit needs a year, without which Python 3.15 will read no day.
+        known = letters <= {*_LETTERS} and not letters.isdisjoint("yY")
+        read = in_form(last.strftime(_plain(form)), form) if known else None
     except (TypeError, re.error):
         read, known = None, False
     ends = np.array([0 if each is None else moment_of(each) for each in (last, read)])
