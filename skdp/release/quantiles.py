@@ -24,9 +24,6 @@ from .grouping import Groups, view_of
 from .result import QueryResult
 from .statistics import BINS, NOTHING, Estimates, Statistics, spans_of
 
-_PLACES = 40  # at which the errors of numbers of records below are computed
-
-
 # --- values up to which a share of counts lies
 
 
