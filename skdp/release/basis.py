@@ -530,12 +530,16 @@ class Prior:
             self._beliefs[axes] = Belief(gain, variance, float(shares @ _VARIANCES))
         return self._beliefs[axes]
 
-    def unmeasured(self, n_ordered: int) -> float:
+    @functools.cached_property
+    def _measured(self) -> float:
+        """The mean variance u of pairs with a table; 1 without any."""
+        pairs = any(len(axes) == 2 for axes in self._tables)
+        return float(self._law(2) @ _VARIANCES) if pairs else 1.0
+
+    def unmeasured(self, kind: int) -> float:
         """The variance u of pairs without a table, so many of whose columns are ordered."""
-        pairs = [axes for axes in self._tables if len(axes) == 2]
-        known = float(self._law(2) @ _VARIANCES) if pairs else 1.0
-        distance = self._distances.get(n_ordered)
-        return known if distance is None else min(math.pi * distance**2, known)
+        distance = self._distances.get(kind)
+        return self._measured if distance is None else min(math.pi * distance**2, self._measured)
 
     def scale(self, axes: Axes) -> float:
         """The variance of the field of a set, before features."""
