@@ -751,10 +751,9 @@ export class Model {
       const size = look.sizes[place];
       return [whole, of(size, () => basis.features(basis.within(vector, size), null))];
     });
-    if (part.length > 2) return { features, density: 1 };
-    const density = this.density(part, weights);
-    const shares = this.shares(part, weights);
-    if (shares === null) return { features, density };
+    const shares = part.length > 2 ? null : this.shares(part, weights);
+    if (shares === null) return { features, density: 1 };
+    const density = this.density(part, weights, shares);
     const most = look ? this.leftByTable(part, weights, look.sizes) : largest(Math.max(this.total, 1), ...shares);
     const own = density ** 2 * this.beyond(part, [features]);
     return { features, density: density * Math.sqrt(Math.min(most / Math.max(own, 1e-300), 1)) };
@@ -800,9 +799,7 @@ export class Model {
     return plain ? part.map((axis) => dot(this.bases.get(axis).mass, weights.get(axis))) : null;
   }
 
-  density(part, weights) {
-    const shares = this.shares(part, weights);
-    if (shares === null) return 1;
+  density(part, weights, shares) {
     const own = new Map(part.map((axis) => [axis, weights.get(axis)]));
     return Math.max(this.ofRows(part, own) / Math.max(product(shares), 1e-12), LEAST_DENSITY);
   }
