@@ -273,7 +273,8 @@ class Zeros(NamedTuple):
         return broken
 
 
-def _broken(zeros: Iterable[Zeros], rows: CodeArray | IntArray) -> BoolArray:
+def breaks(rows: CodeArray | IntArray, zeros: Iterable[Zeros]) -> BoolArray:
+    """Rows of codes of all attributes in such a cell of any of some."""
     none = np.zeros(len(rows), dtype=bool)
     return np.logical_or.reduce([none, *(each.broken_by(rows) for each in zeros)])
 
@@ -454,7 +455,7 @@ class Structure(tuple[Rule, ...], Schema):
 
     def breaks(self, codes: ArrayLike) -> BoolArray:
         """Whether each row is in a cell that is declared empty; not where a code is negative."""
-        return _broken(self.zeros, np.asarray(codes))
+        return breaks(np.asarray(codes), self.zeros)
 
     def broken_by_rule(self, codes: ArrayLike) -> list[tuple[Rule, BoolArray]]:
         """Which rows break each rule that forbids cells: for reports to the data owner."""
@@ -462,7 +463,7 @@ class Structure(tuple[Rule, ...], Schema):
         for rule in self:
             if not isinstance(rule, Derived):
                 tables = self._cells(self._tables([rule])) or {}
-                found.append((rule, _broken(map(Zeros._make, tables.items()), rows)))
+                found.append((rule, breaks(rows, map(Zeros._make, tables.items()))))
         return found
 
     def lawful_codes(self, wanted: CodeArray) -> CodeArray:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..._validation import BoolArray, CodeArray, FloatArray, IntArray, ratio
 from ...domain import Zeros
+from ...domain.constraints import breaks
 from ...hierarchy import project_to_simplex
 from ...release import (
     ColumnEstimate,
@@ -307,14 +308,6 @@ def possible_rows(
     for axis in {axis for each in rules.zeros for axis in each.axes}:
         rows[:, axis] = row[axis]
     return rows
-
-
-def breaks(rows: CodeArray, zeros: Sequence[Zeros]) -> BoolArray:
-    """Which rows break a rule."""
-    broken = np.zeros(len(rows), dtype=bool)
-    for each in zeros:
-        broken |= ~each.allowed[tuple(rows[:, axis] for axis in each.axes)]
-    return broken
 
 
 def redrawn(
