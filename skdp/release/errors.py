@@ -35,8 +35,8 @@ _HEAP = 0.3
 # Least density of the records of two columns, as a part of that of independent ones, by which what
 # is not known of them is scaled.
 _LEAST_DENSITY = 0.3
-# Variance of the weights of a group that a condition cuts.
-_CUT = 1e-9
+# What rounding may leave of zero: of a weight, and of the variance of the weights of a group.
+_ROUNDING = 1e-9
 # Most columns of a set that was not measured whose deviation is allowed for.
 _MOST_TOGETHER = 3
 # Numbers of a column that are computed together: they fit into a core's cache.
@@ -107,7 +107,7 @@ class Asked:
         if not self.shared or not part or not means:
             return others
         rows = max(self._model.total, 1.0)
-        kept = {axis: (self._weights[axis] != 0).astype(np.float64) for axis in part}
+        kept = {axis: _on(self._weights[axis]) for axis in part}
         # Conditions are their own; only values are replaced.
         key = frozenset(a for a in part if not np.array_equal(kept[a], self._weights[a]))
         meeting = self._model.of_rows(part, kept)
@@ -408,13 +408,18 @@ class _Products:
             basis = self.given[axis].column.basis
             weights = self.given[axis].weights[:, self.at[axis][members]]
             means, squares = basis.means(weights, size), basis.means(weights**2, size)
-            sides.append((means, squares - means**2 > _CUT))
+            sides.append((means, squares - means**2 > _ROUNDING))
         table, found = self.model.rows_in_groups(axes), np.zeros(len(members))
         for counts, (own, cut), (other, _) in ((table, *sides), (table.T, *reversed(sides))):
             records = counts.sum(axis=1)[:, None]
             share = np.divide(counts @ other, records, out=np.zeros_like(own), where=records > 0)
             found += (cut * _most(records, own, share)).sum(axis=0)
         return found
+
+
+def _on(weights: FloatArray) -> FloatArray:
+    """One for each code with a weight, beyond what rounding leaves of zero."""
+    return 1.0 * (np.abs(weights) > _ROUNDING * np.abs(weights).max(axis=0))
 
 
 def _sets(model: Any, axes: Axes) -> Iterator[Axes]:
@@ -432,8 +437,7 @@ def _heaps(counts: FloatArray) -> FloatArray:
     """
     counts = np.maximum(counts, 0.0)
     steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
-    found: FloatArray = np.maximum(np.append(steps, 0.0), np.append(0.0, steps)) * counts
-    return math.sqrt(_HEAP) * found
+    return math.sqrt(_HEAP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
 
 
 def _most(records: float | FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -442,8 +446,7 @@ def _most(records: float | FloatArray, first: FloatArray, second: FloatArray) ->
     high = np.minimum(first, second) - expected
     low = expected - np.maximum(first + second - 1.0, 0.0)
     half = np.maximum(records * np.maximum(high, low), 1.0)
-    most: FloatArray = half**2 / 3.0
-    return most
+    return half**2 / 3.0
 
 
 def _inner(first: FloatArray, second: FloatArray, i: IntArray, j: IntArray) -> FloatArray:

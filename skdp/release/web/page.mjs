@@ -11,6 +11,7 @@ const ones = (n) => new Float64Array(n).fill(1);
 const product = (values) => values.reduce((a, b) => a * b, 1);
 
 const sumOf = (values) => values.reduce((a, b) => a + b, 0);
+const sizeOf = (values) => values.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
 
 function dot(a, b) {
   let found = 0;
@@ -350,7 +351,7 @@ class Basis {
 // ---------------------------------------------------------------- the model
 
 const [THIRD, HEAP, LEAST_DENSITY] = [0.1, 0.3, 0.3];
-const CUT = 1e-9;
+const ROUNDING = 1e-9;
 const PROMISE = "The interval is made to contain the true answer with a probability of ";
 const AFFINE = 1e-5;
 const MOST_DENSE = 1 << 20;
@@ -558,8 +559,7 @@ export class Model {
     const whole = flat ? level / 2 : level - slope * middle;
     const none = average(at(missing), weights);
     const off = weights.map((each, i) => has[i] * whole + values[i] * slope + missing[i] * none - each);
-    const most = (each) => each.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
-    return { found: [whole, slope, none], fits: most(off) <= AFFINE * most(weights) };
+    return { found: [whole, slope, none], fits: sizeOf(off) <= AFFINE * sizeOf(weights) };
   }
 
   hats(part, weights) {
@@ -595,11 +595,14 @@ export class Model {
     return axes.length > 2 && !this.looks.has(axes.join());
   }
 
-  // How much of an error of some columns meets the conditions on the others: see `_Asked.outside`.
+  // How much of an error of some columns meets the conditions on the others: see `Asked.outside`.
   outside(axes, weights) {
     const shared = this.isShared(axes);
-    const where = (each) => (each.every((w) => w === 0 || w === 1) ? each : each.map((w) => Number(w !== 0)));
-    const on = (axis) => this.remembered(weights.get(axis), "on", () => where(weights.get(axis)));
+    const on = (axis) => this.remembered(weights.get(axis), "on", () => {
+      const each = weights.get(axis);
+      const least = ROUNDING * sizeOf(each);
+      return each.every((w) => w === 0 || w === 1) ? each : each.map((w) => Number(Math.abs(w) > least));
+    });
     const rows = Math.max(this.total, 1);
     return (part) => {
       const others = axes.filter((axis) => !part.includes(axis));
@@ -696,8 +699,7 @@ export class Model {
     if (cut === null) return null;
     const { counts } = this.columns.get(axis);
     const alone = this.ofRows([axis], new Map([[axis, weights.get(axis)]]));
-    let among = weights.size > 1 ? 0 : 1;
-    if (weights.size > 1 && alone > 0) among = this.ofRows([...weights.keys()], weights) / alone;
+    const among = weights.size === 1 ? 1 : alone > 0 ? this.ofRows([...weights.keys()], weights) / alone : 0;
     const at = (code) => Math.max(counts[code], 0);
     return cut.map((each, code) => {
       if (!each) return 0;
@@ -819,7 +821,7 @@ export class Model {
       const other = sides[1 - place].own;
       own.forEach((mean, group) => {
         // No record is in groups without codes.
-        if (near[group] || squares[group] - mean ** 2 <= CUT) return;
+        if (near[group] || squares[group] - mean ** 2 <= ROUNDING) return;
         const counts = other.map((_, i) => this.total * rows[place ? i * sizes[1] + group : group * sizes[1] + i]);
         const records = sumOf(counts);
         found += largest(records, mean, records > 0 ? dot(counts, other) / records : 0);
@@ -868,7 +870,6 @@ const bothWays = (axes) => (axes.length === 2 ? [[axes[0], axes[1]], [axes[1], a
 const BINS = " Numbers may lie anywhere in their bins.";
 const NO_VALUE = " It may be any value that was declared: there are too few records for this noise.";
 const PLACES = 40;
-const ROUNDING = 1e-9;
 // Cells of a cross table, or groups: more would not be read, and take seconds.
 export const MOST_CELLS = 2500;
 // Groups of a column in a table; columns of more codes have bands.
@@ -1277,8 +1278,7 @@ function valueBelow(column, counts, share) {
     const part = height > 0 ? (target - running[bin]) / height : 0;
     return column.quantile.at(bin, clip(part, 0, 1));
   };
-  const special = column.special.map((value, i) => [value, counts[column.bins + i], i]);
-  special.sort((a, b) => a[0] - b[0]);
+  const special = column.special.map((value, i) => [value, counts[column.bins + i], i]).sort((a, b) => a[0] - b[0]);
   let target = share * (running[bins] + special.reduce((a, each) => a + each[1], 0));
   if (!special.length) return inside(target);
   target = Math.max(target, Number.MIN_VALUE);
