@@ -264,10 +264,10 @@ class ColumnEstimate:
         energy = 4.0 * (halves - expected) ** 2 / width
         seen = energy / square, np.ones(n_alike, dtype=np.int64), noise / square
         trust, mean, spread = EffectLaw.fitted(*seen, 1.0).told(*seen)
-        # The noise that is left, and what is not believed.
+        # The noise that is left, and what is not believed: no more than all of the noise.
         lacking = (1.0 - trust) ** 2 * (mean + spread) * square
         self._scales[place] = np.full(len(counts), noise)
-        self._scales[place][:n_alike] = trust**2 * noise + lacking
+        self._scales[place][:n_alike] = np.minimum(trust**2 * noise + lacking, noise)
         found = detail.copy()
         found[: 2 * n_alike : 2] = expected + trust * (halves - expected)
         found[1 : 2 * n_alike : 2] = -found[: 2 * n_alike : 2]

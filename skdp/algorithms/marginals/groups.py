@@ -85,9 +85,7 @@ class Tuning:
 
     # ---------------------------------------------------------------- shares of epsilon
 
-    # Budget of a single column, as a part of that of a table of a chosen set; plan.
-    column: float = 0.5
-    # By how much "ranges" raises it, and "cells" lowers it; questions.
+    # By how much "ranges" raises the budget of single columns, and "cells" lowers it; questions.
     word: float = 2.0
     # Share that the choice of sets takes, in AIM as published, and what of it measures how far the
     # others are; plan.

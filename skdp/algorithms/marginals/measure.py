@@ -249,8 +249,7 @@ class _Views:
         n_means = len(self._means())
         if joint or not n_means:
             return Fraction(0)
-        others = TUNING.column * len(self.used)
-        others += self._n_sets(self.records * float(self.parts["views"]))
+        others = len(self.used) + self._n_sets(self.records * float(self.parts["views"]))
         return min(Fraction(round(1000 * n_means / (n_means + others)) or 1, 1000), TUNING.means)
 
     def _means(self) -> dict[tuple[int, int], FloatArray]:
@@ -467,10 +466,10 @@ class _Views:
         return self.records * float(left) / cells >= TUNING.whole
 
     def share_of_columns(self, signal: float) -> Fraction:
-        """Share of single columns: each is worth a part of a table of a set."""
+        """Share of single columns: each counts as much as a table of a set."""
         word = self.asked.workload if isinstance(self.asked.workload, str) else "all"
         factor = {"ranges": TUNING.word, "cells": 1 / TUNING.word}.get(word, 1.0)
-        columns = TUNING.column * factor * len(self.used)
+        columns = factor * len(self.used)
         # What the choice leaves is for sets.
         n_sets = self._n_sets(signal * float(1 - TUNING.choice))
         return Fraction(round(1000 * columns / (columns + n_sets)), 1000)
