@@ -7,6 +7,7 @@ import codecs
 import csv
 import errno
 import gzip
+import itertools
 import lzma
 import re
 import warnings
@@ -447,9 +448,7 @@ def _opened(path: str, options: Any) -> Iterator[_TableSource]:
     form = form_of(options)
     with open(path, "rb") as plain, _unpacked(plain, path) as file:
         lines = _undamaged(lines_of(file, multiline=form.multiline), path)
-        for _ in range(form.skip_lines):
-            next(lines, b"")
-        first = next(lines, b"")
+        first = next(itertools.islice(lines, form.skip_lines, None), b"")
         _refuse_sep_line(first, path)
         header = _names_of(first, path, form)
         other = next((sign for sign in ";\t|" if sign in header[0]), None)
