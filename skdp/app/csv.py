@@ -172,10 +172,10 @@ def _as_latin(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("latin-1", _as_latin)
 
 
-def _names_of(line: Line, path: str, form: Form) -> list[str]:
-    """Names of the columns, without blanks at the ends, from the first line of a file.
+def _names_of(line: Line, place: str, form: Form) -> list[str]:
+    """Names of the columns, without blanks at the ends, from a line of a file.
 
-    In a file without a header the first line is a record, so messages never quote it.
+    In a file without a header that line is a record, so messages never quote it.
 
     Raises
     ------
@@ -184,24 +184,25 @@ def _names_of(line: Line, path: str, form: Form) -> list[str]:
     """
     if line is not None:
         if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise ValueError(f"{path} is in UTF-16: save it as CSV in UTF-8.")
+            raise ValueError(f"{place} is in UTF-16: save the file as CSV in UTF-8.")
         line = line.removeprefix(codecs.BOM_UTF8)
     if line == b"":
-        raise ValueError(f"The first line of {path} is empty: it must name the columns.")
+        raise ValueError(
+            f"{place} is empty: it must name the columns. --skip-lines leaves out what stands above."
+        )
     names = fields_of(line, form)
     if names is None:
-        raise ValueError(f"The first line of {path} names no columns.")
+        raise ValueError(f"{place} names no columns.")
     return [name.strip() for name in names]
 
 
-def _refuse_sep_line(line: Line, path: str) -> None:
+def _refuse_sep_line(line: Line, place: str) -> None:
     """Say what to do about the line by which spreadsheets name a separator."""
     found = re.fullmatch(rb"(?:\xef\xbb\xbf)?\"?sep=(.)\"?", line or b"", re.IGNORECASE)
     if found is not None:
         sep = "tab" if found[1] == b"\t" else found[1].decode("ascii", "replace")
         raise ValueError(
-            f"The first line of {path} only names the separator: give --sep '{sep}' and "
-            "--skip-lines 1."
+            f"{place} only names the separator: give --sep '{sep}' and --skip-lines 1."
         )
 
 
@@ -390,7 +391,7 @@ def open_source(
         check_columns(
             table.header,
             columns,
-            f"The first line of {path}",
+            table.place,
             "It must name the columns as the domain does. Leave out lines that stand above the "
             "names with --skip-lines, such as a title or the first of two rows of names.",
         )
@@ -406,7 +407,7 @@ def open_table(path: str, columns: Mapping[str, Declared], options: Any) -> Iter
         yield _ParquetSource(path, list(columns), [])
         return
     with _opened(path, options) as table:
-        check_columns(table.header, list(columns), f"The first line of {path}", "")
+        check_columns(table.header, list(columns), table.place, "")
         yield replace(table, columns=columns)
 
 
@@ -421,6 +422,7 @@ class _TableSource:
     """A CSV file: an iterator of its records, each of which is read by itself."""
 
     path: str
+    place: str
     header: Sequence[str]
     records: Iterator[Sequence[Any] | None]
     decimal: str = "."
@@ -449,17 +451,19 @@ def _opened(path: str, options: Any) -> Iterator[_TableSource]:
     with open(path, "rb") as plain, _unpacked(plain, path) as file:
         lines = _undamaged(lines_of(file, multiline=form.multiline), path)
         first = next(itertools.islice(lines, form.skip_lines, None), b"")
-        _refuse_sep_line(first, path)
-        header = _names_of(first, path, form)
+        place = f"Line {form.skip_lines + 1} of {path}"
+        _refuse_sep_line(first, place)
+        header = _names_of(first, place, form)
         other = next((sign for sign in ";\t|" if sign in header[0]), None)
         if len(header) == 1 and other is not None and getattr(options, "sep", None) is None:
             name = "tab" if other == "\t" else other
             raise ValueError(
-                f"The first line of {path} has no comma, and has {name!r}: if that stands between "
-                f"the fields, give --sep '{name}'. Else give --sep ','."
+                f"{place} has no comma, and has {name!r}: if that stands between the fields, give "
+                f"--sep '{name}'. Else give --sep ','."
             )
         records = records_of(lines, form)
-        yield _TableSource(path, header, records, form.decimal, _CLOSED if form.multiline else "")
+        assumes = _CLOSED if form.multiline else ""
+        yield _TableSource(path, place, header, records, form.decimal, assumes)
 
 
 def form_of(options: Any) -> Form:
@@ -549,7 +553,9 @@ def check_columns(found: Sequence[str], wanted: Sequence[str], what: str, remedy
         )
     twice = [name for name in wanted if often[name] > 1]
     if twice:
-        raise ValueError(f"{what} names the column {twice[0]!r} more than once.")
+        raise ValueError(
+            f"{what} names the column {twice[0]!r} more than once: give each a name of its own."
+        )
 
 
 def present(found: Sequence[str], wanted: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -566,7 +572,7 @@ def header_of(path: str, options: Any = None) -> Any:
     Raises
     ------
     ValueError
-        If the first line of a file names no columns, or the other is not Parquet.
+        If the line of names in a file names no columns, or the other is not Parquet.
     OSError
         If it cannot be opened.
     """

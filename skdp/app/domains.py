@@ -177,8 +177,6 @@ def check(options: Namespace) -> int:
         file=sys.stderr,
     )
     report = checked(options, domain, Progress(options.quiet))
-    if report.n_unfit and not options.multiline:
-        _say("Lines that cannot be read: another --sep, or --multiline if quotes hold line breaks.")
     if _shows(options):
         print(report)
         if report.findings:
