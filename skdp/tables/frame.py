@@ -424,7 +424,7 @@ def list_entries(values: Iterable[Any]) -> NDArray[Any]:
     entries = list(values)
     for position, entry in enumerate(entries):
         # Exact types only: what a subclass does when it is read would depend on a value.
-        if type(entry) in (list, tuple) and len(entry) == 1:
+        if (type(entry) is list or type(entry) is tuple) and len(entry) == 1:
             entries[position] = entry[0]
         elif type(entry) is np.ndarray and entry.shape in ((), (1,)):
             entries[position] = entry.reshape(-1)[0]
