@@ -187,9 +187,7 @@ def _names_of(line: Line, place: str, form: Form) -> list[str]:
             raise ValueError(f"{place} is in UTF-16: save the file as CSV in UTF-8.")
         line = line.removeprefix(codecs.BOM_UTF8)
     if line == b"":
-        raise ValueError(
-            f"{place} is empty: it must name the columns. --skip-lines leaves out what stands above."
-        )
+        raise ValueError(f"{place} is empty: it must name the columns (see --skip-lines).")
     names = fields_of(line, form)
     if names is None:
         raise ValueError(f"{place} names no columns.")

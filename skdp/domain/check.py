@@ -65,7 +65,7 @@ _JOINED = re.compile(
     r"(?!.*(?:paid|bid|acid|lipid|humid|covid|oid)$).{2,}(id|nr|no|num|number|nummer)"
 )
 _QUANTITY = set("age day days week weeks month months year years hour hours minutes time".split())
-_DATES = set("date datum fecha dob day birth birthday admission discharge visit onset start end".split())
+_DATES = set("date datum fecha dob day birth birthday admission discharge onset visit".split())
 # UTF-8 that was read as Windows-1252, and what could not be read.
 _GARBLED = re.compile("\ufffd|[ÃÂ][^\\x00-\\x7f]|â€")
 # Codes have a digit and no blanks.

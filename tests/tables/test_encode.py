@@ -22,14 +22,13 @@ from skdp.tables import (
     Coded,
     Contributions,
     ProjectedCounts,
+    as_column,
     as_frame,
     count_rows,
     encode,
     read_rows,
 )
-from skdp.tables import (
-    frame as frames,
-)
+from skdp.tables import frame as frames
 
 pl = pytest.importorskip("polars")
 duckdb = pytest.importorskip("duckdb")
@@ -333,3 +332,6 @@ def test_a_failing_plan_is_charged_once_and_its_words_are_withheld(engine):
     assert error.__context__ is None and error.__cause__ is None
     assert float(ledger.spent) == 0.25 and len(ledger.to_frame()) == 1
     assert not hasattr(estimator, "synopsis_")
+    # A lazy column is not read at all: its plan would fail before the charge.
+    with pytest.raises(TypeError, match="is lazy"):
+        as_column(failing("dask")["age"] if engine == "dask" else failing(engine), "y")

@@ -132,7 +132,7 @@ PARTS = (
     Part("ordered", "The list is in order, as small, medium, large", ("categorical",), form="flag"),
     Part("nullable", "May be missing", ("categorical", *_LINED), form="flag"),
     Part("special", "Special values", ("numeric",), "Such as 0, 999; a comma between.", rare=True),
-    Part("format", "How dates are written", _DATES, "Such as %d.%m.%Y, or excel for numbers of days.", rare=True),
+    Part("format", "How dates are written", _DATES, "As %d.%m.%Y, or excel.", rare=True),
     Part(
         "more",
         "More settings",
