@@ -284,7 +284,7 @@ def test_what_does_not_fit_is_refused_before_the_charge(make):
             view(ledger=ledger).fit(make(rows))
     with pytest.raises(TypeError, match="no order that 'sex'.*name it in target="):
         view(target="sex", ledger=ledger).fit(make(frame[["age"]]), np.array(["F", "M", "F"]))
-    with pytest.raises(TypeError, match="lazy, and only frames in memory.*Collect it first"):
+    with pytest.raises(TypeError, match="lazy, and only tables in memory.*Collect it first"):
         case_of("PrivateStandardScaler").make(ledger=ledger).fit(make(frame[["age"]]))
     with pytest.raises(TypeError, match="Collect it first"):
         view().domain.check(make(frame))
