@@ -144,17 +144,14 @@ class EqualMeta(type):
         return True
 
 
-class Same(metaclass=EqualMeta):
-    """Says that it equals any value, here and as a number and as bytes."""
+class Same(Decimal, metaclass=EqualMeta):
+    """Says that it equals whatever has its hash."""
 
     def __hash__(self):
         return hash(1)
 
     def __eq__(self, other):
         return True
-
-
-SameNumber = EqualMeta("SameNumber", (Decimal,), {"__hash__": Same.__hash__, "__eq__": Same.__eq__})
 
 
 def hostile() -> list[Any]:
@@ -169,8 +166,7 @@ def hostile() -> list[Any]:
         Class(),
         Length(),
         Panics(1),
-        Same(),
-        SameNumber(3),
+        Same(3),
     ]
     nested = [[1, 2], [[]], {"a": 1}, {1}, np.array([1, 2]), np.array(5), np.array([[1]]), (1,)]
     numbers = [10**400, -(10**400), Decimal("sNaN"), Decimal("1e999999"), 1 + 2j, Fraction(1, 3)]

@@ -341,9 +341,6 @@ class Source(Protocol):
     def empty(self) -> Any:
         """A table with these columns and without records, as ``rows`` gives it."""
 
-    def schema(self) -> Any:
-        """A table with these columns and without records, in memory."""
-
     def rows(self, progress: Progress) -> Any:
         """All records, as ``fit`` takes them."""
 
@@ -410,9 +407,8 @@ def open_table(path: str, columns: Mapping[str, Declared], options: Any) -> Iter
 
 
 def _is_parquet(path: str) -> bool:
-    with open(path, "rb"):
-        pass  # raises what files raise, with the name of the file
-    return is_parquet_name(path) or is_parquet_file(path)
+    # Opened first, which raises what files raise, with the name of the file.
+    return is_parquet_file(path) or is_parquet_name(path)
 
 
 @dataclass
@@ -429,8 +425,6 @@ class _TableSource:
 
     def empty(self) -> Any:
         return read_records([], self.header, self.columns)
-
-    schema = empty
 
     def rows(self, progress: Progress, texts: bool = False) -> Any:
         progress.say(f"Reading {self.path}.")
@@ -526,8 +520,6 @@ class _ParquetSource:
 
     def empty(self) -> Any:
         return self._file.empty(self._columns)
-
-    schema = empty
 
     def rows(self, progress: Progress) -> Any:
         progress.say(f"Reading {self._path}.")

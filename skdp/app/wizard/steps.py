@@ -400,11 +400,6 @@ class Wizard:
             then,
         )
 
-    @property
-    def asked_counts(self) -> list[str]:
-        """The questions for a number of records."""
-        return [each for each in self.asked if not re.match(r"[a-z]+\(", each)]
-
     def _estimator(self, epsilon: str) -> Any:
         # The names of files play no part.
         command = self._command(Files.named(self.folder, "any"), {"epsilon": epsilon})
