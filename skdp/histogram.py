@@ -58,14 +58,8 @@ def as_table(X: Any) -> Any:
         return X[:, None]
     if isinstance(X, list | tuple):
         # Entry by entry: a list in the place of a number is an odd value, and no other table.
-        lengths = {_length(row) for row in X}
-        return X if len(lengths) == 1 and min(lengths) > 1 else list_entries(X)[:, None]
+        return list_entries(X)[:, None]
     return X
-
-
-def _length(row: Any) -> int:
-    plain = type(row) in (list, tuple) or (type(row) is np.ndarray and row.ndim == 1)
-    return len(row) if plain else 0
 
 
 def only_attribute(domain: Domain) -> Any:

@@ -134,6 +134,26 @@ class Length(list):
         raise RuntimeError(SECRET)
 
 
+class EqualMeta(type):
+    """A class that says it is text."""
+
+    def __hash__(self):
+        return hash(str)
+
+    def __eq__(self, other):
+        return True
+
+
+class Same(Decimal, metaclass=EqualMeta):
+    """Says that it equals whatever has its hash."""
+
+    def __hash__(self):
+        return hash(1)
+
+    def __eq__(self, other):
+        return True
+
+
 def hostile() -> list[Any]:
     """New objects that raise or deceive when they are read."""
     own = [
@@ -146,6 +166,7 @@ def hostile() -> list[Any]:
         Class(),
         Length(),
         Panics(1),
+        Same(3),
     ]
     nested = [[1, 2], [[]], {"a": 1}, {1}, np.array([1, 2]), np.array(5), np.array([[1]]), (1,)]
     numbers = [10**400, -(10**400), Decimal("sNaN"), Decimal("1e999999"), 1 + 2j, Fraction(1, 3)]

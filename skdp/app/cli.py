@@ -7,8 +7,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[ArgumentParser]
@@ -105,19 +106,8 @@ def _command(commands: Commands, name: str, run: str, text: str, more: str = "")
 
 def _run(path: str, options: Namespace) -> int:
     # Loaded by the command that needs it, so that help and the ledger are quick.
-    name, function = path.split(".")
-    module: Any
-    if name == "domains":
-        from . import domains as module
-    elif name == "plans":
-        from . import plans as module
-    elif name == "release":
-        from . import release as module
-    elif name == "wizard":
-        from .wizard import server as module
-    else:
-        from . import views as module
-    return int(getattr(module, function)(options))
+    module, _, function = path.rpartition(".")
+    return int(getattr(import_module(f".{module}", __package__), function)(options))
 
 
 def _group(commands: Commands, name: str, text: str) -> Commands:
@@ -297,7 +287,7 @@ def _wizard(commands: Commands) -> None:
     wizard = _command(
         commands,
         "wizard",
-        "wizard.wizard",
+        "wizard.server.wizard",
         "make a release by filling in pages in a browser, on this machine alone",
         "Needs `pip install 'skdp[wizard]'`. Nothing is charged before the last page is confirmed. "
         "The\ntable stays where it is: the browser is never given the records.\n\n" + _DATA,

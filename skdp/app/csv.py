@@ -7,6 +7,7 @@ import codecs
 import csv
 import errno
 import gzip
+import itertools
 import lzma
 import re
 import warnings
@@ -171,10 +172,10 @@ def _as_latin(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("latin-1", _as_latin)
 
 
-def _names_of(line: Line, path: str, form: Form) -> list[str]:
-    """Names of the columns, without blanks at the ends, from the first line of a file.
+def _names_of(line: Line, place: str, form: Form) -> list[str]:
+    """Names of the columns, without blanks at the ends, from a line of a file.
 
-    In a file without a header the first line is a record, so messages never quote it.
+    In a file without a header that line is a record, so messages never quote it.
 
     Raises
     ------
@@ -183,24 +184,23 @@ def _names_of(line: Line, path: str, form: Form) -> list[str]:
     """
     if line is not None:
         if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise ValueError(f"{path} is in UTF-16: save it as CSV in UTF-8.")
+            raise ValueError(f"{place} is in UTF-16: save the file as CSV in UTF-8.")
         line = line.removeprefix(codecs.BOM_UTF8)
     if line == b"":
-        raise ValueError(f"The first line of {path} is empty: it must name the columns.")
+        raise ValueError(f"{place} is empty: it must name the columns (see --skip-lines).")
     names = fields_of(line, form)
     if names is None:
-        raise ValueError(f"The first line of {path} names no columns.")
+        raise ValueError(f"{place} names no columns.")
     return [name.strip() for name in names]
 
 
-def _refuse_sep_line(line: Line, path: str) -> None:
+def _refuse_sep_line(line: Line, place: str) -> None:
     """Say what to do about the line by which spreadsheets name a separator."""
     found = re.fullmatch(rb"(?:\xef\xbb\xbf)?\"?sep=(.)\"?", line or b"", re.IGNORECASE)
     if found is not None:
         sep = "tab" if found[1] == b"\t" else found[1].decode("ascii", "replace")
         raise ValueError(
-            f"The first line of {path} only names the separator: give --sep '{sep}' and "
-            "--skip-lines 1."
+            f"{place} only names the separator: give --sep '{sep}' and --skip-lines 1."
         )
 
 
@@ -341,9 +341,6 @@ class Source(Protocol):
     def empty(self) -> Any:
         """A table with these columns and without records, as ``rows`` gives it."""
 
-    def schema(self) -> Any:
-        """A table with these columns and without records, in memory."""
-
     def rows(self, progress: Progress) -> Any:
         """All records, as ``fit`` takes them."""
 
@@ -389,7 +386,7 @@ def open_source(
         check_columns(
             table.header,
             columns,
-            f"The first line of {path}",
+            table.place,
             "It must name the columns as the domain does. Leave out lines that stand above the "
             "names with --skip-lines, such as a title or the first of two rows of names.",
         )
@@ -405,14 +402,13 @@ def open_table(path: str, columns: Mapping[str, Declared], options: Any) -> Iter
         yield _ParquetSource(path, list(columns), [])
         return
     with _opened(path, options) as table:
-        check_columns(table.header, list(columns), f"The first line of {path}", "")
+        check_columns(table.header, list(columns), table.place, "")
         yield replace(table, columns=columns)
 
 
 def _is_parquet(path: str) -> bool:
-    with open(path, "rb"):
-        pass  # raises what files raise, with the name of the file
-    return is_parquet_name(path) or is_parquet_file(path)
+    # Opened first, which raises what files raise, with the name of the file.
+    return is_parquet_file(path) or is_parquet_name(path)
 
 
 @dataclass
@@ -420,6 +416,7 @@ class _TableSource:
     """A CSV file: an iterator of its records, each of which is read by itself."""
 
     path: str
+    place: str
     header: Sequence[str]
     records: Iterator[Sequence[Any] | None]
     decimal: str = "."
@@ -428,8 +425,6 @@ class _TableSource:
 
     def empty(self) -> Any:
         return read_records([], self.header, self.columns)
-
-    schema = empty
 
     def rows(self, progress: Progress, texts: bool = False) -> Any:
         progress.say(f"Reading {self.path}.")
@@ -447,20 +442,20 @@ def _opened(path: str, options: Any) -> Iterator[_TableSource]:
     form = form_of(options)
     with open(path, "rb") as plain, _unpacked(plain, path) as file:
         lines = _undamaged(lines_of(file, multiline=form.multiline), path)
-        for _ in range(form.skip_lines):
-            next(lines, b"")
-        first = next(lines, b"")
-        _refuse_sep_line(first, path)
-        header = _names_of(first, path, form)
+        first = next(itertools.islice(lines, form.skip_lines, None), b"")
+        place = f"Line {form.skip_lines + 1} of {path}"
+        _refuse_sep_line(first, place)
+        header = _names_of(first, place, form)
         other = next((sign for sign in ";\t|" if sign in header[0]), None)
         if len(header) == 1 and other is not None and getattr(options, "sep", None) is None:
             name = "tab" if other == "\t" else other
             raise ValueError(
-                f"The first line of {path} has no comma, and has {name!r}: if that stands between "
-                f"the fields, give --sep '{name}'. Else give --sep ','."
+                f"{place} has no comma, and has {name!r}: if that stands between the fields, give "
+                f"--sep '{name}'. Else give --sep ','."
             )
         records = records_of(lines, form)
-        yield _TableSource(path, header, records, form.decimal, _CLOSED if form.multiline else "")
+        assumes = _CLOSED if form.multiline else ""
+        yield _TableSource(path, place, header, records, form.decimal, assumes)
 
 
 def form_of(options: Any) -> Form:
@@ -526,8 +521,6 @@ class _ParquetSource:
     def empty(self) -> Any:
         return self._file.empty(self._columns)
 
-    schema = empty
-
     def rows(self, progress: Progress) -> Any:
         progress.say(f"Reading {self._path}.")
         return self._file.rows(self._columns)
@@ -550,7 +543,9 @@ def check_columns(found: Sequence[str], wanted: Sequence[str], what: str, remedy
         )
     twice = [name for name in wanted if often[name] > 1]
     if twice:
-        raise ValueError(f"{what} names the column {twice[0]!r} more than once.")
+        raise ValueError(
+            f"{what} names the column {twice[0]!r} more than once: give each a name of its own."
+        )
 
 
 def present(found: Sequence[str], wanted: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -567,7 +562,7 @@ def header_of(path: str, options: Any = None) -> Any:
     Raises
     ------
     ValueError
-        If the first line of a file names no columns, or the other is not Parquet.
+        If the line of names in a file names no columns, or the other is not Parquet.
     OSError
         If it cannot be opened.
     """

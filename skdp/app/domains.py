@@ -177,8 +177,6 @@ def check(options: Namespace) -> int:
         file=sys.stderr,
     )
     report = checked(options, domain, Progress(options.quiet))
-    if report.n_unfit and not options.multiline:
-        _say("Lines that cannot be read: another --sep, or --multiline if quotes hold line breaks.")
     if _shows(options):
         print(report)
         if report.findings:
@@ -191,7 +189,7 @@ def check(options: Namespace) -> int:
 def checked(options: Namespace, domain: Domain, progress: Progress) -> DomainReport:
     """What a domain would do to the records of a file. Exact: NOT private."""
     with open_source(options.data, domain, everything=True, options=options) as source:
-        schema = as_frame(source.schema())
+        schema = as_frame(source.empty())
         domain.check_schema(schema.select([n for n in schema.names if n in domain.columns]))
         records = read(source.table, progress)
     with warnings.catch_warnings():

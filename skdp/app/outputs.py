@@ -12,7 +12,7 @@ import sys
 import tempfile
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,9 +32,6 @@ from ..synthesis import (
 )
 
 # --- ``--workload``: what a release of marginals should serve: a word, or sets of columns
-
-# A set of columns as it was given, and its weight.
-Given = tuple[tuple[str, ...], Any]
 
 _WORDS = ("all", "ranges", "cells")
 
@@ -60,32 +57,19 @@ def read_workload(text: str) -> str | dict[tuple[str, ...], Any]:
             "--workload must be 'all', 'ranges', 'cells' or sets of columns such as "
             f"'age,sex=0.5;age,pay', got {text!r}."
         )
-    return _unique(_of_line(part) for part in text.split(";") if part.strip())
-
-
-def _of_line(text: str) -> Given:
-    names, sign, weight = text.rpartition("=")
-    if not sign:
-        return _split(text), 1
-    try:
-        return _split(names), float(weight)
-    except ValueError:
-        raise ValueError(
-            f"--workload has the weight {weight!r} in {text!r}, which is no number. A column whose "
-            "name contains ',', ';' or '=' can be named in Python, in workload=."
-        ) from None
-
-
-def _split(names: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in names.split(",")) if names.strip() else ()
-
-
-def _unique(given: Iterable[Given]) -> dict[tuple[str, ...], Any]:
     found: dict[tuple[str, ...], Any] = {}
-    for columns, weight in given:
+    for part in filter(str.strip, text.split(";")):
+        names, _, weight = part.rpartition("=") if "=" in part else (part, "", "1")
+        columns = tuple(name.strip() for name in names.split(",")) if names.strip() else ()
         if columns in found:
             raise ValueError(f"--workload has the set of columns {columns} twice.")
-        found[columns] = weight
+        try:
+            found[columns] = float(weight)
+        except ValueError:
+            raise ValueError(
+                f"--workload has the weight {weight!r} in {part!r}, which is no number. A column "
+                "whose name contains ',', ';' or '=' can be named in Python, in workload=."
+            ) from None
     return found
 
 

@@ -40,8 +40,6 @@ class ParquetFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
-        with open(path, "rb"):
-            pass  # raises what files raise, with the name of the file
         whole = is_parquet_file(path)
         if whole and not _has("pyarrow"):
             raise ValueError(

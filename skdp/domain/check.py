@@ -19,7 +19,7 @@ import pandas as pd
 
 from .._keys import key_of
 from .._validation import BoolArray, FloatArray, IntArray, check_choice
-from .dates import DAY, in_form, moment
+from .dates import DAY, EXCEL, in_form, moment
 from .numeric import MOST_SINGLE
 from .schemas import Draft, draft_text, drafts_of
 from .values import digits, is_missing, number_in, number_written
@@ -65,7 +65,7 @@ _JOINED = re.compile(
     r"(?!.*(?:paid|bid|acid|lipid|humid|covid|oid)$).{2,}(id|nr|no|num|number|nummer)"
 )
 _QUANTITY = set("age day days week weeks month months year years hour hours minutes time".split())
-_DATES = set("date datum fecha dob day birth birthday admission discharge onset start end".split())
+_DATES = set("date datum fecha dob day birth birthday admission discharge onset visit".split())
 # UTF-8 that was read as Windows-1252, and what could not be read.
 _GARBLED = re.compile("\ufffd|[ÃÂ][^\\x00-\\x7f]|â€")
 # Codes have a digit and no blanks.
@@ -142,7 +142,8 @@ class _Values:
         words = [each for each in values if not re.search(r"\d", each[0])]
         such = f"are no {what}, such as {{such!r}}"
         missing = self.on(words, f"{such}: missing", nullable=True)
-        return missing + self.on(shaped, f"{such}: a form that is not read")
+        form = "a form that is not read; mend it, or it counts as missing (nullable)"
+        return missing + self.on(shaped, f"{such}: {form}")
 
     def share_of_texts(self, test: Callable[[str], Any]) -> float:
         """Share of the values that are texts of which something holds."""
@@ -171,9 +172,9 @@ class _Values:
         n_read = {form: sum(n for v, n in tried if _reads(v, *form)) for form in _FORMS}
         best = max(n_read, key=n_read.__getitem__)
         alike = [form for form, _ in n_read if n_read[form, _] == n_read[best] > 0 and form]
-        found = [(moment(value, best[1], best[0]), n) for value, n in dates]
-        timed = any(each is not None and each % DAY for each, _ in found)
-        n = sum(n for each, n in found if each is not None)
+        read = [(value, n) for value, n in dates if _reads(value, *best)]
+        timed = any((moment(value, best[1], best[0]) or 0) % DAY for value, _ in read)
+        n = sum(n for _, n in read)
         return _Form(*best, n, timed, alike[1] if best[0] and alike[1:] else None)
 
     @functools.cached_property
@@ -190,6 +191,12 @@ class _Values:
         """Whether numbers begin with zeros, so that they are codes."""
         zeros = self.share_of_texts(re.compile(r"0\d+").fullmatch)
         return zeros > 0.01 and self.share_of_texts(str.isdecimal) >= KIND
+
+    @property
+    def counted(self) -> bool:
+        """Whether the values may be days as spreadsheets count them."""
+        x = self.figures
+        return len(x) > 0 and self.whole and 5_000 < x[0] and x[-1] < min(60_000, x[0] + 45_000)
 
     def few_each(self, most: float) -> bool:
         """Whether there are many different values, each with a few rows, about equally many."""
@@ -272,12 +279,8 @@ def _proposed(column: _Values, name: str) -> Draft:
     if column.coded or _few_codes(column) or (column.whole and place):
         return categories
     if column.numeric and column.kind != "boolean":
-        days, x = {*_words_of(name)} & _DATES, column.figures
-        if days and 5_000 < x[0] and x[-1] < 60_000 and np.ptp(x) < 45_000:
-            how = "pandas.to_datetime(x, unit='D', origin='1899-12-30')"
-            note = f"days as a spreadsheet counts them: {how}"
-            return Draft(name, {"type": "date", **gaps}, note)
-        return Draft(name, {"type": "numeric", **gaps})
+        days = column.counted and {*_words_of(name)} & _DATES
+        return Draft(name, {"type": "date" if days else "numeric", **gaps})
     if column.distinct <= max(CATEGORIES, column.n // 20) and column.distinct <= 0.8 * column.n:
         return categories
     note = "free text: leave it out, or declare a public list of categories, one of them as other="
@@ -399,6 +402,9 @@ def _of_dates(column: _Values, attribute: Any, data: dict[str, Any]) -> list[_Fi
         found.append((text, {}))
     if attribute is None and form.format is not None:
         found.append((f"dates are written as {form.format}{alike}", {}))
+    if column.counted and own != EXCEL and not column.dated:
+        own = EXCEL
+        found.append(("days as a spreadsheet counts them: format", {"format": EXCEL}))
     unit = data.get("unit", "day")
     odd = [each for each in column.texts if moment(each[0], unit, own) is None]
     if form.format in (None, own):
@@ -569,12 +575,16 @@ def _findings(domain: Any, frame: Any, readable: BoolArray) -> tuple[list[str], 
     if not readable.all():
         share = _share(int((~readable).sum()), frame.n_rows)
         lines.append(
-            f"{share} of the records cannot be read: more fields than the first line has names, or "
-            "an open quote. Is that line a title, --sep another sign, or is it --multiline?"
+            f"{share} of the records cannot be read: more fields than there are names, or an open "
+            "quote. Is it a title that was read as names (--skip-lines), another sign between "
+            "fields (--sep), or do fields hold line breaks (--multiline)?"
         )
     columns = _columns(frame, readable)
     if _second_header(columns.values()):
-        lines.append("the first record looks like a second line of names: take it out")
+        lines.append(
+            "the first record looks like a second line of names: delete it from the file "
+            "(--skip-lines leaves out lines above the names only)"
+        )
         columns = _columns(frame, readable & (np.arange(frame.n_rows) > np.argmax(readable)))
     undeclared = [Draft(name, {"type": ...}) for name in frame.names]
     drafts = {draft.name: draft for draft in (drafts_of(domain) if domain else undeclared)}

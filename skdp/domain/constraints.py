@@ -173,7 +173,8 @@ def forbid(condition: str) -> Rule:
     condition : str
         A query on one or more columns. ``None`` is a missing value. Cells are forbidden of which
         the rules together leave no value; in others that it cuts, records are counted, and
-        synthetic values are drawn where it does not hold.
+        synthetic values are drawn where it does not hold. A single real number is no such value:
+        ``"pay > 100"`` forbids 100 too where a bin begins there. Declare ``decimals`` to keep it.
 
     Examples
     --------

@@ -48,15 +48,22 @@ _ZONED = re.compile(r"(?:Z|[+-]\d\d(?::?\d\d)?)\s*$", re.ASCII)
 _PART = re.compile(r"(\d{4})(?:-(?:Q([1-4])|(\d\d)))?", re.ASCII)
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
+# Days as spreadsheets count them, and their day 0.
+EXCEL = "excel"
+_EXCEL_ZERO = datetime.datetime(1899, 12, 30)
 # Parts of a declared format.
 _LETTERS = "YymdbBaAHIMSfpz"
 # Words in text, and halves of days as in "a.m.".
-_WORD = re.compile(r"(?<![A-Za-z%])(?:([A-Za-z]{3})[A-Za-z]*\.?|([AaPp])\.?([Mm])\b\.?)", re.ASCII)
+_WORD = re.compile(r"(?<![A-Za-z%])(?:([A-Za-z]{3,})\.?|([AaPp])\.?([Mm])\b\.?)", re.ASCII)
 # Numbers for months, and one word for all days: `strptime` reads names as the settings of the
-# system say, and these are English on every machine.
-_NAMES = dict.fromkeys(("mon", "tue", "wed", "thu", "fri", "sat", "sun"), "day")
-for _number, _name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1):
-    _NAMES[_name] = f"#{_number}#"
+# system say, and these are English on every machine. They may be cut off after three letters.
+_NAMES = {}
+for _number, _name in enumerate(
+    "january february march april may june july august september october november december".split()
+    + "monday tuesday wednesday thursday friday saturday sunday".split()
+):
+    for _end in range(3, len(_name) + 1):
+        _NAMES[_name[:_end]] = f"#{_number + 1}#" if _number < 12 else "day"
 
 
 def unit_number(micros: IntArray, unit: str) -> IntArray:
@@ -106,8 +113,10 @@ def in_form(text: str, form: str) -> datetime.datetime | None:
     if not text.isascii():
         return None
     try:
+        if form == EXCEL:
+            return _EXCEL_ZERO + datetime.timedelta(days=int(text))
         return datetime.datetime.strptime(_plain(text), _plain(form))
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 
@@ -271,7 +280,7 @@ class _Temporal(Numeric):
                 "times convert the column with pandas first: .dt.tz_convert('Europe/Berlin')"
                 ".dt.tz_localize(None); then leave tz out."
             )
-        if format is not None:
+        if format not in (None, EXCEL):
             check_form(format, unit)
         self._set(unit=unit, tz=tz, format=format)
         super().__init__(lower, upper, bins, integer=True, nullable=nullable, special=special)
@@ -433,7 +442,8 @@ class Date(_Temporal):
     format : str, optional
         How text in the data is written, in the letters of strptime: ``"%m/%d/%Y"`` for 11/07/2020,
         ``"%d %b %Y"`` for 07 Nov 2020. Names of months are English. ISO text is read as well,
-        unless it has this form too.
+        unless it has this form too. ``"excel"``: whole numbers are days as spreadsheets count
+        them, 43831 for 2020-01-01.
 
     Attributes
     ----------
@@ -511,7 +521,8 @@ class Datetime(_Temporal):
     format : str, optional
         How text in the data is written, in the letters of strptime: ``"%m/%d/%Y"`` for 11/07/2020,
         ``"%d %b %Y"`` for 07 Nov 2020. Names of months are English. ISO text is read as well,
-        unless it has this form too.
+        unless it has this form too. ``"excel"``: whole numbers are days as spreadsheets count
+        them, 43831 for 2020-01-01.
 
     Attributes
     ----------

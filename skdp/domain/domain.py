@@ -324,7 +324,7 @@ class Domain(Schema):
             more = f" Not declared: {some(extra)}." if extra else ""
             how = " Add them, or leave them out of the domain (`domain.select`)."
             if extra:
-                how = " Select those of the domain, as in data[[*domain.columns]], or declare all."
+                how = " Select those of the domain (data[names], or data.select), or declare all."
             what = "The columns of the data are not those of the domain"
             raise DomainError(f"{what}.{lacking}{more}{how}")
         return frame

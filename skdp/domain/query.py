@@ -229,6 +229,7 @@ _UNREADABLE = {
 # What begins a list after "in".
 _LIST = ast.dump(ast.Name("list", ast.Load()))
 _UNEXPECTED = "unexpected {!r}; a column name that is not an identifier goes between backticks"
+_UNFINISHED = "it ends too early: a condition or a value is missing"
 _TOO_DEEP = f"more than {_MAX_DEPTH} parentheses or negations inside each other"
 _MEANINGLESS: dict[type, str] = {
     ast.BinOp: "arithmetic is not supported; a column name with a sign goes between backticks",
@@ -281,7 +282,7 @@ class _Text:
             parts = self._parts(ast.parse("\\\n".join(lines), mode="eval").body, 0)
         except SyntaxError as error:
             if error.offset != 1 or "never closed" in error.msg:
-                raise self.error("it ends too early", len(self.text.rstrip())) from None
+                raise self.error(_UNFINISHED, len(self.text.rstrip())) from None
             place = self.places[(error.end_lineno or 1) - 1]
             match = _TOKEN.match(self.text, place)
             raise self.error(f"unexpected {match and match[0]!r}", place) from None

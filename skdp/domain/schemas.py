@@ -245,8 +245,11 @@ def drafts_of(domain: Any) -> list[Draft]:
     for name in domain.columns:
         data = domain.declared(name).to_data()
         rest = {key: value for key, value in data.items() if key != "bins"}
-        same = attribute_from_data(rest) == short_form(rest) == domain.declared(name)
-        drafts.append(Draft(name, rest if same else data))
+        # Some have no attribute without them.
+        with contextlib.suppress(DomainError):
+            if attribute_from_data(rest) == short_form(rest) == domain.declared(name):
+                data = rest
+        drafts.append(Draft(name, data))
     return drafts
 
 

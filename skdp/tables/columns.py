@@ -29,8 +29,9 @@ from ..domain.dates import Clock
 from ..domain.values import is_missing, number_in
 
 # Types of which equal values have one key and are one person; no text is equal to a number.
-_TEXTS = (str, np.str_, type(None))
-_NUMBERS = (int, float, bool, np.bool_, np.float64, np.int64)
+# They are known by their numbers: a class may say that it equals another.
+_TEXTS = (id(str), id(np.str_), id(type(None)))
+_PLAIN = (*_TEXTS, *map(id, (int, float, bool, np.bool_, np.float64, np.int64)))
 
 
 class Values(NamedTuple):
@@ -248,16 +249,11 @@ def listed_values(objects: NDArray[Any]) -> Values:
     equal would decide how others are read. So True, 1 and 1.0 are three values, whichever is first.
     """
     values = objects.tolist()
-
-    def no_two_are_equal() -> bool:
-        types = set(map(type, values))
-        return len(types.difference(_TEXTS)) < 2 and types.issubset(_TEXTS + _NUMBERS)
-
+    kinds = set(map(id, map(type, values)))
     parts: list[Any] = [slice(None)]
-    # A class may refuse to be held in a set.
-    if not attempt(no_two_are_equal, False):
-        names = np.fromiter(map(id, map(type, values)), dtype=np.int64, count=len(objects))
-        parts = [np.flatnonzero(names == id(kind)) for kind in _TEXTS + _NUMBERS]
+    if len(kinds.difference(_TEXTS)) > 1 or not kinds.issubset(_PLAIN):
+        own_kinds = np.fromiter(map(id, map(type, values)), dtype=np.int64, count=len(objects))
+        parts = [np.flatnonzero(own_kinds == kind) for kind in _PLAIN]
     positions = np.zeros(len(objects), dtype=np.intp)
     alone = np.ones(len(objects), dtype=bool)
     listed: list[Any] = []

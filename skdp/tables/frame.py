@@ -210,6 +210,16 @@ def _narwhals(data: Any) -> Any:
     return data if _is_dask(data) else nw.from_native(data, pass_through=True, allow_series=True)
 
 
+def _refuse_lazy(data: Any, frame: Any) -> None:
+    """TypeError for what is not in memory: its values could make its plan fail before a charge."""
+    if isinstance(frame, nw.LazyFrame) or type(data).__module__.startswith("dask."):
+        raise TypeError(
+            f"{type(data).__name__} is lazy, and only tables in memory are supported here, where "
+            "each row is read by itself. Collect it first (`.collect()`, `.compute()`, `.df()`, "
+            "`.toPandas()`, as the library has it)."
+        )
+
+
 def _library(frame: Any) -> str:
     name: str = frame.implementation.name.lower()
     if name in ("pandas", "polars", "pyarrow"):
@@ -250,12 +260,7 @@ def as_frame(data: Any) -> Frame:
     except nw.exceptions.DuplicateError as error:
         check_unique(getattr(data, "column_names", getattr(data, "columns", ())))
         raise DomainError(str(error)) from error
-    if _is_dask(data) or isinstance(frame, nw.LazyFrame):
-        raise TypeError(
-            f"{type(data).__name__} is lazy, and only frames in memory are supported here, where "
-            "each row is read by itself. Collect it first (`.collect()`, `.compute()`, `.df()`, "
-            "`.toPandas()`, as the library has it)."
-        )
+    _refuse_lazy(data, frame)
     if isinstance(frame, nw.Series):
         raise _not_two_dimensional(1)
     if isinstance(frame, nw.DataFrame):
@@ -343,6 +348,7 @@ def as_column(values: Any, name: str) -> Column:
     if issparse(values):
         raise TypeError(f"{name!r} is sparse, but dense data is required. Use `.toarray()`.")
     series = _narwhals(values)
+    _refuse_lazy(values, series)
     if isinstance(series, nw.Series):
         return make_column(nw.to_native(series), _library(series), name)
     if values is None or isinstance(values, str | bytes | Mapping):
@@ -424,7 +430,7 @@ def list_entries(values: Iterable[Any]) -> NDArray[Any]:
     entries = list(values)
     for position, entry in enumerate(entries):
         # Exact types only: what a subclass does when it is read would depend on a value.
-        if type(entry) in (list, tuple) and len(entry) == 1:
+        if (type(entry) is list or type(entry) is tuple) and len(entry) == 1:
             entries[position] = entry[0]
         elif type(entry) is np.ndarray and entry.shape in ((), (1,)):
             entries[position] = entry.reshape(-1)[0]
@@ -652,8 +658,8 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
     if schema is None:
         raise DomainError(
             f"{_ENGINES[engine][0]} cannot tell the columns of this lazy frame: its plan fails "
-            "before any row is read, for example because a file or a column does not exist. Try "
-            "`.collect_schema()` on it. Nothing was read or spent."
+            "before any row is read, for example because a file or a column does not exist. Run it "
+            "by itself to see why. Nothing was read or spent."
         )
     if not schema:
         raise ValueError("Found a lazy frame with 0 feature(s), while a minimum of 1 is required.")

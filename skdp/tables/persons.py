@@ -68,6 +68,7 @@ _GUESSABLE = re.compile(
     r"\s*(?:[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|0x[0-9a-f]+|inf|infinity|nan)|true|false)\s*",
     re.ASCII | re.IGNORECASE,
 )
+_PLAIN = [*map(id, (str, int, float, bool, bytes, Decimal))]
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 
 
@@ -105,7 +106,9 @@ def _identity(value: Any, known: dict[Any, int], typed: bool) -> int:
     """Number of a value that identifies a person, a new number for a new value; else -1."""
     try:
         key = _person(value, typed)
-        return -1 if key is None else known.setdefault(key, len(known))
+        # A class of its own may call itself equal to other persons.
+        plain = all(id(type(part)) in _PLAIN for part in (key if type(key) is tuple else (key,)))
+        return known.setdefault(key, len(known)) if plain else -1
     except BaseException as error:  # an object that cannot be hashed: it depends on a value
         reraise_interrupts(error)
     return -1
@@ -133,7 +136,9 @@ def _person(value: Any, typed: bool) -> Any:
         # several fractions.
         number = float(value)
         return number if number == value and abs(number) < MAX_INTEGER else None
-    if isinstance(value, bytes | uuid.UUID):
+    if isinstance(value, uuid.UUID):
+        return "uuid", value.int
+    if isinstance(value, bytes):
         return "", value
     if isinstance(value, pd.Period):
         return value.freqstr, value.ordinal

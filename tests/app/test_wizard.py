@@ -11,6 +11,7 @@ import sys
 import time
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -23,7 +24,7 @@ from skdp.__main__ import main
 pytest.importorskip("jinja2")
 
 from skdp.app.cli import parsed
-from skdp.app.wizard import steps
+from skdp.app.wizard import forms, steps
 from skdp.app.wizard.forms import domain_of, form_of_column
 from skdp.app.wizard.server import Pages, application
 from skdp.domain.schemas import Draft
@@ -267,6 +268,13 @@ def test_persons_are_protected_where_a_column_identifies_them(browser, commands)
     assert {"--privacy-id=person", "--max-rows-per-id=2"} <= set(commands[0])
 
 
+def test_the_check_in_a_browser_looks_for_what_the_pages_say():
+    check = (Path(__file__).parents[1] / "wizard_in_browser.py").read_text()
+    said = "".join(each.read_text() for each in Path(forms.__file__).parent.rglob("*.[hp]*"))
+    for name in re.findall(r'(?:by_label|click|name=)\(?"([^"\\]+)"', check):
+        assert name in said
+
+
 # One charge
 
 
@@ -397,6 +405,11 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path):
     assert "2: <bdi" in browser.text and not browser.wizard.names
     assert browser.post("table", protects="record", sep=";").step == "columns"
     assert browser.wizard.names == ["a", "b"]
+    # The line that names the columns may be another.
+    browser.post("table", **{"sep": ";", "skip-lines": "one"})
+    assert 'id="skip-lines-error"' in browser.text
+    browser.post("table", **{"sep": ";", "skip-lines": "1"})
+    assert browser.wizard.names == ["1", "2"]
 
 
 def test_a_declaration_to_begin_with(tmp_path):

@@ -199,13 +199,14 @@ HOUR_IN_UTC = Datetime("2021-01-01", "2021-01-01", "hour", tz="UTC")
         (in_form(None), ["20201107", 20201107, 20201107.0], 6),
         (in_form("%d%m%Y"), ["07112020", "7112020", 7112020, 7112020.0], 6),
         (in_form("%y%m%d"), ["201107", 201107, 201107.0], 6),
+        (in_form("excel"), ["44142", 44142, 44142.0, "2020-11-07"], 6),
         (Date("2005-09-01", "2005-09-30", format="%d%m%y"), ["70905", 70905, 70905.0], 6),
     ],
 )
 def test_values_that_are_read(attribute, values, code):
     assert encoded(attribute, values) == [code] * len(values)
     assert encoded(attribute, pa.array(list(map(str, values)))) == [code] * len(values)
-    odd = ["17.11.202٠", "31.02.2020", "07 Nox 2020", "00/00/0000", "1/1", "", "2020-11-7"]
+    odd = ["17.11.202٠", "31.02.2020", "07 Novel 2020", "00/00/0000", "1/1", "", "2020-11-7"]
     assert encoded(attribute, odd) == [-1] * len(odd)
     assert attribute.format is None or attribute != in_form(None)
 

@@ -221,6 +221,7 @@ def test_json_that_a_person_edits_is_short():
             "n": Numeric(0, 9, integer=True, nullable=True),
             "log": Numeric(0, 9, 10, integer=True, scale="log"),
             "wide": Numeric(0, 10**6, 50, integer=True, special=[-1]),
+            "index": Numeric(0, 501, "auto", integer=True, special=[501]),
             "edges": Numeric(edges=[0, 1, 10, 100], integer=True),
             "cents": Numeric(0, 9, 4, decimals=2),
             "tree": Categorical(tree.leaves, taxonomy=tree, other="d", ordered=True),

@@ -22,14 +22,13 @@ from skdp.tables import (
     Coded,
     Contributions,
     ProjectedCounts,
+    as_column,
     as_frame,
     count_rows,
     encode,
     read_rows,
 )
-from skdp.tables import (
-    frame as frames,
-)
+from skdp.tables import frame as frames
 
 pl = pytest.importorskip("polars")
 duckdb = pytest.importorskip("duckdb")
@@ -285,7 +284,7 @@ def test_what_does_not_fit_is_refused_before_the_charge(make):
             view(ledger=ledger).fit(make(rows))
     with pytest.raises(TypeError, match="no order that 'sex'.*name it in target="):
         view(target="sex", ledger=ledger).fit(make(frame[["age"]]), np.array(["F", "M", "F"]))
-    with pytest.raises(TypeError, match="lazy, and only frames in memory.*Collect it first"):
+    with pytest.raises(TypeError, match="lazy, and only tables in memory.*Collect it first"):
         case_of("PrivateStandardScaler").make(ledger=ledger).fit(make(frame[["age"]]))
     with pytest.raises(TypeError, match="Collect it first"):
         view().domain.check(make(frame))
@@ -333,3 +332,6 @@ def test_a_failing_plan_is_charged_once_and_its_words_are_withheld(engine):
     assert error.__context__ is None and error.__cause__ is None
     assert float(ledger.spent) == 0.25 and len(ledger.to_frame()) == 1
     assert not hasattr(estimator, "synopsis_")
+    # A lazy column is not read at all: its plan would fail before the charge.
+    with pytest.raises(TypeError, match="is lazy"):
+        as_column(failing("dask")["age"] if engine == "dask" else failing(engine), "y")

@@ -118,6 +118,7 @@ def test_arrays():
         (pd.Series([1]), ValueError, "Expected 2D array.*Reshape your data"),
         (pl.Series([1]), ValueError, "Reshape your data"),
         ([], ValueError, "Reshape your data"),
+        (np.ones((1, 1)).view(np.matrix), TypeError, "np.matrix is not supported"),
         ([np.zeros((2, 2))], ValueError, "dim 3"),
         ([[1, 2], [3]], ValueError, "different lengths"),
         ([[1], np.array(5)], ValueError, "different lengths"),
@@ -146,12 +147,6 @@ def test_one_complex_number_leaves_the_others_real():
     assert n_rows == 3 and list(taken.columns) == ["a", "b"]
     assert taken["a"].astype(float).tolist()[0] == 1.0 and taken["a"].isna().tolist()[1]
     assert take(np.array([1]))["a"].tolist() == [2 + 1j]
-
-
-@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
-def test_matrix():
-    with pytest.raises(TypeError, match="np.matrix is not supported"):
-        as_frame(np.matrix([[1]]))
 
 
 def test_select_and_names():

@@ -49,6 +49,8 @@ def source_options(table: dict[str, str]) -> list[str]:
     options += ["--decimal=,"] * (table.get("decimal") == ",")
     missing = [each.strip() for each in table.get("missing", "").split(",") if each.strip()]
     options += [f"--missing={each}" for each in missing]
+    lines = table.get("skip-lines", "").strip()
+    options += [f"--skip-lines={lines}"] * lines.isdecimal()
     options += ["--multiline"] * bool(table.get("multiline"))
     return options
 
@@ -130,7 +132,7 @@ PARTS = (
     Part("ordered", "The list is in order, as small, medium, large", ("categorical",), form="flag"),
     Part("nullable", "May be missing", ("categorical", *_LINED), form="flag"),
     Part("special", "Special values", ("numeric",), "Such as 0, 999; a comma between.", rare=True),
-    Part("format", "How dates are written", _DATES, "Such as %d.%m.%Y.", rare=True),
+    Part("format", "How dates are written", _DATES, "As %d.%m.%Y, or excel.", rare=True),
     Part(
         "more",
         "More settings",
@@ -204,7 +206,7 @@ def _data_of(name: str, form: Mapping[str, str]) -> dict[str, Any]:
             data |= {key.strip(): _value(value.strip()) for key, _, value in pairs}
         else:
             data[part.name] = _value(text) if part.name != "format" else text.strip()
-    if kind in _DATES:
+    if kind in _LINED and "edges" not in data:
         data = {"lower": "...", "upper": "...", **data}
     return data
 

@@ -53,7 +53,9 @@ _QUIET = Progress(True)
 _UNIT = ("protects", "unit", "most", "do")
 # What messages call an option that is a field here.
 _FIELDS = {
-    "--sep": "the field “Between fields”:",
+    "--sep": "“Between fields”",
+    "--skip-lines": "“Lines above the names”",
+    "--privacy-id": "“Column that identifies the person”",
     "--multiline": "“Fields in quotes hold line breaks”",
     "--decimal": "“Decimal mark”",
     "--missing": "“Texts that stand for no value”:",
@@ -269,7 +271,9 @@ class Wizard:
         """Take the first step, and look at the records for the owner."""
         if form.get("decimal", "") not in ("", ".", ","):
             self._refused("decimal", "The decimal mark is a point or a comma.")
-        header = self.header
+        if not (form.get("skip-lines", "").strip() or "0").isdecimal():
+            self._refused("skip-lines", "A whole number of lines is needed.")
+        header = [] if self.wrong else self.header
         if self.wrong:
             return None
         if form.get("do") == "header":
@@ -396,11 +400,6 @@ class Wizard:
             then,
         )
 
-    @property
-    def asked_counts(self) -> list[str]:
-        """The questions for a number of records."""
-        return [each for each in self.asked if not re.match(r"[a-z]+\(", each)]
-
     def _estimator(self, epsilon: str) -> Any:
         # The names of files play no part.
         command = self._command(Files.named(self.folder, "any"), {"epsilon": epsilon})
@@ -429,7 +428,7 @@ class Wizard:
                 return "epsilon"
 
             return self._start(
-                "Working out the bars",
+                "Working out the margins of error",
                 lambda say: forms.bars(estimator, int(n), at, asked, say),
                 then,
             )
