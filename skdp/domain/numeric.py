@@ -244,20 +244,16 @@ class Numeric(Attribute):
 
     def _check_contents(self) -> None:
         """Refuse bins that no value can fall into, but join those of "auto" with others."""
-        held, stepped = self.contents, self.decimals is not None
-        if not isinstance(held, Points) or not (stepped or len(held.special)):
-            return
         if self.auto:
             self._join_empty()
-        among = None if stepped else held.grid.value(held.special)
-        empty = self.contents.empty(among)
-        if len(empty) and stepped and self._edges is None:
+        empty = self.contents.empty()
+        if len(empty) and self.decimals is not None and self._edges is None:
             # The formula of even bins rounds: values of the grid that are edges may fall into the
             # bin before. The nearest floats to the edges do not.
             low, high = Fraction(repr(self.lower)), Fraction(repr(self.upper))
             ends = [low + (high - low) * place / self.bins for place in range(self.bins + 1)]
             self._recut(np.array(ends, dtype=np.float64))
-            empty = self.contents.empty(among)
+            empty = self.contents.empty()
         if len(empty):
             texts = [self.span_label(int(code), int(code) + 1) for code in empty[:8]]
             raise DomainError(
