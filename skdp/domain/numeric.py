@@ -282,18 +282,13 @@ class Numeric(Attribute):
         own, twin = self.edges[1:-1], copy.copy(self)
         twin._recut(self._auto_edges(), _coarse=self)
         twin._join_empty()
-        auto = twin.edges
-        if not np.isin(own, auto).all():
-            # Of the automatic edges, those that are not near a declared one; `groups` needs all
-            # these.
-            inner, widths = auto[1:-1], np.diff(auto)
-            place = np.searchsorted(own, inner)
-            below, above = np.append(-np.inf, own)[place], np.append(own, np.inf)[place]
-            near = np.minimum(inner - below, above - inner)
-            far = near >= np.minimum(widths[:-1], widths[1:]) / 2
-            twin._recut(np.concatenate([auto[:1], np.union1d(inner[far], own), auto[-1:]]))
-            twin._set(scale="linear")
-            twin._join_empty(own)
+        # Of the automatic edges those that are not near a declared one; `groups` needs all these.
+        auto, widths = twin.edges, np.diff(twin.edges)
+        inner, place = auto[1:-1], np.searchsorted(own, auto[1:-1])
+        below, above = np.append(-np.inf, own)[place], np.append(own, np.inf)[place]
+        far = np.minimum(inner - below, above - inner) >= np.minimum(widths[:-1], widths[1:]) / 2
+        twin._recut(np.concatenate([auto[:1], np.union1d(inner[far], own), auto[-1:]]))
+        twin._join_empty(own)
         return twin
 
     @property
