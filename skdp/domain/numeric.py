@@ -522,19 +522,8 @@ class Numeric(Attribute):
         cells = np.array([*self.special, np.nan])
         return np.where(codes < self.bins, numbers, cells[np.maximum(codes - self.bins, 0)])
 
-    def decode(
-        self, codes: ArrayLike, rng: np.random.Generator, *, lower: Any = None, upper: Any = None
-    ) -> pd.Series:
-        """Values for codes, drawn from what each code stands for.
-
-        Parameters
-        ----------
-        codes : array-like of shape (n,), in 0..size - 1
-        rng : numpy.random.Generator
-        lower, upper : float or array-like of shape (n,), default=None
-            Closed bounds, see `draw`.
-        """
-        return self._finish(self.draw(codes, rng, lower, upper))
+    def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:  # noqa: D102
+        return self._finish(self.draw(codes, rng))
 
     def _finish(self, numbers: FloatArray) -> pd.Series:
         """Numbers, nan where missing, as values of the column."""
