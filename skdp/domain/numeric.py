@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import itertools
@@ -427,7 +428,11 @@ class Numeric(Attribute):
         if not self.auto or most is None:
             return self
         points = most if self._grid is None else len(self._grid)
-        return Numeric(self.lower, self.upper, min(most, points), **self._chosen())
+        for bins in range(min(most, points), 0, -1):
+            # Fewer, where only special values fall into a bin.
+            with contextlib.suppress(DomainError):
+                return Numeric(self.lower, self.upper, bins, **self._chosen())
+        return self
 
     def means(self) -> FloatArray:
         """Mean of the values that `decode` draws for each code but the missing cell.
@@ -484,16 +489,20 @@ class Numeric(Attribute):
         some_missing = bool(missing.any())
         if some_missing:
             x[missing] = self.lower
-        if self.integer:
-            # To the nearest, halves up; exactly, also where floats are a whole apart.
-            whole = np.floor(x)
-            x = whole + (x - whole >= 0.5)
-        codes = self._bins.encode(x)
+        codes = self._bins.encode(self.nearest(x))
         for place, value in enumerate(self.special):
             codes[values == value] = self.bins + place
         if some_missing:
             codes[missing] = self.n_values if self.nullable else -1
         return codes
+
+    def nearest(self, numbers: FloatArray) -> FloatArray:
+        """The integers that fractions count as, where the column holds integers: halves go up."""
+        if not self.integer:
+            return numbers
+        # Exactly, also where floats are a whole apart.
+        whole = np.floor(numbers)
+        return whole + (numbers - whole >= 0.5)
 
     def draw(
         self, codes: ArrayLike, rng: np.random.Generator, lower: Any = None, upper: Any = None

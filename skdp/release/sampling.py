@@ -109,9 +109,8 @@ def _given_number(known: Known, name: str) -> FloatArray:
     assert isinstance(attribute, Numeric)
     codes = column.codes(attribute.coding())
     low, high = attribute.span(np.maximum(codes, 0))
-    own = attribute._numbers(column)
-    own = np.floor(own) if attribute.integer else own
-    return np.where(codes >= 0, np.clip(own, low, high), np.nan)
+    own = np.clip(attribute.nearest(attribute._numbers(column)), low, high)
+    return np.where(codes >= 0, own, np.nan)
 
 
 # --- rows that satisfy a condition and the public structure of the domain at once
