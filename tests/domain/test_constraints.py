@@ -347,9 +347,13 @@ def test_tables_are_narrowed_to_what_rows_can_have(data):
     assert (row is not None) == expected.any()
     if row is not None:
         assert all(allowed[tuple(row[axis] for axis in axes)] for axes, allowed in tables.items())
-        for axes, allowed in narrowed(tables).items():
+        found = narrowed(tables)
+        for axes, allowed in found.items():
             assert not (allowed & ~tables.get(axes, True)).any()
             assert allowed[tuple(rows[expected][:, axis] for axis in axes)].all()
+            for place, axis in enumerate(axes):
+                others = tuple({*range(len(axes))} - {place})
+                assert np.array_equal(allowed.any(axis=others), found[axis,])
 
 
 # -- numbers
@@ -515,6 +519,30 @@ def test_structures_that_are_refused(rules, message):
 def test_rules_that_are_refused(make, message):
     with pytest.raises(DomainError, match=message):
         make()
+
+
+@over(
+    "x, rules, forbidden_codes",
+    [
+        # The edge is the next float after 0.3.
+        (Numeric(0, 0.4, bins=4), [forbid("x < 0.3 and c == 'u'")], [0, 1, 2]),
+        # No tenth lies from the edge 5/3 up to 1.7.
+        (Numeric(0, 5, bins=3, decimals=1), [forbid("1.7 <= x <= 3.3 and c == 'u'")], [1]),
+    ],
+)
+def test_a_bin_is_forbidden_where_only_rounding_leaves_a_part_of_it(x, rules, forbidden_codes):
+    columns = {"x": x, "c": Categorical(["u", "v"]), "y": Numeric(0, 10, bins=1)}
+    domain = Domain(columns, structure=rules)
+    codes = np.stack([np.arange(x.size), np.zeros(x.size), np.zeros(x.size)], axis=1).astype(int)
+    assert np.flatnonzero(domain.structure.breaks(codes)).tolist() == forbidden_codes
+
+
+def test_no_value_is_drawn_at_the_hole_of_a_special_value():
+    columns = {"x": Numeric(0, 10, bins=2, special=[6]), "y": Numeric(0, 10, bins=1)}
+    domain = Domain(columns, structure=[at_most("x", "y"), forbid("5 <= x < 6")])
+    # Limits that leave no value give way.
+    drawn = domain.decode([[1, 0]] * 50, 0, within={"x": (5, 5.5)})
+    assert (drawn["x"] > 6).all() and (drawn["x"] <= drawn["y"]).all()
 
 
 @pytest.mark.parametrize("upper", [5.0, 5.04])
