@@ -331,8 +331,13 @@ class _Contents:
         share = (np.bincount(codes, sign * amount, n) + inside * size) / size
         return share, (np.bincount(codes, sign * total, n) + inside * sums) / size
 
-    def empty(self, among: FloatArray | None = None) -> IntArray:
-        """Bins without numbers, of all bins or those of some numbers."""
+    def positions(self, values: NDArray[Any]) -> FloatArray:
+        """Numbers in units of bins: bin and share of it that lies below."""
+        codes, amount, _ = self.below(values)
+        return codes + amount / self.whole[0][codes]
+
+    def empty(self) -> IntArray:
+        """Bins without numbers."""
         return np.arange(0)
 
     def means(self) -> FloatArray:
@@ -374,17 +379,11 @@ class Spread(_Contents):
         return np.ones(self.bins.bins), edges[:-1] + np.diff(edges) / 2
 
     def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:  # noqa: D102
-        place = self.positions(np.clip(cuts, self.bins.lower, self.bins.upper))
-        codes = np.minimum(place.astype(np.int64), self.bins.bins - 1)
+        values = np.clip(cuts, self.bins.lower, self.bins.upper)
+        codes = self.bins.encode(values).astype(np.int64)
         left, right = (self.bins.edges_at(codes + side) for side in (0, 1))
-        share = place - codes
+        share = snapped(codes + (values - left) / (right - left)) - codes
         return codes, share, share * (left + share / 2 * (right - left))
-
-    def positions(self, values: FloatArray) -> FloatArray:
-        """Numbers of the range in units of bins: bin and share of it that lies below."""
-        code = self.bins.encode(values).astype(np.int64)
-        left, right = (self.bins.edges_at(code + side) for side in (0, 1))
-        return snapped(code + (values - left) / (right - left))
 
     def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
         """Numbers of bins below which the shares of the bin lie."""
@@ -425,10 +424,11 @@ class Points(_Contents):
         """Ranks of the first and the last point of each bin; reversed if it has none."""
         return self._rank(self.first(codes)), self._rank(self.first(codes + 1)) - 1
 
-    def empty(self, among: FloatArray | None = None) -> IntArray:  # noqa: D102
+    def empty(self) -> IntArray:  # noqa: D102
         codes = np.arange(self.bins.bins)
-        if among is not None:
-            codes = np.unique(self.bins.encode(among)).astype(np.int64)
+        if self.bins.integer:
+            # Each bin holds an integer, which may have a cell of its own.
+            codes = np.unique(self.bins.encode(self.grid.value(self.special))).astype(np.int64)
         first, last = self._ranks(codes)
         return codes[last < first]
 
@@ -461,11 +461,8 @@ class Points(_Contents):
         total = (stop - first) * (first + (stop - 1 - first) / 2.0)
         return (total - (before[0] - before[1])) / self.grid.denominator
 
-    def positions(self, values: FloatArray, *, closed: bool = True) -> FloatArray:
-        """Numbers in units of bins: bin and share of its points below (or at, if ``closed``)."""
-        ends = self.grid.at_most(values) + 1 if closed else self.grid.at_least(values)
-        codes, amount, _ = self.below(ends)
-        return codes + amount / self.whole[0][codes]
+    def positions(self, values: NDArray[Any]) -> FloatArray:  # noqa: D102
+        return super().positions(self.grid.at_least(values))
 
     def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
         """Points of bins up to which the shares of the bin lie."""

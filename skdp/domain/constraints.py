@@ -9,13 +9,15 @@ counted with noise among the skipped ones.
 
 from __future__ import annotations
 
+import contextlib
 import copy
-import itertools
+import functools
 import math
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from graphlib import CycleError, TopologicalSorter
+from itertools import chain, combinations
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -24,9 +26,8 @@ from numpy.typing import ArrayLike
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
-from .attributes import Categorical, Identifier
+from .attributes import Identifier
 from .bins import Points
-from .dates import Date, Datetime
 from .numeric import Numeric
 from .query import Schema, attribute_of, parts_of
 from .regions import region_of_range, region_of_values
@@ -132,14 +133,7 @@ def derived(column: str, from_: str, map: Mapping[Any, Any]) -> Rule:
         )
     if any(isinstance(key, tuple) and len(key) != 2 for key in map):
         raise DomainError(f"An interval in the map of {column!r} must be a pair (low, high).")
-    pairs = tuple(
-        (
-            tuple(_plain(end) for end in key) if isinstance(key, tuple) else _plain(key),
-            _plain(value),
-        )
-        for key, value in map.items()
-    )
-    return Derived(column, from_, pairs)
+    return Derived(column, from_, tuple((_plain(key), _plain(map[key])) for key in map))
 
 
 def at_most(column: str, bound: str) -> Rule:
@@ -148,8 +142,8 @@ def at_most(column: str, bound: str) -> Rule:
     Parameters
     ----------
     column, bound : str
-        Columns on the same number line: two `Numeric`, two dates of one unit, or categories that
-        are numbers. A row in which one of them is missing satisfies the rule. Rules chain: with
+        Measured columns on the same number line: two `Numeric`, or two dates of one unit. A row in
+        which one of them is missing satisfies the rule. Rules chain: with
         ``at_most("a", "b")`` and ``at_most("b", "c")``, a is at most c, also where b is missing.
 
     Examples
@@ -201,7 +195,9 @@ def _name(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON can hold it; dates become ISO text."""
+    """A value or an interval as JSON can hold it; dates become ISO text."""
+    if isinstance(value, tuple):
+        return tuple(_plain(end) for end in value)
     if hasattr(value, "isoformat"):
         return value.isoformat()
     return None if value is None else plain_category(value, "Value of a rule")
@@ -281,35 +277,33 @@ def breaks(rows: CodeArray | IntArray, zeros: Iterable[Zeros]) -> BoolArray:
 
 
 Tables = Mapping[tuple[int, ...], BoolArray]
-Possible = dict[int, BoolArray]
 
 
-def possible_codes(
-    tables: Tables, known: Possible | None = None, changed: Iterable[int] = ()
-) -> Possible | None:
-    """Codes of each axis for which each table allows some cell; None if an axis has none.
+def outer(vectors: Iterable[np.ndarray]) -> Any:
+    """Products of one element of each vector, one axis for each."""
+    return functools.reduce(np.multiply.outer, vectors)
 
-    ``known`` are codes that are possible already, of which those of some axes have ``changed``.
+
+def narrowed(tables: Tables) -> dict[tuple[int, ...], BoolArray] | None:
+    """The same without what tables exclude of an axis, with one for each axis; None if no row fits.
+
+    Each table is looked at by itself, until nothing changes.
     """
-    found = dict(known or {})
-    for axes, allowed in tables.items() if known is None else ():
-        for axis, size in zip(axes, allowed.shape, strict=True):
-            found.setdefault(axis, np.ones(size, dtype=bool))
-    todo = {*changed} if known is not None else {*found}
-    while todo:
-        met, todo = todo, set[int]()
-        for axes, allowed in tables.items():
-            if not met.intersection(axes):
-                continue
-            inside = allowed & outer([found[axis] for axis in axes])
+    single = {
+        (axis,): np.ones(size, dtype=bool)
+        for axes, allowed in tables.items()
+        for axis, size in zip(axes, allowed.shape, strict=True)
+    }
+    found, before = {**single, **tables}, None
+    while (sizes := [int(allowed.sum()) for allowed in found.values()]) != before:
+        if 0 in sizes:
+            return None
+        before = sizes
+        for axes, allowed in found.items():
+            found[axes] = allowed & outer(found[axis,] for axis in axes)
             for place, axis in enumerate(axes):
                 others = tuple(k for k in range(len(axes)) if k != place)
-                left = inside.any(axis=others)
-                if left.sum() < found[axis].sum():
-                    found[axis] = left
-                    todo.add(axis)
-                if not left.any():
-                    return None
+                found[axis,] = found[axis,] & found[axes].any(axis=others)
     return found
 
 
@@ -318,28 +312,20 @@ def allowed_row(tables: Tables) -> dict[int, int] | None:
 
     Depth first: a code that is taken narrows the others. Everything here is public.
     """
-    stack: list[tuple[Any, Any]] = [(None, ())]
+    stack: list[Tables] = [{}]
     for _ in range(_MAX_STEPS):
         if not stack:
             return None
-        possible = possible_codes(tables, *stack.pop())
-        if possible is None:
+        found = narrowed({**tables, **stack.pop()})
+        if found is None:
             continue
-        axis = min((axis for axis in possible if possible[axis].sum() > 1), default=None)
-        if axis is None:
-            return {axis: int(codes.argmax()) for axis, codes in possible.items()}
-        first = np.arange(len(possible[axis])) == possible[axis].argmax()
-        for taken in (possible[axis] & ~first, first):
-            stack.append((possible | {axis: taken}, [axis]))
+        single = {axes: codes for axes, codes in found.items() if len(axes) == 1}
+        axes = min((axes for axes, codes in single.items() if codes.sum() > 1), default=None)
+        if axes is None:
+            return {axis: int(codes.argmax()) for (axis,), codes in single.items()}
+        first = np.arange(len(single[axes])) == single[axes].argmax()
+        stack += [single | {axes: taken} for taken in (single[axes] & ~first, first)]
     return None
-
-
-def outer(vectors: Sequence[np.ndarray]) -> Any:
-    """Products of one element of each vector, one axis for each."""
-    found: Any = np.array(True)
-    for vector in vectors:
-        found = found[..., None] * vector
-    return found
 
 
 def merged(found: Iterable[tuple[tuple[int, ...], BoolArray]]) -> dict[tuple[int, ...], BoolArray]:
@@ -369,6 +355,9 @@ Codes = Mapping[str, IntArray]
 class Structure(tuple[Rule, ...], Schema):
     """Compiled rules of a domain, as ``domain.structure``; it is falsy if there are none.
 
+    Conditions divide bins: their parts are pieces, codes of attributes with more edges. Rules say
+    which pieces they allow together, and a cell is forbidden where they allow none of its pieces.
+
     Attributes
     ----------
     derived : dict of str to Rule
@@ -379,28 +368,27 @@ class Structure(tuple[Rule, ...], Schema):
         single attributes first. A row breaks a rule exactly if it is in a forbidden cell of one.
     """
 
-    def __new__(cls, rules: Any = (), declared: Mapping[str, Any] | None = None) -> Structure:
+    def __new__(cls, rules: Iterable[Rule], declared: Mapping[str, Any]) -> Structure:
         """Rules, each once."""
-        return super().__new__(cls, dict.fromkeys(cls.read(rules)))
+        return super().__new__(cls, dict.fromkeys(rules))
 
-    def __init__(self, rules: Any = (), declared: Mapping[str, Any] | None = None) -> None:
-        self._declared = dict(declared or {})
+    def __init__(self, rules: Iterable[Rule], declared: Mapping[str, Any]) -> None:
+        self._declared = declared
         self.derived = {each.column: each for each in self if isinstance(each, Derived)}
         self.measured = tuple(
             name
-            for name, each in self._declared.items()
+            for name, each in declared.items()
             if name not in self.derived and not isinstance(each, Identifier)
         )
-        self.columns: dict[Rule, tuple[str, ...]] = {}
         self.bounds: dict[str, tuple[str, ...]] = {}
         self.zeros: tuple[Zeros, ...] = ()
         self._axes = {name: axis for axis, name in enumerate(self.measured)}
         self._codes: dict[str, tuple[str, IntArray]] = {}
-        # The attributes of columns whose bins are divided, and the code of each of their pieces.
+        # The attributes of columns whose bins are divided, the code of each piece of all columns,
+        # and what rules allow of the pieces.
         self._divided: dict[str, Numeric] = {}
-        self._code_of: dict[int, IntArray] = {}
+        self._code_of: list[IntArray] = []
         self._pieces: Tables = {}
-        self._ends: dict[str, tuple[FloatArray, ...]] = {}
         if self:
             self._compile()
 
@@ -444,15 +432,20 @@ class Structure(tuple[Rule, ...], Schema):
             found[base] = found[base] * own if base in found else own
         return found
 
+    def columns_of(self, rule: Rule) -> tuple[str, ...]:
+        """Columns that a rule names."""
+        parts = _parts(rule, self)
+        return tuple(dict.fromkeys(chain(*parts) if parts else [*vars(rule).values()][:2]))
+
     def kept_by(self, columns: Iterable[str]) -> tuple[Rule, ...]:
         """Rules all of whose columns are among these."""
         chosen = set(columns)
-        return tuple(rule for rule in self if chosen.issuperset(self.columns[rule]))
+        return tuple(rule for rule in self if chosen.issuperset(self.columns_of(rule)))
 
     @property
     def compared(self) -> tuple[str, ...]:
         """Columns that rules of `at_most` compare."""
-        return tuple(dict.fromkeys([*self.bounds, *itertools.chain(*self.bounds.values())]))
+        return tuple(dict.fromkeys([*self.bounds, *chain(*self.bounds.values())]))
 
     def breaks(self, codes: ArrayLike) -> BoolArray:
         """Whether each row is in a cell that is declared empty; not where a code is negative."""
@@ -460,12 +453,11 @@ class Structure(tuple[Rule, ...], Schema):
 
     def broken_by_rule(self, codes: ArrayLike) -> list[tuple[Rule, BoolArray]]:
         """Which rows break each rule that forbids cells: for reports to the data owner."""
-        rows, found = np.asarray(codes), []
-        for rule in self:
-            if not isinstance(rule, Derived):
-                tables = self._cells(self._tables([rule])) or {}
-                found.append((rule, breaks(rows, map(Zeros._make, tables.items()))))
-        return found
+        return [
+            (rule, Structure([*self.derived.values(), rule], self._declared).breaks(codes))
+            for rule in self
+            if not isinstance(rule, Derived)
+        ]
 
     def lawful_codes(self, wanted: CodeArray) -> CodeArray:
         """Rows that break no rule and have as many of the wanted codes as they easily can.
@@ -483,96 +475,61 @@ class Structure(tuple[Rule, ...], Schema):
         return rows
 
     def _compile(self) -> None:
+        self._derive()
+        self.bounds = _closure(self)
+        self._check_chains()
+        self._divide()
+        self._pieces = self._tables()
+        tables = self._cells()
+        if tables is None or allowed_row(tables) is None:
+            guilty = [rule for rule in self if not isinstance(rule, Derived)]
+            raise DomainError(
+                "These rules contradict each other, no row was found that satisfies them all: "
+                f"{some(guilty)}. Change or leave out one of them."
+            )
+        for axes, allowed in sorted(tables.items(), key=lambda each: (len(each[0]), each[0])):
+            # Tables of several axes that say more than those of single ones.
+            inside = outer(tables[axis,] for axis in axes) if len(axes) > 1 else True
+            if (inside & ~allowed).any():
+                self.zeros += (Zeros(axes, allowed),)
+
+    # --- columns that follow from others
+
+    def _derive(self) -> None:
+        for column in _in_order({each.column: [each.from_] for each in self.derived.values()}):
+            if column in self.derived:
+                rule = self.derived[column]
+                with _about(rule):
+                    codes = self.lifted(rule.from_, self._map(rule))
+                self._codes[column] = self.base_of(rule.from_), codes
         for rule in self:
             if isinstance(rule, Derived) and self.derived[rule.column] != rule:
                 raise DomainError(
                     f"Column {rule.column!r} follows from two rules, {rule!r} and "
                     f"{self.derived[rule.column]!r}. Leave out one of them."
                 )
-        self._derive()
-        self.bounds = _closure(self)
-        self._check_chains()
-        self._divide()
-        self._pieces = self._tables(self)
-        tables = self._cells(self._pieces)
-        possible = None if tables is None else possible_codes(tables)
-        if tables is None or possible is None or allowed_row(tables) is None:
-            guilty = [rule for rule in self if not isinstance(rule, Derived)]
-            raise DomainError(
-                "These rules contradict each other, no row was found that satisfies them all: "
-                f"{some(guilty)}. Change or leave out one of them."
-            )
-        found = [Zeros((axis,), each) for axis, each in sorted(possible.items()) if not each.all()]
-        # What no row can be in is forbidden in every table that has it.
-        for axes, allowed in sorted(tables.items(), key=lambda each: (len(each[0]), each[0])):
-            inside = outer([possible[axis] for axis in axes])
-            if len(axes) > 1 and (inside & ~allowed).any():
-                found.append(Zeros(axes, allowed & inside))
-        self.zeros = tuple(found)
-
-    # --- columns that follow from others
-
-    def _derive(self) -> None:
-        left = dict(self.derived)
-        while left:
-            ready = {column: rule for column, rule in left.items() if rule.from_ not in left}
-            if not ready:
-                circle = " from ".join(map(repr, [*left, next(iter(left))]))
-                raise DomainError(
-                    f"Derived columns form a circle: {circle}. One of them must be measured."
-                )
-            for column, rule in ready.items():
-                codes = self.lifted(rule.from_, self._map(rule))
-                self._codes[column] = self.base_of(rule.from_), codes
-                del left[column]
 
     def _map(self, rule: Derived) -> IntArray:
         """Code of the derived column for each code of the column that it follows from."""
-        base, target = (self._attribute(name, rule) for name in (rule.from_, rule.column))
+        base, target = attribute_of(rule.from_, self), attribute_of(rule.column, self)
         codes = np.full(base.size, -1, dtype=np.int64)
-        results: dict[Any, IntArray] = {}
         # A value with an entry of its own is in no interval.
         for key, value in sorted(rule.map, key=lambda pair: not isinstance(pair[0], tuple)):
-            own = self._codes_for(rule, rule.from_, base, key)
+            own, meant = _codes_for(rule.from_, base, key), _codes_for(rule.column, target, value)
             if isinstance(key, tuple) and (codes[own] >= 0).any():
-                raise DomainError(f"{rule!r}: the interval {key!r} overlaps another one.")
-            if value not in results:
-                results[value] = self._codes_for(rule, rule.column, target, value)
-                if len(results[value]) != 1:
-                    raise DomainError(f"{rule!r}: {value!r} is not one value of {rule.column!r}.")
-            codes[own] = results[value]
+                raise ValueError(f"the interval {key!r} overlaps another one.")
+            if len(meant) != 1:
+                raise ValueError(f"{value!r} is not one value of {rule.column!r}.")
+            codes[own] = meant
         if base.nullable and target.nullable and codes[-1] < 0:
             codes[-1] = target.size - 1
         if (codes < 0).any():
             gaps = [base.labels()[code] for code in np.flatnonzero(codes < 0)[:8].tolist()]
-            raise DomainError(
-                f"{rule!r} has gaps: the map has no entry for {', '.join(gaps)} of "
-                f"{rule.from_!r}. Add entries for all values (None is a missing one)."
+            raise ValueError(
+                f"gaps: the map has no entry for {', '.join(gaps)} of {rule.from_!r}. Add entries "
+                "for all values (None is a missing one)."
             )
         return codes
-
-    def _codes_for(self, rule: Rule, column: str, attribute: Any, key: Any) -> IntArray:
-        """Codes that stand for a value, or for the values of an interval, and for nothing else."""
-        try:
-            if isinstance(attribute, Categorical) and key is not None:
-                return np.array([attribute.index_of(key)])
-            if isinstance(key, tuple):
-                low, high = key
-                last = high is None or attribute.number(high, column) == attribute.upper
-                region = region_of_range(column, attribute, low, high, "" if last else ">")
-            else:
-                region = region_of_values(column, attribute, [key])
-        except (KeyError, ValueError) as error:
-            raise DomainError(
-                f"{rule!r}: {key!r} is not a declared value of {column!r}. {error}"
-            ) from None
-        cut = np.flatnonzero((region.weights > 0) & (region.weights < 1 - _ROUNDING))
-        if len(cut):
-            raise DomainError(
-                f"{rule!r}: {key!r} cuts the bin {attribute.labels()[int(cut[0])]} of {column!r}. "
-                "Let it begin and end where bins do, or declare the bins so (bins=, or edges=)."
-            )
-        return np.flatnonzero(region.weights)
 
     # --- pieces of bins, and what rules allow of them
 
@@ -581,192 +538,114 @@ class Structure(tuple[Rule, ...], Schema):
         cuts: dict[str, list[Any]] = {name: [] for name in self.measured}
         for rule in self:
             parts = _parts(rule, self)
-            named = itertools.chain(*parts) if parts else [*vars(rule).values()][:2]
-            self.columns[rule] = tuple(dict.fromkeys(named))
-            for name, region in itertools.chain(*(part.items() for part in parts)):
+            for name, region in chain(*(part.items() for part in parts)):
                 if name in cuts and isinstance(region.attribute, Numeric):
                     cuts[name].append(region.edges)
         for name in self.compared:
-            if name in cuts and isinstance(self._declared[name], Numeric):
-                special = np.array(self._declared[name].special, dtype=np.float64)
-                # On a grid the next float is the next place; between real numbers it is none.
-                cuts[name] += [special, np.nextafter(special, np.inf)]
+            special = np.array(self._declared[name].special, dtype=np.float64)
+            # On a grid the next float is the next place; between real numbers it is none.
+            cuts[name] += [special, np.nextafter(special, np.inf)]
         for name, edges in cuts.items():
             whole = self._declared[name]
+            self._code_of.append(np.arange(whole.size))
             pieces = _divided(whole, np.concatenate(edges)) if edges else whole
-            self._code_of[self._axes[name]] = np.arange(whole.size)
             if pieces.size > whole.size:
-                self._code_of[self._axes[name]] = whole._place(spans(pieces)[0]).astype(np.int64)
                 self._divided[name] = pieces
+                starts, _ = pieces.span(np.arange(pieces.size))
+                self._code_of[-1] = whole._place(starts).astype(np.int64)
         # Columns whose codes are pieces, and what follows from them.
         self._fine = Structure((), {**self._declared, **self._divided})
-        self._fine._codes = {
-            name: (base, codes[self._code_of[self._axes[base]]])
-            for name, (base, codes) in self._codes.items()
-        }
-        for name in (*self.compared, *self._divided):
-            ends = spans(self._fine.find(name))
-            self._ends[name] = tuple(self._fine.lifted(name, end) for end in ends)
+        for name, (base, codes) in self._codes.items():
+            self._fine._codes[name] = base, codes[self._code_of[self._axes[base]]]
 
-    def _tables(self, rules: Iterable[Rule]) -> Tables:
+    def _tables(self) -> Tables:
         """Allowed pieces by each set of attributes that the rules connect."""
-        found = [each for rule in rules for each in self._free(rule)]
-        for column, above in _closure(rules).items():
-            found += [self._comparison(column, bound) for bound in above]
+        found = []
+        for rule in self:
+            parts = [self._fine.weights_of_regions(part) for part in _parts(rule, self._fine)]
+            parts = [part for part in parts if all(each.any() for each in part.values())]
+            if isinstance(rule, Forbid) and not (parts and all(parts)):
+                raise DomainError(
+                    f"{rule!r}: the condition covers no cell of the domain, or all of them. Check "
+                    "its values against the declared ranges, or leave the rule out."
+                )
+            for part in parts:
+                # A piece is covered in full or not at all, but for rounding.
+                covered = {name: weights > 0.5 for name, weights in part.items()}
+                found.append(self._without(covered, np.logical_and))
+        for column, above in self.bounds.items():
+            low, _ = self._span(column)
+            for bound in above:
+                _, high = self._span(bound)
+                # A missing value compares as nan, and satisfies every rule.
+                found.append(self._without({column: low, bound: high}, np.greater))
         return merged(found)
 
-    def _free(self, rule: Rule) -> Iterator[tuple[tuple[int, ...], BoolArray]]:
-        """Pieces that a condition does not cover: a table for each of its conjunctions."""
-        parts = [self._fine.weights_of_regions(part) for part in _parts(rule, self._fine)]
-        parts = [part for part in parts if all(each.any() for each in part.values())]
-        if isinstance(rule, Forbid) and not (parts and all(parts)):
-            raise DomainError(
-                f"{rule!r}: the condition covers no cell of the domain, or all of them. Check its "
-                "values against the declared ranges, or leave the rule out."
-            )
-        for part in parts:
-            # A piece is covered in full or not at all, but for rounding.
-            covered = {self._axes[name]: weights > 0.5 for name, weights in part.items()}
-            axes = tuple(sorted(covered))
-            self._check_size(rule, {axis: len(covered[axis]) for axis in axes})
-            yield axes, ~outer([covered[axis] for axis in axes])
+    def _without(
+        self, of: Mapping[str, np.ndarray], relation: np.ufunc
+    ) -> tuple[tuple[int, ...], BoolArray]:
+        """A table of what is left of the pieces of some columns without those in a relation."""
+        axes = [self._axes[name] for name in of]
+        self._check_size(dict(zip(axes, map(len, of.values()), strict=True)))
+        table = functools.reduce(relation.outer, of.values())
+        return tuple(sorted(axes)), ~table.transpose(np.argsort(axes))
 
-    def _comparison(self, column: str, bound: str) -> tuple[tuple[int, ...], BoolArray]:
-        """Pieces in which a value of ``column`` can be at most one of ``bound``, by their ends."""
-        one, other = (self._axes[self.base_of(name)] for name in (column, bound))
-        low, high = self._ends[column][0], self._ends[bound][1]
-        # A missing value compares as nan, and satisfies every rule.
-        if one == other:
-            return (one,), ~(low > high)
-        self._check_size(AtMost(column, bound), {one: len(low), other: len(high)})
-        allowed = ~(low[:, None] > high)
-        return ((one, other), allowed) if one < other else ((other, one), allowed.T.copy())
+    def _span(self, column: str) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest number of each piece of a column; nan for the missing cell."""
+        attribute = self._fine.find(column)
+        return attribute.span(np.arange(attribute.size))
 
-    def _cells(self, tables: Tables) -> Tables | None:
+    def _cells(self) -> Tables | None:
         """Allowed cells: those whose bins have pieces that all tables allow; None if none has.
 
         Columns are taken out one after the other. Of a bin of n pieces, tables leave none together
         exactly if n of them do, at most.
         """
-        possible = possible_codes(tables)
-        if possible is None:
+        known = narrowed(self._pieces)
+        if known is None:
             return None
-        tables = {axes: each & outer([possible[k] for k in axes]) for axes, each in tables.items()}
-        for axis in sorted(possible.keys() & {self._axes[name] for name in self._divided}):
-            code_of = self._code_of[axis]
-            n_pieces = np.bincount(code_of, possible[axis])
+        for axis in sorted(self._axes[name] for name in self._divided):
+            if (axis,) not in known:
+                continue
+            code_of, possible = self._code_of[axis], known[axis,]
+            n_pieces = np.bincount(code_of, possible)
             several = np.flatnonzero(n_pieces > 1)
-            pieces = np.flatnonzero(possible[axis] & (n_pieces[code_of] > 1))
-            cut = {
-                axes: each.take(pieces, axes.index(axis))
-                for axes, each in tables.items()
-                if axis in axes
-            }
-            for axes in cut:
-                tables[axes] = _any_piece(tables[axes], axes.index(axis), code_of)
+            pieces = np.flatnonzero(possible & (n_pieces[code_of] > 1))
+            own = {axes: axes.index(axis) for axes in known if axis in axes}
+            cut = {axes: known[axes].take(pieces, k) for axes, k in own.items() if len(axes) > 1}
+            known |= {axes: _any_piece(known[axes], k, code_of) for axes, k in own.items()}
             sizes = {
-                k: n for key, each in tables.items() for k, n in zip(key, each.shape, strict=True)
+                k: n for axes, each in known.items() for k, n in zip(axes, each.shape, strict=True)
             }
             for number in range(2, min(len(cut), int(n_pieces.max())) + 1):
                 for group in combinations(cut, number):
-                    axes = tuple(sorted({*itertools.chain(*group)}))
+                    axes = tuple(sorted({*chain(*group)}))
                     place, here = axes.index(axis), {k: sizes[k] for k in axes}
-                    self._check_size("A condition on parts of bins", here | {axis: len(pieces)})
+                    self._check_size(here | {axis: len(pieces)})
                     together = joined({key: cut[key] for key in group}, axes)
                     together = _any_piece(together, place, code_of[pieces])
-                    known = {
+                    apart = {
                         key: each.take(several, key.index(axis)) if axis in key else each
-                        for key, each in tables.items()
+                        for key, each in known.items()
                         if {*key} <= {*axes}
                     }
-                    if (joined(known, axes) & ~together).any():
-                        self._check_size("A condition on parts of bins", here)
-                        whole = np.ones([*here.values()], dtype=bool)
-                        np.moveaxis(whole, place, 0)[several] = np.moveaxis(together, place, 0)
-                        tables = merged([*tables.items(), (axes, whole)])
-        return tables
+                    if (joined(apart, axes) & ~together).any():
+                        self._check_size(here)
+                        full = np.ones([*here.values()], dtype=bool)
+                        np.moveaxis(full, place, 0)[several] = np.moveaxis(together, place, 0)
+                        known = merged([*known.items(), (axes, full)])
+        return narrowed(known)
 
-    def _pairs(self) -> list[tuple[str, str]]:
-        return [(column, bound) for column, above in self.bounds.items() for bound in above]
-
-    def breaks_values(self, codes: Codes, numbers: Mapping[str, FloatArray]) -> BoolArray:
-        """Rows whose numbers are in the part of a cell that a rule forbids."""
-        pieces = dict(codes)
-        for name, attribute in self._divided.items():
-            pieces[name] = attribute._place(numbers[name]).astype(np.int64)
-        broken = np.zeros(len(next(iter(codes.values()))), dtype=bool)
-        for axes, allowed in self._pieces.items():
-            names = [self.measured[axis] for axis in axes]
-            if self._divided.keys() & {*names}:
-                broken |= ~allowed[tuple(pieces[name] for name in names)]
-        for column, bound in self._pairs():
-            # Where each code stands for one value, its ends are equal.
-            x, y = (
-                numbers[name]
-                if name in numbers
-                else self._ends[name][0][pieces[self.base_of(name)]]
-                for name in (column, bound)
-            )
-            broken |= x > y
-        return broken
-
-    def repaired(self, codes: Codes, rng: np.random.Generator) -> dict[str, FloatArray]:
-        """Numbers in pieces that all rules allow together."""
-        rows = np.stack([codes[name] for name in self.measured], axis=1)
-        used = sorted({*itertools.chain(*self._pieces)})
-        cells, at = np.unique(rows[:, used], axis=0, return_inverse=True)
-        for number, cell in enumerate(cells):
-            options = {
-                axis: np.flatnonzero(self._code_of[axis] == code)
-                for axis, code in zip(used, cell, strict=True)
-            }
-            row = allowed_row(
-                {
-                    axes: each[np.ix_(*(options[axis] for axis in axes))]
-                    for axes, each in self._pieces.items()
-                }
-            )
-            assert row is not None  # the cell is allowed
-            cells[number] = [options[axis][row[axis]] for axis in used]
-        rows[:, used] = cells[at.reshape(-1)]
-        ends = {
-            name: [end[rows[:, self._axes[self.base_of(name)]]] for end in each]
-            for name, each in self._ends.items()
-        }
-        # Larger columns come first: a bound has fewer columns above it than what it bounds. A
-        # column lies below the values drawn for its bounds, and not below the least value of any
-        # column that it bounds. There is such a value, because chains are compared as a whole.
-        drawn: dict[str, FloatArray] = {}
-        for name in sorted(ends, key=lambda each: len(self.bounds.get(each, ()))):
-            attribute = self._fine.find(name)
-            if name not in self._axes or not isinstance(attribute, Numeric):
-                continue
-            low, high = ends[name]
-            for column, bound in self._pairs():
-                if bound == name:
-                    low = np.fmax(low, ends[column][0])
-                elif column == name:
-                    high = np.fmin(high, drawn.get(bound, ends[bound][0]))
-            drawn[name] = attribute.draw(rows[:, self._axes[name]], rng, low, high)
-        return drawn
-
-    def _check_size(self, what: Any, sizes: Mapping[int, int]) -> None:
+    def _check_size(self, sizes: Mapping[int, int]) -> None:
         """Refuse tables that are too large."""
         if math.prod(sizes.values()) > MAX_CELLS:
             names = [self.measured[axis] for axis in sizes]
             widest = max(sizes, key=sizes.__getitem__)
             raise DomainError(
-                f"{what!s} connects {some(names)}, which have {math.prod(sizes.values()):,} cells "
+                f"Rules connect {some(names)}, which have {math.prod(sizes.values()):,} cells "
                 f"together, more than {MAX_CELLS:,}. Declare fewer bins or categories; "
                 f"{self.measured[widest]!r} has {sizes[widest]:,}."
             )
-
-    def _attribute(self, name: str, rule: Rule) -> Any:
-        """Declaration of a column that a rule names."""
-        try:
-            return attribute_of(name, self)
-        except ValueError as error:
-            raise DomainError(f"{rule!r}: {error}") from None
 
     def _check_chains(self) -> None:
         """Refuse comparisons of values without a common order, and chains between two grids.
@@ -776,55 +655,174 @@ class Structure(tuple[Rule, ...], Schema):
         """
         for column, above in self.bounds.items():
             below = [other for other, others in self.bounds.items() if column in others]
-            rule = AtMost(column, above[0])
-            kinds = {_line(self._attribute(name, rule)) for name in (*below, column, *above)}
-            if None in kinds or len({kind[:3] for kind in kinds if kind}) > 1:
-                raise DomainError(
-                    f"at_most compares {column!r} with {some(above)}, and they hold text or are on "
-                    "different number lines. Declare them in the same way, dates with the same "
-                    "unit; use forbid() for combinations of categories."
-                )
-            if below and len(kinds) > 1:
-                raise DomainError(
-                    f"Rules of at_most put {column!r} between {below[0]!r} and {above[0]!r}, but "
-                    "their values are not on one grid (integers, equal decimals, or all "
-                    "numbers). Declare the columns of a chain alike, or leave out a rule."
-                )
+            names = (*below, column, *above)
+            with _about(AtMost(column, above[0])):
+                lines = {_line(attribute_of(name, self)) for name in names}
+                alike = len(lines if below else {line for line, _ in lines}) == 1
+                if not alike or not self._axes.keys() >= {*names}:
+                    raise ValueError(
+                        f"the columns {some(names)} must be measured, on one number line (numbers, "
+                        "or dates of one unit), and if one of them stands between others, on one "
+                        "grid (integers, equal decimals, or all numbers). Declare them in the same "
+                        "way; use forbid() for combinations of categories."
+                    )
+
+    # --- rows for codes: numbers are drawn within the cells so that rules hold for them too
+
+    def draw(
+        self,
+        codes: Codes,
+        rng: np.random.Generator,
+        bounds: Mapping[str, tuple[Any, Any]],
+    ) -> dict[str, pd.Series]:
+        """All columns of rows with these codes, in declared order.
+
+        Parameters
+        ----------
+        codes : mapping of str to ndarray of int
+            Of the measured columns. They do not break the structure.
+        rng : numpy.random.Generator
+        bounds : mapping of str to (lower, upper)
+            Closed ranges on the number line, for all rows or for each; rules come first.
+        """
+        n_rows = len(codes[self.measured[0]])
+        limits = {k: [np.broadcast_to(end, n_rows) for end in ends] for k, ends in bounds.items()}
+        attributes = {name: self._declared[name] for name in self.measured}
+        numeric = {k: each for k, each in attributes.items() if isinstance(each, Numeric)}
+        numbers = {name: np.empty(n_rows) for name in numeric}
+        rows = np.arange(n_rows)
+        for attempt in range(_REDRAWS + 1):
+            own = _at(codes, rows)
+            if attempt < _REDRAWS:
+                again = {
+                    name: each.draw(own[name], rng, *(end[rows] for end in limits.get(name, ())))
+                    for name, each in numeric.items()
+                }
+            else:
+                again = self._repaired(own, rng)
+            for name, values in again.items():
+                numbers[name][rows] = values
+            rows = rows[self._numbers_break(own, _at(numbers, rows))]
+            if not len(rows):
+                break
+        drawn: dict[str, pd.Series] = {}
+        for name, attribute in self._declared.items():
+            if isinstance(attribute, Identifier):
+                drawn[name] = attribute.fresh(n_rows)
+            elif name in numbers:
+                drawn[name] = attribute._finish(numbers[name])
+            else:
+                # Each code stands for one value: nothing is drawn.
+                own_codes = self.lifted(name, np.arange(attribute.size))
+                drawn[name] = attribute.decode(own_codes[codes[self.base_of(name)]], rng)
+        return drawn
+
+    def _numbers_break(self, codes: Codes, numbers: Mapping[str, FloatArray]) -> BoolArray:
+        """Rows whose numbers are in the part of a cell that a rule forbids."""
+        divided = {name: each._place(numbers[name]) for name, each in self._divided.items()}
+        pieces = {**codes, **divided}
+        broken = np.zeros(len(codes[self.measured[0]]), dtype=bool)
+        for axes, allowed in self._pieces.items():
+            names = [self.measured[axis] for axis in axes]
+            if not divided.keys().isdisjoint(names):
+                broken |= ~allowed[tuple(pieces[name] for name in names)]
+        for column, above in self.bounds.items():
+            for bound in above:
+                broken |= numbers[column] > numbers[bound]
+        return broken
+
+    def _repaired(self, codes: Codes, rng: np.random.Generator) -> dict[str, FloatArray]:
+        """Numbers in pieces that all rules allow together."""
+        rows = np.stack([codes[name] for name in self.measured], axis=1)
+        used = sorted({*chain(*self._pieces)})
+        cells, at = np.unique(rows[:, used], axis=0, return_inverse=True)
+        for number, cell in enumerate(cells):
+            options = {
+                axis: np.flatnonzero(self._code_of[axis] == code)
+                for axis, code in zip(used, cell, strict=True)
+            }
+            own = {
+                axes: each[np.ix_(*(options[axis] for axis in axes))]
+                for axes, each in self._pieces.items()
+            }
+            row = allowed_row(own)
+            assert row is not None  # the cell is allowed
+            cells[number] = [options[axis][row[axis]] for axis in used]
+        rows[:, used] = cells[at.reshape(-1)]
+        # Larger columns come first: a bound has fewer columns above it than what it bounds. A
+        # column lies below the values drawn for its bounds, and not below the least value of any
+        # column that it bounds. There is such a value, because chains are compared as a whole.
+        drawn: dict[str, FloatArray] = {}
+        ends = {
+            name: [end[rows[:, self._axes[name]]] for end in self._span(name)]
+            for name in dict.fromkeys([*self.compared, *self._divided])
+        }
+        for name in sorted(ends, key=lambda each: len(self.bounds.get(each, ()))):
+            low, high = ends[name]
+            for below in (column for column, above in self.bounds.items() if name in above):
+                low = np.fmax(low, ends[below][0])
+            for bound in self.bounds.get(name, ()):
+                high = np.fmin(high, drawn[bound])
+            drawn[name] = self._fine.find(name).draw(rows[:, self._axes[name]], rng, low, high)
+        return drawn
 
 
-def _closure(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:
-    """Bounds of each column, chains included."""
-    above: dict[str, dict[str, None]] = {}
-    for rule in rules:
-        if isinstance(rule, AtMost):
-            above.setdefault(rule.column, {})[rule.bound] = None
-    for _ in above:
-        for bounds in above.values():
-            bounds.update(dict.fromkeys(itertools.chain(*(above.get(each, ()) for each in bounds))))
-    for column, bounds in above.items():
-        if column in bounds:
-            raise DomainError(
-                f"Rules of at_most form a circle through {column!r}: its columns would always be "
-                "equal. Measure one of them, and declare the others as derived."
-            )
-    return {column: tuple(bounds) for column, bounds in above.items()}
-
-
-def _parts(rule: Rule, schema: Schema) -> list[Any]:
-    """The conjunctions of a condition."""
+@contextlib.contextmanager
+def _about(rule: Rule) -> Iterator[None]:
+    """Errors about a rule say which."""
     try:
-        return parts_of(rule.condition, schema) if isinstance(rule, Forbid) else []
+        yield
     except ValueError as error:
         raise DomainError(f"{rule!r}: {error}") from None
 
 
-def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest number of each code; nan for the missing cell."""
-    if isinstance(attribute, Categorical):
-        values = np.full(attribute.size, np.nan)
-        values[: attribute.n_values] = [float(value) for value in attribute.categories]
-        return values, values
-    return attribute.span(np.arange(attribute.size))
+def _in_order(graph: Mapping[str, Sequence[str]]) -> list[str]:
+    """Columns after those that they depend on."""
+    try:
+        return [*TopologicalSorter(graph).static_order()]
+    except CycleError as error:
+        circle = " and ".join(map(repr, error.args[1][1:]))
+        raise DomainError(
+            f"The rules of {circle} form a circle: each depends on another one. One of them must "
+            "be measured by itself; columns that are always equal are declared as derived."
+        ) from None
+
+
+def _closure(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:
+    """Bounds of each column, chains included."""
+    direct: dict[str, list[str]] = {}
+    for rule in rules:
+        if isinstance(rule, AtMost):
+            direct.setdefault(rule.column, []).append(rule.bound)
+    above: dict[str, tuple[str, ...]] = {}
+    for column in _in_order(direct):
+        bounds = direct.get(column, [])
+        above[column] = tuple(dict.fromkeys([*bounds, *chain(*(above[each] for each in bounds))]))
+    return {column: above[column] for column in direct}
+
+
+def _parts(rule: Rule, schema: Schema) -> list[Any]:
+    """The conjunctions of a condition."""
+    with _about(rule):
+        return parts_of(rule.condition, schema) if isinstance(rule, Forbid) else []
+
+
+def _codes_for(column: str, attribute: Any, key: Any) -> IntArray:
+    """Codes that stand for a value, or for the values of an interval, and for nothing else."""
+    if isinstance(key, tuple):
+        low, high = key
+        numeric = isinstance(attribute, Numeric)
+        last = high is None or (numeric and attribute.number(high, column) == attribute.upper)
+        region = region_of_range(column, attribute, low, high, "" if last else ">")
+    else:
+        region = region_of_values(column, attribute, [key])
+    cut = np.flatnonzero((region.weights > 0) & (region.weights < 1 - _ROUNDING))
+    if len(cut):
+        raise ValueError(
+            f"{key!r} cuts the bin {attribute.labels()[int(cut[0])]} of {column!r}. Let it begin "
+            "and end where bins do, or declare the bins so (bins=, or edges=)."
+        )
+    return np.flatnonzero(region.weights)
 
 
 def _divided(attribute: Numeric, cuts: FloatArray) -> Numeric:
@@ -852,80 +850,14 @@ def _any_piece(allowed: BoolArray, place: int, code_of: IntArray) -> Any:
     return np.logical_or.reduceat(allowed, starts, axis=place)
 
 
-def _line(attribute: Numeric | Categorical) -> tuple[Any, ...] | None:
-    """What tells number lines apart, and then grids of values; None for text."""
-    if isinstance(attribute, Categorical):
-        words = any(isinstance(value, str | bool) for value in attribute.categories)
-        return None if words else ("number", None, None, attribute.categories)
-    grid = getattr(attribute.contents, "grid", None)
-    steps = grid and grid.denominator
+def _line(attribute: Any) -> tuple[Any, Any]:
+    """What tells number lines apart, and grids of values on them."""
+    if not isinstance(attribute, Numeric):
+        return attribute, None
+    grid = attribute._grid
     special = [x for x in attribute.special if grid and grid.at_most(x) != grid.at_least(x)]
-    if isinstance(attribute, Date | Datetime):
-        return type(attribute).__name__, attribute.unit, attribute.tz, steps, *special
-    return "number", None, None, steps, *special
-
-
-# --- rows for codes: values are drawn within the cells so that rules hold for the values too
-
-Bounds = Mapping[str, tuple[Any, Any]]
-
-
-def draw_columns(
-    declared: Mapping[str, Any],
-    structure: Structure,
-    codes: Codes,
-    n_rows: int,
-    rng: np.random.Generator,
-    bounds: Bounds,
-) -> dict[str, pd.Series]:
-    """All columns of rows with these codes, in declared order.
-
-    Parameters
-    ----------
-    declared : mapping of str to attribute
-        All columns in order.
-    structure : Structure
-    codes : mapping of str to ndarray of int
-        Of the measured columns. They do not break the structure.
-    n_rows : int
-    rng : numpy.random.Generator
-    bounds : mapping of str to (lower, upper)
-        Closed ranges on the number line, for all rows or for each.
-    """
-    limits = {
-        name: [np.broadcast_to(np.nan if end is None else end, n_rows) for end in ends]
-        for name, ends in bounds.items()
-    }
-    numeric: dict[str, Any] = {
-        name: declared[name] for name in codes if isinstance(declared[name], Numeric)
-    }
-    numbers = {name: np.empty(n_rows) for name in numeric}
-    wrong = np.ones(n_rows, dtype=bool)
-    for attempt in range(_REDRAWS + 1):
-        rows = np.flatnonzero(wrong)
-        if not len(rows):
-            break
-        own = _at(codes, rows)
-        if attempt < _REDRAWS:
-            inside = {name: [end[rows] for end in ends] for name, ends in limits.items()}
-            again = {k: each.draw(own[k], rng, *inside.get(k, ())) for k, each in numeric.items()}
-        else:
-            # Limits from outside give way to rules.
-            again = structure.repaired(own, rng)
-        for name, values in again.items():
-            numbers[name][rows] = values
-        wrong[rows] = structure.breaks_values(own, _at(numbers, rows))
-    drawn: dict[str, pd.Series] = {}
-    for name, attribute in declared.items():
-        if isinstance(attribute, Identifier):
-            drawn[name] = attribute.fresh(n_rows)
-        elif name in numbers:
-            drawn[name] = attribute._finish(numbers[name])
-        else:
-            # Each code stands for one value: nothing is drawn.
-            own_codes = structure.lifted(name, np.arange(attribute.size))
-            drawn[name] = attribute.decode(own_codes[codes[structure.base_of(name)]], rng)
-    return drawn
+    line = getattr(attribute, "unit", None), getattr(attribute, "tz", None)
+    return line, (grid and grid.denominator, *special)
 
 
 def _at(columns: Mapping[str, Any], rows: IntArray) -> dict[str, Any]:

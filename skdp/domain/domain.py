@@ -18,7 +18,7 @@ from .._validation import CodeArray
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attributes import Attribute, Categorical, Identifier, Text, read
 from .check import DomainReport, examined
-from .constraints import Structure, draw_columns, structure_from_data
+from .constraints import Structure, structure_from_data
 from .numeric import Numeric
 from .query import Schema
 from .schemas import domain_to_text, from_schema, parts_from_text, short_form
@@ -268,7 +268,7 @@ class Domain(Schema):
         # A chain of derived columns is found step by step.
         for _ in self.structure.derived:
             for name, rule in self.structure.derived.items():
-                if name not in chosen and chosen.issuperset(self.structure.columns[rule][1:]):
+                if name not in chosen and rule.from_ in chosen:
                     chosen.add(name)
                     found.append(name)
         return [name for name in self.columns if name in found]
@@ -599,9 +599,7 @@ class Domain(Schema):
                 raise ValueError(f"within= is for numbers, but column {name!r} is Categorical.")
         by_name = {name: rows[:, place].astype(np.int64) for place, name in enumerate(self.names)}
         rng = sampling_generator(random_state)
-        return pd.DataFrame(
-            draw_columns(self._declared, self.structure, by_name, len(rows), rng, within or {})
-        )
+        return pd.DataFrame(self.structure.draw(by_name, rng, within or {}))
 
     @classmethod
     def propose(cls, data: Any) -> DomainReport:
@@ -747,7 +745,7 @@ class Domain(Schema):
         """
         rows = {}
         for name, attribute in self._declared.items():
-            rules = [rule for rule in self.structure if name in self.structure.columns[rule]]
+            rules = [rule for rule in self.structure if name in self.structure.columns_of(rule)]
             rows[name] = {
                 "declared": _cut(repr(attribute)),
                 "cells": self[name].size if name in self._positions else 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import itertools
@@ -244,20 +245,16 @@ class Numeric(Attribute):
 
     def _check_contents(self) -> None:
         """Refuse bins that no value can fall into, but join those of "auto" with others."""
-        held, stepped = self.contents, self.decimals is not None
-        if not isinstance(held, Points) or not (stepped or len(held.special)):
-            return
         if self.auto:
             self._join_empty()
-        among = None if stepped else held.grid.value(held.special)
-        empty = self.contents.empty(among)
-        if len(empty) and stepped and self._edges is None:
+        empty = self.contents.empty()
+        if len(empty) and self.decimals is not None and self._edges is None:
             # The formula of even bins rounds: values of the grid that are edges may fall into the
             # bin before. The nearest floats to the edges do not.
             low, high = Fraction(repr(self.lower)), Fraction(repr(self.upper))
             ends = [low + (high - low) * place / self.bins for place in range(self.bins + 1)]
             self._recut(np.array(ends, dtype=np.float64))
-            empty = self.contents.empty(among)
+            empty = self.contents.empty()
         if len(empty):
             texts = [self.span_label(int(code), int(code) + 1) for code in empty[:8]]
             raise DomainError(
@@ -286,18 +283,13 @@ class Numeric(Attribute):
         own, twin = self.edges[1:-1], copy.copy(self)
         twin._recut(self._auto_edges(), _coarse=self)
         twin._join_empty()
-        auto = twin.edges
-        if not np.isin(own, auto).all():
-            # Of the automatic edges, those that are not near a declared one; `groups` needs all
-            # these.
-            inner, widths = auto[1:-1], np.diff(auto)
-            place = np.searchsorted(own, inner)
-            below, above = np.append(-np.inf, own)[place], np.append(own, np.inf)[place]
-            near = np.minimum(inner - below, above - inner)
-            far = near >= np.minimum(widths[:-1], widths[1:]) / 2
-            twin._recut(np.concatenate([auto[:1], np.union1d(inner[far], own), auto[-1:]]))
-            twin._set(scale="linear")
-            twin._join_empty(own)
+        # Of the automatic edges those that are not near a declared one; `groups` needs all these.
+        auto, widths = twin.edges, np.diff(twin.edges)
+        inner, place = auto[1:-1], np.searchsorted(own, auto[1:-1])
+        below, above = np.append(-np.inf, own)[place], np.append(own, np.inf)[place]
+        far = np.minimum(inner - below, above - inner) >= np.minimum(widths[:-1], widths[1:]) / 2
+        twin._recut(np.concatenate([auto[:1], np.union1d(inner[far], own), auto[-1:]]))
+        twin._join_empty(own)
         return twin
 
     @property
@@ -436,7 +428,11 @@ class Numeric(Attribute):
         if not self.auto or most is None:
             return self
         points = most if self._grid is None else len(self._grid)
-        return Numeric(self.lower, self.upper, min(most, points), **self._chosen())
+        for bins in range(min(most, points), 0, -1):
+            # Fewer, where only special values fall into a bin.
+            with contextlib.suppress(DomainError):
+                return Numeric(self.lower, self.upper, bins, **self._chosen())
+        return self
 
     def means(self) -> FloatArray:
         """Mean of the values that `decode` draws for each code but the missing cell.
@@ -493,16 +489,20 @@ class Numeric(Attribute):
         some_missing = bool(missing.any())
         if some_missing:
             x[missing] = self.lower
-        if self.integer:
-            # To the nearest, halves up; exactly, also where floats are a whole apart.
-            whole = np.floor(x)
-            x = whole + (x - whole >= 0.5)
-        codes = self._bins.encode(x)
+        codes = self._bins.encode(self.nearest(x))
         for place, value in enumerate(self.special):
             codes[values == value] = self.bins + place
         if some_missing:
             codes[missing] = self.n_values if self.nullable else -1
         return codes
+
+    def nearest(self, numbers: FloatArray) -> FloatArray:
+        """The integers that fractions count as, where the column holds integers: halves go up."""
+        if not self.integer:
+            return numbers
+        # Exactly, also where floats are a whole apart.
+        whole = np.floor(numbers)
+        return whole + (numbers - whole >= 0.5)
 
     def draw(
         self, codes: ArrayLike, rng: np.random.Generator, lower: Any = None, upper: Any = None
@@ -531,19 +531,8 @@ class Numeric(Attribute):
         cells = np.array([*self.special, np.nan])
         return np.where(codes < self.bins, numbers, cells[np.maximum(codes - self.bins, 0)])
 
-    def decode(
-        self, codes: ArrayLike, rng: np.random.Generator, *, lower: Any = None, upper: Any = None
-    ) -> pd.Series:
-        """Values for codes, drawn from what each code stands for.
-
-        Parameters
-        ----------
-        codes : array-like of shape (n,), in 0..size - 1
-        rng : numpy.random.Generator
-        lower, upper : float or array-like of shape (n,), default=None
-            Closed bounds, see `draw`.
-        """
-        return self._finish(self.draw(codes, rng, lower, upper))
+    def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:  # noqa: D102
+        return self._finish(self.draw(codes, rng))
 
     def _finish(self, numbers: FloatArray) -> pd.Series:
         """Numbers, nan where missing, as values of the column."""

@@ -316,8 +316,7 @@ class Known:
                 attribute = self.domain[name]
                 assert isinstance(attribute, Numeric)
                 numbers = attribute._numbers(self.frame.column(name))
-                numbers = np.clip(numbers, attribute.lower, attribute.upper)
-                numbers = np.floor(numbers) if attribute.integer else numbers
+                numbers = attribute.nearest(np.clip(numbers, attribute.lower, attribute.upper))
                 found[name] = (numbers, numbers)
         return found
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, as_level, running_sums
 from ..domain import Categorical, Numeric
-from ..domain.bins import Spread
 from ..domain.query import Query, attribute_of, parts_of, weights_of
 from ..domain.regions import everything
 from ..hierarchy import without_negatives
@@ -41,10 +40,7 @@ def as_shares(q: Any) -> tuple[list[float], bool]:
 
 def special_positions(attribute: Numeric, special: FloatArray) -> FloatArray:
     """Special values as positions in the bins among which they lie."""
-    held = attribute.contents
-    if isinstance(held, Spread):
-        return held.positions(np.clip(special, attribute.lower, attribute.upper))
-    return held.positions(special, closed=False)
+    return attribute.contents.positions(special)
 
 
 def value_below(attribute: Numeric | Categorical, counts: FloatArray, share: float) -> Any:

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
-from ..domain import Categorical, Domain, Identifier, Numeric
+from ..domain import Domain, Identifier, Numeric
 from ..domain.attributes import read
-from ..domain.constraints import possible_codes, spans
+from ..domain.constraints import merged, narrowed
 from ..domain.query import Query
 from ..domain.values import fill_series, some
 from .conditions import Bounds, Condition, Known, within_bounds
@@ -45,18 +45,18 @@ class Beside:
             for name in names
         }
 
-    def astray(self, rows: IntArray, frame: pd.DataFrame, codes: CodeArray) -> BoolArray:
+    def astray(self, rows: IntArray, frame: pd.DataFrame) -> BoolArray:
         """Rows whose drawn numbers break a rule beside the known ones.
 
         Parameters
         ----------
         rows : ndarray of int
             Positions of the rows.
-        frame, codes
+        frame : DataFrame
             What was drawn for them.
         """
         numbers = {
-            name: np.where(np.isnan(given[rows]), self._drawn(name, frame, codes), given[rows])
+            name: np.where(np.isnan(given[rows]), _numbers(self.domain, frame, name), given[rows])
             for name, given in self.known.items()
         }
         wrong = np.zeros(len(rows), dtype=bool)
@@ -76,44 +76,41 @@ class Beside:
 
     def _possible(self, row: int) -> dict[int, FloatArray]:
         """Weights of the codes that have values on the right side of the known ones of a row."""
-        structure = self.domain.structure
         weights: dict[int, FloatArray] = {}
         for name, bound in self.pairs:
             least, most = self.known[name][row], self.known[bound][row]
             if np.isnan(least) == np.isnan(most):
                 continue
             unknown = name if np.isnan(least) else bound
-            low, high = spans(self.domain[unknown])
+            attribute = self.domain[unknown]
+            assert isinstance(attribute, Numeric)
+            low, high = attribute.span(np.arange(attribute.size))
             # The missing cell compares as nan, and satisfies every rule.
-            own = structure.lifted(unknown, ~(low > most) if unknown == name else ~(high < least))
-            axis = self.domain.index(structure.base_of(unknown))
+            own = ~(low > most) if unknown == name else ~(high < least)
+            axis = self.domain.index(unknown)
             weights[axis] = own * weights.get(axis, 1.0)
         return weights
-
-    def _drawn(self, name: str, frame: pd.DataFrame, codes: CodeArray) -> FloatArray:
-        attribute = self.domain[name]
-        if isinstance(attribute, Categorical) or name not in self.domain.names:
-            base = codes[:, self.domain.index(self.domain.structure.base_of(name))]
-            return self.domain.structure.lifted(name, spans(attribute)[0])[base]
-        return attribute._numbers(read(frame[[name]]).column(name))
 
 
 def _nothing(n_rows: int) -> FloatArray:
     return np.full(n_rows, np.nan)
 
 
+def _numbers(domain: Domain, frame: pd.DataFrame, name: str) -> FloatArray:
+    """Drawn values of a column on the number line; nan where missing."""
+    attribute = domain[name]
+    assert isinstance(attribute, Numeric)
+    return attribute._numbers(read(frame[[name]]).column(name))
+
+
 def _given_number(known: Known, name: str) -> FloatArray:
     """A known column on the number line; nan where it has no value. Out of range is the nearest."""
     attribute, column = known.domain[name], known.frame.column(name)
-    low, high = spans(attribute)
+    assert isinstance(attribute, Numeric)
     codes = column.codes(attribute.coding())
-    there = codes >= 0
-    numbers = np.where(there, low[codes], np.nan)
-    if isinstance(attribute, Categorical):
-        return numbers
-    own = attribute._numbers(column)
-    own = np.floor(own) if attribute.integer else own
-    return np.where(there, np.clip(own, low[codes], high[codes]), np.nan)
+    low, high = attribute.span(np.maximum(codes, 0))
+    own = np.clip(attribute.nearest(attribute._numbers(column)), low, high)
+    return np.where(codes >= 0, own, np.nan)
 
 
 # --- rows that satisfy a condition and the public structure of the domain at once
@@ -212,11 +209,9 @@ class Lawful:
 
         Each table of rules is looked at by itself, until nothing changes.
         """
-        axes = {axis for zeros in self.zeros for axis in zeros.axes}
-        possible = {axis: np.ones(self.domain.shape[axis], dtype=bool) for axis in axes} | {**start}
-        if not all(each.any() for each in possible.values()):
-            return None
-        return possible_codes(dict(self.zeros), possible, possible)
+        given = [((axis,), allowed) for axis, allowed in start.items()]
+        found = narrowed(merged([*self.zeros, *given]))
+        return found and {axes[0]: each for axes, each in found.items() if len(axes) == 1}
 
     def _search(
         self, drawn: CodeArray, known: CodeArray, generator: np.random.Generator
@@ -413,10 +408,7 @@ def _outside(domain: Domain, frame: pd.DataFrame, bounds: Mapping[str, Bounds]) 
     """Rows in which a column that rules compare is not within the bounds of a condition."""
     wrong = np.zeros(len(frame), dtype=bool)
     for name in bounds.keys() & set(domain.structure.compared):
-        attribute = domain[name]
-        assert isinstance(attribute, Numeric)
-        numbers = attribute._numbers(read(frame[[name]]).column(name))
-        wrong |= ~within_bounds(numbers, bounds[name])
+        wrong |= ~within_bounds(_numbers(domain, frame, name), bounds[name])
     return wrong
 
 
@@ -494,7 +486,7 @@ def _draw_beside(
         fresh = domain.decode(codes, generator, within=own | asked)
         outside = _outside(domain, fresh, asked)
         failed[rows] = outside
-        return fresh, beside.astray(rows, fresh, codes) | outside
+        return fresh, beside.astray(rows, fresh) | outside
 
     beside = Beside(known)
     failed = np.zeros(known.n_rows, dtype=bool)

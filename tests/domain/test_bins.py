@@ -120,6 +120,8 @@ def test_few_bins_are_those_that_a_number_declares():
     assert Numeric(0, 500, **options).resolved(32) == Numeric(0, 500, 32, **options)
     assert Numeric(1, 1e4, scale="log").resolved(8) == Numeric(1, 1e4, 8, scale="log")
     assert Numeric(0, 2, decimals=1).resolved(32) == Numeric(0, 2, 21, decimals=1)
+    # A bin for each tenth would leave that of the special 0 empty.
+    assert Numeric(0, 3, decimals=1, special=[0]).resolved(32).bins == 29
     many = Numeric(0, 10**6, "auto", integer=True)
     assert many.resolved(32) == Numeric(0, 10**6, 32, integer=True)
     assert many.resolved(None) is many

@@ -26,7 +26,7 @@ from skdp import (
     forbid,
 )
 from skdp.domain import structure_from_data
-from skdp.domain.constraints import allowed_row, possible_codes
+from skdp.domain.constraints import allowed_row, narrowed
 from skdp.release import parse
 
 GRADES = {"A1": "A", "A2": "A", "B1": "B"}
@@ -245,7 +245,7 @@ TOGETHER = [
         forbidden("p > 1 and p < 4", lambda f: f.p.between(1, 4, "neither")),
     ],
     [
-        *(ordered("i", "l"), ordered("i", "d")),
+        *(ordered("i", "l"), ordered("i", "j")),
         forbidden("i in [0, 2, 7]", lambda f: f.i.isin([0, 2, 7])),
         forbidden("i == 8 or i < 6 and c == 'v'", lambda f: (f.i == 8) | (f.i < 6) & (f.c == "v")),
     ],
@@ -290,7 +290,7 @@ def test_rows_and_answers_of_rules_that_only_together_forbid_a_cell():
 
 #: A rule, and a function that says which rows of values break it.
 RULED = st.one_of(
-    st.permutations("xyzijmd").map(lambda names: ordered(*names[:2])),
+    st.permutations("xyzijm").map(lambda names: ordered(*names[:2])),
     st.just(ordered("start", "paid")),
     st.sampled_from(WHOLE + CUTTING).map(lambda each: forbidden(*each)),
 )
@@ -347,9 +347,13 @@ def test_tables_are_narrowed_to_what_rows_can_have(data):
     assert (row is not None) == expected.any()
     if row is not None:
         assert all(allowed[tuple(row[axis] for axis in axes)] for axes, allowed in tables.items())
-        possible = possible_codes(tables)
-        for axis, codes in possible.items():
-            assert codes[np.unique(rows[expected, axis])].all()
+        found = narrowed(tables)
+        for axes, allowed in found.items():
+            assert not (allowed & ~tables.get(axes, True)).any()
+            assert allowed[tuple(rows[expected][:, axis] for axis in axes)].all()
+            for place, axis in enumerate(axes):
+                others = tuple({*range(len(axes))} - {place})
+                assert np.array_equal(allowed.any(axis=others), found[axis,])
 
 
 # -- numbers
@@ -448,6 +452,7 @@ BASE = {
     "a": Numeric(0, 10, bins=5),
     "b": Numeric(0, 10, bins=5),
     "n": Numeric(0, 9, integer=True),
+    "g": Numeric(1, 3, integer=True),
     "c": Categorical(["p", "q"]),
     "e": Categorical(["p", "q"]),
     "t": Categorical(["u", "v"], nullable=True),
@@ -462,25 +467,27 @@ SAME = {"p": "p", "q": "q"}
     "rules, message",
     [
         ([at_most("a", "zz")], "no column 'zz'"),
-        ([at_most("a", "c")], "hold text"),
+        ([at_most("a", "c")], "on one number line"),
         ([at_most("a", "id")], "'id' is an Identifier"),
-        ([at_most("a", "day")], "different number lines"),
-        ([at_most("a", "n"), at_most("n", "b")], "not on one grid"),
-        ([at_most("a", "b"), at_most("b", "wide"), at_most("wide", "a")], "circle through 'a'"),
+        ([at_most("a", "day")], "on one number line"),
+        ([at_most("a", "n"), at_most("n", "b")], "on one grid"),
+        ([at_most("g", "n"), derived("g", "n", {(0, 5): 1, (5, None): 3})], "must be measured"),
+        ([at_most("a", "b"), at_most("b", "wide"), at_most("wide", "a")], "form a circle"),
         ([at_most("wide", "wide2")], r"100,000,000 cells together.*fewer bins"),
         ([forbid("a > 20")], "covers no cell"),
         ([forbid("a >= 0")], r"contradict each other.*forbid\('a >= 0'\)"),
         ([forbid("a <")], "ends too early"),
         ([forbid("c == 'p' and n < 5"), forbid("c == 'q'"), forbid("n >= 5")], "contradict"),
         ([derived("c", "t", {"u": "p"})], "gaps: the map has no entry for v, missing"),
-        ([derived("c", "t", {"u": "p", "v": "p", "w": "q", None: "p"})], "not a declared value"),
+        ([derived("c", "t", {"u": "p", "v": "p", "w": "q", None: "p"})], "no category 'w'"),
         ([derived("c", "n", {(0, 5): "p", (6, None): "q"})], "gaps: the map has no entry for 5"),
         ([derived("c", "n", {(0, 5): "p", (4, None): "q"})], "overlaps"),
-        ([derived("c", "n", {(0, 5): "p", (5, None): "x"})], "not a declared value"),
+        ([derived("c", "n", {(0, 5): "p", (5, None): "x"})], "no category 'x'"),
+        ([derived("c", "n", {(0, 5): "p", (5, 12): "q", 4.5: "q"})], "holds integers"),
         ([derived("c", "a", {(0, 5): "p", (5, None): "q"})], r"cuts the bin \[4, 6\)"),
         ([derived("c", "day", {("soon", None): "p"})], "'day' must be a date, got 'soon'"),
         ([derived("c", "id", {1: "p"})], "Identifier"),
-        ([derived("c", "e", SAME), derived("e", "c", SAME)], "circle: '.' from '.' from"),
+        ([derived("c", "e", SAME), derived("e", "c", SAME)], "'.' and '.' form a circle"),
         ([derived("c", "e", SAME), derived("c", "n", {(0, None): "p"})], "follows from two rules"),
         ("at_most('a', 'b')", "list of rules"),
         ([{"rule": "at_most"}], "list of rules"),
@@ -512,6 +519,30 @@ def test_structures_that_are_refused(rules, message):
 def test_rules_that_are_refused(make, message):
     with pytest.raises(DomainError, match=message):
         make()
+
+
+@over(
+    "x, rules, forbidden_codes",
+    [
+        # The edge is the next float after 0.3.
+        (Numeric(0, 0.4, bins=4), [forbid("x < 0.3 and c == 'u'")], [0, 1, 2]),
+        # No tenth lies from the edge 5/3 up to 1.7.
+        (Numeric(0, 5, bins=3, decimals=1), [forbid("1.7 <= x <= 3.3 and c == 'u'")], [1]),
+    ],
+)
+def test_a_bin_is_forbidden_where_only_rounding_leaves_a_part_of_it(x, rules, forbidden_codes):
+    columns = {"x": x, "c": Categorical(["u", "v"]), "y": Numeric(0, 10, bins=1)}
+    domain = Domain(columns, structure=rules)
+    codes = np.stack([np.arange(x.size), np.zeros(x.size), np.zeros(x.size)], axis=1).astype(int)
+    assert np.flatnonzero(domain.structure.breaks(codes)).tolist() == forbidden_codes
+
+
+def test_no_value_is_drawn_at_the_hole_of_a_special_value():
+    columns = {"x": Numeric(0, 10, bins=2, special=[6]), "y": Numeric(0, 10, bins=1)}
+    domain = Domain(columns, structure=[at_most("x", "y"), forbid("5 <= x < 6")])
+    # Limits that leave no value give way.
+    drawn = domain.decode([[1, 0]] * 50, 0, within={"x": (5, 5.5)})
+    assert (drawn["x"] > 6).all() and (drawn["x"] <= drawn["y"]).all()
 
 
 @pytest.mark.parametrize("upper", [5.0, 5.04])

@@ -308,6 +308,15 @@ def test_numbers_beside_given_ones_keep_rules_over_uneven_bins():
         assert (drawn["start"] <= drawn["end"]).all()
 
 
+def test_fractions_given_in_a_column_of_integers_count_as_the_nearest():
+    whole = Numeric(0, 100_000, "auto", integer=True)
+    domain = Domain({"low": whole, "high": whole}, structure=[at_most("low", "high")])
+    view = MarginalSynthesizer(epsilon=5, domain=domain, random_state=0)
+    release = view.fit(pd.DataFrame({"low": [50_100] * 200, "high": [50_150] * 200}))
+    drawn = release.sample(given=pd.DataFrame({"low": [50_198.7] * 300}), random_state=0)
+    assert drawn["high"].min() == 50_199
+
+
 # --- models against the exact conditional law
 
 SHAPE = (3, 4, 5, 2)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._validation import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
-from ...domain.constraints import allowed_row, joined, merged, outer, possible_codes
+from ...domain.constraints import allowed_row, joined, merged, narrowed, outer
 from ...release import Ladder, MeasuredSums, PairTable, TreeDensity, TreeModel, ViewsModel
 from ...tables import Counts
 
@@ -50,20 +50,15 @@ class Rules(NamedTuple):
 
         Codes without a partner under some rule are excluded too (arc consistency).
         """
-        tables = merged(zeros)
-        possible = possible_codes(tables)
-        if possible is None or allowed_row(tables) is None:
+        tables = narrowed(merged(zeros))
+        if tables is None or allowed_row(tables) is None:
             return None
-        masks = {
-            axes: allowed & outer([possible[axis] for axis in axes])
-            for axes, allowed in tables.items()
-            if len(axes) > 1
-        }
+        masks = {axes: allowed for axes, allowed in tables.items() if len(axes) > 1}
         for axes in [axes for axes in masks if len(axes) > 2]:
             for two, mask in _margins(axes, masks[axes], [2]):
                 masks.setdefault(two, mask)
         codes = [
-            np.flatnonzero(possible.get(axis, np.ones(size))) for axis, size in enumerate(shape)
+            np.flatnonzero(tables.get((axis,), np.ones(size))) for axis, size in enumerate(shape)
         ]
         kept = {axes: mask[np.ix_(*(codes[k] for k in axes))] for axes, mask in masks.items()}
         both = [(k[0], k[1]) for k, mask in kept.items() if len(k) == 2 and not mask.all()]
