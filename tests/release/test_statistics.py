@@ -243,6 +243,7 @@ def test_covariances_of_blocks_are_semidefinite_and_those_of_each(name):
         ),
     }
     model = made[name]()
+    assert model.about.startswith("noisy counts") and model.covers.startswith("the noise")
     # Some kinds measure columns on a finer lattice than that of the domain.
     shape = getattr(model, "shape", (5, 2))
     rng = np.random.default_rng(7)
