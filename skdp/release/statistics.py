@@ -219,17 +219,18 @@ class Numbers(NamedTuple):
         Of the numbers that the code stands for, or of those covered by a condition.
     variance : ndarray of float64
         Of numbers that are spread evenly.
+    low, high : ndarray of float64
+        Smallest and largest number, within the ends of a condition; infinite of codes without one.
     reach : ndarray of float64
         Largest distance of a number from ``mean``.
-    span : tuple of float
-        Smallest and largest number of the column.
     """
 
     axis: int
     mean: FloatArray
     variance: FloatArray
+    low: FloatArray
+    high: FloatArray
     reach: FloatArray
-    span: tuple[float, float]
 
     @classmethod
     def of(cls, column: str, region: Region, domain: Domain) -> Numbers:
@@ -237,18 +238,22 @@ class Numbers(NamedTuple):
         attribute = domain[column]
         share, moment = region.weights, region.moment
         mean = np.divide(moment, share, out=np.zeros(len(share)), where=share > 0)
-        variance, reach = np.zeros(len(mean)), np.zeros(len(mean))
+        variance, low, high = np.zeros(len(mean)), mean + np.inf, mean - np.inf
         if isinstance(attribute, Numeric):
             bins, held = attribute.bins, attribute.contents
             width = np.diff(np.asarray(attribute.edges, dtype=np.float64)) * share[:bins]
             step = held.grid.step() if isinstance(held, Points) else 0.0
             variance[:bins] = np.maximum(width**2 - step**2, 0.0) / 12.0
-            low, high = held.span(np.arange(bins))
-            reach[:bins] = np.maximum(high - mean[:bins], mean[:bins] - low) * (share[:bins] > 0)
+            ends = region.extent()
+            low[: attribute.n_values], high[: attribute.n_values] = spans_of(attribute)
+            low, high = (np.where(share > 0, np.clip(each, *ends), each) for each in (low, high))
+        else:
+            low[: attribute.n_values] = high[: attribute.n_values] = attribute.categories
+        reach = np.where(share > 0, np.maximum(high - mean, mean - low), 0.0)
         structure = domain.structure
-        mean, variance, reach = (structure.lifted(column, each) for each in (mean, variance, reach))
         axis = domain.index(structure.base_of(column))
-        return cls(axis, mean, variance, reach, span_of(column, domain))
+        each = (mean, variance, low, high, reach)
+        return cls(axis, *(structure.lifted(column, of_codes) for of_codes in each))
 
     def power(self, exponent: int, centre: float, scale: float) -> FloatArray:
         """Mean of a power of (number - centre) / scale for each code."""
@@ -266,12 +271,10 @@ class Numbers(NamedTuple):
         return weights * self.reach
 
     def ends(self, weights: FloatArray) -> tuple[float, float]:
-        """Smallest and largest number of records with a weight."""
-        held, (least, most) = weights > 0, self.span
-        if not held.any():
-            return least, most
-        low, high = (self.mean - self.reach)[held].min(), (self.mean + self.reach)[held].max()
-        return max(float(low), least), min(float(high), most)
+        """Smallest and largest number of records with a weight; of any, where none has one."""
+        held = weights > 0
+        held |= not held.any()
+        return float(self.low[held].min()), float(self.high[held].max())
 
 
 def spans_of(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
@@ -289,17 +292,6 @@ def has_numbers(attribute: Numeric | Categorical) -> bool:
     if isinstance(attribute, Numeric):
         return True
     return not any(isinstance(each, str) for each in attribute.categories)
-
-
-def span_of(column: str, domain: Domain) -> tuple[float, float]:
-    """Smallest and largest value that a mean of a column can have."""
-    attribute = attribute_of(column, domain)
-    if isinstance(attribute, Numeric):
-        low, high = spans_of(attribute)
-        return float(low.min()), float(high.max())
-    region = everything(column, attribute).without_missing
-    seen = region.moment[region.weights > 0]
-    return float(seen.min()), float(seen.max())
 
 
 class Selected(NamedTuple):
@@ -662,15 +654,15 @@ class Statistics:
         count, totals, terms = sums[:, :1], sums[:, 1:], _terms(statistic)
         if not len(cases):
             return Estimates.plain(count[:, 0])
+        low, high = cases.ends()
         with np.errstate(divide="ignore", invalid="ignore"):
-            means = np.where(count > 0, totals / count, np.nan)
-        value = np.clip(means[:, 0], *cases.cases[0][0].numbers[0].span)
+            means = np.clip(np.where(count > 0, totals / count, np.nan), low, high)
+        value = means[:, 0]
         if statistic == "mean" and self.confidence is None:
             return Estimates.plain(value)
         # Numbers count from their mean, in units of their range.
-        low, high = cases.ends()
         scale = np.where(high > low, high - low, 1.0)
-        centre = np.where(np.isnan(means), (low + high) / 2, np.clip(means, low, high))
+        centre = np.where(np.isnan(means), (low + high) / 2, means)
         others = terms[sums.shape[1] :]
         values = np.column_stack(
             [

@@ -380,6 +380,46 @@ def test_intervals_stay_within_what_is_possible():
             assert np.isfinite([found.lower, found.upper]).all(), name
 
 
+@over("std", [0.0, 30.0])
+def test_means_lie_within_the_ends_that_a_condition_leaves(std):
+    domain = Domain({"x": Numeric(0, 100, bins=4), "s": Categorical([1, 5, 9])})
+    release = gaussian(
+        np.full((4, 3), 5.0) + noisy(GENERATOR, std, np.zeros((4, 3))), std**2, domain
+    )
+    for column, query, low, high in (
+        ("x", "30 < x < 40", 30, 40),
+        ("x", "x == 33", 33, 33),
+        ("x", "x > 60 and s == 1", 60, 100),
+        ("x", "x < 10 or x > 90 and s == 9", 0, 100),
+        ("s", "s != 9 and x < 50", 1, 5),
+    ):
+        found = release.mean(column, query, return_interval=True)
+        assert low <= found.lower <= found.upper <= high
+        assert np.isnan(found.value) or found.lower <= found.value <= found.upper
+        assert found.value == release.mean(column, query) or np.isnan(found.value)
+    # All numbers of a bin may lie at either end of what is left of it.
+    if not std:
+        found = release.mean("x", "30 < x < 40", return_interval=True)
+        assert (found.lower, found.upper) == pytest.approx((30, 40), abs=0.2)
+
+
+def test_what_is_printed_is_possible_and_values_add_up():
+    counts = np.full(DOMAIN.shape, 4.0)
+    counts[0, 1, 0] = -9.0
+    release = gaussian(counts, 1.0)
+    count = release.count({"n": 0, "m": 1, "s": "F"}, return_interval=True)
+    assert count.value == -9 and count.lower == count.shown == 0 < count.upper < 0.4
+    assert "-" not in repr(count)
+    cells = release.aggregate(["n", "m", "s"], return_interval=True)
+    assert cells["count"].sum() == pytest.approx(release.count())
+    nobody = gaussian(-counts.clip(4), 1.0)
+    described = nobody.describe()
+    assert described.loc["n", "count"].startswith("0.0 ")
+    assert described.loc["s", "freq"].startswith("0.0 ")
+    assert nobody.describe(numbers=True).loc["n", "count"] < 0
+    assert "estimated records 0" in repr(nobody)
+
+
 def test_numbers_may_lie_anywhere_in_their_bins():
     domain = Domain({"x": Numeric(0, 100, bins=4), "s": Categorical(["a", "b"])})
     release = gaussian(np.full((4, 2), 50.0), 0.0, domain)
