@@ -14,7 +14,7 @@ import numpy as np
 
 from .._validation import FloatArray
 from .attributes import Identifier
-from .regions import POINT, Region, known_values, region_of_comparison
+from .regions import POINT, Region, known_values, region_of_comparison, weigh
 
 # --- columns, and what was said of them before
 
@@ -619,14 +619,14 @@ def parse(query: Any, domain: Any) -> Query:
     {0: array([1. , 0.5, 0. , 0. ])}
     {0: array([0. , 0.5, 1. , 1. ]), 1: array([1., 0.])}
     """
-    if isinstance(query, str):
-        found: Query = domain.remembered.once(("weights", query), lambda: _parsed(query, domain))
-        return found
-    return _parsed(query, domain)
+    return parse_all([query], domain)[0]
 
 
-def _parsed(query: Any, domain: Any) -> Query:
-    return Query(tuple(weights_of(regions, domain) for regions in parts_of(query, domain)))
+def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
+    """`parse` of each of many queries: weights of the conditions on a column are found together."""
+    parts = [parts_of(query, domain) for query in queries]
+    weigh(region for each in parts for part in each for region in part.values())
+    return [Query(tuple(weights_of(part, domain) for part in each)) for each in parts]
 
 
 def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArray]:

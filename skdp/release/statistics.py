@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from .._validation import BoolArray, FloatArray, as_level, as_number, check_choice
 from ..domain import Categorical, Domain, Numeric
 from ..domain.bins import Points
-from ..domain.query import Query, Weights, attribute_of, both, parse, parts_of, weights_of
+from ..domain.query import Query, Weights, attribute_of, both, parse_all, parts_of, weights_of
 from ..domain.regions import Region, everything
 from ..domain.values import some
 from .grouping import Groups
@@ -544,7 +544,7 @@ class Statistics:
 
     def counts(self, queries: Sequence[Any]) -> Any:
         """Numbers of records."""
-        asked = [parse(query, self.domain) for query in queries]
+        asked = parse_all(queries, self.domain)
         value = self.release.answer(asked) if asked else np.zeros(0)
         return self._in_parts(self._counts, asked, value)
 
@@ -553,7 +553,7 @@ class Statistics:
         if self.confidence is None or not asked:
             return value
         # The law of the noise in one answer is found exactly, that of many together quickly.
-        step = 1 if len(asked) <= _MANY else _AT_ONCE
+        step = 1 if len(asked) <= _MANY else len(asked)
         parts = (slice(start, start + step) for start in range(0, len(asked), step))
         return Estimates.joined([of(asked[part], value[part]) for part in parts]).results()
 
