@@ -196,6 +196,7 @@ _TOKEN = re.compile(
       | (?P<quoted>`(?:[^`]|``)+`)
       | (?P<name>[^\W\d]\w*)
       | (?P<symbol>==|!=|<=|>=|<>|&&|\|\||[=<>()\[\],&|+\-~!])
+      | (?P<other>\S)
     )""",
     re.VERBOSE | re.DOTALL,
 )
@@ -250,6 +251,12 @@ def quoted(name: str) -> str:
     return name if plain else "`{}`".format(name.replace("`", "``"))
 
 
+@functools.lru_cache(maxsize=32)
+def _tree(expression: str) -> ast.expr:
+    """The tree of an expression; texts that differ in columns and values alone share it."""
+    return ast.parse(expression, mode="eval").body
+
+
 class _Text:
     """A query as text: what it says, and where.
 
@@ -278,7 +285,7 @@ class _Text:
         if not lines:
             raise self.error("the query is empty; use None or {} to ask for all records", 0)
         try:
-            parts = self._parts(ast.parse("\\\n".join(lines), mode="eval").body, 0)
+            parts = self._parts(_tree("\\\n".join(lines)), 0)
         except SyntaxError as error:
             if error.offset != 1 or "never closed" in error.msg:
                 raise self.error("it ends too early", len(self.text.rstrip())) from None
@@ -292,15 +299,12 @@ class _Text:
 
     def _lines(self) -> Iterator[str]:
         """The expression of Python, a token on each line."""
-        before, said, needed, position = "", "", "", 0
-        while self.text[position:].strip():
-            match = _TOKEN.match(self.text, position)
-            if match is None:
-                place = len(self.text) - len(self.text[position:].lstrip())
-                wrong = self.text[place]
-                raise self.error(_UNREADABLE.get(wrong, _UNEXPECTED.format(wrong)), place)
-            kind, position = str(match.lastgroup), match.end()
+        before, said, needed = "", "", ""
+        for match in _TOKEN.finditer(self.text):
+            kind = str(match.lastgroup)
             raw, place = match[kind], match.start(kind)
+            if kind == "other":
+                raise self.error(_UNREADABLE.get(raw, _UNEXPECTED.format(raw)), place)
             self.places.append(place)
             word = raw.lower() if raw.isupper() else raw
             if kind == "name" and word in _WORDS and self.schema.find(raw) is None:

@@ -252,10 +252,16 @@ def _placed(attribute: Numeric, x: float, after: int) -> Cut:
     """A cut of the number line; on a grid, before the first place that is not below it."""
     if not isinstance(held := attribute.contents, Points):
         return float(x), after
-    # Python compares integers beyond all floats, too.
-    grid, search = held.grid, bisect.bisect_right if after else bisect.bisect_left
-    places = range(grid.first, grid.last + 1)
-    return grid.first + search(places, x, key=lambda place: place / grid.denominator), 0
+    # Python compares integers beyond all floats, too; the product is off by one place at most.
+    grid = held.grid
+    if x < grid.first / grid.denominator:
+        return grid.first, 0
+    if x > grid.last / grid.denominator:
+        return grid.last + 1, 0
+    place = math.ceil(x * grid.denominator) - 1
+    while place / grid.denominator < x or (after and place / grid.denominator == x):
+        place += 1
+    return place, 0
 
 
 def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Region:

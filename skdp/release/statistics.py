@@ -202,6 +202,7 @@ class Estimates(NamedTuple):
 
 IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
 BINS = " Numbers may lie anywhere in their bins."
+_CORRELATED = " Small correlations are taken as likelier than large ones."
 _EVEN = " Inside bins, numbers are taken as spread evenly and independently of other columns."
 NOTHING = " It may be any value that was declared: there are too few records for this noise."
 
@@ -472,16 +473,28 @@ def _spread(statistic: str, drawn: FloatArray, n_columns: int) -> tuple[FloatArr
     return np.divide(found, both, out=np.full_like(found, np.nan), where=both > 0), known
 
 
-def _possible(found: FloatArray, known: BoolArray) -> tuple[FloatArray, BoolArray]:
-    """Correlations, with possible ones in the place of others where enough draws have one.
+def _correlation(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Correlations, believable ones in the place of draws where enough are possible.
 
-    No table has another: what is left is the law of those that have one.
+    Sums with normal errors alone would make spreads that noise hides large, and so correlations
+    small. Instead a spread may be of any order of size: its density is its inverse. That of a
+    correlation r is 1 - r^2, up to a factor: of four columns whose correlations are all that are
+    possible together, equally likely (D. Lewandowski, D. Kurowicka, H. Joe, Journal of
+    Multivariate Analysis 100, 2009).
     """
+    (found, known), (covariance, _) = (
+        _spread(of, drawn, 2) for of in ("correlation", "covariance")
+    )
     possible = known & (np.abs(found) <= 1.0 + _WHOLE)
     enough = possible.sum(axis=1) >= _FEWEST
+    places = (np.arange(found.shape[1]) + 0.5) / found.shape[1]
     for row in np.flatnonzero(enough).tolist():
-        other = known[row] & ~possible[row]
-        found[row, other] = np.resize(found[row, possible[row]], other.sum())
+        order = np.flatnonzero(possible[row])[np.argsort(found[row, possible[row]])]
+        r = found[row, order]
+        spread = np.divide(covariance[row, order], r, out=np.ones(len(r)), where=r != 0)
+        spread = np.maximum(spread, np.median(spread) * _LEAST_SPREAD)
+        likely = np.maximum(1.0 - r**2, _WHOLE) / spread**3
+        found[row] = np.interp(places, (np.cumsum(likely) - likely / 2) / likely.sum(), r)
     return found, known & enough[:, None]
 
 
@@ -687,7 +700,7 @@ class Statistics:
             return Estimates.plain(value)
         both = [list(map(sum, zip(*each, strict=True))) for each in itertools.product(terms, terms)]
         asked = Functions(
-            (lambda drawn: _possible(*of(drawn))) if statistic == "correlation" else of,
+            _correlation if statistic == "correlation" else of,
             value,
             values,
             cases.moments(terms, centre, scale),
@@ -696,7 +709,10 @@ class Statistics:
         )
         bins = self._off(cases) / scale[:, 0] if statistic == "mean" else np.zeros(len(cases))
         texts = [
-            self.said(cut) + BINS * bool(each) + _EVEN * (statistic != "mean")
+            self.said(cut)
+            + BINS * bool(each)
+            + _EVEN * (statistic != "mean")
+            + _CORRELATED * (statistic == "correlation")
             for cut, each in zip(cases.cut, bins.tolist(), strict=True)
         ]
         return self._simulated(asked, texts, bins)
@@ -823,5 +839,6 @@ _MANY = 100  # queries, above which the law of a sum of noise is not found for e
 _AT_ONCE = 1024  # queries or groups that are asked together
 _MAX_GROUPS = 100_000
 _FEWEST = 500  # possible draws, of 2,000, below which nothing is known
+_LEAST_SPREAD = 0.03  # as a part of the median draw, by which the weight of a draw is bounded
 _SIMULATED = 32  # functions that are simulated together: their draws fit into a core's cache
 _WHOLE = 1e-9  # by which rounding may exceed what is possible

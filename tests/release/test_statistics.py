@@ -315,6 +315,20 @@ def test_correlations_that_no_table_has_are_left_out():
     assert covered >= 64 and np.mean(widths) < 1.4, (covered, np.mean(widths))
 
 
+def test_a_spread_that_noise_hides_does_not_make_a_correlation_small():
+    domain = Domain({"n": Numeric(0, 3, integer=True), "w": Numeric(0, 29, integer=True)})
+    table = np.zeros((4, 30))
+    table[range(4), range(4)], table[range(4), range(3, -1, -1)] = 380, 130
+    cells_of_rows = np.repeat(np.indices(table.shape).reshape(2, -1), table.ravel().astype(int), 1)
+    truth, rng, covered = np.corrcoef(cells_of_rows)[0, 1], np.random.default_rng(4), 0
+    for _ in range(100):
+        release = gaussian(noisy(rng, 4.0, table), 16.0, domain)
+        found = release.correlation("n", "w", return_interval=True)
+        covered += found.lower <= truth <= found.upper
+    # Of 95% intervals fewer than 88 hold with a probability of 0.4%.
+    assert covered >= 88
+
+
 # --- limits of what is possible
 
 
