@@ -338,7 +338,8 @@ class _Contents:
         places = np.concatenate([owners, owners]) * shape[1] + codes
 
         def added(values: FloatArray) -> FloatArray:
-            return np.bincount(places, values, math.prod(shape)).reshape(shape)
+            sums = np.bincount(places, values, math.prod(shape))
+            return sums.astype(np.float64, copy=False).reshape(shape)
 
         # From its own bin on a start counts all that bins hold, and a stop takes it back.
         inside = np.cumsum(added(-sign), axis=1)

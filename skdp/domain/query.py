@@ -451,7 +451,13 @@ def _unescaped(match: re.Match[str]) -> str:
 # --- what a text or a dict asks for
 
 
-def parts_of(query: Any, schema: Schema) -> list[Part]:
+class Parts(list[Part]):
+    """Disjoint conjunctions, and the `Query` that they are once it was asked for."""
+
+    weighed: Sequence[Query] = ()
+
+
+def parts_of(query: Any, schema: Schema) -> Parts:
     """Disjoint conjunctions whose union a query asks for: the region of each column in them.
 
     Parameters
@@ -469,11 +475,12 @@ def parts_of(query: Any, schema: Schema) -> list[Part]:
         If the query is neither a dict nor a string.
     """
     if query is None:
-        return [{}]
+        return Parts([{}])
     if isinstance(query, str):
-        return schema.remembered.once(query, lambda: _Text(query, schema).read())
+        found: Parts = schema.remembered.once(query, lambda: Parts(_Text(query, schema).read()))
+        return found
     if isinstance(query, Mapping):
-        return [{column: _region(column, value, schema) for column, value in query.items()}]
+        return Parts([{name: _region(name, value, schema) for name, value in query.items()}])
     raise TypeError(
         f"A query must be a dict or a string, got a value of type {type(query).__name__}. It names "
         "columns and values, such as {'age': (0, 17)} or 'age < 18'; a mask of rows is not a query."
@@ -628,9 +635,13 @@ def parse(query: Any, domain: Any) -> Query:
 
 def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
     """`parse` of each of many queries: weights of the conditions on a column are found together."""
-    parts = [parts_of(query, domain) for query in queries]
-    weigh(region for each in parts for part in each for region in part.values())
-    return [Query(tuple(weights_of(part, domain) for part in each)) for each in parts]
+    read = [parts_of(query, domain) for query in queries]
+    new = [parts for parts in read if not parts.weighed]
+    if new:
+        weigh(region for parts in new for part in parts for region in part.values())
+    for parts in new:
+        parts.weighed = [Query(tuple(weights_of(part, domain) for part in parts))]
+    return [query for parts in read for query in parts.weighed]
 
 
 def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArray]:
