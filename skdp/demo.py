@@ -78,7 +78,7 @@ released = [view.count(question, return_interval=True) for question in questions
 answers = pd.DataFrame(
     {
         "query": questions,
-        "private": [round(answer.value) for answer in released],
+        "private": [round(answer.shown) for answer in released],
         "from": [max(0, round(answer.lower)) for answer in released],
         "to": [round(answer.upper) for answer in released],
         "true (not private)": [len(mothers.query(question)) for question in questions],

@@ -272,6 +272,11 @@ class HistogramModel(Covariances):
         return self.value(np.ones(len(self.tree.leaves)))
 
     @property
+    def about(self) -> str:
+        """What was released, in words."""
+        return f"noisy counts of {int(self.blue.measured.sum()):,} ranges of one column"
+
+    @property
     def covers(self) -> str:
         """What variances cover."""
         if self.kind is None:

@@ -154,7 +154,7 @@ def query(options: Namespace) -> int:
             print(f"{asked}:\n{text_table(rows)}")
             continue
         for name, answer in _answers(synopsis, text, options, how):
-            value, lower, upper = map(_shown, (answer.value, answer.lower, answer.upper))
+            value, lower, upper = map(_shown, (answer.shown, answer.lower, answer.upper))
             print(f"{value}  [{lower}, {upper}]  {name}{asked}")
             guarantee = answer.guarantee
     print(f"intervals: {guarantee}")
@@ -183,7 +183,8 @@ def _correlations(
     """A matrix of correlations as text, and what intervals cover."""
     found = synopsis.correlation(query=text, **how)
     names = list(found["value"])
-    ends = np.stack([found[part] for part in ("value", "lower", "upper")], axis=-1)
+    value, lower, upper = (found[part].to_numpy() for part in ("value", "lower", "upper"))
+    ends = np.stack([np.clip(value, lower, upper), lower, upper], axis=-1)
     cells = [["{:.3f} [{:.3f}, {:.3f}]".format(*each) for each in row] for row in ends]
     rows = [["", *names], *([name, *row] for name, row in zip(names, cells, strict=True))]
     return rows, found.attrs["guarantee"]

@@ -200,6 +200,12 @@ class CubeModel(Covariances):
         return np.transpose(table, np.argsort(np.argsort(axes)))
 
     @property
+    def about(self) -> str:
+        """What was released, in words."""
+        what = "counts" if self._plan._grid is None else "counts and means"
+        return f"noisy {what} over {len(self._tables):,} sets of dimensions"
+
+    @property
     def covers(self) -> str:
         """What variances cover."""
         return "the noise"

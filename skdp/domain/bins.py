@@ -315,21 +315,36 @@ class _Contents:
         """How much each bin holds, and the sum of its numbers."""
         raise NotImplementedError
 
-    def between(self, starts: FloatArray, stops: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Share of each bin that lies in any of some disjoint runs, and that times the mean there.
+    def between(
+        self, starts: FloatArray, stops: FloatArray, owners: IntArray, n: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Share of each bin that lies in the runs of each owner, and that times the mean there.
 
         Parameters
         ----------
-        starts, stops : ndarray of shape (n,)
+        starts, stops : ndarray of shape (n_runs,)
             Numbers, or places of the grid.
+        owners : ndarray of int, shape (n_runs,)
+            Whose runs they are, one of ``n``; those of one are disjoint.
+        n : int
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_bins), twice
         """
-        n, (size, sums) = self.bins.bins, self.whole
+        shape, (size, sums) = (n, self.bins.bins), self.whole
         codes, amount, total = self.below(np.concatenate([starts, stops]))
         sign = np.repeat([-1.0, 1.0], len(starts))
+        places = np.concatenate([owners, owners]) * shape[1] + codes
+
+        def added(values: FloatArray) -> FloatArray:
+            sums = np.bincount(places, values, math.prod(shape))
+            return sums.astype(np.float64, copy=False).reshape(shape)
+
         # From its own bin on a start counts all that bins hold, and a stop takes it back.
-        inside = np.cumsum(np.bincount(codes, -sign, n))
-        share = (np.bincount(codes, sign * amount, n) + inside * size) / size
-        return share, (np.bincount(codes, sign * total, n) + inside * sums) / size
+        inside = np.cumsum(added(-sign), axis=1)
+        share = (added(sign * amount) + inside * size) / size
+        return share, (added(sign * total) + inside * sums) / size
 
     def positions(self, values: NDArray[Any]) -> FloatArray:
         """Numbers in units of bins: bin and share of it that lies below."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._validation import FloatArray
 from .attributes import Identifier
-from .regions import POINT, Region, known_values, region_of_comparison
+from .regions import POINT, Region, known_values, region_of_comparison, weigh
 
 # --- columns, and what was said of them before
 
@@ -196,6 +196,7 @@ _TOKEN = re.compile(
       | (?P<quoted>`(?:[^`]|``)+`)
       | (?P<name>[^\W\d]\w*)
       | (?P<symbol>==|!=|<=|>=|<>|&&|\|\||[=<>()\[\],&|+\-~!])
+      | (?P<other>\S)
     )""",
     re.VERBOSE | re.DOTALL,
 )
@@ -251,6 +252,12 @@ def quoted(name: str) -> str:
     return name if plain else "`{}`".format(name.replace("`", "``"))
 
 
+@functools.lru_cache(maxsize=32)
+def _tree(expression: str) -> ast.expr:
+    """The tree of an expression; texts that differ in columns and values alone share it."""
+    return ast.parse(expression, mode="eval").body
+
+
 class _Text:
     """A query as text: what it says, and where.
 
@@ -279,7 +286,7 @@ class _Text:
         if not lines:
             raise self.error("the query is empty; use None or {} to ask for all records", 0)
         try:
-            parts = self._parts(ast.parse("\\\n".join(lines), mode="eval").body, 0)
+            parts = self._parts(_tree("\\\n".join(lines)), 0)
         except SyntaxError as error:
             if error.offset != 1 or "never closed" in error.msg:
                 raise self.error(_UNFINISHED, len(self.text.rstrip())) from None
@@ -293,15 +300,12 @@ class _Text:
 
     def _lines(self) -> Iterator[str]:
         """The expression of Python, a token on each line."""
-        before, said, needed, position = "", "", "", 0
-        while self.text[position:].strip():
-            match = _TOKEN.match(self.text, position)
-            if match is None:
-                place = len(self.text) - len(self.text[position:].lstrip())
-                wrong = self.text[place]
-                raise self.error(_UNREADABLE.get(wrong, _UNEXPECTED.format(wrong)), place)
-            kind, position = str(match.lastgroup), match.end()
+        before, said, needed = "", "", ""
+        for match in _TOKEN.finditer(self.text):
+            kind = str(match.lastgroup)
             raw, place = match[kind], match.start(kind)
+            if kind == "other":
+                raise self.error(_UNREADABLE.get(raw, _UNEXPECTED.format(raw)), place)
             self.places.append(place)
             word = raw.lower() if raw.isupper() else raw
             if kind == "name" and word in _WORDS and self.schema.find(raw) is None:
@@ -448,7 +452,13 @@ def _unescaped(match: re.Match[str]) -> str:
 # --- what a text or a dict asks for
 
 
-def parts_of(query: Any, schema: Schema) -> list[Part]:
+class Parts(list[Part]):
+    """Disjoint conjunctions, and the `Query` that they are once it was asked for."""
+
+    weighed: Sequence[Query] = ()
+
+
+def parts_of(query: Any, schema: Schema) -> Parts:
     """Disjoint conjunctions whose union a query asks for: the region of each column in them.
 
     Parameters
@@ -466,11 +476,12 @@ def parts_of(query: Any, schema: Schema) -> list[Part]:
         If the query is neither a dict nor a string.
     """
     if query is None:
-        return [{}]
+        return Parts([{}])
     if isinstance(query, str):
-        return schema.remembered.once(query, lambda: _Text(query, schema).read())
+        found: Parts = schema.remembered.once(query, lambda: Parts(_Text(query, schema).read()))
+        return found
     if isinstance(query, Mapping):
-        return [{column: _region(column, value, schema) for column, value in query.items()}]
+        return Parts([{name: _region(name, value, schema) for name, value in query.items()}])
     raise TypeError(
         f"A query must be a dict or a string, got a value of type {type(query).__name__}. It names "
         "columns and values, such as {'age': (0, 17)} or 'age < 18'; a mask of rows is not a query."
@@ -620,14 +631,18 @@ def parse(query: Any, domain: Any) -> Query:
     {0: array([1. , 0.5, 0. , 0. ])}
     {0: array([0. , 0.5, 1. , 1. ]), 1: array([1., 0.])}
     """
-    if isinstance(query, str):
-        found: Query = domain.remembered.once(("weights", query), lambda: _parsed(query, domain))
-        return found
-    return _parsed(query, domain)
+    return parse_all([query], domain)[0]
 
 
-def _parsed(query: Any, domain: Any) -> Query:
-    return Query(tuple(weights_of(regions, domain) for regions in parts_of(query, domain)))
+def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
+    """`parse` of each of many queries: weights of the conditions on a column are found together."""
+    read = [parts_of(query, domain) for query in queries]
+    new = [parts for parts in read if not parts.weighed]
+    if new:
+        weigh(region for parts in new for part in parts for region in part.values())
+    for parts in new:
+        parts.weighed = [Query(tuple(weights_of(part, domain) for part in parts))]
+    return [query for parts in read for query in parts.weighed]
 
 
 def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArray]:

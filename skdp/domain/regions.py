@@ -11,7 +11,7 @@ import bisect
 import difflib
 import functools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import and_, or_, xor
 from typing import Any, TypeAlias
@@ -94,11 +94,8 @@ class Region:
     @functools.cached_property
     def weights(self) -> FloatArray:
         """Share of each code that it covers."""
-        found = np.zeros(self.attribute.size)
-        found[[*self.cells]] = 1.0
-        if isinstance(self.attribute, Numeric):
-            found[: self.attribute.bins] = self._covered[0]
-        found.flags.writeable = False
+        weigh([self])
+        found: FloatArray = vars(self)["weights"]
         return found
 
     @property
@@ -108,7 +105,7 @@ class Region:
         if isinstance(attribute, Numeric):
             found[attribute.bins : attribute.n_values] = attribute.special
             found *= self.weights
-            found[: attribute.bins] = self._covered[1]
+            found[: attribute.bins] = _covered([self])[1][0]
             return found
         assert isinstance(attribute, Categorical)
         if any(isinstance(value, str) for value in attribute.categories):
@@ -118,18 +115,6 @@ class Region:
             )
         found[: attribute.n_values] = attribute.categories
         return found * self.weights
-
-    @functools.cached_property
-    def _covered(self) -> tuple[FloatArray, FloatArray]:
-        held, (starts, stops) = self._held, self.ends
-        share, moment = held.between(starts, stops)
-        points = starts[starts == stops]
-        if len(points) and not isinstance(held, Points):
-            points = points[(held.bins.lower <= points) & (points <= held.bins.upper)]
-            where = held.bins.encode(points)
-            share[where] = np.maximum(share[where], POINT)
-            moment[where] = np.where(share[where] > POINT, moment[where], POINT * points)
-        return share, moment
 
     @property
     def _held(self) -> Any:
@@ -149,6 +134,49 @@ class Region:
         if isinstance(held := self._held, Points):
             return held.grid.value(numbers.astype(np.int64))
         return np.where(after > 0, np.nextafter(numbers, np.inf), numbers)
+
+
+# Regions whose weights are found together.
+_AT_ONCE = 1000
+
+
+def weigh(regions: Iterable[Region]) -> None:
+    """Find the weights of regions that have none yet, those of a column together."""
+    by_column: dict[int, list[Region]] = {}
+    for region in regions:
+        if "weights" not in vars(region):
+            by_column.setdefault(id(region.attribute), []).append(region)
+    for alike in by_column.values():
+        for start in range(0, len(alike), _AT_ONCE):
+            _weigh_alike(alike[start : start + _AT_ONCE])
+
+
+def _weigh_alike(regions: Sequence[Region]) -> None:
+    attribute = regions[0].attribute
+    found = np.zeros((len(regions), attribute.size))
+    if isinstance(attribute, Numeric):
+        found[:, : attribute.bins] = _covered(regions)[0]
+    for region, weights in zip(regions, found, strict=True):
+        if region.cells:
+            weights[[*region.cells]] = 1.0
+        weights.flags.writeable = False
+        vars(region)["weights"] = weights
+
+
+def _covered(regions: Sequence[Region]) -> tuple[FloatArray, FloatArray]:
+    """Share of each bin that each region of a column covers, and that times the mean there."""
+    held = regions[0]._held
+    numbers = np.array([number for each in regions for number, _ in each.cuts], dtype=np.float64)
+    owners = np.repeat(np.arange(len(regions)), [len(each.cuts) // 2 for each in regions])
+    starts, stops = numbers[::2], numbers[1::2]
+    share, moment = held.between(starts, stops, owners, len(regions))
+    points = starts == stops
+    if points.any() and not isinstance(held, Points):
+        points &= (held.bins.lower <= starts) & (starts <= held.bins.upper)
+        where = owners[points], held.bins.encode(starts[points])
+        share[where] = np.maximum(share[where], POINT)
+        moment[where] = np.where(share[where] > POINT, moment[where], POINT * starts[points])
+    return share, moment
 
 
 def known_values(given: Any, known: Iterable[Any]) -> str:
@@ -224,10 +252,16 @@ def _placed(attribute: Numeric, x: float, after: int) -> Cut:
     """A cut of the number line; on a grid, before the first place that is not below it."""
     if not isinstance(held := attribute.contents, Points):
         return float(x), after
-    # Python compares integers beyond all floats, too.
-    grid, search = held.grid, bisect.bisect_right if after else bisect.bisect_left
-    places = range(grid.first, grid.last + 1)
-    return grid.first + search(places, x, key=lambda place: place / grid.denominator), 0
+    # Python compares integers beyond all floats, too; the product is off by one place at most.
+    grid = held.grid
+    if x < grid.first / grid.denominator:
+        return grid.first, 0
+    if x > grid.last / grid.denominator:
+        return grid.last + 1, 0
+    place = math.ceil(x * grid.denominator) - 1
+    while place / grid.denominator < x or (after and place / grid.denominator == x):
+        place += 1
+    return place, 0
 
 
 def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Region:

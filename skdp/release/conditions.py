@@ -183,7 +183,7 @@ def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) 
         met = np.flatnonzero((starts <= last) & (stops >= left))
         if not len(met):
             continue
-        size = [held.between(starts[k : k + 1], stops[k : k + 1])[0][code] for k in met.tolist()]
+        size = held.between(starts[met], stops[met], np.arange(len(met)), len(met))[0][:, code]
         shares = np.maximum(size, POINT * (starts[met] == stops[met]))
         several = np.tile(shares, (len(rows), 1))
         chosen = met[_chosen(several, generator)] if len(met) > 1 else met[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -95,10 +96,7 @@ def describe(release: Release, domain: Domain, level: float, numbers: bool = Fal
         known = [name for name in known if any(name in row for row in found.values())]
         cells = {name: [row.get(name, np.nan) for row in found.values()] for name in known}
     else:
-        cells = {
-            each: [told(row.get(each), row.get(f"{each}_margin")) for row in found.values()]
-            for each in kept
-        }
+        cells = {each: [as_text(row, each) for row in found.values()] for each in kept}
     frame = pd.DataFrame(cells, index=list(found))
     frame.attrs = {
         "level": level,
@@ -107,14 +105,16 @@ def describe(release: Release, domain: Domain, level: float, numbers: bool = Fal
     return frame
 
 
-def told(value: Any, margin: Any = None) -> str:
+def as_text(statistics: Mapping[str, Any], name: str) -> str:
     """A statistic as text, with its margin of error where it has one; "" where there is none."""
+    value, margin = statistics.get(name), statistics.get(f"{name}_margin")
     if isinstance(value, pd.Timestamp):
         days = "" if margin is None or pd.isna(margin) else f" \u00b1 {margin.ceil('D').days} days"
         return f"{value:%Y-%m-%d}{days}"
     if not isinstance(value, float | np.floating | np.integer | int):
         return "" if value is None or value is pd.NaT else str(value)
-    value = float(value)
+    # What is printed of a number of records is possible; the number itself is linear.
+    value = max(float(value), 0.0) if name in ("count", "freq") else float(value)
     if np.isnan(value):
         return ""
     if margin is None or pd.isna(margin):

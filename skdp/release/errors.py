@@ -216,9 +216,17 @@ def covariances(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     products = (each for block in blocks for query in block for each in query.products)
     widest = max((len(vector) for each in products for vector in each.values()), default=1)
     step = max(1, _AT_ONCE // (widest * k))
-    found = [np.zeros((0, k, k))]
-    found += [_of_blocks(model, blocks[at : at + step]) for at in range(0, len(blocks), step)]
-    return np.concatenate(found)
+    found = np.zeros((len(blocks), k, k))
+    # What is asked of the same columns is computed together.
+    order = sorted(range(len(blocks)), key=lambda place: _columns(blocks[place]))
+    for start in range(0, len(blocks), step):
+        places = order[start : start + step]
+        found[places] = _of_blocks(model, [blocks[place] for place in places])
+    return found
+
+
+def _columns(block: Sequence[Query]) -> list[list[int]]:
+    return [[*each] for query in block for each in query.products]
 
 
 def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:

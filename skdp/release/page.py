@@ -29,7 +29,7 @@ from ..accounting import PrivacyLoss
 from ..domain import Categorical, Date, Datetime, Numeric
 from ..domain.bins import Points, Spread
 from ..domain.values import some
-from .description import ColumnCounts, told
+from .description import ColumnCounts, as_text
 from .quantiles import special_positions
 from .result import range_label
 from .skipped import SkippedRecords
@@ -261,9 +261,8 @@ def _column(counted: ColumnCounts, statistics: Any, packed: _Packed) -> dict[str
         [each] = case_of(None, domain, [name])
         [of] = each.numbers
         column["numbers"] = {
-            "mean": packed.add(f"mean{place}", of.mean),
-            "reach": packed.add(f"reach{place}", of.reach),
-            "range": list(of.span),
+            part: packed.add(f"{part} of numbers{place}", getattr(of, part))
+            for part in ("mean", "reach", "low", "high")
         }
     return column
 
@@ -374,7 +373,7 @@ def _rounded(number: float) -> str:
 
 def _caption(counted: ColumnCounts, statistics: Any) -> str:
     def of(row: str) -> str:
-        return told(statistics.get(row), statistics.get(f"{row}_margin")) or "unknown"
+        return as_text(statistics, row) or "unknown"
 
     if isinstance(counted.attribute, Categorical):
         # By itself: a name that is written from right to left does not turn the number.
@@ -392,7 +391,7 @@ def _facts(synopsis: Any) -> str:
         epsilon += " (seeded: no guarantee)"
     unit = "record" if loss is None or loss.max_rows_per_id is None else "person"
     facts = {
-        "Records, about": f"{synopsis.total:,.0f}",
+        "Records, about": f"{max(synopsis.total, 0.0):,.0f}",
         "Columns": f"{len(synopsis.domain.known):,}",
         f"Epsilon, for each {unit}": epsilon,
         "Made by": synopsis.mechanism or "an unknown method",

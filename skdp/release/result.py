@@ -152,6 +152,13 @@ class QueryResult:
     def __float__(self) -> float:
         return float(self.value)
 
+    @property
+    def shown(self) -> Any:
+        """The value as it is printed: moved into its interval, where the value itself is linear."""
+        if isinstance(self.value, float | int | np.number) and self.lower <= self.upper:
+            return min(max(self.value, self.lower), self.upper)
+        return self.value
+
     def __repr__(self) -> str:
         value, lower, upper = self._shown()
         return f"QueryResult({value}, interval {lower} to {upper})"
@@ -166,12 +173,9 @@ class QueryResult:
 
     def _shown(self) -> tuple[str, str, str]:
         """The three numbers, in digits that the error does not make meaningless."""
-        numbers = [self.value, self.lower, self.upper]
+        numbers = [self.shown, self.lower, self.upper]
         if not all(isinstance(each, float | int | np.number) for each in numbers):
             return str(self.value), str(self.lower), str(self.upper)
-        # What is printed lies in its interval; the value itself stays linear.
-        if self.lower <= self.upper:
-            numbers[0] = min(max(self.value, self.lower), self.upper)
         reach = max(self.upper - self.value, self.value - self.lower)
         if math.isnan(reach):
             reach = self.upper - self.lower

@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from .._validation import BoolArray, FloatArray, as_level, as_number, check_choice
 from ..domain import Categorical, Domain, Numeric
 from ..domain.bins import Points
-from ..domain.query import Query, Weights, attribute_of, both, parse, parts_of, weights_of
+from ..domain.query import Query, Weights, attribute_of, both, parse_all, parts_of, weights_of
 from ..domain.regions import Region, everything
 from ..domain.values import some
 from .grouping import Groups
@@ -202,6 +202,7 @@ class Estimates(NamedTuple):
 
 IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
 BINS = " Numbers may lie anywhere in their bins."
+_CORRELATED = " Small correlations are taken as likelier than large ones."
 _EVEN = " Inside bins, numbers are taken as spread evenly and independently of other columns."
 NOTHING = " It may be any value that was declared: there are too few records for this noise."
 
@@ -219,17 +220,18 @@ class Numbers(NamedTuple):
         Of the numbers that the code stands for, or of those covered by a condition.
     variance : ndarray of float64
         Of numbers that are spread evenly.
+    low, high : ndarray of float64
+        Smallest and largest number, within the ends of a condition; infinite of codes without one.
     reach : ndarray of float64
         Largest distance of a number from ``mean``.
-    span : tuple of float
-        Smallest and largest number of the column.
     """
 
     axis: int
     mean: FloatArray
     variance: FloatArray
+    low: FloatArray
+    high: FloatArray
     reach: FloatArray
-    span: tuple[float, float]
 
     @classmethod
     def of(cls, column: str, region: Region, domain: Domain) -> Numbers:
@@ -237,18 +239,22 @@ class Numbers(NamedTuple):
         attribute = domain[column]
         share, moment = region.weights, region.moment
         mean = np.divide(moment, share, out=np.zeros(len(share)), where=share > 0)
-        variance, reach = np.zeros(len(mean)), np.zeros(len(mean))
+        variance, low, high = np.zeros(len(mean)), mean + np.inf, mean - np.inf
         if isinstance(attribute, Numeric):
             bins, held = attribute.bins, attribute.contents
             width = np.diff(np.asarray(attribute.edges, dtype=np.float64)) * share[:bins]
             step = held.grid.step() if isinstance(held, Points) else 0.0
             variance[:bins] = np.maximum(width**2 - step**2, 0.0) / 12.0
-            low, high = held.span(np.arange(bins))
-            reach[:bins] = np.maximum(high - mean[:bins], mean[:bins] - low) * (share[:bins] > 0)
+            ends = region.extent()
+            low[: attribute.n_values], high[: attribute.n_values] = spans_of(attribute)
+            low, high = (np.where(share > 0, np.clip(each, *ends), each) for each in (low, high))
+        else:
+            low[: attribute.n_values] = high[: attribute.n_values] = attribute.categories
+        reach = np.where(share > 0, np.maximum(high - mean, mean - low), 0.0)
         structure = domain.structure
-        mean, variance, reach = (structure.lifted(column, each) for each in (mean, variance, reach))
         axis = domain.index(structure.base_of(column))
-        return cls(axis, mean, variance, reach, span_of(column, domain))
+        each = (mean, variance, low, high, reach)
+        return cls(axis, *(structure.lifted(column, of_codes) for of_codes in each))
 
     def power(self, exponent: int, centre: float, scale: float) -> FloatArray:
         """Mean of a power of (number - centre) / scale for each code."""
@@ -266,12 +272,10 @@ class Numbers(NamedTuple):
         return weights * self.reach
 
     def ends(self, weights: FloatArray) -> tuple[float, float]:
-        """Smallest and largest number of records with a weight."""
-        held, (least, most) = weights > 0, self.span
-        if not held.any():
-            return least, most
-        low, high = (self.mean - self.reach)[held].min(), (self.mean + self.reach)[held].max()
-        return max(float(low), least), min(float(high), most)
+        """Smallest and largest number of records with a weight; of any, where none has one."""
+        held = weights > 0
+        held |= not held.any()
+        return float(self.low[held].min()), float(self.high[held].max())
 
 
 def spans_of(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
@@ -289,17 +293,6 @@ def has_numbers(attribute: Numeric | Categorical) -> bool:
     if isinstance(attribute, Numeric):
         return True
     return not any(isinstance(each, str) for each in attribute.categories)
-
-
-def span_of(column: str, domain: Domain) -> tuple[float, float]:
-    """Smallest and largest value that a mean of a column can have."""
-    attribute = attribute_of(column, domain)
-    if isinstance(attribute, Numeric):
-        low, high = spans_of(attribute)
-        return float(low.min()), float(high.max())
-    region = everything(column, attribute).without_missing
-    seen = region.moment[region.weights > 0]
-    return float(seen.min()), float(seen.max())
 
 
 class Selected(NamedTuple):
@@ -480,16 +473,28 @@ def _spread(statistic: str, drawn: FloatArray, n_columns: int) -> tuple[FloatArr
     return np.divide(found, both, out=np.full_like(found, np.nan), where=both > 0), known
 
 
-def _possible(found: FloatArray, known: BoolArray) -> tuple[FloatArray, BoolArray]:
-    """Correlations, with possible ones in the place of others where enough draws have one.
+def _correlation(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Correlations, believable ones in the place of draws where enough are possible.
 
-    No table has another: what is left is the law of those that have one.
+    Sums with normal errors alone would make spreads that noise hides large, and so correlations
+    small. Instead a spread may be of any order of size: its density is its inverse. That of a
+    correlation r is 1 - r^2, up to a factor: of four columns whose correlations are all that are
+    possible together, equally likely (D. Lewandowski, D. Kurowicka, H. Joe, Journal of
+    Multivariate Analysis 100, 2009).
     """
+    (found, known), (covariance, _) = (
+        _spread(of, drawn, 2) for of in ("correlation", "covariance")
+    )
     possible = known & (np.abs(found) <= 1.0 + _WHOLE)
     enough = possible.sum(axis=1) >= _FEWEST
+    places = (np.arange(found.shape[1]) + 0.5) / found.shape[1]
     for row in np.flatnonzero(enough).tolist():
-        other = known[row] & ~possible[row]
-        found[row, other] = np.resize(found[row, possible[row]], other.sum())
+        order = np.flatnonzero(possible[row])[np.argsort(found[row, possible[row]])]
+        r = found[row, order]
+        spread = np.divide(covariance[row, order], r, out=np.ones(len(r)), where=r != 0)
+        spread = np.maximum(spread, np.median(spread) * _LEAST_SPREAD)
+        likely = np.maximum(1.0 - r**2, _WHOLE) / spread**3
+        found[row] = np.interp(places, (np.cumsum(likely) - likely / 2) / likely.sum(), r)
     return found, known & enough[:, None]
 
 
@@ -552,7 +557,7 @@ class Statistics:
 
     def counts(self, queries: Sequence[Any]) -> Any:
         """Numbers of records."""
-        asked = [parse(query, self.domain) for query in queries]
+        asked = parse_all(queries, self.domain)
         value = self.release.answer(asked) if asked else np.zeros(0)
         return self._in_parts(self._counts, asked, value)
 
@@ -561,7 +566,7 @@ class Statistics:
         if self.confidence is None or not asked:
             return value
         # The law of the noise in one answer is found exactly, that of many together quickly.
-        step = 1 if len(asked) <= _MANY else _AT_ONCE
+        step = 1 if len(asked) <= _MANY else len(asked)
         parts = (slice(start, start + step) for start in range(0, len(asked), step))
         return Estimates.joined([of(asked[part], value[part]) for part in parts]).results()
 
@@ -662,15 +667,15 @@ class Statistics:
         count, totals, terms = sums[:, :1], sums[:, 1:], _terms(statistic)
         if not len(cases):
             return Estimates.plain(count[:, 0])
+        low, high = cases.ends()
         with np.errstate(divide="ignore", invalid="ignore"):
-            means = np.where(count > 0, totals / count, np.nan)
-        value = np.clip(means[:, 0], *cases.cases[0][0].numbers[0].span)
+            means = np.clip(np.where(count > 0, totals / count, np.nan), low, high)
+        value = means[:, 0]
         if statistic == "mean" and self.confidence is None:
             return Estimates.plain(value)
         # Numbers count from their mean, in units of their range.
-        low, high = cases.ends()
         scale = np.where(high > low, high - low, 1.0)
-        centre = np.where(np.isnan(means), (low + high) / 2, np.clip(means, low, high))
+        centre = np.where(np.isnan(means), (low + high) / 2, means)
         others = terms[sums.shape[1] :]
         values = np.column_stack(
             [
@@ -695,7 +700,7 @@ class Statistics:
             return Estimates.plain(value)
         both = [list(map(sum, zip(*each, strict=True))) for each in itertools.product(terms, terms)]
         asked = Functions(
-            (lambda drawn: _possible(*of(drawn))) if statistic == "correlation" else of,
+            _correlation if statistic == "correlation" else of,
             value,
             values,
             cases.moments(terms, centre, scale),
@@ -704,7 +709,10 @@ class Statistics:
         )
         bins = self._off(cases) / scale[:, 0] if statistic == "mean" else np.zeros(len(cases))
         texts = [
-            self.said(cut) + BINS * bool(each) + _EVEN * (statistic != "mean")
+            self.said(cut)
+            + BINS * bool(each)
+            + _EVEN * (statistic != "mean")
+            + _CORRELATED * (statistic == "correlation")
             for cut, each in zip(cases.cut, bins.tolist(), strict=True)
         ]
         return self._simulated(asked, texts, bins)
@@ -831,5 +839,6 @@ _MANY = 100  # queries, above which the law of a sum of noise is not found for e
 _AT_ONCE = 1024  # queries or groups that are asked together
 _MAX_GROUPS = 100_000
 _FEWEST = 500  # possible draws, of 2,000, below which nothing is known
+_LEAST_SPREAD = 0.03  # as a part of the median draw, by which the weight of a draw is bounded
 _SIMULATED = 32  # functions that are simulated together: their draws fit into a core's cache
 _WHOLE = 1e-9  # by which rounding may exceed what is possible

@@ -162,7 +162,7 @@ class Synopsis:
             facts["privacy"] = f"epsilon={float(self.privacy_loss.epsilon):g}"
         facts["columns"] = ", ".join(map(str, self.counted.names))
         facts["holds"] = self.model.about
-        facts["estimated records"] = f"{self.total:,.6g}"
+        facts["estimated records"] = f"{max(self.total, 0.0):,.6g}"
         if self.skipped is not None:
             facts["records"] = str(self.skipped)
         return facts

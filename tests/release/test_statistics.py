@@ -243,6 +243,7 @@ def test_covariances_of_blocks_are_semidefinite_and_those_of_each(name):
         ),
     }
     model = made[name]()
+    assert model.about.startswith("noisy counts") and model.covers.startswith("the noise")
     # Some kinds measure columns on a finer lattice than that of the domain.
     shape = getattr(model, "shape", (5, 2))
     rng = np.random.default_rng(7)
@@ -314,6 +315,20 @@ def test_correlations_that_no_table_has_are_left_out():
     assert covered >= 64 and np.mean(widths) < 1.4, (covered, np.mean(widths))
 
 
+def test_a_spread_that_noise_hides_does_not_make_a_correlation_small():
+    domain = Domain({"n": Numeric(0, 3, integer=True), "w": Numeric(0, 29, integer=True)})
+    table = np.zeros((4, 30))
+    table[range(4), range(4)], table[range(4), range(3, -1, -1)] = 380, 130
+    cells_of_rows = np.repeat(np.indices(table.shape).reshape(2, -1), table.ravel().astype(int), 1)
+    truth, rng, covered = np.corrcoef(cells_of_rows)[0, 1], np.random.default_rng(4), 0
+    for _ in range(100):
+        release = gaussian(noisy(rng, 4.0, table), 16.0, domain)
+        found = release.correlation("n", "w", return_interval=True)
+        covered += found.lower <= truth <= found.upper
+    # Of 95% intervals fewer than 88 hold with a probability of 0.4%.
+    assert covered >= 88
+
+
 # --- limits of what is possible
 
 
@@ -377,6 +392,46 @@ def test_intervals_stay_within_what_is_possible():
             low, high = LIMITS.get(name, (-np.inf, np.inf))
             assert low <= found.lower <= found.upper <= high, name
             assert np.isfinite([found.lower, found.upper]).all(), name
+
+
+@over("std", [0.0, 30.0])
+def test_means_lie_within_the_ends_that_a_condition_leaves(std):
+    domain = Domain({"x": Numeric(0, 100, bins=4), "s": Categorical([1, 5, 9])})
+    release = gaussian(
+        np.full((4, 3), 5.0) + noisy(GENERATOR, std, np.zeros((4, 3))), std**2, domain
+    )
+    for column, query, low, high in (
+        ("x", "30 < x < 40", 30, 40),
+        ("x", "x == 33", 33, 33),
+        ("x", "x > 60 and s == 1", 60, 100),
+        ("x", "x < 10 or x > 90 and s == 9", 0, 100),
+        ("s", "s != 9 and x < 50", 1, 5),
+    ):
+        found = release.mean(column, query, return_interval=True)
+        assert low <= found.lower <= found.upper <= high
+        assert np.isnan(found.value) or found.lower <= found.value <= found.upper
+        assert found.value == release.mean(column, query) or np.isnan(found.value)
+    # All numbers of a bin may lie at either end of what is left of it.
+    if not std:
+        found = release.mean("x", "30 < x < 40", return_interval=True)
+        assert (found.lower, found.upper) == pytest.approx((30, 40), abs=0.2)
+
+
+def test_what_is_printed_is_possible_and_values_add_up():
+    counts = np.full(DOMAIN.shape, 4.0)
+    counts[0, 1, 0] = -9.0
+    release = gaussian(counts, 1.0)
+    count = release.count({"n": 0, "m": 1, "s": "F"}, return_interval=True)
+    assert count.value == -9 and count.lower == count.shown == 0 < count.upper < 0.4
+    assert "-" not in repr(count)
+    cells = release.aggregate(["n", "m", "s"], return_interval=True)
+    assert cells["count"].sum() == pytest.approx(release.count())
+    nobody = gaussian(-counts.clip(4), 1.0)
+    described = nobody.describe()
+    assert described.loc["n", "count"].startswith("0.0 ")
+    assert described.loc["s", "freq"].startswith("0.0 ")
+    assert nobody.describe(numbers=True).loc["n", "count"] < 0
+    assert "estimated records 0" in repr(nobody)
 
 
 def test_numbers_may_lie_anywhere_in_their_bins():

@@ -1037,23 +1037,21 @@ export class Release {
       this.model.remembered(held, `within ${place} ${this.model.idOf(values)}`, () =>
         values.map((each, code) => (held[code] > 0 ? each : 0)),
       );
-    const { mean, reach, range } = column.numbers;
-    return { axis: column.axis, mean: within(mean), reach: within(reach), range };
+    const { mean, reach, low, high } = column.numbers;
+    return { axis: column.axis, mean: within(mean), reach: within(reach), lows: low, highs: high };
   }
 
   meanOf(weights, numbers, level) {
-    const { axis, mean, reach, range } = numbers;
+    const { axis, mean, reach, lows, highs } = numbers;
     const held = weights.get(axis);
     const times = (vector) => new Map(weights).set(axis, this.times(held, vector));
     const count = this.model.answer(weights);
     const total = this.model.answer(times(mean));
-    const value = count > 0 ? clip(total / count, ...range) : NaN;
-    let [low, high] = held.some((each) => each > 0) ? [Infinity, -Infinity] : range;
-    mean.forEach((each, i) => {
-      if (held[i] > 0) [low, high] = [Math.min(low, each - reach[i]), Math.max(high, each + reach[i])];
-    });
-    [low, high] = [Math.max(low, range[0]), Math.min(high, range[1])];
-    const centre = Number.isNaN(value) ? (low + high) / 2 : clip(value, low, high);
+    const any = held.some((each) => each > 0);
+    const end = (bounds, of, from) => bounds.reduce((x, each, i) => (held[i] > 0 || !any ? of(x, each) : x), from);
+    const [low, high] = [end(lows, Math.min, Infinity), end(highs, Math.max, -Infinity)];
+    const value = count > 0 ? clip(total / count, low, high) : NaN;
+    const centre = Number.isNaN(value) ? (low + high) / 2 : value;
     const scale = high > low ? high - low : 1;
     const centred = new Map(weights).set(axis, held.map((each, i) => each * ((mean[i] - centre) / scale)));
     const covariance = this.model.covariance(weights, centred);
@@ -1351,7 +1349,7 @@ export async function read(text) {
       for (const name of names) if (typeof holder?.[name] === "string") holder[name] = arrays[holder[name]];
     };
     named(column, ["of", "low", "high"]);
-    named(numbers, ["mean", "reach"]);
+    named(numbers, ["mean", "reach", "low", "high"]);
     named(quantile, ["low", "high", "order"]);
     named(contents, ["edges", "firsts"]);
     if (contents) quantile.at = inBins(contents);
