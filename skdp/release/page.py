@@ -330,10 +330,13 @@ def _bars(counted: ColumnCounts) -> list[list[Any]]:
         bars.append(sorted(order[_MAX_CATEGORIES - 1 :]))
         names.append(f"{len(bars[-1]):,} others")
     else:
-        most = _MAX_CATEGORIES if isinstance(attribute, Categorical) else _MAX_BARS
-        bins = n if isinstance(attribute, Categorical) else attribute.bins
-        # As many codes in every bar, but for the last one.
-        cuts = [*range(0, bins, -(-bins // most)), *range(bins, n + 1)]
+        most, ends = _MAX_CATEGORIES, np.arange(n + 1)
+        if isinstance(attribute, Numeric):
+            # The declared bins, or even ones, of those that are measured.
+            most, even = _MAX_BARS, attribute.resolved(_MAX_BARS).edges
+            ends = np.unique(np.searchsorted(attribute.edges, even))
+        # As many in every bar, but for the last one.
+        cuts = [*ends[: -1 : -(-(len(ends) - 1) // most)].tolist(), *range(ends[-1], n + 1)]
         bars = [list(range(*cut)) for cut in zip(cuts[:-1], cuts[1:], strict=True)]
         names = [_label(attribute, codes[0], codes[-1] + 1) for codes in bars]
     if attribute.nullable:

@@ -151,6 +151,17 @@ def test_a_page_is_small_and_has_a_fingerprint(release, tmp_path):
     assert release.page().text == page.text
 
 
+def test_bars_of_fine_bins_are_even_or_those_that_were_declared():
+    domain = Domain({"a": Numeric(0, 2000, bins=5), "b": (0.0, 2000.0)})
+    fitted = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain).fit(lawful_rows(100, domain))
+    declared, even = (
+        [bar[0].split(" to ") for bar in column["bars"]]
+        for column in held(fitted.page())["columns"]
+    )
+    assert declared == [[f"{400 * i}", f"{400 * i + 400}"] for i in range(5)]
+    assert len(even) == 40 and even[1] == ["50", "100"]
+
+
 def test_a_page_warns_of_seeds_and_unknown_losses(release):
     def told(loss):
         return Synopsis(release.counted, release.model, privacy_loss=loss).page().text
