@@ -99,7 +99,7 @@ def visit(page, address, shots):
     seen.show("2-columns-checked")
     page.get_by_label("All of this is publicly known").check()
     seen.click("Go on to the questions", "The questions that matter")
-    page.get_by_label("Questions").fill('mean(pay in \u20ac) where Region == "North"')
+    page.get_by_label("Questions").fill('mean(`pay in \u20ac`) where Region == "North"')
     seen.show("3-questions")
     seen.click("Go on to epsilon", "How much privacy")
     page.get_by_label("Number of records").fill("1500")
