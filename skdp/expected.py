@@ -219,7 +219,7 @@ def bar_of(release: Any, question: str, level: float) -> float:
         answer = release.count(question, **how)
     else:
         name, inside, query = found.groups()
-        given = [inside] if name == "proportion" else [part.strip() for part in inside.split(",")]
+        given = [inside] if name == "proportion" else re.split("[` ]*,[` ]*", inside.strip("` "))
         if name == "median":
             given, name = [*given, 0.5], "quantile"
         elif name == "quantile" and len(given) == 2:

@@ -40,13 +40,12 @@ class Visit:
 
     def show(self, name):
         """Screenshots of a step, and what is wrong with it."""
-        for width in (DESK, PHONE):
+        for width in (PHONE, DESK):
             self.page.set_viewport_size({"width": width, "height": 1000})
             self.page.screenshot(path=self.shots / f"{name}-{width}.png", full_page=True)
             wide = self.page.evaluate("document.documentElement.scrollWidth")
             if wide > width:
                 self.problems.append(f"{name}: {wide} pixels wide on a screen of {width}")
-        self.page.set_viewport_size({"width": DESK, "height": 1000})
 
     def click(self, name, leads_to):
         """Click a button, and wait for the page that it leads to."""
@@ -100,7 +99,7 @@ def visit(page, address, shots):
     seen.show("2-columns-checked")
     page.get_by_label("All of this is publicly known").check()
     seen.click("Go on to the questions", "The questions that matter")
-    page.get_by_label("Questions").fill('mean(pay in \u20ac) where Region == "North"')
+    page.get_by_label("Questions").fill('mean(`pay in \u20ac`) where Region == "North"')
     seen.show("3-questions")
     seen.click("Go on to epsilon", "How much privacy")
     page.get_by_label("Number of records").fill("1500")
@@ -142,8 +141,7 @@ def main(folder):
         shutil.rmtree(each, ignore_errors=True)
         each.mkdir(parents=True)
     table = folder / "messy table.csv"
-    lines = [";".join(row) for row in [HEADER, *ROWS]]
-    table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    table.write_text("".join(";".join(row) + "\n" for row in [HEADER, *ROWS]), encoding="utf-8")
     command = [sys.executable, "-m", "skdp", "wizard", table, "--folder", out, "--no-browser"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:

@@ -278,8 +278,8 @@ def _release(commands: Commands) -> None:
     add(
         "--accept-loss",
         action="store_true",
-        help="go on if more than a tenth of the records is skipped; without it the release stops "
-        "then, after 1%% of epsilon",
+        help="go on if more than a tenth of the records is skipped, beyond the noise; without it "
+        "the release stops then, after 1%% of epsilon",
     )
 
 

@@ -50,7 +50,7 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 # Days as spreadsheets count them, and their day 0.
 EXCEL = "excel"
-_EXCEL_ZERO = datetime.datetime(1899, 12, 30)
+_EXCEL_ZERO = datetime.datetime.fromisoformat("1899-12-30")
 # Parts of a declared format.
 _LETTERS = "YymdbBaAHIMSfpz"
 # Words in text, and halves of days as in "a.m.".

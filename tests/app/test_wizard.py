@@ -271,8 +271,8 @@ def test_persons_are_protected_where_a_column_identifies_them(browser, commands)
 def test_the_check_in_a_browser_looks_for_what_the_pages_say():
     check = (Path(__file__).parents[1] / "wizard_in_browser.py").read_text()
     said = "".join(each.read_text() for each in Path(forms.__file__).parent.rglob("*.[hp]*"))
-    for name in re.findall(r'(?:by_label|click|name=)\(?"([^"\\]+)"', check):
-        assert name in said
+    names = re.findall(r'(?:by_label|click|name=)\(?"([^"\\]+)"', check)
+    assert len(names) > 20 and not [name for name in names if name not in said]
 
 
 # One charge

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import datetime
 import pickle
-import time
 from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
@@ -127,6 +125,8 @@ DECIMALS = pa.chunked_array([[Decimal(each) for each in DIGITS]])
         # Readers of files make text of the integers near a text; what they merged is nobody.
         (["x", 1, True, 1.0, "1", "01"], [0, 1, -1, 1, 1, -1]),
         ([b"x", b"y", b"x"], [0, 1, 0]),
+        # The digits of this text were split in every way, which took an hour.
+        (["9" * 200_000 + "x"], [0]),
         # Decimals by all their digits.
         (DECIMALS, [0, 1, 2, 3, 4]),
         (pl.from_arrow(DECIMALS), [0, 1, 2, 3, 4]),
@@ -206,13 +206,6 @@ def test_a_part_of_another_type_than_the_schema_has_the_persons_of_the_schema():
     assert found == {"string": 2, object: 3}
 
 
-def test_long_text_of_digits_takes_no_time():
-    # Its digits were split in every way: twenty seconds for this one, an hour for 200,000.
-    began = time.process_time()
-    assert identities(as_column(["9" * 20_000 + "x"], "who")).tolist() == [0]
-    assert time.process_time() - began < 5
-
-
 # -- what a fit spends and says
 
 
@@ -265,7 +258,7 @@ def test_losses_of_persons():
     assert loss.of_record.of_record == loss.of_record
     assert loss.neighbours == "add or remove one person (at most 3 records of each)"
     assert "one person" in loss._repr_html_()
-    assert pickle.loads(pickle.dumps(loss)) == copy.deepcopy(loss) == loss != loss.of_record
+    assert pickle.loads(pickle.dumps(loss)) == loss != loss.of_record
     assert (loss + loss).max_rows_per_id == 3
     with pytest.raises(ValueError, match="at least 1"):
         PrivacyLoss(1, max_rows_per_id=0)

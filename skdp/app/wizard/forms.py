@@ -277,8 +277,8 @@ def suggested(domain: Domain) -> list[str]:
             found.append(f"proportion({quoted(name)} == {first!r})")
         elif isinstance(attribute, Categorical):
             found.append(f"{quoted(name)} == {attribute.categories[0]!r}")
-        elif not isinstance(attribute, Date | Datetime) and name == name.strip(", "):
-            found.append(f"mean({name})")
+        elif not isinstance(attribute, Date | Datetime) and {*name}.isdisjoint(",`"):
+            found.append(f"mean({quoted(name)})")
     return [each for each in found if len(each) < 200]
 
 
