@@ -26,11 +26,11 @@ from numpy.typing import ArrayLike
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
-from .attributes import Identifier
+from .attributes import Categorical, Identifier
 from .bins import Points
 from .numeric import Numeric
 from .query import Schema, attribute_of, parts_of
-from .regions import region_of_range, region_of_values
+from .regions import code_of, region_of_range, region_of_values
 from .values import plain_category, plain_text, some
 
 # Cells of one table: 16 MB of booleans.
@@ -512,14 +512,18 @@ class Structure(tuple[Rule, ...], Schema):
         """Code of the derived column for each code of the column that it follows from."""
         base, target = attribute_of(rule.from_, self), attribute_of(rule.column, self)
         codes = np.full(base.size, -1, dtype=np.int64)
+        of = {
+            value: _codes_for(rule.column, target, value)
+            for value in dict.fromkeys(value for _, value in rule.map)
+        }
         # A value with an entry of its own is in no interval.
         for key, value in sorted(rule.map, key=lambda pair: not isinstance(pair[0], tuple)):
-            own, meant = _codes_for(rule.from_, base, key), _codes_for(rule.column, target, value)
+            own = _codes_for(rule.from_, base, key)
             if isinstance(key, tuple) and (codes[own] >= 0).any():
                 raise ValueError(f"the interval {key!r} overlaps another one.")
-            if len(meant) != 1:
+            if len(of[value]) != 1:
                 raise ValueError(f"{value!r} is not one value of {rule.column!r}.")
-            codes[own] = meant
+            codes[own] = of[value]
         if base.nullable and target.nullable and codes[-1] < 0:
             codes[-1] = target.size - 1
         if (codes < 0).any():
@@ -808,10 +812,11 @@ def _parts(rule: Rule, schema: Schema) -> list[Any]:
 
 def _codes_for(column: str, attribute: Any, key: Any) -> IntArray:
     """Codes that stand for a value, or for the values of an interval, and for nothing else."""
+    if isinstance(attribute, Categorical) and key is not None:
+        return np.array([code_of(column, attribute, key)])
     if isinstance(key, tuple):
         low, high = key
-        numeric = isinstance(attribute, Numeric)
-        last = high is None or (numeric and attribute.number(high, column) == attribute.upper)
+        last = high is None or attribute.number(high, column) == attribute.upper
         region = region_of_range(column, attribute, low, high, "" if last else ">")
     else:
         region = region_of_values(column, attribute, [key])
