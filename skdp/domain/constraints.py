@@ -288,12 +288,13 @@ def narrowed(tables: Tables) -> dict[tuple[int, ...], BoolArray] | None:
 
     Each table is looked at by itself, until nothing changes.
     """
-    single = {
+    found: dict[tuple[int, ...], BoolArray] = {
         (axis,): np.ones(size, dtype=bool)
         for axes, allowed in tables.items()
         for axis, size in zip(axes, allowed.shape, strict=True)
     }
-    found, before = {**single, **tables}, None
+    found |= tables
+    before: list[int] = []
     while (sizes := [int(allowed.sum()) for allowed in found.values()]) != before:
         if 0 in sizes:
             return None
@@ -495,18 +496,18 @@ class Structure(tuple[Rule, ...], Schema):
     # --- columns that follow from others
 
     def _derive(self) -> None:
-        for column in _in_order({each.column: [each.from_] for each in self.derived.values()}):
-            if column in self.derived:
-                rule = self.derived[column]
-                with _about(rule):
-                    codes = self.lifted(rule.from_, self._map(rule))
-                self._codes[column] = self.base_of(rule.from_), codes
         for rule in self:
             if isinstance(rule, Derived) and self.derived[rule.column] != rule:
                 raise DomainError(
                     f"Column {rule.column!r} follows from two rules, {rule!r} and "
                     f"{self.derived[rule.column]!r}. Leave out one of them."
                 )
+        for column in _in_order({each.column: [each.from_] for each in self.derived.values()}):
+            if column in self.derived:
+                from_ = self.derived[column].from_
+                with _about(self.derived[column]):
+                    codes = self.lifted(from_, self._map(self.derived[column]))
+                self._codes[column] = self.base_of(from_), codes
 
     def _map(self, rule: Derived) -> IntArray:
         """Code of the derived column for each code of the column that it follows from."""
@@ -723,7 +724,7 @@ class Structure(tuple[Rule, ...], Schema):
     def _numbers_break(self, codes: Codes, numbers: Mapping[str, FloatArray]) -> BoolArray:
         """Rows whose numbers are in the part of a cell that a rule forbids."""
         divided = {name: each._place(numbers[name]) for name, each in self._divided.items()}
-        pieces = {**codes, **divided}
+        pieces: Mapping[str, np.ndarray] = {**codes, **divided}
         broken = np.zeros(len(codes[self.measured[0]]), dtype=bool)
         for axes, allowed in self._pieces.items():
             names = [self.measured[axis] for axis in axes]

@@ -211,7 +211,9 @@ class Lawful:
         """
         given = [((axis,), allowed) for axis, allowed in start.items()]
         found = narrowed(merged([*self.zeros, *given]))
-        return found and {axes[0]: each for axes, each in found.items() if len(axes) == 1}
+        if found is None:
+            return None
+        return {axes[0]: each for axes, each in found.items() if len(axes) == 1}
 
     def _search(
         self, drawn: CodeArray, known: CodeArray, generator: np.random.Generator
