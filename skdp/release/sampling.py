@@ -510,8 +510,7 @@ def _draw_beside(
     # The condition holds in every row: known values that contradict it count as unknown.
     rows = np.flatnonzero(failed)
     for name in domain.structure.compared:
-        if name in domain.names:
-            known.codes[rows, domain.index(name)] = -1
+        known.codes[rows, domain.index(name)] = -1
         if name in fixed:
             fixed[name][0][rows] = np.nan
     for _ in range(_ROUNDS):
