@@ -361,8 +361,8 @@ class Structure(tuple[Rule, ...], Schema):
     Attributes
     ----------
     derived : dict of str to Rule
-        The rule of each column that is not measured because it follows from others: rules made by
-        `derived`.
+        The rule of each column that is not measured because it follows from another: rules made by
+        `derived`, each after that of the column that it follows from.
     zeros : tuple of Zeros
         Cells that no record can be in: one entry for each set of attributes that rules connect,
         single attributes first. A row breaks a rule exactly if it is in a forbidden cell of one.
@@ -502,12 +502,12 @@ class Structure(tuple[Rule, ...], Schema):
                     f"Column {rule.column!r} follows from two rules, {rule!r} and "
                     f"{self.derived[rule.column]!r}. Leave out one of them."
                 )
-        for column in _in_order({each.column: [each.from_] for each in self.derived.values()}):
-            if column in self.derived:
-                from_ = self.derived[column].from_
-                with _about(self.derived[column]):
-                    codes = self.lifted(from_, self._map(self.derived[column]))
-                self._codes[column] = self.base_of(from_), codes
+        order = _in_order({column: [rule.from_] for column, rule in self.derived.items()})
+        self.derived = {name: self.derived[name] for name in order if name in self.derived}
+        for column, rule in self.derived.items():
+            with _about(rule):
+                codes = self.lifted(rule.from_, self._map(rule))
+            self._codes[column] = self.base_of(rule.from_), codes
 
     def _map(self, rule: Derived) -> IntArray:
         """Code of the derived column for each code of the column that it follows from."""
