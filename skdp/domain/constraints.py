@@ -26,11 +26,11 @@ from numpy.typing import ArrayLike
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
-from .attributes import Identifier
+from .attributes import Categorical, Identifier
 from .bins import Points
 from .numeric import Numeric
 from .query import Schema, attribute_of, parts_of
-from .regions import region_of_range, region_of_values
+from .regions import code_of, region_of_range, region_of_values
 from .values import plain_category, plain_text, some
 
 # Cells of one table: 16 MB of booleans.
@@ -289,12 +289,13 @@ def narrowed(tables: Tables) -> dict[tuple[int, ...], BoolArray] | None:
 
     Each table is looked at by itself, until nothing changes.
     """
-    single = {
+    found: dict[tuple[int, ...], BoolArray] = {
         (axis,): np.ones(size, dtype=bool)
         for axes, allowed in tables.items()
         for axis, size in zip(axes, allowed.shape, strict=True)
     }
-    found, before = {**single, **tables}, None
+    found |= tables
+    before: list[int] = []
     while (sizes := [int(allowed.sum()) for allowed in found.values()]) != before:
         if 0 in sizes:
             return None
@@ -361,8 +362,8 @@ class Structure(tuple[Rule, ...], Schema):
     Attributes
     ----------
     derived : dict of str to Rule
-        The rule of each column that is not measured because it follows from others: rules made by
-        `derived`.
+        The rule of each column that is not measured because it follows from another: rules made by
+        `derived`, each after that of the column that it follows from.
     zeros : tuple of Zeros
         Cells that no record can be in: one entry for each set of attributes that rules connect,
         single attributes first. A row breaks a rule exactly if it is in a forbidden cell of one.
@@ -496,31 +497,35 @@ class Structure(tuple[Rule, ...], Schema):
     # --- columns that follow from others
 
     def _derive(self) -> None:
-        for column in _in_order({each.column: [each.from_] for each in self.derived.values()}):
-            if column in self.derived:
-                rule = self.derived[column]
-                with _about(rule):
-                    codes = self.lifted(rule.from_, self._map(rule))
-                self._codes[column] = self.base_of(rule.from_), codes
         for rule in self:
             if isinstance(rule, Derived) and self.derived[rule.column] != rule:
                 raise DomainError(
                     f"Column {rule.column!r} follows from two rules, {rule!r} and "
                     f"{self.derived[rule.column]!r}. Leave out one of them."
                 )
+        order = _in_order({column: [rule.from_] for column, rule in self.derived.items()})
+        self.derived = {name: self.derived[name] for name in order if name in self.derived}
+        for column, rule in self.derived.items():
+            with _about(rule):
+                codes = self.lifted(rule.from_, self._map(rule))
+            self._codes[column] = self.base_of(rule.from_), codes
 
     def _map(self, rule: Derived) -> IntArray:
         """Code of the derived column for each code of the column that it follows from."""
         base, target = attribute_of(rule.from_, self), attribute_of(rule.column, self)
         codes = np.full(base.size, -1, dtype=np.int64)
+        of = {
+            value: _codes_for(rule.column, target, value)
+            for value in dict.fromkeys(value for _, value in rule.map)
+        }
         # A value with an entry of its own is in no interval.
         for key, value in sorted(rule.map, key=lambda pair: not isinstance(pair[0], tuple)):
-            own, meant = _codes_for(rule.from_, base, key), _codes_for(rule.column, target, value)
+            own = _codes_for(rule.from_, base, key)
             if isinstance(key, tuple) and (codes[own] >= 0).any():
                 raise ValueError(f"the interval {key!r} overlaps another one.")
-            if len(meant) != 1:
+            if len(of[value]) != 1:
                 raise ValueError(f"{value!r} is not one value of {rule.column!r}.")
-            codes[own] = meant
+            codes[own] = of[value]
         if base.nullable and target.nullable and codes[-1] < 0:
             codes[-1] = target.size - 1
         if (codes < 0).any():
@@ -720,7 +725,7 @@ class Structure(tuple[Rule, ...], Schema):
     def _numbers_break(self, codes: Codes, numbers: Mapping[str, FloatArray]) -> BoolArray:
         """Rows whose numbers are in the part of a cell that a rule forbids."""
         divided = {name: each._place(numbers[name]) for name, each in self._divided.items()}
-        pieces = {**codes, **divided}
+        pieces: Mapping[str, np.ndarray] = {**codes, **divided}
         broken = np.zeros(len(codes[self.measured[0]]), dtype=bool)
         for axes, allowed in self._pieces.items():
             names = [self.measured[axis] for axis in axes]
@@ -809,10 +814,11 @@ def _parts(rule: Rule, schema: Schema) -> list[Any]:
 
 def _codes_for(column: str, attribute: Any, key: Any) -> IntArray:
     """Codes that stand for a value, or for the values of an interval, and for nothing else."""
+    if isinstance(attribute, Categorical) and key is not None:
+        return np.array([code_of(column, attribute, key)])
     if isinstance(key, tuple):
         low, high = key
-        numeric = isinstance(attribute, Numeric)
-        last = high is None or (numeric and attribute.number(high, column) == attribute.upper)
+        last = high is None or attribute.number(high, column) == attribute.upper
         region = region_of_range(column, attribute, low, high, "" if last else ">")
     else:
         region = region_of_values(column, attribute, [key])

@@ -265,12 +265,10 @@ class Domain(Schema):
         """Derived columns that follow from these columns alone."""
         chosen = set(names)
         found: list[str] = []
-        # A chain of derived columns is found step by step.
-        for _ in self.structure.derived:
-            for name, rule in self.structure.derived.items():
-                if name not in chosen and rule.from_ in chosen:
-                    chosen.add(name)
-                    found.append(name)
+        for name, rule in self.structure.derived.items():
+            if name not in chosen and rule.from_ in chosen:
+                chosen.add(name)
+                found.append(name)
         return [name for name in self.columns if name in found]
 
     def names_for(self, n_unnamed: int, taken: Iterable[str] = ()) -> list[str] | None:

@@ -198,7 +198,7 @@ def everything(column: str, attribute: Any) -> Region:
     return Region(column, attribute, cuts, frozenset(range(attribute.bins, attribute.size)))
 
 
-def _code(column: str, attribute: Categorical, value: Any) -> int:
+def code_of(column: str, attribute: Categorical, value: Any) -> int:
     """Position of a category."""
     try:
         return attribute.index_of(value)
@@ -216,7 +216,7 @@ def _codes(column: str, attribute: Categorical, value: Any) -> list[int]:
         _, leaf_codes = attribute.hierarchy()
         nodes = [node for node, label in enumerate(tree.labels) if label == value]
         return [code for node in nodes for code in leaf_codes[tree.first[node] : tree.last[node]]]
-    return [_code(column, attribute, value)]
+    return [code_of(column, attribute, value)]
 
 
 def region_of_range(column: str, attribute: Any, low: Any, high: Any, strict: str = "") -> Region:
@@ -233,7 +233,7 @@ def region_of_range(column: str, attribute: Any, low: Any, high: Any, strict: st
         if isinstance(attribute, Numeric):
             ends[place] = ends[place] if end is None else attribute.number(end, column)
         elif end not in (None, -math.inf, math.inf):
-            ends[place] = _code(column, attribute, end)
+            ends[place] = code_of(column, attribute, end)
     if ends[0] > ends[1]:
         raise ValueError(
             f"The range for column {column!r} is reversed: it goes from {low!r} to {high!r}. "

@@ -79,8 +79,7 @@ def _within_rules(regions: Mapping[str, Region], domain: Domain) -> dict[str, Re
     found = dict(regions)
     for column, above in domain.structure.bounds.items():
         for bound in above:
-            numeric = all(isinstance(domain.find(each), Numeric) for each in (column, bound))
-            for name, other in ((column, bound), (bound, column)) if numeric else ():
+            for name, other in ((column, bound), (bound, column)):
                 if name in regions:
                     low, high = regions[name].extent()
                     ends = (low, None) if name == column else (None, high)

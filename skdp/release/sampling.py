@@ -211,7 +211,9 @@ class Lawful:
         """
         given = [((axis,), allowed) for axis, allowed in start.items()]
         found = narrowed(merged([*self.zeros, *given]))
-        return found and {axes[0]: each for axes, each in found.items() if len(axes) == 1}
+        if found is None:
+            return None
+        return {axes[0]: each for axes, each in found.items() if len(axes) == 1}
 
     def _search(
         self, drawn: CodeArray, known: CodeArray, generator: np.random.Generator
@@ -508,8 +510,7 @@ def _draw_beside(
     # The condition holds in every row: known values that contradict it count as unknown.
     rows = np.flatnonzero(failed)
     for name in domain.structure.compared:
-        if name in domain.names:
-            known.codes[rows, domain.index(name)] = -1
+        known.codes[rows, domain.index(name)] = -1
         if name in fixed:
             fixed[name][0][rows] = np.nan
     for _ in range(_ROUNDS):

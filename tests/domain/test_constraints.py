@@ -385,8 +385,8 @@ def test_derived_columns():
             "year": Categorical(["20", "21"]),
         },
         structure=[
-            derived("band", "age", bands),
             derived("vote", "band", {"child": False, "adult": True, "old": True, None: False}),
+            derived("band", "age", bands),
             derived("year", "start", years),
         ],
     )
@@ -396,6 +396,7 @@ def test_derived_columns():
     assert frame["year"].to_list()[:4] == ["20", "20", "21", "21"]
     assert parse("vote == True and age < 20", domain).products[0][0].sum() == 2
     assert Domain.from_json(domain.to_json()) == domain
+    assert domain.follow_from(["age"]) == ["band", "vote"]
 
 
 # -- queries and releases
