@@ -426,19 +426,29 @@ def linear(
         left += np.sqrt(np.maximum(sampling, 0.0) * confidence.left(release.total))
     beside = confidence.quantile * np.hypot(left, more)
     below, above = np.hypot(found.below, beside), np.hypot(found.above, beside)
-    lower, upper = np.clip(value - below, *bounds), np.clip(value + above, *bounds)
-    # Where all of it is beyond what is possible: the end of the law of what is possible.
-    tail = -math.log1p(-confidence.level) / confidence.quantile**2
-    upper = _nearest(upper, bounds[0], bounds[0] - value, above, tail)
-    lower = _nearest(lower, bounds[1], value - bounds[1], below, -tail)
+    lower, upper = possible_ends(value, below, above, confidence, bounds)
     text = found.guarantee + confidence.text
     return Estimates(value, np.hypot(found.std, more), left, lower, upper, [text] * len(value))
 
 
-def _nearest(end: FloatArray, bound: Any, past: FloatArray, reach: FloatArray, tail: float) -> Any:
-    """Ends of intervals; another one where a value lies further past a bound than it reaches."""
-    far = (past >= reach) & (past > 0)
-    return np.where(far, bound + tail * reach**2 / np.where(far, past, 1.0), end)
+def possible_ends(
+    value: Any, below: Any, above: Any, confidence: Confidence, bounds: Any = (0.0, math.inf)
+) -> tuple[FloatArray, FloatArray]:
+    """Ends of intervals within bounds.
+
+    Where a value lies further beyond a bound than its interval reaches, the other end is that of
+    the law of what is possible.
+    """
+    tail = -math.log1p(-confidence.level) / confidence.quantile**2
+    lower, upper = np.clip(value - below, *bounds), np.clip(value + above, *bounds)
+
+    def moved(end: FloatArray, bound: Any, past: FloatArray, reach: FloatArray) -> FloatArray:
+        far = (np.abs(past) >= reach) & (past != 0)
+        with np.errstate(invalid="ignore"):
+            return np.where(far, bound + tail * reach**2 / np.where(far, past, 1.0), end)
+
+    upper = moved(upper, bounds[0], np.maximum(bounds[0] - value, 0.0), above)
+    return moved(lower, bounds[1], np.minimum(bounds[1] - value, 0.0), below), upper
 
 
 def _terms(statistic: str) -> list[Powers]:
