@@ -304,7 +304,7 @@ class HistogramModel(Covariances):
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """How far answers may be off, by the exact law of the noise."""
-        return with_cut_bins(self.answer, self._reach, queries, level)
+        return with_cut_bins(self, self._reach, queries, level)
 
     def _reach(self, queries: Sequence[Query], level: float) -> Reach:
         each = [self._reach_of(self._codes(query), level) for query in queries]

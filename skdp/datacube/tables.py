@@ -244,7 +244,7 @@ class CubeModel(Covariances):
 
     def reach(self, queries, level) -> Reach:
         """How far answers may be off, by the law of the noise."""
-        return with_cut_bins(self.answer, self._reach, queries, level)
+        return with_cut_bins(self, self._reach, queries, level)
 
     def _reach(self, queries, level) -> Reach:
         plan, half, exact = self._plan, np.empty(len(queries)), True

@@ -136,10 +136,6 @@ class Region:
         return np.where(after > 0, np.nextafter(numbers, np.inf), numbers)
 
 
-# Regions whose weights are found together.
-_AT_ONCE = 1000
-
-
 def weigh(regions: Iterable[Region]) -> None:
     """Find the weights of regions that have none yet, those of a column together."""
     by_column: dict[int, list[Region]] = {}
@@ -147,20 +143,15 @@ def weigh(regions: Iterable[Region]) -> None:
         if "weights" not in vars(region):
             by_column.setdefault(id(region.attribute), []).append(region)
     for alike in by_column.values():
-        for start in range(0, len(alike), _AT_ONCE):
-            _weigh_alike(alike[start : start + _AT_ONCE])
-
-
-def _weigh_alike(regions: Sequence[Region]) -> None:
-    attribute = regions[0].attribute
-    found = np.zeros((len(regions), attribute.size))
-    if isinstance(attribute, Numeric):
-        found[:, : attribute.bins] = _covered(regions)[0]
-    for region, weights in zip(regions, found, strict=True):
-        if region.cells:
-            weights[[*region.cells]] = 1.0
-        weights.flags.writeable = False
-        vars(region)["weights"] = weights
+        attribute = alike[0].attribute
+        found = np.zeros((len(alike), attribute.size))
+        if isinstance(attribute, Numeric):
+            found[:, : attribute.bins] = _covered(alike)[0]
+        for region, weights in zip(alike, found, strict=True):
+            if region.cells:
+                weights[[*region.cells]] = 1.0
+            weights.flags.writeable = False
+            vars(region)["weights"] = weights
 
 
 def _covered(regions: Sequence[Region]) -> tuple[FloatArray, FloatArray]:

@@ -239,7 +239,7 @@ class BoxModel(Covariances):
         One answer has the exact law of its noise. The sum of the noise of several is taken as
         Gaussian, which is quicker.
         """
-        return with_cut_bins(self.answer, self._reach, queries, level)
+        return with_cut_bins(self, self._reach, queries, level)
 
     def _reach(self, queries: Sequence[Query], level: float) -> Reach:
         exact = len(queries) == 1

@@ -15,7 +15,7 @@ from .._validation import as_level
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Domain
 from .result import QueryResult
-from .statistics import Confidence
+from .statistics import Confidence, possible_ends
 
 # Privacy. Nothing is measured here: the combination is a function of what was released, and costs
 # nothing. All releases together cost the sum of their epsilons, because each was made from the same
@@ -159,11 +159,12 @@ class CombinedRelease:
         std = math.sqrt(np.sum((weights * noise) ** 2))
         beyond = np.maximum(np.array(reaches) - normal * noise[:, None], 0.0)
         down, up = (normal * std + weights @ beyond).tolist()
+        lower, upper = possible_ends(value, down, up, Confidence(level))
         return QueryResult(
             value,
             std if all(math.isfinite(answer.std) for answer in answers) else math.nan,
-            max(value - down, 0.0),
-            max(value + up, 0.0),
+            float(lower),
+            float(upper),
             f"At least about {100 * level:g}%, from {len(answers)} releases of the same table: "
             "their noise is independent and taken as normal; what their intervals cover beyond the "
             "noise is averaged.",

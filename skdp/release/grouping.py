@@ -19,8 +19,6 @@ from .result import group_labels
 
 # --- bands of a column: intervals that make groups, as ``pandas.cut`` makes them from edges
 
-_MAX_BANDS = 10_000
-
 
 class Bands:
     """Intervals of a numeric column.
@@ -54,38 +52,12 @@ class Bands:
                 "categories, or declare a derived column that joins some."
             )
         self.labels = _intervals(column, edges, right)
-        if not 0 < len(self.labels) <= _MAX_BANDS:
-            raise ValueError(
-                f"bands of {column!r} must be 1 to {_MAX_BANDS:,} intervals, got "
-                f"{len(self.labels):,}."
-            )
+        if not len(self.labels):
+            raise ValueError(f"bands of {column!r} must be one or more intervals, got none.")
         strict = {"right": "<", "left": ">", "both": "", "neither": "<>"}[self.labels.closed]
         self.regions: list[Region] = [
-            region_of_range(column, attribute, _end(one.left), _end(one.right), strict)
-            for one in self.labels
+            region_of_range(column, attribute, one.left, one.right, strict) for one in self.labels
         ]
-
-
-def read_bands(bands: Mapping[str, Any] | None, domain: Domain, right: bool) -> dict[str, Bands]:
-    """Bands by column.
-
-    Raises
-    ------
-    TypeError
-        If ``bands`` is not a mapping.
-    ValueError
-        As `Bands`.
-    """
-    if bands is None:
-        return {}
-    if not isinstance(bands, Mapping):
-        raise TypeError(f"bands must be a mapping of columns to edges, got {bands!r}.")
-    return {column: Bands(column, edges, domain, right) for column, edges in bands.items()}
-
-
-def _end(value: Any) -> Any:
-    """An end of an interval; None if it is open."""
-    return None if isinstance(value, float) and np.isinf(value) else value
 
 
 def _intervals(column: str, edges: Any, right: bool) -> pd.IntervalIndex:
@@ -121,28 +93,37 @@ class Groups:
     names : str or sequence of str
         Measured or derived columns.
     domain : Domain
-    bands : mapping of str to Bands, default={}
-        Columns that have groups other than their codes.
+    bands : mapping of str to edges, default=None
+        Columns that have groups other than their codes; see `Bands`.
+    right : bool, default=True
+        Whether a band contains its right edge.
     by_code : bool, default=False
         Whether groups are the codes, where those that were declared hold several of them.
 
     Raises
     ------
+    TypeError
+        If ``bands`` is not a mapping.
     ValueError
-        If a column is unknown or a total, none is given, one is given twice, or there are too
-        many combinations.
+        As `Bands`, or if a column is unknown or a total, none is given, one is given twice, or
+        there are too many combinations.
     """
 
     def __init__(
         self,
         names: str | Sequence[str],
         domain: Domain,
-        bands: Mapping[str, Bands] | None = None,
+        bands: Mapping[str, Any] | None = None,
+        right: bool = True,
         *,
         by_code: bool = False,
     ) -> None:
         self.names = [names] if isinstance(names, str) else list(names)
-        self.domain, self.bands = domain, bands or {}
+        if not isinstance(bands, Mapping | None):
+            raise TypeError(f"bands must be a mapping of columns to edges, got {bands!r}.")
+        given = (bands or {}).items()
+        self.bands = {column: Bands(column, edges, domain, right) for column, edges in given}
+        self.domain = domain
         if not self.names or len(set(self.names)) < len(self.names):
             raise ValueError(f"by must name one or more different columns, got {names!r}.")
         for name in self.names:

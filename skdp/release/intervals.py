@@ -205,9 +205,10 @@ def noise_quantile(
     scale = float(np.maximum(np.abs(low), np.abs(high)).max())
     steep = np.ceil(high / scale * 1e12 - 1e-3) / 1e12
     flat = np.where(straight, steep, np.floor(low / scale * 1e12) / 1e12)
-    kinds, number = np.unique(np.stack([flat, steep, index], axis=1), axis=0, return_counts=True)
-    a, b = kinds[:, 0], kinds[:, 1]
-    e = np.array([float(dyadic_floor(epsilon)) for epsilon in epsilons])[kinds[:, 2].astype(int)]
+    alike = np.stack([flat, steep, index])[:, np.lexsort([index, steep, flat])]
+    first = np.flatnonzero(np.append(True, (np.diff(alike) != 0).any(axis=0)))
+    (a, b, kind), number = alike[:, first], np.diff(np.append(first, len(flat)))
+    e = np.array([float(dyadic_floor(epsilon)) for epsilon in epsilons])[kind.astype(int)]
     felt = (a != 0) | (b != 0)
     a, b, e, number = (part[felt] for part in (a, b, e, number))
     bound = scale * noise_bound(a, b, e, number, alpha)

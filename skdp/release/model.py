@@ -216,7 +216,7 @@ def semidefinite(covariances: FloatArray) -> FloatArray:
 
 
 def with_cut_bins(
-    answer: Callable[[Sequence[Query]], FloatArray],
+    release: Any,
     reach: Callable[[Sequence[Query], float], Reach],
     queries: Sequence[Query],
     level: float,
@@ -226,18 +226,20 @@ def with_cut_bins(
     The true count is at least that without such bins, and at most that with all of them. So the
     interval goes from the lower end of the one to the upper end of the other.
     """
-    found = reach(queries, level)
-    cut = [place for place, query in enumerate(queries) if _are_cut_shares(query)]
-    if not cut:
-        return found
-    chosen = [queries[place] for place in cut]
-    least, most = ([_each(query, to) for query in chosen] for to in (np.floor, np.ceil))
-    value = answer(chosen)
-    below, above = found.below.copy(), found.above.copy()
-    below[cut] = value - answer(least) + reach(least, level).below
-    above[cut] = answer(most) - value + reach(most, level).above
-    text = found.guarantee + " Bins covered in part may hold their records anywhere."
-    return Reach(found.std, below, above, text)
+    cut = [_are_cut_shares(query) for query in queries]
+    if not any(cut):
+        return reach(queries, level)
+    least, most = (
+        [_each(query, to) if each else query for query, each in zip(queries, cut, strict=True)]
+        for to in (np.floor, np.ceil)
+    )
+    low, high, value = reach(least, level), reach(most, level), release.answer(queries)
+    return Reach(
+        np.sqrt(release.variance(queries)),
+        value - release.answer(least) + low.below,
+        release.answer(most) - value + high.above,
+        f"{high.guarantee} Bins covered in part may hold their records anywhere.",
+    )
 
 
 def _are_cut_shares(query: Query) -> bool:

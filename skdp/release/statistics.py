@@ -375,24 +375,18 @@ class Cases:
     def ends(self) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest number of each column among the records, (n_cases, n_columns)."""
 
-        def of(case: Case) -> list[tuple[float, float]]:
-            each = (
-                [self._once(of.ends, one.weights[of.axis]) for of in one.numbers] for one in case
-            )
-            both = (zip(*ends, strict=True) for ends in zip(*each, strict=True))
-            return [(min(lows), max(highs)) for lows, highs in both]
+        def of(one: Selected) -> list[tuple[float, float]]:
+            return [self._once(of.ends, one.weights[of.axis]) for of in one.numbers]
 
-        low, high = np.moveaxis(np.array(list(map(of, self.cases))), 2, 0)
-        return low, high
+        each = [np.array(list(map(of, case))) for case in self.cases]
+        low = np.array([ends[..., 0].min(axis=0) for ends in each])
+        return low, np.array([ends[..., 1].max(axis=0) for ends in each])
 
     @property
     def cut(self) -> list[bool]:
         """Whether each covers a bin in part."""
-
-        def of(one: Selected) -> bool:
-            return any(self._once(_is_cut, each) for each in one.weights.values())
-
-        return [any(map(of, case)) for case in self.cases]
+        vectors = ([each for one in case for each in one.weights.values()] for case in self.cases)
+        return [any(self._once(_is_cut, each) for each in some) for some in vectors]
 
 
 def _is_cut(weights: FloatArray) -> bool:
@@ -432,19 +426,29 @@ def linear(
         left += np.sqrt(np.maximum(sampling, 0.0) * confidence.left(release.total))
     beside = confidence.quantile * np.hypot(left, more)
     below, above = np.hypot(found.below, beside), np.hypot(found.above, beside)
-    lower, upper = np.clip(value - below, *bounds), np.clip(value + above, *bounds)
-    # Where all of it is beyond what is possible: the end of the law of what is possible.
-    tail = -math.log1p(-confidence.level) / confidence.quantile**2
-    upper = _nearest(upper, bounds[0], bounds[0] - value, above, tail)
-    lower = _nearest(lower, bounds[1], value - bounds[1], below, -tail)
+    lower, upper = possible_ends(value, below, above, confidence, bounds)
     text = found.guarantee + confidence.text
     return Estimates(value, np.hypot(found.std, more), left, lower, upper, [text] * len(value))
 
 
-def _nearest(end: FloatArray, bound: Any, past: FloatArray, reach: FloatArray, tail: float) -> Any:
-    """Ends of intervals; another one where a value lies further past a bound than it reaches."""
-    far = (past >= reach) & (past > 0)
-    return np.where(far, bound + tail * reach**2 / np.where(far, past, 1.0), end)
+def possible_ends(
+    value: Any, below: Any, above: Any, confidence: Confidence, bounds: Any = (0.0, math.inf)
+) -> tuple[FloatArray, FloatArray]:
+    """Ends of intervals within bounds.
+
+    Where a value lies further beyond a bound than its interval reaches, the other end is that of
+    the law of what is possible.
+    """
+    tail = -math.log1p(-confidence.level) / confidence.quantile**2
+    lower, upper = np.clip(value - below, *bounds), np.clip(value + above, *bounds)
+
+    def moved(end: FloatArray, bound: Any, past: FloatArray, reach: FloatArray) -> FloatArray:
+        far = (np.abs(past) >= reach) & (past != 0)
+        with np.errstate(invalid="ignore"):
+            return np.where(far, bound + tail * reach**2 / np.where(far, past, 1.0), end)
+
+    upper = moved(upper, bounds[0], np.maximum(bounds[0] - value, 0.0), above)
+    return moved(lower, bounds[1], np.minimum(bounds[1] - value, 0.0), below), upper
 
 
 def _terms(statistic: str) -> list[Powers]:
@@ -557,7 +561,8 @@ class Statistics:
 
     def counts(self, queries: Sequence[Any]) -> Any:
         """Numbers of records."""
-        asked = parse_all(queries, self.domain)
+        parts = (queries[at : at + _AT_ONCE] for at in range(0, len(queries), _AT_ONCE))
+        asked = [query for part in parts for query in parse_all(part, self.domain)]
         value = self.release.answer(asked) if asked else np.zeros(0)
         return self._in_parts(self._counts, asked, value)
 
@@ -814,22 +819,19 @@ class Statistics:
                 f"Correlations need two columns of numbers, got {some(list(columns)) or 'none'}: "
                 "declare a column as Numeric, or its categories as numbers."
             )
-        i, j = np.triu_indices(len(columns), 1)
-        pairs = [
-            ([columns[a], columns[b]], query) for a, b in zip(i.tolist(), j.tolist(), strict=True)
-        ]
+        pairs = [(pair, query) for pair in itertools.combinations(columns, 2)]
         found, names = self._of_cases("correlation", pairs), pd.Index(columns)
 
         def matrix(values: FloatArray, own: float = 1.0) -> pd.DataFrame:
             table = own * np.eye(len(columns))
+            i, j = np.triu_indices(len(columns), 1)
             table[i, j] = table[j, i] = values
             return pd.DataFrame(table, names, names)
 
         if self.confidence is None:
             return matrix(found.value)
-        std = matrix(np.hypot(found.std, found.sampling_std), 0.0)
-        tables = {"value": matrix(found.value), "std_error": std}
-        tables |= {"lower": matrix(found.lower), "upper": matrix(found.upper)}
+        held = {"value": found.value} | found.columns(np.asarray)
+        tables = {title: matrix(each, 1.0 * (title != "std_error")) for title, each in held.items()}
         result = pd.concat(tables, axis=1)
         result.attrs = {"level": self.confidence.level, "guarantee": found.guarantee[0]}
         return result

@@ -27,7 +27,7 @@ from ..mechanisms import discrete_laplace_variance
 from .boxes import BoxModel
 from .description import describe
 from .files import MOST_JSON, loss_from_data, loss_to_data, read_archive, write_archive
-from .grouping import Groups, group_table, read_bands, view_of
+from .grouping import Groups, group_table, view_of
 from .marginals import ViewsModel
 from .model import Release
 from .network import NetworkModel
@@ -543,7 +543,7 @@ class Synopsis:
         0  (19, 29]  300.0
         1  (29, 59]  900.0
         """
-        groups = Groups(by, self.counted, read_bands(bands, self.counted, right))
+        groups = Groups(by, self.counted, bands, right)
         statistics = self._asked(how)
         counts, sums, found = statistics.groups(groups, query, column)
         results: dict[str, Any] = {"count": counts}
@@ -598,7 +598,7 @@ class Synopsis:
         >>> release.crosstab("sex", "age", bands={"age": [19, 39, 59]}).loc["F"].tolist()
         [400.0, 400.0]
         """
-        groups = Groups([index, columns], self.counted, read_bands(bands, self.counted, right))
+        groups = Groups([index, columns], self.counted, bands, right)
         statistics = self._asked(how)
         counts, _, found = statistics.groups(groups, query, None)
         rows, across = (

@@ -50,6 +50,9 @@ def test_what_is_beyond_the_noise_is_averaged_and_cut_intervals_count_whole():
     # An interval that ends at zero would have gone on below it.
     cut = combine([Stated(5, 10, 0, 24.6), Stated(5, 10, 0, 24.6)]).count(return_interval=True)
     assert cut.lower == 0 and cut.upper == pytest.approx(5 + 19.6 / np.sqrt(2), rel=1e-3)
+    # All of it below zero: no point, but the end of what is possible.
+    below = combine([Stated(-50, 10, 0, 1), Stated(-50, 10, 0, 1)]).count(return_interval=True)
+    assert below.value == -50 and below.lower == 0 < below.upper < 40
     unknown = combine([Stated(100, np.nan, 90, 110), Stated(100, 10, 80.4, 119.6)])
     result = unknown.count(return_interval=True)
     assert np.isnan(result.std) and 10 < result.upper - 100 < 19.6
