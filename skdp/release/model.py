@@ -124,6 +124,11 @@ class Release(Protocol):
 class Covariances:
     """What a kind of release inherits that defines either `covariance` or `covariances`."""
 
+    def variance(self, queries: Sequence[Query]) -> FloatArray:
+        """Variance of each of many answers: of the noise, and of what was not measured."""
+        found: FloatArray = self.covariances([[query] for query in queries])[:, 0, 0]
+        return found
+
     def covariance(self, queries: Sequence[Query]) -> FloatArray:
         """Covariance of the errors of a few answers, positive semidefinite."""
         found: FloatArray = self.covariances([queries])[0]

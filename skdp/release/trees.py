@@ -18,7 +18,7 @@ from .._validation import BoolArray, CodeArray, FloatArray, IntArray, running_su
 from ..domain import Domain
 from .files import Cutter
 from .model import Covariances, Weights, warn_of_zero
-from .network import Conditional, NetworkDensity, draw_network_given
+from .network import Conditional, NetworkDensity
 from .result import labels_of_groups
 from .rounding import (
     codes_under,
@@ -149,8 +149,8 @@ class TreeModel(Covariances):
         """Draw records from the weighted ones.
 
         Under weights these serve if at least `ENOUGH` of them agree, by their effective number;
-        else the density, exactly. Where its probability is zero, the draw follows the tree with
-        a share `SOFT` of independent columns, and warns.
+        else the density, exactly. Where its probability is zero, the draw has as few codes of
+        probability zero as the condition allows, and warns.
         """
         if weights:
             return self._sample_under(n_samples, generator, weights)
@@ -349,7 +349,7 @@ class TreeModel(Covariances):
 def draw_given(
     density: TreeDensity, known: CodeArray, generator: np.random.Generator, weights: Weights
 ) -> tuple[CodeArray, BoolArray]:
-    """Fill the unknown codes of rows by a tree; see `draw_network_given`.
+    """Fill the unknown codes of rows by a tree; see `NetworkDensity.sample_given`.
 
     A tree is a network of groups of codes in which each attribute has at most one parent. Codes are
     drawn inside the groups.
@@ -371,7 +371,7 @@ def draw_given(
         if axis in weights:
             own[axis] = group_sums(mass[axis], groups, density.sizes[axis])
     network = NetworkDensity(density.sizes, nodes)
-    codes, impossible = draw_network_given(network, grouped, generator, own)
+    codes, impossible = network.sample_given(grouped, generator, own)
     for axis, groups in density.groups.items():
         order = np.argsort(groups, kind="stable")
         first = np.searchsorted(groups[order], np.arange(density.sizes[axis] + 1))
