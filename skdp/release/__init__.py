@@ -40,7 +40,7 @@ from .basis import Coefficients, Ladder, MeasuredSums, basis_of, n_ordered
 from .boxes import BoxModel
 from .columns import ColumnEstimate, EffectLaw
 from .combined import CombinedRelease, combine
-from .intervals import AnySpread, BoundedSpread, Boxes, Intervals, KnownNoise, LeafErrorBound
+from .intervals import Boxes, Intervals, LeafErrorBound
 from .marginals import ViewsModel
 from .model import Reach, Release
 from .network import Conditional, NetworkDensity, NetworkModel
@@ -52,8 +52,6 @@ from .tree_density import PairTable, TreeDensity, couple, group_sums, inverse, i
 from .trees import TreeModel
 
 __all__ = [
-    "AnySpread",
-    "BoundedSpread",
     "BoxModel",
     "Boxes",
     "Coefficients",
@@ -62,7 +60,6 @@ __all__ = [
     "CombinedRelease",
     "Conditional",
     "Intervals",
-    "KnownNoise",
     "Ladder",
     "LeafErrorBound",
     "MeasuredSums",

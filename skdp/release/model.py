@@ -20,6 +20,7 @@ __all__ = [
     "Release",
     "Weights",
     "added",
+    "are_shares",
     "by_attributes",
     "covariances_from",
     "roots",
@@ -232,7 +233,7 @@ def with_cut_bins(
     interval goes from the lower end of the one to the upper end of the other.
     """
     found = reach(queries, level)
-    cut = [place for place, query in enumerate(queries) if _are_cut_shares(query)]
+    cut = [place for place, query in enumerate(queries) if query.cuts and are_shares(query)]
     if not cut:
         return found
     chosen = [queries[place] for place in cut]
@@ -245,11 +246,10 @@ def with_cut_bins(
     return Reach(found.std, below, above, text)
 
 
-def _are_cut_shares(query: Query) -> bool:
-    """Whether a query is a count that covers a bin in part."""
+def are_shares(query: Query) -> bool:
+    """Whether all weights lie in [0, 1], as those of counts do."""
     vectors = [vector for weights in query.products for vector in weights.values()]
-    shares = all(bool(((vector >= 0) & (vector <= 1)).all()) for vector in vectors)
-    return shares and query.cuts
+    return all(bool(((vector >= 0) & (vector <= 1)).all()) for vector in vectors)
 
 
 def _each(query: Query, to: Callable[[FloatArray], FloatArray]) -> Query:
