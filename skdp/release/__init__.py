@@ -22,8 +22,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``pictures``      what a plot of a release shows
 ``quantiles``     quantiles of a column with intervals
 ``result``        an answer with its error bar
-``rounding``      whole counts near expected ones: sums of a line or a table are off by less than
-                  one
+``rounding``      whole counts near expected ones, and values dealt evenly
 ``sampling``      synthetic rows: all, those under a condition, those given some columns
 ``skipped``       `SkippedRecords`: noisy counts of the records kept and skipped
 ``statistics``    every statistic with its interval, from answers and covariances alone

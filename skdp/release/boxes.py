@@ -293,7 +293,7 @@ class BoxModel(Covariances):
         sides = [self._axis_intervals(axis) for axis in range(len(self.shape))]
         features = [place[live] for starts, _, place in sides if len(starts) > 1][:_ROUNDED]
         order = np.arange(len(live))
-        counts = count_records(mass[live], n_samples, order, features, len(features), generator)
+        counts = count_records(mass[live], n_samples, order, features, generator)
         held = live[counts > 0]
         lower, upper = self.boxes.lower[held], self.boxes.upper[held]
         codes = _spread_evenly(lower, upper, counts[counts > 0], weights, generator)

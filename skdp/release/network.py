@@ -33,7 +33,6 @@ from .rounding import (
     product_of_weights,
     round_table,
     share_of,
-    sort_within,
 )
 from .tree_density import inverse_rows
 
@@ -329,10 +328,10 @@ class NetworkDensity:
         for number, (axis, node) in enumerate(self.nodes.items()):
             if last is not None and last.parents == node.parents:
                 # Nor may the children of an attribute be dealt along the same order.
-                rows = sort_within(rows, codes[:, last.axis])
+                rows = rows[np.argsort(codes[rows, last.axis], kind="stable")]
             last = node
             drawn, stratum = np.unique(self.rows_of(node, codes), return_inverse=True)
-            rows = sort_within(rows, stratum)
+            rows = rows[np.argsort(stratum[rows], kind="stable")]
             sizes = np.bincount(stratum, minlength=len(drawn))
             counts = round_table(node.table[drawn] * sizes[:, None], sizes, generator)
             values = np.tile(np.arange(counts.shape[1], dtype=np.int32), len(counts))

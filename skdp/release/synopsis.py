@@ -763,7 +763,7 @@ class Synopsis:
             ``where`` must not constrain a column of ``given``, nor join several columns by ``or``.
         method : {"rounded", "independent"}, default="rounded"
             "rounded": the expected counts, rounded to whole numbers, in random order. Counts of
-            single columns and of the pairs that the release joins are off by about a row, and those
+            single columns and of the pairs that the release joins are off by a few rows, and those
             of other columns together by less than for independent rows. "independent": each row by
             itself, so that counts vary as those of a random sample do; choose it where rows are
             analysed as a sample, such as for standard errors. Rows beside ``given`` are always

@@ -27,7 +27,6 @@ from .rounding import (
     patterns,
     product_of_weights,
     shared_keys,
-    similar_first,
 )
 from .tree_density import PairTable, TreeDensity, group_sums, inverse
 
@@ -201,11 +200,11 @@ class TreeModel(Covariances):
         pairs = [
             grouped[a].astype(np.int64) * sizes[b] + grouped[b] for a, b in self.pairs[:_ROUNDED]
         ]
-        order = similar_first(rows, self.shape)
+        # Neighbours agree in many columns, those of few codes first.
+        by_size = np.argsort(self.shape, kind="stable")[::-1]
+        order = np.lexsort([rows[:, axis] for axis in by_size.tolist()])
         features = [*single[:_ROUNDED], *pairs]
-        counts = count_records(
-            weights[possible], n_samples, order, features, len(single[:_ROUNDED]), generator
-        )
+        counts = count_records(weights[possible], n_samples, order, features, generator)
         chosen = np.repeat(np.arange(len(rows)), counts)
         return rows[generator.permutation(chosen)]
 
@@ -231,8 +230,7 @@ class TreeModel(Covariances):
             axes = np.flatnonzero(told)
             own = {axis: each for axis, each in weights.items() if not told[axis]}
             mass = product_of_weights(self.rows, self.row_weights, own)
-            sizes = [self.shape[axis] for axis in axes]
-            mine, others = shared_keys(self.rows[:, axes], known[np.ix_(wanted, axes)], sizes)
+            mine, others = shared_keys(self.rows[:, axes], known[np.ix_(wanted, axes)])
             # The records that agree with a row are neighbours, from first to stop.
             order = np.argsort(mine, kind="stable")
             first, stop = (np.searchsorted(mine[order], others, side) for side in ("left", "right"))
