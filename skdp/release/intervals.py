@@ -412,14 +412,14 @@ class Intervals:
         mean, low, high = cut.mean, cut.low, cut.high
         if self.spread is None:
             low = high = mean
-        inner, misfit = (low, high), np.full(len(mean), math.inf)
+        inner, uneven = (low, high), np.full(len(mean), math.inf)
         if isinstance(self.spread, LeafErrorBound) and (high > low).any():
             alpha /= 2
-            inner, misfit = (mean, mean), (high - low) * self.spread.bounds(alpha) / 2
+            inner, uneven = (mean, mean), (high - low) * self.spread.bounds(alpha) / 2
         counts = cut.counts if self.measured is None else self.measured
         value = float(mean @ cut.counts)
-        least = np.maximum(low * counts, mean * counts - misfit).sum()
-        most = np.minimum(high * counts, mean * counts + misfit).sum()
+        least = np.maximum(low * counts, mean * counts - uneven).sum()
+        most = np.minimum(high * counts, mean * counts + uneven).sum()
         noise_above, law = self._quantile(inner[1], high, alpha / 2, exact)
         noise_below = noise_above
         if (high > low).any():
