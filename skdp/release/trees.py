@@ -265,27 +265,17 @@ class TreeModel(Covariances):
         labels = [each.labels() for each in domain.attributes]
         parts = []
 
-        def list_view(
-            first: str, rows: list[str], second: str, columns: list[str], shares: Any
-        ) -> None:
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "first": first,
-                        "second": second,
-                        "first_value": np.repeat(np.array(rows, dtype=object), len(columns)),
-                        "second_value": np.tile(np.array(columns, dtype=object), len(rows)),
-                        "count": self.total * shares.ravel(),
-                    }
-                )
-            )
+        def list_view(listed: list[list[str]], shares: Any) -> None:
+            titles = ["first", "second", "first_value", "second_value"]
+            index = pd.MultiIndex.from_product(listed, names=titles)
+            parts.append(pd.Series(self.total * shares.ravel(), index, name="count"))
 
         for name, texts, mu in zip(names, labels, self.density.marginals, strict=True):
-            list_view(name, texts, "", [""], mu)
+            list_view([[name], [""], texts, [""]], mu)
         for axes, table in self._tables.items():
             one, two = (labels_of_groups(labels[axis], groups.get(axis)) for axis in axes)
-            list_view(names[axes[0]], one, names[axes[1]], two, table)
-        return pd.concat(parts, ignore_index=True)
+            list_view([[names[axes[0]]], [names[axes[1]]], one, two], table)
+        return pd.concat(parts).reset_index()
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a file keeps: JSON values, and numeric arrays."""
@@ -370,11 +360,11 @@ def draw_given(
             own[axis] = group_sums(mass[axis], groups, density.sizes[axis])
     network = NetworkDensity(density.sizes, nodes)
     codes, impossible = network.sample_given(grouped, generator, own)
-    for axis, groups in density.groups.items():
-        order = np.argsort(groups, kind="stable")
-        first = np.searchsorted(groups[order], np.arange(density.sizes[axis] + 1))
-        drawn, u = codes[:, axis], generator.random(len(codes))
-        codes[:, axis] = order[draw_in_ranges(mass[axis][order], first[drawn], first[drawn + 1], u)]
+    for axis in density.groups:
+        u = generator.random(len(codes))
+        codes[:, axis] = density.codes_in_groups(
+            axis, codes[:, axis].astype(np.int64), u, mass[axis]
+        )
     codes = np.where(known < 0, codes, known).astype(np.int32)
     for axis, vector in weights.items():
         # Where all that is possible has probability zero, any group was drawn.
