@@ -32,7 +32,7 @@ from .base import (
 from .domain import Domain, Numeric
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace_variance
-from .release import Boxes, BoxModel, KnownNoise, Synopsis
+from .release import Boxes, BoxModel, Intervals, Synopsis
 from .tables import Coded, read_rows
 
 __all__ = ["DPKMeans"]
@@ -266,7 +266,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self.validity_ = found.validity
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
-        if synopsis is not None and synopsis.model.noise_epsilon is not None:
+        if synopsis is not None and synopsis.model.intervals.epsilons is not None:
             totals.append((synopsis.total, synopsis.total_std))
         if totals:
             warn_of_emptiness(self, *min(totals, key=lambda total: total[1]))
@@ -494,6 +494,6 @@ def _as_synopsis(found, names, low, high, loss, algorithm):
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
     lower, upper, index = cover(found.cells.places, sides)
     counts = np.where(index >= 0, np.append(found.cells.counts, 0)[index], 0)
-    known = KnownNoise(found.cell_epsilon) if (index >= 0).all() else None
+    known = Intervals(found.cell_epsilon) if (index >= 0).all() else None
     model = BoxModel(Boxes(lower, upper), counts, domain.shape, known)
     return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)

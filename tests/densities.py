@@ -66,8 +66,6 @@ def by_tree(tree):
 class GaussianNoise(Intervals):
     """Noise of known variances, its sum as Gaussian: intervals whose ends are easy to say."""
 
-    sure = "about"
-
     def __init__(self, variance):
         super().__init__()
         self.variance = np.array(variance, dtype=float)

@@ -347,8 +347,8 @@ def test_a_seed_warns(case):
 # a single column (components) is 1.
 STRUCTURE = re.compile(
     r"n_features_in_|n_clusters_$|n_blocks_$|components_|^std_$|children$|groupings|codes_|blue_|groups|shape|\.boxes|budget|\.ax[ei]s|sizes|parent|root|"
-    r"order|leaf_errors|"
-    r"law\.(index|_variances)|"
+    r"order|intervals\.spread|"
+    r"intervals\.(_index|_variances)|"
     r"columns\[\d+\]\.(n_codes|n_alone|variances|total_variance|_scales|_lacking|_lowered|_restored|looks)|"
     r"density\.edges|model\._tables|"
     r"model\.followed|coefficients\.(ladders|grids|looks\[\(.*\)\]\[1\])|model\.total_variance"

@@ -22,8 +22,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``pictures``      what a plot of a release shows
 ``quantiles``     quantiles of a column with intervals
 ``result``        an answer with its error bar
-``rounding``      whole counts near expected ones: sums of a line or a table are off by less than
-                  one
+``rounding``      whole counts near expected ones, and values dealt evenly
 ``sampling``      synthetic rows: all, those under a condition, those given some columns
 ``skipped``       `SkippedRecords`: noisy counts of the records kept and skipped
 ``statistics``    every statistic with its interval, from answers and covariances alone
@@ -40,7 +39,7 @@ from .basis import Coefficients, Ladder, MeasuredSums, basis_of, n_ordered
 from .boxes import BoxModel
 from .columns import ColumnEstimate, EffectLaw
 from .combined import CombinedRelease, combine
-from .intervals import AnySpread, BoundedSpread, Boxes, Intervals, KnownNoise, LeafErrorBound
+from .intervals import Boxes, Intervals, LeafErrorBound
 from .marginals import ViewsModel
 from .model import Reach, Release
 from .network import Conditional, NetworkDensity, NetworkModel
@@ -52,8 +51,6 @@ from .tree_density import PairTable, TreeDensity, couple, group_sums, inverse, i
 from .trees import TreeModel
 
 __all__ = [
-    "AnySpread",
-    "BoundedSpread",
     "BoxModel",
     "Boxes",
     "Coefficients",
@@ -62,7 +59,6 @@ __all__ = [
     "CombinedRelease",
     "Conditional",
     "Intervals",
-    "KnownNoise",
     "Ladder",
     "LeafErrorBound",
     "MeasuredSums",

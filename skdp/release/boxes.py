@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,20 +14,13 @@ import pandas as pd
 from .._validation import CodeArray, FloatArray, IntArray, free_name
 from ..domain import Domain
 from ..domain.query import Query
-from .intervals import (
-    Boxes,
-    Cut,
-    Intervals,
-    KnownNoise,
-    checked_counts,
-    intervals_from_arrays,
-    range_extreme,
-)
+from .intervals import Boxes, Cut, Intervals, checked_counts
 from .model import (
     Covariances,
     Reach,
     Weights,
     added,
+    are_shares,
     by_attributes,
     semidefinite,
     warn_of_zero,
@@ -35,16 +28,16 @@ from .model import (
 )
 from .result import range_label
 from .rounding import codes_under, count_records, draw_in_ranges, places
-from .tree_density import inverse, inverse_rows
+from .tree_density import inverse_rows
 
-__all__ = ["BoxModel", "boxes_given", "spread_evenly"]
+__all__ = ["BoxModel"]
 
 # Numbers held at once while a batch of queries is answered: they fit into a core's cache.
 _CHUNK = 1 << 18
 # Rounded rows keep the counts of the sides of boxes on at most this many axes.
 _ROUNDED = 64
-# Vectors of weights that are kept while many questions are asked.
-_SEEN = 2000
+# Numbers held at once while boxes are drawn: one for each box and row.
+_HELD = 1 << 22
 # Shares of a box this near to 0 or 1 are rounding errors.
 _WHOLE = 1e-12
 
@@ -61,8 +54,7 @@ class BoxModel(Covariances):
     shape : sequence of int
         Sizes of the attributes.
     intervals : Intervals, default=None
-        What is known about the errors: :class:`KnownNoise`, :class:`BoundedSpread`
-        or :class:`AnySpread`. None: nothing, and there are no intervals.
+        What is known about the errors. None: nothing, and there are no intervals.
     """
 
     kind: ClassVar[str] = "boxes"
@@ -79,7 +71,7 @@ class BoxModel(Covariances):
         self.boxes = boxes
         self.shape = tuple(int(size) for size in shape)
         self.counts = checked_counts(counts, len(boxes))
-        self.intervals = KnownNoise() if intervals is None else intervals
+        self.intervals = Intervals() if intervals is None else intervals
         self.intervals.check(len(boxes))
         self._sides: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
@@ -97,16 +89,10 @@ class BoxModel(Covariances):
         Trees cut few places per axis, so that there are far fewer of them than boxes.
         """
         if axis not in self._sides:
-            starts, start_at = np.unique(self.boxes.lower[:, axis], return_inverse=True)
-            stops, stop_at = np.unique(self.boxes.upper[:, axis], return_inverse=True)
-            pairs, inverse = np.unique(
-                start_at.astype(np.int64) * len(stops) + stop_at, return_inverse=True
-            )
-            self._sides[axis] = (
-                starts[pairs // len(stops)].astype(np.int64),
-                stops[pairs % len(stops)].astype(np.int64),
-                inverse.reshape(-1),
-            )
+            stride = self.shape[axis] + 1
+            lower, upper = self.boxes.lower[:, axis].astype(np.int64), self.boxes.upper[:, axis]
+            pairs, place = np.unique(lower * stride + upper, return_inverse=True)
+            self._sides[axis] = pairs // stride, pairs % stride, place.reshape(-1)
         return self._sides[axis]
 
     def _covered_intervals(self, queries: Sequence[Weights], axis: int) -> np.ndarray:
@@ -117,13 +103,22 @@ class BoxModel(Covariances):
         covered: np.ndarray = (sums[stops] - sums[starts]) / (stops - starts)[:, None]
         return covered
 
-    def _covered(self, queries: Sequence[Weights], axes: Sequence[int]) -> np.ndarray:
-        """Share of every box under queries on the same axes, shape (n_boxes, n_queries)."""
-        share: np.ndarray | None = None
-        for axis in axes:
-            factor = self._covered_intervals(queries, axis)[self._axis_intervals(axis)[2]]
-            share = factor if share is None else np.multiply(share, factor, out=share)
-        return np.ones((len(self.boxes), len(queries))) if share is None else share
+    def _covered(
+        self, queries: Sequence[Weights], axes: Sequence[int], places: Any = None
+    ) -> np.ndarray:
+        """Share of every box under queries on the same axes, shape (n_boxes, n_queries).
+
+        With ``places`` those of other boxes, by their intervals on each of the axes.
+        """
+        if not axes:
+            return np.ones((len(self.boxes), len(queries)))
+        if places is None:
+            places = [self._axis_intervals(axis)[2] for axis in axes]
+        factors = [
+            self._covered_intervals(queries, axis)[place]
+            for axis, place in zip(axes, places, strict=True)
+        ]
+        return reduce(np.multiply, factors)
 
     @property
     def about(self) -> str:
@@ -140,57 +135,26 @@ class BoxModel(Covariances):
         return added(queries, self._answer)
 
     def _answer(self, products: Sequence[Weights]) -> FloatArray:
-        counts = self.counts.astype(np.float64)
         answers = np.empty(len(products))
         for axes, members in by_attributes(products).items():
-            table = self._projected(axes, counts)
-            rows = len(self.boxes) if table is None else max(len(table), 1)
-            step = max(1, _CHUNK // max([rows, *(self.shape[axis] for axis in axes)]))
-            for first in range(0, len(members), step):
-                part = members[first : first + step]
-                batch = [products[i] for i in part]
-                if table is None:
-                    answers[part] = counts @ self._covered(batch, axes)
-                else:
-                    answers[part] = self._answer_projected(table, batch, axes)
+            counts, places = self.counts.astype(np.float64), None
+            sides = [len(self._axis_intervals(axis)[0]) for axis in axes]
+            if axes and math.prod(sides) < len(counts):
+                # Boxes with equal intervals on these axes are one: of a grid, its projection.
+                own = [self._axis_intervals(axis)[2] for axis in axes]
+                flat = np.ravel_multi_index(own, sides)
+                counts = np.bincount(flat, counts, math.prod(sides)).astype(np.float64)
+                places = np.indices(sides).reshape(len(sides), -1)
+            step = max(1, _CHUNK // max([len(counts), *(self.shape[axis] for axis in axes)]))
+            for part in (members[at : at + step] for at in range(0, len(members), step)):
+                answers[part] = counts @ self._covered([products[i] for i in part], axes, places)
         return answers
 
-    def _projected(self, axes: Sequence[int], counts: np.ndarray) -> np.ndarray | None:
-        """Sums over boxes with equal intervals on these axes, if that leaves fewer numbers.
-
-        For a grid only its projection is left. None if there are no fewer numbers than boxes.
-        """
-        sides = [len(self._axis_intervals(axis)[0]) for axis in axes]
-        if math.prod(sides) >= len(self.boxes):
-            return None
-        if not axes:
-            return counts.sum(keepdims=True)
-        flat = np.ravel_multi_index([self._axis_intervals(axis)[2] for axis in axes], sides)
-        return np.bincount(flat, weights=counts, minlength=math.prod(sides))
-
-    def _answer_projected(
-        self, table: np.ndarray, batch: Sequence[Weights], axes: Sequence[int]
-    ) -> np.ndarray:
-        """Answers to queries on the same axes, from the sums of `_projected`."""
-        left = table[None]
-        for axis in axes:
-            covered = self._covered_intervals(batch, axis)
-            left = left.reshape(len(left), len(covered), -1)
-            if len(left) == 1:
-                left = covered.T @ left[0]
-            else:
-                left = np.einsum("sq,qsr->qr", covered, left)
-        return left.reshape(-1)
-
-    def variance(self, queries: Sequence[Query]) -> FloatArray:
-        """Variance of each answer: of the noise, and of the uneven spread inside cut boxes."""
-        found: FloatArray = self.covariances([[query] for query in queries])[:, 0, 0]
-        return found
-
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
-        """Covariance of the errors of the answers of each block, as `variance`."""
+        """Covariances of the errors: the noise, and the uneven spread inside cut boxes."""
         k = len(blocks[0])
-        noise, found = self.noise_variances(), np.empty((len(blocks), k, k))
+        noise = self.intervals.variances(len(self.boxes))
+        found = np.empty((len(blocks), k, k))
         scatter = self.intervals.scatter(self.counts) ** 2
         step = max(1, _CHUNK // (len(self.boxes) * k))
         for first in range(0, len(blocks), step):
@@ -215,7 +179,7 @@ class BoxModel(Covariances):
             for number, block in enumerate(blocks):
                 own = mean[number, first[place]]
                 # Of shares of cells any part may be met.
-                if _are_shares(block[first[place]].products) and own.max() <= 1.0 + _WHOLE:
+                if are_shares(block[first[place]]) and own.max() <= 1.0 + _WHOLE:
                     both[number, place] = own
         more = (both - mean[:, first] * mean[:, second]) @ scatter
         found = np.zeros((n, k, k))
@@ -243,40 +207,39 @@ class BoxModel(Covariances):
 
     def _reach(self, queries: Sequence[Query], level: float) -> Reach:
         exact = len(queries) == 1
-        seen: dict[Any, Any] = {}
-        cuts = (self._cut(query.products, seen) for query in queries)
-        alpha = 1.0 - level
-        found = [
-            (self.intervals.reach(cut, alpha, exact), (cut.high > cut.low).any()) for cut in cuts
-        ]
-        below, above = np.array([each[:2] for each, _ in found]).reshape(-1, 2).T
-        law = found[0][0][2] if exact else "its sum taken as Gaussian"
+        cuts = [self._cut(query) for query in queries]
+        found = [self.intervals.reach(cut, 1.0 - level, exact) for cut in cuts]
+        below, above = np.array([each[:2] for each in found]).reshape(-1, 2).T
+        law = found[0][2] if exact else "its sum taken as Gaussian"
         text = (
             f"For a query fixed before looking at the release, with probability "
-            f"{self.intervals.sure if exact else 'about'} {100 * level:g}%: the interval covers "
+            f"{'at least' if exact else 'about'} {100 * level:g}%: the interval covers "
             f"the noise ({law})"
         )
-        if any(cut for _, cut in found):
-            text += self.intervals.covers
-        else:
-            text += ", the only error: the query cuts through no box."
+        inside = any((cut.high > cut.low).any() for cut in cuts)
+        whole = ", the only error: the query cuts through no box."
+        text += self.intervals.covers if inside else whole
         return Reach(np.sqrt(self.variance(queries)), below, above, text)
 
-    def _cut(self, parts: Sequence[Weights], seen: dict[Any, Any]) -> Cut:
-        """How a union of disjoint conjunctions cuts the boxes; ``seen`` is for many of them.
+    def _cut(self, query: Query) -> Cut:
+        """How a union of disjoint conjunctions cuts the boxes.
 
         The sums of the least and of the largest weights bound the weights of the union. A box
         whose mean is 0 or 1 has no other weights than this, where weights are shares.
         """
-        if len(seen) > _SEEN:
-            seen.clear()
         mean, low, high = (np.zeros(len(self.boxes)) for _ in range(3))
-        for weights in parts:
+        for weights in query.products:
             share, least, most = (np.ones(len(self.boxes)) for _ in range(3))
-            for axis in sorted(weights):
-                factor, small, large = self._factor(axis, weights[axis], seen)
-                share *= factor
-                if weights[axis].min() >= 0 and least.min() >= 0:
+            for axis, vector in sorted(weights.items()):
+                starts, stops, place = self._axis_intervals(axis)
+                share *= self._covered_intervals([weights], axis)[place, 0]
+                # Extremes of each range; one more entry: a range may stop at the end.
+                ends, padded = np.stack([starts, stops], axis=1).ravel(), np.append(vector, 0.0)
+                small, large = (
+                    extreme.reduceat(padded, ends)[::2][place]
+                    for extreme in (np.minimum, np.maximum)
+                )
+                if vector.min() >= 0 and least.min() >= 0:
                     least, most = least * small, most * large
                 else:
                     # Of factors of any sign, an extreme product is one of extreme factors.
@@ -285,38 +248,13 @@ class BoxModel(Covariances):
             mean += share
             low += least
             high += most
-        if len(parts) > 1 and _are_shares(parts):
+        if len(query.products) > 1 and are_shares(query):
             mean = np.clip(mean, 0.0, 1.0)
             mean[mean < _WHOLE], mean[mean > 1.0 - _WHOLE] = 0.0, 1.0
             high = np.where(mean == 0.0, 0.0, np.minimum(high, 1.0))
             low = np.where(mean == 1.0, 1.0, np.minimum(low, high))
             high = np.where(mean == 1.0, 1.0, high)
         return Cut(mean, low, high, self.counts)
-
-    @property
-    def noise_epsilon(self) -> tuple[Fraction, ...] | None:
-        """Epsilon of the noise, one for all boxes or one for each; None where it is not known."""
-        return None if self.intervals.law is None else self.intervals.law.epsilons
-
-    def noise_variances(self) -> np.ndarray:
-        """Variance of the noise in each box; ValueError where it is not known."""
-        return self.intervals.variances(len(self.boxes))
-
-    def _factor(
-        self, axis: int, vector: np.ndarray, seen: dict[Any, Any]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean, smallest and largest weight of one axis in every box; ``seen`` holds known ones."""
-        starts, stops, place = self._axis_intervals(axis)
-        key = axis, vector.tobytes()
-        if key not in seen:
-            mean = self._covered_intervals([{axis: vector}], axis)[:, 0]
-            low, high = (
-                range_extreme(vector, starts, stops, extreme)
-                for extreme in (np.minimum, np.maximum)
-            )
-            seen[key] = mean, low, high
-        mean, low, high = (each[place] for each in seen[key])
-        return mean, low, high
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
@@ -328,27 +266,16 @@ class BoxModel(Covariances):
         proportion to their weights. Where no covered count is positive, each column is drawn by
         itself, and a warning says so.
         """
-        if weights:
-            return self._sample_under(n_samples, generator, weights)
-        positive = np.maximum(self.counts, 0).astype(np.float64)
-        if not positive.any():
-            shape = np.array(self.shape, dtype=np.int32)
-            return generator.integers(0, shape, size=(n_samples, len(shape)), dtype=np.int32)
-        chosen = generator.choice(len(positive), size=n_samples, p=positive / positive.sum())
-        return generator.integers(
-            self.boxes.lower[chosen], self.boxes.upper[chosen], dtype=np.int32
-        )
-
-    def _sample_under(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights
-    ) -> np.ndarray:
-        unknown = np.full((n_samples, len(self.shape)), -1, dtype=np.int32)
-        mass = np.maximum(self.counts, 0) * self._covered([weights], sorted(weights))[:, 0]
-        if not mass.any():
+        if weights and not self._mass(weights).any():
             warn_of_zero("each column is drawn by itself")
-            return self._each_alone(unknown, generator, weights)
-        chosen = inverse(mass, generator.random(n_samples))
-        return self._inside(unknown, chosen, generator, weights)
+        unknown = np.full((n_samples, len(self.shape)), -1, dtype=np.int32)
+        return self.sample_given(unknown, generator, weights)
+
+    def _mass(self, weights: Weights) -> FloatArray:
+        """Positive count of each box times the share that weights cover."""
+        covered = self._covered([weights], sorted(weights))[:, 0]
+        mass: FloatArray = np.maximum(self.counts, 0) * covered
+        return mass
 
     def round_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
@@ -359,52 +286,73 @@ class BoxModel(Covariances):
         records are spread evenly over the codes of each axis.
         """
         weights = weights or {}
-        mass = np.maximum(self.counts, 0) * self._covered([weights], sorted(weights))[:, 0]
-        if weights and not mass.any():
-            return self._sample_under(n_samples, generator, weights)
-        boxes = self.boxes
+        mass = self._mass(weights)
         if not mass.any():
-            boxes, mass = Boxes([[0] * len(self.shape)], [self.shape]), np.ones(1)
+            return self.sample_codes(n_samples, generator, weights)
         live = np.flatnonzero(mass)
-        sides = [axis for axis in range(len(self.shape)) if len(live) > 1]
-        sides = [axis for axis in sides if len(self._axis_intervals(axis)[0]) > 1][:_ROUNDED]
-        features = [self._axis_intervals(axis)[2][live] for axis in sides]
+        sides = [self._axis_intervals(axis) for axis in range(len(self.shape))]
+        features = [place[live] for starts, _, place in sides if len(starts) > 1][:_ROUNDED]
         order = np.arange(len(live))
-        counts = count_records(mass[live], n_samples, order, features, len(features), generator)
+        counts = count_records(mass[live], n_samples, order, features, generator)
         held = live[counts > 0]
-        codes = spread_evenly(
-            boxes.lower[held], boxes.upper[held], counts[counts > 0], weights, generator
-        )
+        lower, upper = self.boxes.lower[held], self.boxes.upper[held]
+        codes = _spread_evenly(lower, upper, counts[counts > 0], weights, generator)
         return codes[generator.permutation(n_samples)]
 
     def sample_given(
         self, known: np.ndarray, generator: np.random.Generator, weights: Weights | None = None
     ) -> np.ndarray:
         """Fill rows of codes where they are -1; see `Model` and `sample_codes`."""
-        weights = {} if weights is None else weights
+        weights = weights or {}
         codes = np.array(known, dtype=np.int32)
-        covered = {axis: self._covered([weights], [axis])[:, 0] for axis in weights}
-        mass = np.maximum(self.counts, 0).astype(np.float64)
-        chosen = boxes_given(self.boxes, mass, codes, covered, generator)
+        chosen = self._boxes_given(codes, weights, generator)
         lost, found = np.flatnonzero(chosen < 0), np.flatnonzero(chosen >= 0)
         codes[lost] = self._each_alone(codes[lost], generator, weights)
-        codes[found] = self._inside(codes[found], chosen[found], generator, weights)
+        lower, upper = self.boxes.lower[chosen[found]], self.boxes.upper[chosen[found]]
+        inside = generator.integers(lower, upper, dtype=np.int32)
+        for axis, vector in weights.items():
+            u = generator.random(len(found))
+            inside[:, axis] = draw_in_ranges(vector, lower[:, axis], upper[:, axis], u)
+        codes[found] = np.where(codes[found] < 0, inside, codes[found])
         return codes
 
-    def _inside(
-        self,
-        known: np.ndarray,
-        chosen: np.ndarray,
-        generator: np.random.Generator,
-        weights: Weights,
-    ) -> np.ndarray:
-        """Unknown codes drawn in the boxes that were chosen."""
-        lower, upper = self.boxes.lower[chosen], self.boxes.upper[chosen]
-        codes = generator.integers(lower, upper, dtype=np.int32)
-        for axis, vector in weights.items():
-            u = generator.random(len(codes))
-            codes[:, axis] = draw_in_ranges(vector, lower[:, axis], upper[:, axis], u)
-        return np.where(known < 0, codes, known).astype(np.int32, copy=False)
+    def _boxes_given(
+        self, known: CodeArray, weights: Weights, generator: np.random.Generator
+    ) -> IntArray:
+        """A box for each row of known codes, among those that hold them; -1 where none has mass.
+
+        A box counts with its positive count times the share that weights of unknown codes cover,
+        over its width in each known attribute.
+        """
+        live = np.flatnonzero(self.counts > 0)
+        chosen = np.full(len(known), -1, dtype=np.int64)
+        if not len(live) or not len(known):
+            return chosen
+        covered = {axis: self._covered([weights], [axis])[live, 0] for axis in weights}
+        axes = sorted({*np.flatnonzero((known >= 0).any(axis=0)).tolist(), *weights})
+        distinct, at = np.unique(known[:, axes], axis=0, return_inverse=True)
+        at, u = at.reshape(-1), generator.random(len(known))
+        step = max(1, _HELD // len(live))
+        for start in range(0, len(distinct), step):
+            part = distinct[start : start + step]
+            log = np.tile(np.log(self.counts[live]), (len(part), 1))
+            for place, axis in enumerate(axes):
+                code = part[:, place, None]
+                lower, upper = self.boxes.lower[live, axis], self.boxes.upper[live, axis]
+                with np.errstate(divide="ignore"):
+                    told = np.where(
+                        (lower <= code) & (code < upper), -np.log(upper - lower), -np.inf
+                    )
+                    untold = np.log(covered.get(axis, 1.0))
+                log += np.where(code >= 0, told, untold)
+            largest = log.max(axis=1)
+            possible = np.isfinite(largest)
+            log[~possible], largest[~possible] = 0.0, 0.0
+            mine = np.flatnonzero((at >= start) & (at < start + len(part)))
+            mine = mine[possible[at[mine] - start]]
+            weight = np.exp(log - largest[:, None])
+            chosen[mine] = live[inverse_rows(weight, at[mine] - start, u[mine])]
+        return chosen
 
     def _each_alone(
         self, known: np.ndarray, generator: np.random.Generator, weights: Weights
@@ -420,19 +368,14 @@ class BoxModel(Covariances):
 
     def view(self, axes: Sequence[int]) -> np.ndarray:
         """Expected counts for every combination of the codes of one or two attributes."""
-        lower = self.boxes.lower[:, axes].astype(np.int64)
-        upper = self.boxes.upper[:, axes].astype(np.int64)
+        lower, upper = self.boxes.lower[:, axes], self.boxes.upper[:, axes]
         density = self.counts / (upper - lower).prod(axis=1, dtype=np.float64)
         # Every box adds its density at its corners with alternating signs; running sums along
         # the axes spread it over the box.
-        padded = tuple(self.shape[axis] + 1 for axis in axes)
-        table = np.zeros(math.prod(padded))
+        table = np.zeros([self.shape[axis] + 1 for axis in axes])
         for corner in np.ndindex(*(2,) * len(axes)):
             at = np.where(np.array(corner, dtype=bool), upper, lower)
-            flat = np.ravel_multi_index(tuple(at.T), padded)
-            sign = (-1.0) ** sum(corner)
-            table += np.bincount(flat, weights=sign * density, minlength=len(table))
-        table = table.reshape(padded)
+            np.add.at(table, tuple(at.T), (-1.0) ** sum(corner) * density)
         for axis in range(len(axes)):
             table = np.cumsum(table, axis=axis)
         return table[tuple(slice(-1) for _ in axes)]
@@ -446,15 +389,10 @@ class BoxModel(Covariances):
         """One row for each box: its range in every attribute, and its count."""
         columns: dict[str, Any] = {}
         for axis, name in enumerate(domain.names):
-            starts, stops, inverse = self._axis_intervals(axis)
-            labels = np.array(
-                [
-                    range_label(domain.attributes[axis], int(start), int(stop))
-                    for start, stop in zip(starts, stops, strict=True)
-                ],
-                dtype=object,
-            )
-            columns[name] = labels[inverse]
+            starts, stops, place = self._axis_intervals(axis)
+            ends = zip(starts.tolist(), stops.tolist(), strict=True)
+            labels = [range_label(domain.attributes[axis], *each) for each in ends]
+            columns[name] = np.array(labels, dtype=object)[place]
         columns[free_name("count", columns)] = self.counts
         return pd.DataFrame(columns)
 
@@ -469,14 +407,9 @@ class BoxModel(Covariances):
         cls, shape: tuple[int, ...], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> BoxModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
-        intervals = intervals_from_arrays(facts, arrays)
+        intervals = Intervals.from_arrays(facts, arrays)
         boxes = Boxes(arrays["lower"], arrays["upper"])
         return cls(boxes, arrays["counts"], shape, intervals)
-
-
-def _are_shares(parts: Sequence[Weights]) -> bool:
-    """Whether all weights lie in [0, 1], as those of queries do."""
-    return all(_is_share(vector) for weights in parts for vector in weights.values())
 
 
 def _product(one: Query, two: Query) -> Query:
@@ -489,74 +422,7 @@ def _product(one: Query, two: Query) -> Query:
     return Query(tuple(found))
 
 
-def _is_share(vector: np.ndarray) -> bool:
-    return bool(((vector >= 0) & (vector <= 1)).all())
-
-
-# --- boxes that hold the known codes of rows, drawn in proportion to what they say of the rows
-
-# Numbers that are held at once: one for each box and row.
-_HELD = 1 << 22
-
-
-def boxes_given(
-    boxes: Boxes,
-    mass: FloatArray,
-    known: CodeArray,
-    covered: Mapping[int, FloatArray],
-    generator: np.random.Generator,
-) -> IntArray:
-    """A box for each row of known codes, among those that hold them.
-
-    Parameters
-    ----------
-    boxes : Boxes
-    mass : ndarray of shape (n_boxes,)
-        Positive counts; boxes with 0 are never drawn.
-    known : ndarray of int, shape (n_rows, n_attributes)
-        Codes, -1 where they are unknown.
-    covered : mapping of int to ndarray of shape (n_boxes,)
-        Share of each box that a condition covers, by attribute; it counts where the code is
-        unknown.
-    generator : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of int, shape (n_rows,)
-        -1 where no box has mass. A box counts with its mass times the shares covered, over its
-        width in each known attribute.
-    """
-    live = np.flatnonzero(mass > 0)
-    chosen = np.full(len(known), -1, dtype=np.int64)
-    if not len(live) or not len(known):
-        return chosen
-    axes = np.flatnonzero((known >= 0).any(axis=0) | np.isin(np.arange(known.shape[1]), [*covered]))
-    distinct, at = np.unique(known[:, axes], axis=0, return_inverse=True)
-    at, u = at.reshape(-1), generator.random(len(known))
-    step = max(1, _HELD // len(live))
-    for start in range(0, len(distinct), step):
-        part = distinct[start : start + step]
-        log = np.tile(np.log(mass[live]), (len(part), 1))
-        for place, axis in enumerate(axes.tolist()):
-            code, (lower, upper) = part[:, place, None], boxes.sides(axis, live)
-            with np.errstate(divide="ignore"):
-                told = np.where((lower <= code) & (code < upper), -np.log(upper - lower), -np.inf)
-                untold = np.log(covered[axis][live]) if axis in covered else 0.0
-            log += np.where(code >= 0, told, untold)
-        largest = log.max(axis=1)
-        possible = np.isfinite(largest)
-        log[~possible], largest[~possible] = 0.0, 0.0
-        mine = np.flatnonzero((at >= start) & (at < start + len(part)))
-        mine = mine[possible[at[mine] - start]]
-        weight = np.exp(log - largest[:, None])
-        chosen[mine] = live[inverse_rows(weight, at[mine] - start, u[mine])]
-    return chosen
-
-
-# --- codes spread evenly inside boxes
-
-
-def spread_evenly(
+def _spread_evenly(
     lower: CodeArray,
     upper: CodeArray,
     counts: IntArray,

@@ -16,6 +16,7 @@ from ..domain.bins import Points
 from ..domain.query import Weights, both, parts_of, weights_of
 from ..domain.regions import POINT, Region, region_of_range, region_of_values
 from ..domain.values import some
+from .tree_density import inverse, inverse_rows
 
 # ------------------------------------------------------------------------------------------------
 # Conditions on drawn rows: weights of codes, and the numbers that are allowed inside a bin.
@@ -140,7 +141,7 @@ class Condition:
         if len(self.parts) == 1:
             return self.parts[0].bounds(codes, generator)
         shares = np.stack([part.share(codes) for part in self.parts], axis=1)
-        chosen = _chosen(shares, generator)
+        chosen = inverse_rows(shares, np.arange(len(codes)), generator.random(len(codes)))
         bounds: dict[str, Bounds] = {}
         for number, part in enumerate(self.parts):
             rows = np.flatnonzero(chosen == number)
@@ -149,20 +150,6 @@ class Condition:
                     bounds[name] = (np.full(len(codes), -np.inf), np.full(len(codes), np.inf))
                 bounds[name][0][rows], bounds[name][1][rows] = low, high
         return bounds
-
-
-def _chosen(shares: FloatArray, generator: np.random.Generator) -> IntArray:
-    """A column for each row, in proportion to its entry."""
-    reach = np.cumsum(shares, axis=1)
-    drawn = generator.random(len(shares)) * reach[:, -1]
-    # Rounding never chooses a column of share zero.
-    return np.minimum((drawn[:, None] >= reach).sum(axis=1), shares.shape[1] - 1)
-
-
-def within_bounds(numbers: FloatArray, bounds: Bounds) -> BoolArray:
-    """Whether numbers lie in bounds, as far as these and the numbers are known."""
-    low, high = bounds
-    return ~((numbers < low) | (numbers > high))
 
 
 def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) -> Bounds:
@@ -184,8 +171,7 @@ def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) 
             continue
         size = held.between(starts[met], stops[met], np.arange(len(met)), len(met))[0][:, code]
         shares = np.maximum(size, POINT * (starts[met] == stops[met]))
-        several = np.tile(shares, (len(rows), 1))
-        chosen = met[_chosen(several, generator)] if len(met) > 1 else met[0]
+        chosen = met[inverse(shares, generator.random(len(rows)))] if len(met) > 1 else met[0]
         low[rows], high[rows] = starts[chosen], stops[chosen]
     if isinstance(held, Points):
         return held.grid.value(low), held.grid.value(high - 1)
@@ -307,16 +293,22 @@ class Known:
             absent = (codes < 0) | (codes == attribute.n_values)
         return absent
 
+    def numbers(self, name: str) -> FloatArray:
+        """A column on the number line; nan where it has no value. Out of range is the nearest."""
+        attribute, column = self.domain[name], self.frame.column(name)
+        assert isinstance(attribute, Numeric)
+        codes = column.codes(attribute.coding())
+        low, high = attribute.span(np.maximum(codes, 0))
+        own = np.clip(attribute.nearest(attribute._numbers(column)), low, high)
+        return np.where(codes >= 0, own, np.nan)
+
     def bounds(self) -> dict[str, Bounds]:
         """The numbers given, so that those drawn beside them agree with them."""
         found: dict[str, Bounds] = {}
         for name in self.names:
             if name in self.domain.names and isinstance(self.domain[name], Numeric):
-                attribute = self.domain[name]
-                assert isinstance(attribute, Numeric)
-                numbers = attribute._numbers(self.frame.column(name))
-                numbers = attribute.nearest(np.clip(numbers, attribute.lower, attribute.upper))
-                found[name] = (numbers, numbers)
+                numbers = self.numbers(name)
+                found[name] = numbers, numbers
         return found
 
     def groups(self) -> list[tuple[IntArray, dict[int, FloatArray]]]:

@@ -89,15 +89,16 @@ def describe(release: Release, domain: Domain, level: float, numbers: bool = Fal
         row = {"count": counted.known.sum(), "count_margin": margin}
         found[name] = row | of(counted, not np.isnan(margin))
         guarantee = guarantee or counted.guarantee
-    has = any(not np.isnan(each["count_margin"]) for each in found.values())
-    kept = [each for each in _STATISTICS if any(each in row for row in found.values())]
+    rows = list(found.values())
+    has = any(not np.isnan(each["count_margin"]) for each in rows)
+    frame = pd.DataFrame(rows, index=list(found))
+    kept = [each for each in _STATISTICS if each in frame]
     if numbers:
-        known = [name for each in kept for name in (each, f"{each}_margin")]
-        known = [name for name in known if any(name in row for row in found.values())]
-        cells = {name: [row.get(name, np.nan) for row in found.values()] for name in known}
+        names = [name for each in kept for name in (each, f"{each}_margin")]
+        frame = frame[[name for name in names if name in frame]]
     else:
-        cells = {each: [as_text(row, each) for row in found.values()] for each in kept}
-    frame = pd.DataFrame(cells, index=list(found))
+        texts = [[as_text(row, each) for each in kept] for row in rows]
+        frame = pd.DataFrame(texts, index=list(found), columns=kept)
     frame.attrs = {
         "level": level,
         "guarantee": guarantee + (_FOLLOWS.format(release.covers) if has else ""),

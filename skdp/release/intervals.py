@@ -1,4 +1,4 @@
-"""Boxes: a partition of the domain."""
+"""Boxes, a partition of the domain, and how far answers over them may be off."""
 
 from __future__ import annotations
 
@@ -6,47 +6,35 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
 from .._random import sampling_generator
-from .._validation import FloatArray, IntArray, as_epsilon, dyadic_floor
+from .._validation import FloatArray, as_epsilon, dyadic_floor
 from ..mechanisms import discrete_laplace_quantile, discrete_laplace_variance
 from ..mechanisms.laplace import noise_bound
 from .files import fraction
 
-__all__ = [
-    "AnySpread",
-    "BoundedSpread",
-    "Boxes",
-    "Cut",
-    "Intervals",
-    "KnownNoise",
-    "LeafErrorBound",
-    "checked_counts",
-    "frozen",
-    "frozen_int32",
-    "intervals_from_arrays",
-]
+__all__ = ["Boxes", "Cut", "Intervals", "LeafErrorBound", "checked_counts"]
 
 # --- read-only copies of arrays that a release holds
 
 _MAX_COUNT = 2.0**53
 
 
-def frozen_int32(values: Any, name: str) -> np.ndarray:
-    """A read-only copy of codes."""
+def _whole(values: Any, name: str, dtype: type) -> np.ndarray:
+    """A read-only copy of codes, depths or places."""
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
         raise ValueError(f"{name} must be integers, got the dtype {array.dtype}.")
     if array.size and not 0 <= array.min() <= array.max() <= np.iinfo(np.int32).max:
         raise ValueError(f"{name} must be non-negative and fit into 32 bits.")
-    return frozen(array, np.int32)
+    return _frozen(array, dtype)
 
 
-def frozen(values: Any, dtype: type) -> np.ndarray:
+def _frozen(values: Any, dtype: type) -> np.ndarray:
     """A read-only copy."""
     array: np.ndarray = np.array(values, dtype=dtype)
     array.setflags(write=False)
@@ -63,11 +51,7 @@ def checked_counts(counts: Any, n_boxes: int) -> np.ndarray:
         )
     if not (np.abs(counts.astype(np.float64)) <= _MAX_COUNT).all():
         raise ValueError("counts must be finite and at most 2**53 in size.")
-    return frozen(counts, np.float64 if counts.dtype.kind == "f" else np.int64)
-
-
-# Volumes are compared modulo this prime, because a domain may have 1e88 cells.
-_PRIME = 2_147_483_647
+    return _frozen(counts, np.float64 if counts.dtype.kind == "f" else np.int64)
 
 
 class Boxes:
@@ -88,11 +72,9 @@ class Boxes:
         If the shapes differ or a box is empty.
     """
 
-    __slots__ = ("lower", "upper")
-
     def __init__(self, lower: Any, upper: Any) -> None:
-        self.lower = frozen_int32(lower, "lower")
-        self.upper = frozen_int32(upper, "upper")
+        self.lower = _whole(lower, "lower", np.int32)
+        self.upper = _whole(upper, "upper", np.int32)
         if self.lower.shape != self.upper.shape or self.lower.ndim != 2 or not self.lower.size:
             raise ValueError(
                 "lower and upper must both have the shape (n_boxes, n_attributes) with at least "
@@ -101,24 +83,13 @@ class Boxes:
         if (self.lower >= self.upper).any():
             raise ValueError("Every box needs lower < upper in every attribute.")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Boxes, (self.lower, self.upper)
-
     def __len__(self) -> int:
         return len(self.lower)
-
-    def __repr__(self) -> str:
-        return f"Boxes({len(self)} boxes of {self.lower.shape[1]} attributes)"
-
-    def sides(self, axis: int, chosen: IntArray) -> tuple[IntArray, IntArray]:
-        """First codes of some boxes on an axis, and codes after the last."""
-        return self.lower[chosen, axis].astype(np.int64), self.upper[chosen, axis].astype(np.int64)
 
     def check_volume(self, shape: Sequence[int]) -> None:
         """Check that the boxes lie in the domain and that their sizes add up to it.
 
-        If they are also disjoint, which is not checked, they form a partition. The
-        sizes are added modulo a prime and, as shares of the domain, in floats.
+        If they are also disjoint, which is not checked, they form a partition.
 
         Parameters
         ----------
@@ -134,30 +105,16 @@ class Boxes:
             raise ValueError(
                 f"The boxes have {self.lower.shape[1]} attributes and the domain {len(shape)}."
             )
-        sizes = np.array(shape, dtype=np.int64)
-        if (self.upper > sizes).any():
+        if (self.upper > np.array(shape, dtype=np.int64)).any():
             raise ValueError("A box reaches beyond the domain.")
-        residue = np.ones(len(self), dtype=np.int64)
-        share = np.ones(len(self))
-        whole = 1
-        for axis, size in enumerate(shape):
-            width = self.upper[:, axis].astype(np.int64) - self.lower[:, axis]
-            residue = residue * (width % _PRIME) % _PRIME
-            share *= width / size
-            whole = whole * int(size) % _PRIME
-        if int(residue.sum()) % _PRIME != whole or abs(share.sum() - 1.0) > 1e-6:
+        cells = math.prod(shape)
+        # A domain may have 1e88 cells.
+        kind = np.int64 if len(self) * cells < 1 << 63 else object
+        covered = int((self.upper - self.lower).astype(kind).prod(axis=1).sum())
+        if covered != cells:
             raise ValueError(
-                f"The boxes do not add up to the domain: they cover {share.sum():.9g} of it."
+                f"The boxes do not add up to the domain: they cover {covered / cells:.9g} of it."
             )
-
-
-# ------------------------------------------------------------------------------------------------
-# Intervals for answers over boxes: one class for each kind of knowledge about the errors.
-#
-# An answer over boxes has two errors: the noise in the counts, whose distribution is public, and
-#   the
-# uneven spread of the records inside boxes that the query cuts. Each class here says which of them
-# its intervals cover and why.
 
 
 # --- quantiles of sums of noise with a known distribution
@@ -272,134 +229,7 @@ class Cut(NamedTuple):
     counts: np.ndarray
 
 
-class _NoiseLaw:
-    """Discrete Laplace noise, independent in each box.
-
-    Parameters
-    ----------
-    epsilon : number or array-like
-        The noise is drawn at the dyadic floor of this epsilon (sensitivity 1); one number for all
-        boxes or one for each.
-
-    Attributes
-    ----------
-    epsilons : tuple of Fraction
-        One for all boxes or one for each.
-    distinct : list of Fraction
-    index : ndarray of int64
-        Which of them each of ``epsilons`` is.
-    """
-
-    def __init__(self, epsilon: Any) -> None:
-        listed = [epsilon] if np.ndim(epsilon) == 0 else list(epsilon)
-        known = {value: as_epsilon(value, "noise_epsilon") for value in dict.fromkeys(listed)}
-        self.epsilons = tuple(known[value] for value in listed)
-        self.distinct = list(dict.fromkeys(self.epsilons))
-        # Refuses what cannot be drawn.
-        self._variances = np.array([discrete_laplace_variance(each) for each in self.distinct])
-        position = {each: place for place, each in enumerate(self.distinct)}
-        self.index = np.array([position[each] for each in self.epsilons], dtype=np.int64)
-
-    def of_boxes(self, n_boxes: int) -> IntArray:
-        """Which of the distinct epsilons each box has."""
-        return np.broadcast_to(self.index, n_boxes)
-
-    def variances(self, n_boxes: int) -> FloatArray:
-        return self._variances[self.of_boxes(n_boxes)]
-
-    def quantile(
-        self, low: FloatArray, high: FloatArray, alpha: float, exact: bool
-    ) -> tuple[float, str]:
-        """Bound that ``sum max(low_i z_i, high_i z_i)`` exceeds with probability <= ``alpha``.
-
-        If it need not be exact the sum is taken as Gaussian: quick, for many answers. Where one box
-        dominates, the quantile of its Laplace noise is larger, and is taken. A bound on
-        ``max(low z, high z)`` is the mean of the two weights times z and half their difference
-        times the absolute value of z, which is uncorrelated. Of a Laplace z with variance v that
-        has the mean ``sqrt(v / 2)`` and the variance ``v / 2``.
-        """
-        if exact:
-            used = np.flatnonzero((low != 0) | (high != 0))
-            index = self.of_boxes(len(high))[used]
-            return noise_quantile(low[used], high[used], self.distinct, index, alpha)
-        middle, half, v = (low + high) / 2, (high - low) / 2, self.variances(len(high))
-        variance = float(middle**2 @ v + half**2 @ v / 2)
-        scale = np.sqrt(v / 2)
-        gaussian = float(half @ scale) - float(ndtri(alpha)) * math.sqrt(variance)
-        one = float((np.maximum(np.abs(low), np.abs(high)) * scale).max(initial=0.0))
-        return max(gaussian, -one * math.log(2 * alpha)), "its sum taken as Gaussian"
-
-
-class Intervals:
-    """How far the truth may lie from an answer.
-
-    Parameters
-    ----------
-    epsilon : number or array-like, default=None
-        Epsilon of the discrete Laplace noise in the counts, one for all boxes or one for each.
-        Without it the model has no intervals.
-    """
-
-    # How reliable the stated confidence is, and what is covered where a query cuts boxes.
-    sure: ClassVar[str] = "at least"
-    covers: ClassVar[str] = (
-        ". It does not cover the uneven spread of records in boxes that the query cuts."
-    )
-
-    def __init__(self, epsilon: Any = None) -> None:
-        self.law = None if epsilon is None else _NoiseLaw(epsilon)
-
-    @property
-    def noise(self) -> _NoiseLaw:
-        """The distribution of the noise.
-
-        Raises
-        ------
-        ValueError
-            If it is not known.
-        """
-        if self.law is None:
-            raise ValueError(
-                "This release does not say how its noise is distributed, so it has no intervals. "
-                "Ask for the plain count."
-            )
-        return self.law
-
-    def check(self, n_boxes: int) -> None:
-        """Raise ValueError if this does not fit the number of boxes."""
-        if self.law is not None and len(self.law.epsilons) not in (1, n_boxes):
-            raise ValueError(
-                f"noise_epsilon must be one number or one for each of the {n_boxes} boxes, "
-                f"got {len(self.law.epsilons)}."
-            )
-
-    def variances(self, n_boxes: int) -> FloatArray:
-        """Variance of the noise in each box."""
-        return self.noise.variances(n_boxes)
-
-    def reach(self, cut: Cut, alpha: float, exact: bool = True) -> tuple[float, float, str]:
-        """Reach of an interval below and above the answer, and how the noise was bounded."""
-        width, law = self.noise.quantile(cut.mean, cut.mean, alpha / 2, exact)
-        return width, width, law
-
-    def scatter(self, counts: np.ndarray) -> FloatArray:
-        """By how many records of each box its cells may differ, where a variance covers that.
-
-        The number of records of a box that meet a query then has, beside the noise, the variance
-        of so many records that all lie in one cell, anywhere in the box.
-        """
-        return np.zeros(len(counts))
-
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """What a file keeps: JSON values, and numeric arrays."""
-        if self.law is None:
-            return {}, {}
-        facts = {"noise_epsilon": [str(epsilon) for epsilon in self.law.distinct]}
-        return facts, {"noise_epsilon": self.law.index} if len(self.law.epsilons) > 1 else {}
-
-
-class KnownNoise(Intervals):
-    """The noise alone, exactly: ``sum(w_i c_i)`` and a quantile of ``sum(w_i z_i)``."""
+# --- what is known about the errors of answers over boxes
 
 
 @dataclass(frozen=True)
@@ -437,11 +267,8 @@ class LeafErrorBound:
 
     def __post_init__(self) -> None:
         for name in ("depth", "test_number"):
-            array = np.asarray(getattr(self, name))
-            if array.ndim != 1 or array.dtype.kind not in "iu" or (array < 0).any():
-                raise ValueError(f"{name} must hold one non-negative integer for each box.")
-            object.__setattr__(self, name, frozen(array, np.int64))
-        if len(self.depth) != len(self.test_number):
+            object.__setattr__(self, name, _whole(getattr(self, name), name, np.int64))
+        if self.depth.ndim != 1 or self.depth.shape != self.test_number.shape:
             raise ValueError("depth and test_number must have the same length.")
         for name in ("theta", "delta", "lam", "step"):
             number = float(getattr(self, name))
@@ -468,151 +295,197 @@ class LeafErrorBound:
         return np.where(self.test_number > 0, bound, 0.0)
 
 
-class BoundedSpread(Intervals):
-    r"""The noise, and the uneven spread inside boxes as far as released bounds allow.
+_Spread = LeafErrorBound | Literal["any"] | None
+
+
+class Intervals:
+    r"""How far the truth may lie from an answer over boxes.
+
+    An answer has two errors: the noise in the counts, which is discrete Laplace, independent in
+    each box, and the uneven spread of the records inside boxes that the query cuts.
 
     Box i holds S_i records, released as c_i = S_i + z_i with known noise z_i, and X_i of them
     meet the query (a weighted number, if bins are covered in part). With w_i the mean weight
-    of its cells, a_i the smallest and b_i the largest, X_i differs from w_i S_i by at most half the
-    aggregation error times b_i - a_i, together h_i. So X_i lies between the convex
-    ``g(S_i) = max(a_i S_i, w_i S_i - h_i)`` with slopes in [a_i, w_i] and the concave
-    ``f(S_i) = min(b_i S_i, w_i S_i + h_i)`` with slopes in [w_i, b_i], and
+    of its cells, a_i the smallest and b_i the largest, X_i lies between a_i S_i and b_i S_i. Where
+    aggregation errors are bounded, it also differs from w_i S_i by at most half the bound times
+    b_i - a_i, together h_i. So X_i lies between ``g(S_i) = max(a_i S_i, w_i S_i - h_i)``, convex
+    with slopes in [a_i, w_i], and ``f(S_i) = min(b_i S_i, w_i S_i + h_i)``, concave with slopes in
+    [w_i, b_i], and
 
         ``f(S_i) <= f(c_i) + max(-w_i z_i, -b_i z_i)``,
         ``g(S_i) >= g(c_i) - max(a_i z_i, w_i z_i)``.
 
-    Summed over the boxes that the query cuts (a box covered entirely has X_i = S_i), the
-    released counts give the ends and the last terms a noise of known distribution. The bounds on
-    the aggregation errors, which hold for all boxes together, get half of ``1 - level`` and each
-    side a quarter. The minimum with b_i S_i matters: most boxes of a wide table are empty.
+    Summed over all boxes, the released counts give the ends and the last terms a noise of known
+    distribution. The bounds on the aggregation errors, which hold for all boxes together, get half
+    of ``1 - level`` and each side a quarter. Where nothing bounds them, h_i is infinite, the slopes
+    are a_i and b_i, and each side gets half. The minimum with b_i S_i matters: most boxes of a wide
+    table are empty.
 
     Parameters
     ----------
-    epsilon : number or array-like, or None
-        As for :class:`Intervals`.
-    leaf_errors : LeafErrorBound
-        Released bounds on the aggregation errors.
-    """
-
-    covers = " and the uneven spread of records in boxes that the query cuts."
-
-    def __init__(self, epsilon: Any, leaf_errors: LeafErrorBound) -> None:
-        super().__init__(epsilon)
-        self.leaf_errors = leaf_errors
-
-    def check(self, n_boxes: int) -> None:
-        """Raise ValueError if this does not fit the number of boxes."""
-        super().check(n_boxes)
-        if len(self.leaf_errors.depth) != n_boxes:
-            raise ValueError(
-                f"leaf_errors bounds {len(self.leaf_errors.depth)} boxes, but there are {n_boxes}."
-            )
-
-    def scatter(self, counts: np.ndarray) -> FloatArray:  # noqa: D102
-        bounds = self.leaf_errors.bounds(0.05) / 2
-        return np.minimum(np.maximum(counts, 0.0), bounds)
-
-    def reach(self, cut: Cut, alpha: float, exact: bool = True) -> tuple[float, float, str]:
-        """Reach of an interval below and above the answer, and how the noise was bounded."""
-        inside = cut.high > cut.low
-        if not inside.any():
-            return super().reach(cut, alpha, exact)
-        misfit = (cut.high - cut.low) * self.leaf_errors.bounds(alpha / 2) / 2
-        counts = np.where(inside, cut.counts, 0.0)
-        expected = cut.mean * counts
-        noise_above, law = self.noise.quantile(cut.mean, cut.high, alpha / 4, exact)
-        noise_below, _ = self.noise.quantile(cut.low, cut.mean, alpha / 4, exact)
-        least = np.maximum(cut.low * counts, expected - misfit)
-        most = np.minimum(cut.high * counts, expected + misfit)
-        # With unlucky noise the answer itself could fall outside; the interval is then extended to
-        # it.
-        below = max(0.0, noise_below + float((expected - least)[inside].sum()))
-        above = max(0.0, noise_above + float((most - expected)[inside].sum()))
-        return below, above, law
-
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """What a file keeps: JSON values, and numeric arrays."""
-        facts, arrays = super().to_arrays()
-        bound = self.leaf_errors
-        facts["leaf_errors"] = {
-            name: getattr(bound, name) for name in ("theta", "delta", "lam", "step")
-        }
-        return facts, {**arrays, "depth": bound.depth, "test_number": bound.test_number}
-
-
-class AnySpread(Intervals):
-    """The noise, and any spread of the records inside boxes.
-
-    Nothing is known about the boxes except that no cell holds fewer than 0 records: with the
-    smallest weight a_i and the largest b_i of a cell, X lies between ``sum(a_i S_i)`` and ``sum(b_i
-    S_i)``, and each of the two sums is known up to the noise in it, which gets half of ``1 -
-    level``. If the answer comes from better counts than those whose noise is known, the interval is
-    extended to it where need be.
-
-    Parameters
-    ----------
-    epsilon : number or array-like, or None
-        As for :class:`Intervals`.
+    epsilon : number or array-like, default=None
+        Epsilon of the discrete Laplace noise in the counts (sensitivity 1), which is drawn at its
+        dyadic floor: one for all boxes or one for each. Without it there are no intervals.
+    spread : LeafErrorBound or "any", default=None
+        Released bounds on the aggregation errors, or "any": nothing is known about boxes except
+        that no cell holds fewer than 0 records. None: intervals cover the noise alone.
     measured : array-like of int, shape (n_boxes,), default=None
         Where the counts are estimates from these and other measurements: the counts with the
         noise of ``epsilon``, which is independent of what the boxes are. Intervals are built on
-        them.
+        them, and extended to the answer where need be. Needs ``spread="any"``.
+
+    Attributes
+    ----------
+    epsilons : tuple of Fraction, or None
+        One for all boxes or one for each; None where the noise is not known.
     """
 
-    covers = " and any spread of the records in boxes that the query cuts."
-
-    def __init__(self, epsilon: Any = None, measured: Any = None) -> None:
-        super().__init__(epsilon)
+    def __init__(self, epsilon: Any = None, spread: _Spread = None, measured: Any = None) -> None:
+        if measured is not None and spread != "any":
+            raise ValueError("measured needs any spread")
+        self.spread = spread
         self.measured = None if measured is None else np.asarray(measured)
+        self.epsilons: tuple[Fraction, ...] | None = None
+        if epsilon is None:
+            return
+        listed = [epsilon] if np.ndim(epsilon) == 0 else list(epsilon)
+        known = {value: as_epsilon(value, "noise_epsilon") for value in dict.fromkeys(listed)}
+        self.epsilons = tuple(known[value] for value in listed)
+        self._distinct = list(dict.fromkeys(self.epsilons))
+        # Refuses what cannot be drawn.
+        self._variances = np.array([discrete_laplace_variance(each) for each in self._distinct])
+        position = {each: place for place, each in enumerate(self._distinct)}
+        self._index = np.array([position[each] for each in self.epsilons], dtype=np.int64)
 
     def check(self, n_boxes: int) -> None:
         """Raise ValueError if this does not fit the number of boxes."""
-        super().check(n_boxes)
+        if self.epsilons is not None and len(self.epsilons) not in (1, n_boxes):
+            raise ValueError(
+                f"noise_epsilon must be one number or one for each of the {n_boxes} boxes, "
+                f"got {len(self.epsilons)}."
+            )
+        if isinstance(self.spread, LeafErrorBound) and len(self.spread.depth) != n_boxes:
+            raise ValueError(
+                f"leaf_errors bounds {len(self.spread.depth)} boxes, but there are {n_boxes}."
+            )
         if self.measured is not None:
             self.measured = checked_counts(self.measured, n_boxes)
 
-    def scatter(self, counts: np.ndarray) -> FloatArray:  # noqa: D102
-        return np.maximum(counts, 0.0).astype(np.float64)
+    @property
+    def covers(self) -> str:
+        """What is covered where a query cuts boxes."""
+        uneven = "the uneven spread of records"
+        if self.spread is None:
+            return f". It does not cover {uneven} in boxes that the query cuts."
+        spread = "any spread of the records" if self.spread == "any" else uneven
+        return f" and {spread} in boxes that the query cuts."
+
+    def variances(self, n_boxes: int) -> FloatArray:
+        """Variance of the noise in each box.
+
+        Raises
+        ------
+        ValueError
+            If it is not known.
+        """
+        if self.epsilons is None:
+            raise ValueError(
+                "This release does not say how its noise is distributed, so it has no intervals. "
+                "Ask for the plain count."
+            )
+        return self._variances[np.broadcast_to(self._index, n_boxes)]
+
+    def scatter(self, counts: np.ndarray) -> FloatArray:
+        """By how many records of each box its cells may differ, where a variance covers that.
+
+        The number of records of a box that meet a query then has, beside the noise, the variance
+        of so many records that all lie in one cell, anywhere in the box.
+        """
+        if self.spread is None:
+            return np.zeros(len(counts))
+        most = np.maximum(counts, 0.0)
+        if isinstance(self.spread, LeafErrorBound):
+            most = np.minimum(most, self.spread.bounds(0.05) / 2)
+        return most
 
     def reach(self, cut: Cut, alpha: float, exact: bool = True) -> tuple[float, float, str]:
         """Reach of an interval below and above the answer, and how the noise was bounded."""
-        measured = cut.counts if self.measured is None else self.measured
-        value = float(cut.mean @ cut.counts)
-        noise_above, law = self.noise.quantile(cut.high, cut.high, alpha / 2, exact)
-        noise_below, _ = self.noise.quantile(cut.low, cut.low, alpha / 2, exact)
-        below = max(0.0, value - float(cut.low @ measured) + noise_below)
-        above = max(0.0, float(cut.high @ measured) + noise_above - value)
-        return below, above, law
+        mean, low, high = cut.mean, cut.low, cut.high
+        if self.spread is None:
+            low = high = mean
+        inner, uneven = (low, high), np.full(len(mean), math.inf)
+        if isinstance(self.spread, LeafErrorBound) and (high > low).any():
+            alpha /= 2
+            inner, uneven = (mean, mean), (high - low) * self.spread.bounds(alpha) / 2
+        counts = cut.counts if self.measured is None else self.measured
+        value = float(mean @ cut.counts)
+        least = np.maximum(low * counts, mean * counts - uneven).sum()
+        most = np.minimum(high * counts, mean * counts + uneven).sum()
+        noise_above, law = self._quantile(inner[1], high, alpha / 2, exact)
+        noise_below = noise_above
+        if (high > low).any():
+            noise_below, _ = self._quantile(low, inner[0], alpha / 2, exact)
+        # With unlucky noise the answer itself could fall outside; the interval is then extended to
+        # it.
+        below, above = value - float(least) + noise_below, float(most) - value + noise_above
+        return max(0.0, below), max(0.0, above), law
+
+    def _quantile(
+        self, low: FloatArray, high: FloatArray, alpha: float, exact: bool
+    ) -> tuple[float, str]:
+        """Bound that ``sum max(low_i z_i, high_i z_i)`` exceeds with probability <= ``alpha``.
+
+        If it need not be exact the sum is taken as Gaussian: quick, for many answers. Where one box
+        dominates, the quantile of its Laplace noise is larger, and is taken. A bound on
+        ``max(low z, high z)`` is the mean of the two weights times z and half their difference
+        times the absolute value of z, which is uncorrelated. Of a Laplace z with variance v that
+        has the mean ``sqrt(v / 2)`` and the variance ``v / 2``.
+        """
+        v = self.variances(len(high))
+        if exact:
+            used = np.flatnonzero((low != 0) | (high != 0))
+            index = np.broadcast_to(self._index, len(high))[used]
+            return noise_quantile(low[used], high[used], self._distinct, index, alpha)
+        middle, half = (low + high) / 2, (high - low) / 2
+        variance = float(middle**2 @ v + half**2 @ v / 2)
+        scale = np.sqrt(v / 2)
+        gaussian = float(half @ scale) - float(ndtri(alpha)) * math.sqrt(variance)
+        one = float((np.maximum(np.abs(low), np.abs(high)) * scale).max(initial=0.0))
+        return max(gaussian, -one * math.log(2 * alpha)), "its sum taken as Gaussian"
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a file keeps: JSON values, and numeric arrays."""
-        facts, arrays = super().to_arrays()
-        kept = {} if self.measured is None else {"measured": self.measured}
-        return {**facts, "uneven": True}, {**arrays, **kept}
+        facts: dict[str, Any] = {}
+        arrays: dict[str, np.ndarray] = {}
+        if self.epsilons is not None:
+            facts["noise_epsilon"] = [str(epsilon) for epsilon in self._distinct]
+            if len(self.epsilons) > 1:
+                arrays["noise_epsilon"] = self._index
+        if isinstance(self.spread, LeafErrorBound):
+            bound = self.spread
+            names = ("theta", "delta", "lam", "step")
+            facts["leaf_errors"] = {name: getattr(bound, name) for name in names}
+            arrays |= {"depth": bound.depth, "test_number": bound.test_number}
+        elif self.spread is not None:
+            facts["uneven"] = True
+        if self.measured is not None:
+            arrays["measured"] = self.measured
+        return facts, arrays
 
-
-def intervals_from_arrays(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Intervals:
-    """The inverse of `Intervals.to_arrays`; ValueError for what does not fit together."""
-    epsilon: Any = None
-    if "noise_epsilon" in facts:
-        distinct = [fraction(text) for text in facts["noise_epsilon"]]
-        if "noise_epsilon" in arrays:
-            index = arrays["noise_epsilon"]
-            if index.dtype.kind not in "iu" or (index < 0).any():
-                raise ValueError("noise_epsilon must hold positions")
-            epsilon = [distinct[i] for i in index.tolist()]
-        else:
-            (epsilon,) = distinct
-    measured = arrays.get("measured")
-    if facts.get("uneven") is True:
+    @classmethod
+    def from_arrays(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Intervals:
+        """The inverse of `to_arrays`; ValueError for what does not fit together."""
+        epsilon: Any = None
+        if "noise_epsilon" in facts:
+            epsilon = [fraction(text) for text in facts["noise_epsilon"]]
+            if "noise_epsilon" in arrays:
+                index = _whole(arrays["noise_epsilon"], "noise_epsilon", np.int64)
+                epsilon = [epsilon[i] for i in index.tolist()]
+        spread: _Spread = "any" if facts.get("uneven") is True else None
         if "leaf_errors" in facts:
-            raise ValueError("leaf_errors and uneven exclude each other")
-        return AnySpread(epsilon, measured)
-    if measured is not None:
-        raise ValueError("measured needs uneven")
-    if "leaf_errors" not in facts:
-        return KnownNoise(epsilon)
-    bound = LeafErrorBound(
-        **facts["leaf_errors"], depth=arrays["depth"], test_number=arrays["test_number"]
-    )
-    return BoundedSpread(epsilon, bound)
+            if spread is not None:
+                raise ValueError("leaf_errors and uneven exclude each other")
+            spread = LeafErrorBound(
+                **facts["leaf_errors"], depth=arrays["depth"], test_number=arrays["test_number"]
+            )
+        return cls(epsilon, spread, arrays.get("measured"))

@@ -20,6 +20,7 @@ __all__ = [
     "Release",
     "Weights",
     "added",
+    "are_shares",
     "by_attributes",
     "covariances_from",
     "roots",
@@ -124,6 +125,11 @@ class Release(Protocol):
 class Covariances:
     """What a kind of release inherits that defines either `covariance` or `covariances`."""
 
+    def variance(self, queries: Sequence[Query]) -> FloatArray:
+        """Variance of each of many answers: of the noise, and of what was not measured."""
+        found: FloatArray = self.covariances([[query] for query in queries])[:, 0, 0]
+        return found
+
     def covariance(self, queries: Sequence[Query]) -> FloatArray:
         """Covariance of the errors of a few answers, positive semidefinite."""
         found: FloatArray = self.covariances([queries])[0]
@@ -226,7 +232,7 @@ def with_cut_bins(
     The true count is at least that without such bins, and at most that with all of them. So the
     interval goes from the lower end of the one to the upper end of the other.
     """
-    cut = [_are_cut_shares(query) for query in queries]
+    cut = [query.cuts and are_shares(query) for query in queries]
     if not any(cut):
         return reach(queries, level)
     least, most = (
@@ -242,11 +248,10 @@ def with_cut_bins(
     )
 
 
-def _are_cut_shares(query: Query) -> bool:
-    """Whether a query is a count that covers a bin in part."""
+def are_shares(query: Query) -> bool:
+    """Whether all weights lie in [0, 1], as those of counts do."""
     vectors = [vector for weights in query.products for vector in weights.values()]
-    shares = all(bool(((vector >= 0) & (vector <= 1)).all()) for vector in vectors)
-    return shares and query.cuts
+    return all(bool(((vector >= 0) & (vector <= 1)).all()) for vector in vectors)
 
 
 def _each(query: Query, to: Callable[[FloatArray], FloatArray]) -> Query:

@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Date, Datetime, Numeric
 from ..domain.bins import Points, Spread
@@ -38,24 +37,10 @@ from .statistics import Confidence, case_of, has_numbers, spans_of
 # --- documents
 
 
-def element(tag: str, *inner: str, **attributes: object) -> str:
-    """An element; the inner texts are HTML, attributes are escaped."""
-    given = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
-        for name, value in attributes.items()
-    )
-    return f"<{tag}{given}>{''.join(inner)}</{tag}>"
-
-
-def listed(items: Iterable[str]) -> str:
-    """A list of sentences, which are HTML."""
-    return element("ul", *(element("li", item) for item in items))
-
-
 def document(title: str, body: Sequence[str], script: str = "", data: str = "") -> str:
     """A page that stands by itself: nothing may be loaded, nor run but ``script``."""
-    style = _web("page.css")
-    policy, end = "default-src 'none'; style-src 'unsafe-inline'", ""
+    style, end = _web("page.css"), ""
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
     if script:
         policy = (
             f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
@@ -63,16 +48,14 @@ def document(title: str, body: Sequence[str], script: str = "", data: str = "") 
         )
         end = f'<script type="application/json" id="data">{data}</script>\n'
         end += f'<script type="module">{script}</script>'
-    head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, '
-        'initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        f"<title>{html.escape(title)}</title><style>{style}</style>"
-    )
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n'
-        f"<body>{''.join(body)}{end}</body></html>\n"
-    )
+    whole = "".join(body) + end
+    title = html.escape(title)
+    return _filled("document.html", policy=policy, title=title, style=style, body=whole)
+
+
+def _filled(name: str, **values: Any) -> str:
+    """A template of HTML with its values, which are HTML."""
+    return Template(_web(name)).substitute(values)
 
 
 def _web(name: str) -> str:
@@ -118,7 +101,8 @@ class Page:
     """
 
     def __init__(self, synopsis: Any, title: str, level: float, source: str) -> None:
-        domain, model = synopsis.counted, synopsis.model
+        domain, model, loss = synopsis.counted, synopsis.model, synopsis.privacy_loss
+        epsilon = "unknown" if loss is None else f"{float(loss.epsilon):.4g}"
         counted = [ColumnCounts(model, domain, name, level) for name in domain.known]
         described = synopsis.describe(level=level, numbers=True)
         packed = _Packed()
@@ -130,46 +114,44 @@ class Page:
             "format": "skdp page",
             "version": _VERSION,
             "source": source,
-            "epsilon": None if synopsis.epsilon is None else f"{float(synopsis.epsilon):.4g}",
+            "epsilon": None if loss is None else epsilon,
             "level": 100 * level,
             "levels": [[100 * each, Confidence(each).quantile] for each in _LEVELS],
             "columns": columns,
             "covers": _covers(model),
             "about": Confidence(_LEVELS[0], rules=bool(synopsis.domain.structure)).text,
             "model": _model(model, packed),
+            # The last entry: it has what the others added.
+            "arrays": packed.arrays(),
         }
-        data["arrays"] = packed.arrays()
-        text = json.dumps(_finite(data), ensure_ascii=False, allow_nan=False).replace(
-            "<", "\\u003c"
-        )
+        text = json.dumps(_finite(data), ensure_ascii=False, allow_nan=False)
         # Half of a pair of surrogates is no text of UTF-8; nor would HTML keep the end of a line.
-        text = text.encode("utf-8", "backslashreplace").decode().replace("\r", "\\r")
+        text = text.encode("utf-8", "backslashreplace").decode()
+        text = text.replace("<", "\\u003c").replace("\r", "\\r")
         self.fingerprint = hashlib.sha256(text.encode()).hexdigest()
-        filled = {
-            "title": html.escape(title),
-            "facts": _facts(synopsis),
-            "about": html.escape(model.about),
-            "skipped": _skipped(synopsis.skipped),
-            "protected": _protected(synopsis.privacy_loss),
-            "limits": listed(_limits(synopsis, counted, described)),
-            "release": _fingerprint(synopsis),
-            "page": self.fingerprint,
-        }
-        body = Template(_web("release.html")).substitute(filled)
+        absent = [name for name in domain.columns if name not in domain.known]
+        unmeasured = f"Columns that were not measured (identifiers): {some(absent)}."
+        body = _filled(
+            "release.html",
+            title=html.escape(title),
+            records=f"{max(synopsis.total, 0.0):,.0f}",
+            columns=f"{len(domain.known):,}",
+            unit=_unit(loss),
+            epsilon=epsilon + " (seeded: no guarantee)" * synopsis.seeded,
+            mechanism=html.escape(synopsis.mechanism or "an unknown method"),
+            about=html.escape(model.about),
+            skipped=_skipped(synopsis.skipped),
+            protected=_protected(loss),
+            limits=_listed(_limits(synopsis, counted, described)),
+            absent=_listed([unmeasured] if absent else []),
+            release=_fingerprint(synopsis),
+            page=self.fingerprint,
+        )
         self.text = document(title, [body], _script(), text)
 
     def _repr_html_(self) -> str:
         # A frame of its own: neither the page nor the notebook reaches the other.
-        return element(
-            "iframe",
-            srcdoc=self.text,
-            sandbox="allow-scripts allow-downloads",
-            allow="clipboard-write",
-            title="The page of a release",
-            width="100%",
-            height="820",
-            frameborder="0",
-        )
+        return _filled("frame.html", page=html.escape(self.text))
 
 
 class _Packed:
@@ -387,99 +369,61 @@ def _caption(counted: ColumnCounts, statistics: Any) -> str:
 # --- what is said
 
 
-def _facts(synopsis: Any) -> str:
-    loss = synopsis.privacy_loss
-    epsilon = "unknown" if loss is None else f"{float(loss.epsilon):.4g}"
-    if synopsis.seeded:
-        epsilon += " (seeded: no guarantee)"
-    unit = "record" if loss is None or loss.max_rows_per_id is None else "person"
-    facts = {
-        "Records, about": f"{max(synopsis.total, 0.0):,.0f}",
-        "Columns": f"{len(synopsis.domain.known):,}",
-        f"Epsilon, for each {unit}": epsilon,
-        "Made by": synopsis.mechanism or "an unknown method",
-    }
-    return "".join(
-        element("div", element("dt", html.escape(name)), element("dd", html.escape(value)))
-        for name, value in facts.items()
-    )
+def _unit(loss: PrivacyLoss | None) -> str:
+    """What is protected."""
+    return "record" if loss is None or loss.max_rows_per_id is None else "person"
+
+
+def _warning(text: str) -> str:
+    return f'<p class="warn">{html.escape(text)}</p>'
 
 
 def _skipped(skipped: SkippedRecords | None) -> str:
     """What the table that was measured lacks."""
     if skipped is None:
-        return element("p", "How many records were skipped is not known.", class_="soft")
-    text = (
-        "Records that do not fit what was declared were skipped, by the first column that does "
-        f"not fit. The counts have noise of standard deviation {skipped.std:,.3g}."
-    )
-    loud = (element("p", html.escape(f"Skipped: {one}."), class_="warn") for one in skipped.texts())
-    counts = element("details", element("summary", "Counts of skipped records"), skipped.table())
-    return "".join([*loud, element("p", text), counts])
+        return '<p class="soft">How many records were skipped is not known.</p>'
+    loud = "".join(_warning(f"Skipped: {one}.") for one in skipped.texts())
+    return _filled("skipped.html", loud=loud, std=f"{skipped.std:,.3g}", table=skipped.table())
 
 
 def _protected(loss: PrivacyLoss | None) -> str:
     if loss is None:
-        text = "What the release cost is not recorded: nothing can be said about its guarantee."
-        return element("p", text, class_="warn")
+        return _warning(
+            "What the release cost is not recorded: nothing can be said about its guarantee."
+        )
     if loss.seeded:
-        text = (
+        return _warning(
             "The noise comes from a seed: this is an experiment, without any guarantee. Whoever "
             "knows or guesses the seed can subtract the noise."
         )
-        return element("p", text, class_="warn")
     epsilon = float(loss.epsilon)
-    one = "record" if loss.max_rows_per_id is None else "person"
     factor = math.exp(min(epsilon, 700.0))
     parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
-    said = [
-        element(
-            "p",
-            f"The release is differentially private with <b>epsilon = {epsilon:g}</b> for every "
-            f"{one}: neighbouring tables differ by this ({html.escape(loss.neighbours)}).",
-        ),
-        listed(
-            [
-                f"Whatever the release says, it could have said without any one {one} too: the "
-                f"probability changes by a factor of at most {_factor(factor)}.",
-                f"Somebody who thinks it equally likely that a {one} is in the table or not, and "
-                f"knows everything else, can be at most {_percent(factor)} sure after reading the "
-                "release.",
-                f"This holds whatever else is known about the {one}, now or later. It does not "
-                "prevent conclusions about people in general, which would be drawn from a table "
-                f"without this {one} too.",
-                "If several releases were made of the same table, their epsilons add up.",
-            ]
-        ),
-        element("p", f"Parts of epsilon: {html.escape(parts)}.", class_="soft"),
-    ]
-    return "".join(said)
-
-
-def _factor(factor: float) -> str:
-    return f"{factor:,.3g}" if factor < 1e6 else "more than a million, which is no protection"
-
-
-def _percent(factor: float) -> str:
-    return f"{100 * factor / (1.0 + factor):.3g}%"
+    return _filled(
+        "protected.html",
+        epsilon=f"{epsilon:g}",
+        one=_unit(loss),
+        neighbours=html.escape(loss.neighbours),
+        factor=f"{factor:,.3g}" if factor < 1e6 else "more than a million, which is no protection",
+        percent=f"{100 * factor / (1.0 + factor):.3g}%",
+        parts=html.escape(parts),
+    )
 
 
 def _limits(synopsis: Any, counted: list[ColumnCounts], described: Any) -> list[str]:
-    domain, model = synopsis.counted, synopsis.model
-    points = [
-        "Exact numbers. Every answer has noise, and asking again gives the same answer.",
-        "Anything about a single record or person.",
-    ]
+    """What cannot be answered, as far as it depends on the release."""
+    domain, model, points = synopsis.counted, synopsis.model, []
     margins = described["count_margin"].astype(float)
     if np.isfinite(margins).any():
-        least = _smallest(counted)
+        # A typical margin of a count that is nearly zero.
+        least = np.nanmedian([each.margin_of(np.argmin(np.abs(each.known))) for each in counted])
         points.append(
             f"Small groups. In the columns above, counts below about {least:,.0f} cannot be told "
             "from zero."
         )
-        points.append(f"What the margins cover: {html.escape(described.attrs['guarantee'])}")
+        points.append(f"What the margins cover: {described.attrs['guarantee']}")
     else:
-        points.append(f"How far answers are off. {html.escape(described.attrs['guarantee'])}")
+        points.append(f"How far answers are off. {described.attrs['guarantee']}")
     n, joined = len(domain.names), len(set(getattr(model, "pairs", ())))
     if joined and n > 1:
         points.append(
@@ -487,24 +431,12 @@ def _limits(synopsis: Any, counted: list[ColumnCounts], described: Any) -> list[
             "columns were measured together; what is said about other pairs, and about three or "
             "more columns, follows from these and may miss how they depend on each other."
         )
-    points.append(
-        "Values outside of what was declared: numbers beyond the range of a column count at its "
-        "end, and categories that were not declared have no count of their own."
-    )
-    absent = [name for name in domain.columns if name not in domain.known]
-    if absent:
-        points.append(f"Columns that were not measured (identifiers): {html.escape(some(absent))}.")
     return points
 
 
-def _smallest(counted: list[ColumnCounts]) -> float:
-    """A typical margin of a count that is nearly zero."""
-    found: list[float] = []
-    for each in counted:
-        code = int(np.argmin(np.abs(each.known)))
-        found.append(each.margin_of(code))
-    values: FloatArray = np.array(found)
-    return float(np.nanmedian(values))
+def _listed(texts: Iterable[str]) -> str:
+    """Entries of a list."""
+    return "".join(f"<li>{html.escape(text)}</li>" for text in texts)
 
 
 def _fingerprint(synopsis: Any) -> str:

@@ -1,4 +1,4 @@
-"""Whole counts near expected ones: sums of a line or a table are off by less than one."""
+"""Whole counts near expected ones, and values dealt evenly."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from .._validation import (
@@ -31,14 +32,9 @@ __all__ = [
     "share_of",
     "shared_keys",
     "shuffled_line",
-    "similar_first",
-    "sort_within",
 ]
 
 # --- draws that several models share: positions inside ranges, and rows that agree with others
-
-# Keys of rows stay below this.
-_MOST_KEYS = 1 << 62
 
 
 def draw_in_ranges(mass: FloatArray, first: IntArray, stop: IntArray, u: FloatArray) -> IntArray:
@@ -107,19 +103,11 @@ def product_of_weights(
     return product
 
 
-def shared_keys(
-    first: CodeArray, second: CodeArray, sizes: Sequence[int]
-) -> tuple[IntArray, IntArray]:
+def shared_keys(first: CodeArray, second: CodeArray) -> tuple[IntArray, IntArray]:
     """A number for each row of two tables of codes: equal where the rows are equal."""
-    both = np.concatenate([first, second]).astype(np.int64)
-    keys = np.zeros(len(both), dtype=np.int64)
-    n_keys = 1
-    for column, size in enumerate(sizes):
-        if n_keys * size >= _MOST_KEYS:
-            distinct, keys = np.unique(keys, return_inverse=True)
-            keys, n_keys = keys.reshape(-1).astype(np.int64), len(distinct)
-        keys = keys * size + both[:, column]
-        n_keys *= size
+    both = pd.DataFrame(np.concatenate([first, second]))
+    alike = both.assign(alike=0).groupby([*both.columns, "alike"], sort=False)
+    keys = alike.ngroup().to_numpy().astype(np.int64)
     return keys[: len(first)], keys[len(first) :]
 
 
@@ -135,8 +123,6 @@ def patterns(told: BoolArray) -> list[tuple[BoolArray, IntArray]]:
 
 # Expected counts this near to a whole number are that number.
 _EXACT = 1e-9
-# Units that are moved between columns of a table at most; sums of columns are rarely off.
-_MOVES = 1000
 
 
 def round_line(expected: FloatArray, total: int, generator: np.random.Generator) -> IntArray:
@@ -184,8 +170,8 @@ def shuffled_line(expected: FloatArray, total: int, generator: np.random.Generat
 def round_table(expected: FloatArray, rows: IntArray, generator: np.random.Generator) -> IntArray:
     """Whole counts of a table whose row sums are given.
 
-    Each cell, and each sum of a column, is the next whole number below or above what is expected;
-    rows have their sums exactly. Zeros stay zeros.
+    Each cell is the next whole number below or above what is expected; rows have their sums
+    exactly, and sums of columns are off by about one. Zeros stay zeros.
 
     Parameters
     ----------
@@ -202,9 +188,7 @@ def round_table(expected: FloatArray, rows: IntArray, generator: np.random.Gener
     Notes
     -----
     What a column was given too little or too much is carried to the next row, whose cells to round
-    up are a systematic sample by their fractions and what was carried. The columns that are then
-    off by one or more are repaired along alternating paths. These exist, because the constraints
-    are those of a flow (M. Bacharach, "Matrix rounding problems", 1966).
+    up are a systematic sample by their fractions and what was carried.
 
     Examples
     --------
@@ -225,7 +209,6 @@ def round_table(expected: FloatArray, rows: IntArray, generator: np.random.Gener
         up[row, chosen] = True
         carried[cells] += wanted
         carried[chosen] -= 1.0
-    _repair(up, fraction, generator)
     counts: IntArray = base.astype(np.int64) + up
     return counts
 
@@ -249,57 +232,6 @@ def _sampled(chance: FloatArray, number: int, generator: np.random.Generator) ->
     return chosen if len(chosen) == number else np.argsort(-chance, kind="stable")[:number]
 
 
-def _repair(up: BoolArray, fraction: FloatArray, generator: np.random.Generator) -> None:
-    """Move units between columns until each sum is off by less than one."""
-    off = up.sum(axis=0) - fraction.sum(axis=0)
-    for _ in range(_MOVES):
-        worst = int(np.argmax(np.round(np.abs(off), 6)))
-        if abs(off[worst]) < 1.0 - _EXACT:
-            return
-        down = (fraction > 0) & ~up
-        if off[worst] > 0:
-            path = _path(up, down, worst, off < -_EXACT, generator)
-        else:
-            path = _path(down, up, worst, off > _EXACT, generator)
-        if not path:
-            return
-        for row, one, other in path:
-            up[row, [one, other]] = up[row, [other, one]]
-        moved = np.sign(off[worst])
-        off[worst] -= moved
-        off[path[0][2]] += moved
-
-
-def _path(
-    held: BoolArray,
-    vacant: BoolArray,
-    start: int,
-    ends: BoolArray,
-    generator: np.random.Generator,
-) -> list[tuple[int, int, int]]:
-    """Moves (row, from column, to column) from a column to one of the ends; the last comes first.
-
-    A row can move from a column where it is held to one where it is vacant.
-    """
-    came = np.full(len(ends), -1)
-    came[start] = start
-    queue = [start]
-    for column in queue:
-        reached = np.flatnonzero(vacant[held[:, column]].any(axis=0) & (came < 0))
-        came[reached] = column
-        queue += reached.tolist()
-        goals = reached[ends[reached]]
-        if len(goals):
-            at, moves = int(goals[0]), []
-            while at != start:
-                before = int(came[at])
-                rows = np.flatnonzero(held[:, before] & vacant[:, at])
-                moves.append((int(generator.choice(rows)), before, at))
-                at = before
-            return moves
-    return []
-
-
 # --- values dealt to the rows of strata, evenly along an order of the rows
 
 # Shares by which columns are dealt, in turn: with the same one they would depend on each other.
@@ -309,23 +241,6 @@ _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 6
 def share_of(number: int) -> float:
     """Share by which a column of this number is dealt."""
     return math.sqrt(_PRIMES[number % len(_PRIMES)]) % 1.0
-
-
-def sort_within(order: IntArray, keys: NDArray[np.integer]) -> IntArray:
-    """An order of rows, sorted by keys of the rows; rows with equal keys keep their order.
-
-    Parameters
-    ----------
-    order : ndarray of int, shape (n_rows,)
-    keys : ndarray of int, shape (n_rows,)
-        Not negative.
-    """
-    ordered = keys[order]
-    largest = int(ordered.max(initial=0))
-    # Short integers are sorted by counting.
-    kind = np.uint8 if largest < 1 << 8 else np.uint16 if largest < 1 << 16 else np.int64
-    found: IntArray = order[np.argsort(ordered.astype(kind), kind="stable")]
-    return found
 
 
 def places(sizes: IntArray, share: float | FloatArray, generator: np.random.Generator) -> IntArray:
@@ -389,20 +304,6 @@ _DECIDED = 1e-9
 _AT_ONCE = 64
 # Where there are more records than this many for each one taken, a sample of them competes.
 _RIVALS = 8
-# Exchanges at the end: the error that starts one, their number, and the records looked at.
-_NEAR = 1.0
-_EXCHANGES = 1000
-_SEEN, _TRIED = 256, 16
-# Digits of errors that are compared, so that equal seeds give equal rows on every machine.
-_DIGITS = 6
-
-
-def similar_first(rows: CodeArray, shape: Sequence[int]) -> IntArray:
-    """An order of records in which neighbours agree in many columns, those of few codes first."""
-    order = np.arange(len(rows))
-    for axis in np.argsort(shape, kind="stable")[::-1].tolist():
-        order = sort_within(order, rows[:, axis])
-    return order
 
 
 def count_records(
@@ -410,7 +311,6 @@ def count_records(
     number: int,
     order: IntArray,
     features: Sequence[NDArray[np.integer]],
-    n_sure: int,
     generator: np.random.Generator,
 ) -> IntArray:
     """How often each weighted record is taken: its expected number, rounded up or down.
@@ -425,8 +325,6 @@ def count_records(
         An order in which neighbours are similar.
     features : sequence of ndarray of int, shape (n_records,)
         Counts of records by each of these are kept near the expected ones.
-    n_sure : int
-        For the first features, errors that are left are removed by exchanges.
     generator : numpy.random.Generator
 
     Returns
@@ -459,7 +357,6 @@ def count_records(
             off = np.bincount(feature[order], weights=held - expected)
             error[starts[position] : starts[position + 1]] = off
     taken = _decide((held - counts)[live], lines, error, generator)
-    _exchange(taken, lines[:, :n_sure], starts[: n_sure + 1], error, generator)
     counts[live] += taken
     result = np.zeros(len(order), dtype=np.int64)
     result[order] = counts.astype(np.int64)
@@ -503,50 +400,3 @@ def _contest(
     moved = np.broadcast_to(step[:, None], first.shape)[differ]
     np.add.at(error, first[differ], moved)
     np.subtract.at(error, second[differ], moved)
-
-
-def _exchange(
-    taken: BoolArray,
-    lines: IntArray,
-    starts: IntArray,
-    error: FloatArray,
-    generator: np.random.Generator,
-) -> None:
-    """Exchange records that are taken for others until no count is off by more than `_NEAR`."""
-    error = error[: starts[-1]].copy()
-    limit = np.full(len(error), _NEAR)
-    columns = np.asfortranarray(lines)
-    for _ in range(_EXCHANGES if len(error) and len(taken) else 0):
-        worst = int(np.argmax(np.round(np.abs(error) - limit, _DIGITS)))
-        if abs(error[worst]) <= limit[worst]:
-            return
-        column = columns[:, np.searchsorted(starts, worst, side="right") - 1]
-        inside = np.flatnonzero(column == worst)
-        outside = generator.integers(0, len(column), _SEEN)
-        outside = outside[column[outside] != worst]
-        gives, takes = (inside, outside) if error[worst] > 0 else (outside, inside)
-        out = _highest(error, columns, gives[taken[gives]], generator)
-        into = _highest(-error, columns, takes[~taken[takes]], generator)
-        # Of a count that no exchange improves, no more is asked.
-        limit[worst] = np.inf
-        if not len(out) or not len(into):
-            continue
-        first, second = columns[out][:, None], columns[into][None]
-        change = ((error[second] - error[first] + 1.0) * (first != second)).sum(axis=2)
-        least = int(np.argmin(np.round(change, _DIGITS)))
-        one, two = np.unravel_index(least, change.shape)
-        if change[one, two] < -(10.0**-_DIGITS):
-            limit[worst] = _NEAR
-            taken[out[one]], taken[into[two]] = False, True
-            error[columns[out[one]]] -= 1.0
-            error[columns[into[two]]] += 1.0
-
-
-def _highest(
-    error: FloatArray, lines: IntArray, records: IntArray, generator: np.random.Generator
-) -> IntArray:
-    """The records with the highest errors, in a sample of them."""
-    if len(records) > _SEEN:
-        records = records[generator.integers(0, len(records), _SEEN)]
-    score = np.round(error[lines[records]].sum(axis=1), _DIGITS)
-    return records[np.argsort(-score, kind="stable")[:_TRIED]]

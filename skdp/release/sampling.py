@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,8 +16,8 @@ from ..domain.attributes import read
 from ..domain.constraints import merged, narrowed
 from ..domain.query import Query
 from ..domain.values import fill_series, some
-from .conditions import Bounds, Condition, Known, within_bounds
-from .model import Release
+from .conditions import Bounds, Condition, Known
+from .model import Release, Weights
 from .rounding import round_line
 
 # --- numbers drawn beside known ones: rules of `at_most` hold for the values, not only for codes
@@ -40,9 +41,9 @@ class Beside:
             (name, bound) for name, bounds in structure.bounds.items() for bound in bounds
         ]
         names = {name for pair in self.pairs for name in pair}
+        nothing = np.full(known.n_rows, np.nan)
         self.known: dict[str, FloatArray] = {
-            name: _given_number(known, name) if name in known.names else _nothing(known.n_rows)
-            for name in names
+            name: known.numbers(name) if name in known.names else nothing for name in names
         }
 
     def astray(self, rows: IntArray, frame: pd.DataFrame) -> BoolArray:
@@ -56,7 +57,9 @@ class Beside:
             What was drawn for them.
         """
         numbers = {
-            name: np.where(np.isnan(given[rows]), _numbers(self.domain, frame, name), given[rows])
+            name: np.where(
+                np.isnan(given[rows]), _numbers_in(frame, name, self.domain[name]), given[rows]
+            )
             for name, given in self.known.items()
         }
         wrong = np.zeros(len(rows), dtype=bool)
@@ -90,27 +93,6 @@ class Beside:
             axis = self.domain.index(unknown)
             weights[axis] = own * weights.get(axis, 1.0)
         return weights
-
-
-def _nothing(n_rows: int) -> FloatArray:
-    return np.full(n_rows, np.nan)
-
-
-def _numbers(domain: Domain, frame: pd.DataFrame, name: str) -> FloatArray:
-    """Drawn values of a column on the number line; nan where missing."""
-    attribute = domain[name]
-    assert isinstance(attribute, Numeric)
-    return attribute._numbers(read(frame[[name]]).column(name))
-
-
-def _given_number(known: Known, name: str) -> FloatArray:
-    """A known column on the number line; nan where it has no value. Out of range is the nearest."""
-    attribute, column = known.domain[name], known.frame.column(name)
-    assert isinstance(attribute, Numeric)
-    codes = column.codes(attribute.coding())
-    low, high = attribute.span(np.maximum(codes, 0))
-    own = np.clip(attribute.nearest(attribute._numbers(column)), low, high)
-    return np.where(codes >= 0, own, np.nan)
 
 
 # --- rows that satisfy a condition and the public structure of the domain at once
@@ -158,17 +140,22 @@ class Lawful:
         if possible is None:
             if query is None:
                 return  # contradicting values of given rows: each row is repaired by itself
-            raise ValueError(
-                f"No row can satisfy where={query!r}: the structure of the domain forbids it."
-            )
+            raise self.refused(query)
         for axis, allowed in possible.items():
             if axis in self.weights or not allowed.all():
                 own = self.weights.get(axis, np.ones(len(allowed)))
                 self.weights[axis] = own * allowed
 
+    @staticmethod
+    def refused(query: Any) -> ValueError:
+        """Why no row satisfies a condition."""
+        return ValueError(
+            f"No row can satisfy where={query!r}: the structure of the domain forbids it."
+        )
+
     def draw(
         self,
-        draw: Callable[[CodeArray], CodeArray],
+        draw: Callable[[CodeArray, np.random.Generator, Weights], CodeArray],
         known: CodeArray,
         generator: np.random.Generator,
     ) -> CodeArray:
@@ -177,11 +164,11 @@ class Lawful:
         Parameters
         ----------
         draw : callable
-            Fills rows by the model, under the weights.
+            Fills rows by the model, as `Release.sample_given`.
         known : ndarray of int32, shape (n_rows, n_attributes)
         generator : numpy.random.Generator
         """
-        codes = draw(known)
+        codes = draw(known, generator, self.weights)
         if not self.zeros:
             return codes
         structure = self.domain.structure
@@ -189,7 +176,7 @@ class Lawful:
         for _ in range(_REDRAWS):
             if not len(rows):
                 return codes
-            codes[rows] = draw(known[rows])
+            codes[rows] = draw(known[rows], generator, self.weights)
             rows = rows[structure.breaks(codes[rows])]
         for row in rows.tolist():
             found = self._search(codes[row], known[row], generator)
@@ -264,6 +251,8 @@ def must_be_missing(domain: Domain, codes: CodeArray, axis: int) -> BoolArray:
     return forced
 
 
+# Rows, and which of them must be drawn again.
+_Drawn = tuple[pd.DataFrame, BoolArray]
 # Ways of drawing rows.
 METHODS = ("rounded", "independent")
 # How often rows are drawn again whose values cannot satisfy condition and structure at once.
@@ -293,43 +282,35 @@ def draw_codes(
         As in `parse`.
     method : {"rounded", "independent"}
     """
-    draw_some = _drawing(model, method)
+    check_choice(method, "method", METHODS)
+    draw_some = model.sample_codes if method == "independent" else model.round_codes
     condition = Condition(where, domain)
     if condition.nothing:
         number = as_sample_size(n_samples, model.total, len(domain))
         return draw_some(number, generator), condition
-    lawful = _lawful_parts(domain, condition)
+    # Conjunctions that the structure of the domain allows.
+    lawful: dict[int, Lawful] = {}
+    for place, part in enumerate(condition.parts):
+        with contextlib.suppress(ValueError):
+            lawful[place] = Lawful(domain, part.weights, where)
+    if not lawful:
+        raise Lawful.refused(where)
     answers = np.zeros(0)
     if n_samples is None or len(lawful) > 1:
         answers = model.answer([Query((condition.parts[place].asked,)) for place in lawful])
     number = as_sample_size(n_samples, float(answers.sum()), len(domain))
+
+    def draw(known: CodeArray, generator: np.random.Generator, weights: Weights) -> CodeArray:
+        return draw_some(len(known), generator, weights)
+
     drawn = []
-    for each, rows in zip(
-        lawful.values(), _divided(number, answers, method, generator), strict=True
-    ):
-
-        def draw(known: CodeArray, each: Lawful = each) -> CodeArray:
-            return draw_some(len(known), generator, each.weights)
-
+    numbers = _divided(number, answers, method, generator)
+    for each, rows in zip(lawful.values(), numbers, strict=True):
         unknown = np.full((rows, len(domain)), -1, dtype=np.int32)
         drawn.append(each.draw(draw, unknown, generator))
     if len(drawn) == 1:
         return drawn[0], condition
     return np.concatenate(drawn)[generator.permutation(number)], condition
-
-
-def _lawful_parts(domain: Domain, condition: Condition) -> dict[int, Lawful]:
-    """Conjunctions that the structure of the domain allows, by position; at least one."""
-    found: dict[int, Lawful] = {}
-    refused: ValueError | None = None
-    for place, part in enumerate(condition.parts):
-        try:
-            found[place] = Lawful(domain, part.weights, condition.query)
-        except ValueError as error:
-            refused = error
-    if not found and refused is not None:
-        raise refused
-    return found
 
 
 def _divided(
@@ -346,12 +327,6 @@ def _divided(
     return round_line(shares, number, generator).tolist()
 
 
-def _drawing(model: Release, method: Any) -> Callable[..., CodeArray]:
-    """How a model draws rows."""
-    check_choice(method, "method", METHODS)
-    return model.sample_codes if method == "independent" else model.round_codes
-
-
 def draw_frame(
     model: Release,
     domain: Domain,
@@ -361,60 +336,65 @@ def draw_frame(
     given: Any = None,
     method: str = "rounded",
 ) -> pd.DataFrame:
-    """Synthetic rows; see `Synopsis.sample`."""
-    if given is not None:
-        _drawing(model, method)
-        return _complete(model, domain, n_samples, generator, where, given)
-    codes, condition = draw_codes(model, domain, n_samples, generator, where, method)
-    if condition.nothing:
-        return domain.decode(codes, generator)
-
-    def draw(rows: int) -> CodeArray:
-        return draw_codes(model, domain, rows, generator, where, method)[0]
-
-    return _decode(domain, codes, generator, condition, draw)
-
-
-def _decode(
-    domain: Domain,
-    codes: CodeArray,
-    generator: np.random.Generator,
-    condition: Condition,
-    draw: Callable[[int], CodeArray],
-) -> pd.DataFrame:
-    """Values of codes that satisfy a condition.
+    """Synthetic rows; see `Synopsis.sample`.
 
     Codes alone do not tell whether values can satisfy a rule of `at_most` and the condition at
     once: rows whose values cannot are drawn again.
     """
-    bounds = condition.bounds(codes, generator)
-    frame = domain.decode(codes, generator, within=bounds)
-    compared = [name for name in bounds if name in domain.structure.compared]
-    for _ in range(_ROUNDS if compared else 0):
-        wrong = _outside(domain, frame, bounds)
-        rows = np.flatnonzero(wrong)
-        if not len(rows):
-            return frame
-        fresh = draw(len(rows))
-        own = condition.bounds(fresh, generator)
-        again = domain.decode(fresh, generator, within=own)
-        for name, (low, high) in own.items():
-            bounds[name][0][rows], bounds[name][1][rows] = low, high
-        frame = _replaced(domain, frame, rows, again)
-    if compared:
-        raise _contradiction(condition, compared)
+    if given is not None:
+        check_choice(method, "method", METHODS)
+        return _complete(model, domain, n_samples, generator, where, given)
+    codes, condition = draw_codes(model, domain, n_samples, generator, where, method)
+
+    def decoded(codes: CodeArray) -> _Drawn:
+        bounds = condition.bounds(codes, generator)
+        frame = domain.decode(codes, generator, within=bounds)
+        return frame, _outside(domain, frame, bounds)
+
+    def draw(rows: IntArray) -> _Drawn:
+        return decoded(draw_codes(model, domain, len(rows), generator, where, method)[0])
+
+    frame, wrong = decoded(codes)
+    frame, rows = _redrawn(domain, frame, np.flatnonzero(wrong), draw, _ROUNDS)
+    if len(rows):
+        raise _contradiction(condition, domain)
     return frame
+
+
+def _redrawn(
+    domain: Domain,
+    frame: pd.DataFrame,
+    rows: IntArray,
+    draw: Callable[[IntArray], _Drawn],
+    rounds: int,
+) -> tuple[pd.DataFrame, IntArray]:
+    """A frame with rows drawn again until none is wrong, and those that still are."""
+    for _ in range(rounds):
+        if not len(rows):
+            break
+        fresh, wrong = draw(rows)
+        frame = _replaced(domain, frame, rows, fresh)
+        rows = rows[wrong]
+    return frame, rows
 
 
 def _outside(domain: Domain, frame: pd.DataFrame, bounds: Mapping[str, Bounds]) -> BoolArray:
     """Rows in which a column that rules compare is not within the bounds of a condition."""
     wrong = np.zeros(len(frame), dtype=bool)
     for name in bounds.keys() & set(domain.structure.compared):
-        wrong |= ~within_bounds(_numbers(domain, frame, name), bounds[name])
+        numbers, (low, high) = _numbers_in(frame, name, domain[name]), bounds[name]
+        wrong |= (numbers < low) | (numbers > high)
     return wrong
 
 
-def _contradiction(condition: Condition, compared: Sequence[str]) -> ValueError:
+def _numbers_in(frame: pd.DataFrame, name: str, attribute: Any) -> FloatArray:
+    """The numbers of a column of drawn rows."""
+    numbers: FloatArray = attribute._numbers(read(frame[[name]]).column(name))
+    return numbers
+
+
+def _contradiction(condition: Condition, domain: Domain) -> ValueError:
+    compared = [name for name in condition.columns if name in domain.structure.compared]
     return ValueError(
         f"No row was found that satisfies where={condition.query!r} and the rules of at_most "
         f"on {some(compared)}: they seem to contradict each other."
@@ -480,45 +460,40 @@ def _draw_beside(
     """Rows given their known values, with numbers that obey the rules beside these."""
     domain, fixed = known.domain, known.bounds()
 
-    def draw(rows: IntArray, weights: Mapping[int, FloatArray]) -> tuple[pd.DataFrame, BoolArray]:
+    def draw(rows: IntArray, weights: Mapping[int, FloatArray] = weights) -> _Drawn:
         """Rows, and which of them break a rule or the condition."""
         codes = _given_codes(model, known.at(rows), weights, condition.query, generator)
         asked = condition.bounds(codes, generator)
         own = {name: (low[rows], high[rows]) for name, (low, high) in fixed.items()}
         fresh = domain.decode(codes, generator, within=own | asked)
-        outside = _outside(domain, fresh, asked)
-        failed[rows] = outside
-        return fresh, beside.astray(rows, fresh) | outside
+        failed[rows] = _outside(domain, fresh, asked)
+        return fresh, beside.astray(rows, fresh) | failed[rows]
 
     beside = Beside(known)
     failed = np.zeros(known.n_rows, dtype=bool)
-    rows = np.arange(known.n_rows)
-    frame, wrong = draw(rows, weights)
-    rows = rows[wrong]
-    for _ in range(_GIVEN_ROUNDS):
-        if not len(rows):
-            return frame
-        fresh, wrong = draw(rows, weights)
-        frame = _replaced(domain, frame, rows, fresh)
-        rows = rows[wrong]
+    frame, wrong = draw(np.arange(known.n_rows))
+    frame, rows = _redrawn(domain, frame, np.flatnonzero(wrong), draw, _GIVEN_ROUNDS)
     for group, possible in beside.groups(rows):
         # Known values leave few codes: draw among them. If they leave none, the rows stay.
         own = {axis: weights.get(axis, 1.0) * each for axis, each in possible.items()}
         with contextlib.suppress(ValueError):
-            fresh, _ = draw(group, {**weights, **own})
-            frame = _replaced(domain, frame, group, fresh)
+            again = functools.partial(draw, weights={**weights, **own})
+            frame, _ = _redrawn(domain, frame, group, again, _ROUNDS)
     # The condition holds in every row: known values that contradict it count as unknown.
     rows = np.flatnonzero(failed)
     for name in domain.structure.compared:
         known.codes[rows, domain.index(name)] = -1
         if name in fixed:
             fixed[name][0][rows] = np.nan
-    for _ in range(_ROUNDS):
-        if not len(rows):
-            return frame
-        frame = _replaced(domain, frame, rows, draw(rows, weights)[0])
-        rows = rows[failed[rows]]
-    raise _contradiction(condition, condition.columns)
+
+    def held(rows: IntArray) -> _Drawn:
+        """Rows, and which of them break the condition."""
+        return draw(rows)[0], failed[rows]
+
+    frame, rows = _redrawn(domain, frame, rows, held, _ROUNDS)
+    if len(rows):
+        raise _contradiction(condition, domain)
+    return frame
 
 
 def _given_codes(
@@ -532,11 +507,7 @@ def _given_codes(
     codes = known.codes.copy()
     for rows, told in known.groups():
         lawful = Lawful(known.domain, {**weights, **told}, query)
-
-        def draw(some_rows: CodeArray, lawful: Lawful = lawful) -> CodeArray:
-            return model.sample_given(some_rows, generator, lawful.weights)
-
-        codes[rows] = lawful.draw(draw, codes[rows], generator)
+        codes[rows] = lawful.draw(model.sample_given, codes[rows], generator)
     return codes
 
 

@@ -88,10 +88,10 @@ class Synopsis:
     Examples
     --------
     >>> from skdp import Categorical, Domain, Numeric, Synopsis
-    >>> from skdp.release import Boxes, BoxModel, KnownNoise
+    >>> from skdp.release import Boxes, BoxModel, Intervals
     >>> domain = Domain({"age": Numeric(20, 59, integer=True), "sex": Categorical(["F", "M"])})
     >>> boxes = Boxes(lower=[[0, 0], [20, 0]], upper=[[20, 2], [40, 2]])
-    >>> model = BoxModel(boxes, [800, 400], domain.shape, KnownNoise(0.1))
+    >>> model = BoxModel(boxes, [800, 400], domain.shape, Intervals(0.1))
     >>> release = Synopsis(domain, model)
     >>> release.count("30 <= age < 50 and sex == 'F'")
     300.0
@@ -648,10 +648,10 @@ class Synopsis:
         Examples
         --------
         >>> from skdp import Domain, Numeric, Synopsis
-        >>> from skdp.release import Boxes, BoxModel, KnownNoise
+        >>> from skdp.release import Boxes, BoxModel, Intervals
         >>> domain = Domain({"age": Numeric(20, 59, integer=True)})
         >>> boxes = Boxes(lower=[[0], [20]], upper=[[20], [40]])
-        >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape, KnownNoise(0.1)))
+        >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape, Intervals(0.1)))
         >>> release.describe()[["count", "mean"]]
                       count            mean
         age  1,200.0 \u00b1 39.2  36.167 \u00b1 0.350
@@ -763,7 +763,7 @@ class Synopsis:
             ``where`` must not constrain a column of ``given``, nor join several columns by ``or``.
         method : {"rounded", "independent"}, default="rounded"
             "rounded": the expected counts, rounded to whole numbers, in random order. Counts of
-            single columns and of the pairs that the release joins are off by about a row, and those
+            single columns and of the pairs that the release joins are off by a few rows, and those
             of other columns together by less than for independent rows. "independent": each row by
             itself, so that counts vary as those of a random sample do; choose it where rows are
             analysed as a sample, such as for standard errors. Rows beside ``given`` are always

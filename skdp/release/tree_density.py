@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._validation import CodeArray, FloatArray, IntArray, ratio, running_sums
+from .._validation import CodeArray, FloatArray, IntArray, ratio
+from .rounding import draw_in_ranges
 
 __all__ = ["PairTable", "TreeDensity", "couple", "group_sums", "inverse", "inverse_rows"]
 
@@ -211,17 +212,18 @@ class TreeDensity:
                 codes[:, node] = group[node]
         return codes
 
-    def codes_in_groups(self, axis: int, drawn: IntArray, u: FloatArray) -> IntArray:
-        """Codes of an attribute drawn inside the given groups, from uniform numbers."""
-        groups = self.groups[axis]
+    def codes_in_groups(
+        self, axis: int, drawn: IntArray, u: FloatArray, mass: FloatArray | None = None
+    ) -> IntArray:
+        """Codes of an attribute drawn inside the given groups, from uniform numbers.
+
+        In proportion to ``mass``, or to their probabilities.
+        """
+        groups, mass = self.groups[axis], self.marginals[axis] if mass is None else mass
         order = np.argsort(groups, kind="stable")
-        mass = self.marginals[axis]
-        inside = np.where(self.grouped[axis][groups] > 0, mass, 1.0)[order]
-        reach = running_sums(inside)
         first = np.searchsorted(groups[order], np.arange(self.sizes[axis] + 1))
-        low, high = reach[first[drawn]], reach[first[drawn + 1]]
-        position = np.searchsorted(reach, low + u * (high - low), side="right") - 1
-        return order[np.clip(position, first[drawn], first[drawn + 1] - 1)]
+        codes: IntArray = order[draw_in_ranges(mass[order], first[drawn], first[drawn + 1], u)]
+        return codes
 
 
 def inverse(probabilities: FloatArray, u: FloatArray) -> IntArray:

@@ -18,7 +18,7 @@ from .._validation import BoolArray, CodeArray, FloatArray, IntArray, running_su
 from ..domain import Domain
 from .files import Cutter
 from .model import Covariances, Weights, warn_of_zero
-from .network import Conditional, NetworkDensity, draw_network_given
+from .network import Conditional, NetworkDensity
 from .result import labels_of_groups
 from .rounding import (
     codes_under,
@@ -27,7 +27,6 @@ from .rounding import (
     patterns,
     product_of_weights,
     shared_keys,
-    similar_first,
 )
 from .tree_density import PairTable, TreeDensity, group_sums, inverse
 
@@ -149,8 +148,8 @@ class TreeModel(Covariances):
         """Draw records from the weighted ones.
 
         Under weights these serve if at least `ENOUGH` of them agree, by their effective number;
-        else the density, exactly. Where its probability is zero, the draw follows the tree with
-        a share `SOFT` of independent columns, and warns.
+        else the density, exactly. Where its probability is zero, the draw has as few codes of
+        probability zero as the condition allows, and warns.
         """
         if weights:
             return self._sample_under(n_samples, generator, weights)
@@ -201,11 +200,11 @@ class TreeModel(Covariances):
         pairs = [
             grouped[a].astype(np.int64) * sizes[b] + grouped[b] for a, b in self.pairs[:_ROUNDED]
         ]
-        order = similar_first(rows, self.shape)
+        # Neighbours agree in many columns, those of few codes first.
+        by_size = np.argsort(self.shape, kind="stable")[::-1]
+        order = np.lexsort([rows[:, axis] for axis in by_size.tolist()])
         features = [*single[:_ROUNDED], *pairs]
-        counts = count_records(
-            weights[possible], n_samples, order, features, len(single[:_ROUNDED]), generator
-        )
+        counts = count_records(weights[possible], n_samples, order, features, generator)
         chosen = np.repeat(np.arange(len(rows)), counts)
         return rows[generator.permutation(chosen)]
 
@@ -231,8 +230,7 @@ class TreeModel(Covariances):
             axes = np.flatnonzero(told)
             own = {axis: each for axis, each in weights.items() if not told[axis]}
             mass = product_of_weights(self.rows, self.row_weights, own)
-            sizes = [self.shape[axis] for axis in axes]
-            mine, others = shared_keys(self.rows[:, axes], known[np.ix_(wanted, axes)], sizes)
+            mine, others = shared_keys(self.rows[:, axes], known[np.ix_(wanted, axes)])
             # The records that agree with a row are neighbours, from first to stop.
             order = np.argsort(mine, kind="stable")
             first, stop = (np.searchsorted(mine[order], others, side) for side in ("left", "right"))
@@ -267,27 +265,17 @@ class TreeModel(Covariances):
         labels = [each.labels() for each in domain.attributes]
         parts = []
 
-        def list_view(
-            first: str, rows: list[str], second: str, columns: list[str], shares: Any
-        ) -> None:
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "first": first,
-                        "second": second,
-                        "first_value": np.repeat(np.array(rows, dtype=object), len(columns)),
-                        "second_value": np.tile(np.array(columns, dtype=object), len(rows)),
-                        "count": self.total * shares.ravel(),
-                    }
-                )
-            )
+        def list_view(listed: list[list[str]], shares: Any) -> None:
+            titles = ["first", "second", "first_value", "second_value"]
+            index = pd.MultiIndex.from_product(listed, names=titles)
+            parts.append(pd.Series(self.total * shares.ravel(), index, name="count"))
 
         for name, texts, mu in zip(names, labels, self.density.marginals, strict=True):
-            list_view(name, texts, "", [""], mu)
+            list_view([[name], [""], texts, [""]], mu)
         for axes, table in self._tables.items():
             one, two = (labels_of_groups(labels[axis], groups.get(axis)) for axis in axes)
-            list_view(names[axes[0]], one, names[axes[1]], two, table)
-        return pd.concat(parts, ignore_index=True)
+            list_view([[names[axes[0]]], [names[axes[1]]], one, two], table)
+        return pd.concat(parts).reset_index()
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a file keeps: JSON values, and numeric arrays."""
@@ -349,7 +337,7 @@ class TreeModel(Covariances):
 def draw_given(
     density: TreeDensity, known: CodeArray, generator: np.random.Generator, weights: Weights
 ) -> tuple[CodeArray, BoolArray]:
-    """Fill the unknown codes of rows by a tree; see `draw_network_given`.
+    """Fill the unknown codes of rows by a tree; see `NetworkDensity.sample_given`.
 
     A tree is a network of groups of codes in which each attribute has at most one parent. Codes are
     drawn inside the groups.
@@ -371,12 +359,12 @@ def draw_given(
         if axis in weights:
             own[axis] = group_sums(mass[axis], groups, density.sizes[axis])
     network = NetworkDensity(density.sizes, nodes)
-    codes, impossible = draw_network_given(network, grouped, generator, own)
-    for axis, groups in density.groups.items():
-        order = np.argsort(groups, kind="stable")
-        first = np.searchsorted(groups[order], np.arange(density.sizes[axis] + 1))
-        drawn, u = codes[:, axis], generator.random(len(codes))
-        codes[:, axis] = order[draw_in_ranges(mass[axis][order], first[drawn], first[drawn + 1], u)]
+    codes, impossible = network.sample_given(grouped, generator, own)
+    for axis in density.groups:
+        u = generator.random(len(codes))
+        codes[:, axis] = density.codes_in_groups(
+            axis, codes[:, axis].astype(np.int64), u, mass[axis]
+        )
     codes = np.where(known < 0, codes, known).astype(np.int32)
     for axis, vector in weights.items():
         # Where all that is possible has probability zero, any group was drawn.

@@ -18,7 +18,7 @@ from ..base import AnswersStatistics, PrivateEstimator, match_rows, take_feature
 from ..domain.query import Query
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..expected import ExpectsErrors, bar_of, errors_of_answers
-from ..release import AnySpread, Boxes, BoxModel, Synopsis
+from ..release import Boxes, BoxModel, Intervals, Synopsis
 from ..release.sampling import fill_columns
 from ..tables import Coded, Layout, as_frame, complete_table, fill_table
 
@@ -426,7 +426,7 @@ def cells_synopsis(table, domain, sides, part, loss, source, mechanism):
     epsilon = loss.parts[part]
     counts = measure_grid(table, sides, epsilon, random_state=source)
     boxes = Boxes(*grid_boxes(domain.shape, sides))
-    model = BoxModel(boxes, counts, domain.shape, AnySpread(epsilon))
+    model = BoxModel(boxes, counts, domain.shape, Intervals(epsilon, "any"))
     return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
 
 

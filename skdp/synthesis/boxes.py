@@ -19,7 +19,7 @@ from ..algorithms.grid import GRID_RULES, as_theta, grid_sides, grid_size
 from ..algorithms.hdpview import hdpview, hdpview_parts, published
 from ..algorithms.privtree import privtree, privtree_parts
 from ..mechanisms import discrete_laplace
-from ..release import AnySpread, BoundedSpread, Boxes, BoxModel, Synopsis
+from ..release import Boxes, BoxModel, Intervals, Synopsis
 from .base import Synthesizer, cells_synopsis, check_n_cells
 
 
@@ -133,7 +133,7 @@ class HDPViewSynthesizer(Synthesizer):
         view = hdpview(table, loss.parts, calibration=self._rule(), random_state=source)
         boxes = Boxes(view.lower, view.upper)
         epsilon = view.epsilon if len(set(view.epsilon)) > 1 else view.epsilon[0]
-        intervals = BoundedSpread(epsilon, view.leaf_errors())
+        intervals = Intervals(epsilon, view.leaf_errors())
         return Synopsis(
             domain,
             BoxModel(boxes, view.counts, domain.shape, intervals),
@@ -239,7 +239,7 @@ class PrivTreeSynthesizer(Synthesizer):
             random_state=source,
         )
         boxes = Boxes(view.lower, view.upper)
-        model = BoxModel(boxes, view.counts, domain.shape, AnySpread(loss.parts["counts"]))
+        model = BoxModel(boxes, view.counts, domain.shape, Intervals(loss.parts["counts"], "any"))
         mechanism = (
             f"PrivTree, {view.parameters.n_split} columns at a time, "
             f"calibration={self.calibration!r}"
@@ -398,7 +398,7 @@ class KDTreeSynthesizer(Synthesizer):
                 random_state=source,
             )
         boxes = Boxes(view.lower, view.upper)
-        intervals = AnySpread(view.epsilon, view.measured)
+        intervals = Intervals(view.epsilon, "any", view.measured)
         model = BoxModel(boxes, view.counts, domain.shape, intervals)
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
 

@@ -16,7 +16,7 @@ from skdp import Categorical, Domain, Numeric, Synopsis
 from skdp.domain import Taxonomy
 from skdp.domain.query import parts_of
 from skdp.domain.regions import POINT
-from skdp.release import Boxes, BoxModel, KnownNoise, parse
+from skdp.release import Boxes, BoxModel, Intervals, parse
 
 DOMAIN = Domain(
     {
@@ -31,9 +31,7 @@ DOMAIN = Domain(
 def exact(domain, counts):
     """A synopsis with one box for each cell."""
     lower = np.indices(domain.shape).reshape(len(domain.shape), -1).T
-    return Synopsis(
-        domain, BoxModel(Boxes(lower, lower + 1), counts, domain.shape, KnownNoise(1.0))
-    )
+    return Synopsis(domain, BoxModel(Boxes(lower, lower + 1), counts, domain.shape, Intervals(1.0)))
 
 
 CELLS = np.indices(DOMAIN.shape).reshape(4, -1).T

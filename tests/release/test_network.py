@@ -11,7 +11,6 @@ from densities import asked
 from loops import over
 
 from skdp.release import Conditional, NetworkDensity, NetworkModel, network
-from skdp.release.network import draw_network_given
 
 # ------------------------------------------------------------------------------ the released model
 
@@ -97,14 +96,14 @@ def test_answers_exact_and_from_rows(cells, monkeypatch):
     assert (model.answer(asked(queries)) == answers).all()
 
 
-@pytest.mark.parametrize("limit", ["_CHUNK", "_SHARED_CELLS"])
-def test_many_queries_in_parts(limit, monkeypatch):
+def test_many_queries_in_parts(monkeypatch):
     model = NetworkModel(random_network(1), 10.0)
     rng = np.random.default_rng(0)
     queries = asked([{axis: rng.random(SHAPE[axis]) for axis in (5, 0, 2)} for _ in range(50)])
     together = model.answer(queries)
-    monkeypatch.setattr(network, limit, 20 if limit == "_CHUNK" else 1)
+    monkeypatch.setattr(network, "_CHUNK", 20)
     np.testing.assert_allclose(model.answer(queries), together)
+    np.testing.assert_allclose([model.answer([each])[0] for each in queries], together)
 
 
 def distance(codes, law):
@@ -161,7 +160,7 @@ def test_conditions_of_probability_zero(exact, monkeypatch):
     known = np.array([[-1, 1], [-1, 0], [1, -1], [1, 1]])
     codes = model.sample_given(known, np.random.default_rng(0))
     assert (codes[known >= 0] == known[known >= 0]).all() and (codes >= 0).all()
-    lost = draw_network_given(model.density, known, np.random.default_rng(0), {})[1]
+    lost = model.density.sample_given(known, np.random.default_rng(0), {})[1]
     assert lost.tolist() == [True, False, True, True]
 
 
@@ -178,7 +177,7 @@ def test_many_known_codes_do_not_underflow():
         ]
     )
     known[:, 0] = -1
-    codes, lost = draw_network_given(density, known, np.random.default_rng(0), {})
+    codes, lost = density.sample_given(known, np.random.default_rng(0), {})
     assert not lost.any()
     clear = np.abs(logs[0] - logs[1]) > 20
     assert clear.any()
@@ -194,7 +193,6 @@ def test_networks_that_do_not_fit_are_refused():
         [Conditional(0, (1,), (None,), np.ones((3, 2)) / 2), leaf],
         [root, Conditional(1, (0,), (None,), np.ones((3, 3)) / 3)],
         [root, Conditional(1, (0,), (), np.ones((2, 3)) / 3)],
-        [root, Conditional(1, (0,), (np.array([0, 1, 1]),), np.ones((2, 3)) / 3)],
     ):
         with pytest.raises(ValueError):
             NetworkDensity((2, 3), nodes)

@@ -18,7 +18,7 @@ from ruled import lawful_rows
 import skdp
 from skdp import Categorical, Date, Domain, Numeric, Synopsis, derived, forbid
 from skdp.accounting import PrivacyLoss
-from skdp.release import Boxes, BoxModel, KnownNoise
+from skdp.release import Boxes, BoxModel, Intervals
 
 DOMAIN = Domain(
     {
@@ -63,7 +63,7 @@ def test_statistics_are_those_of_pandas():
             "c": np.tile(["a", "b"], 11).repeat(counts),
         }
     )
-    release = one_box_each(domain, counts, KnownNoise(1.0))
+    release = one_box_each(domain, counts, Intervals(1.0))
     found, expected = release.describe(numbers=True).T, held.describe(include="all")
     for row in ("count", "mean", "25%", "50%", "75%"):
         assert found.loc[row, "n"] == pytest.approx(expected.loc[row, "n"])
@@ -85,7 +85,7 @@ def test_statistics_are_those_of_pandas():
 def test_empty_releases_have_a_description_and_a_page():
     for count in (0.0, -5.0):
         domain = Domain({"n": Numeric(0, 9, integer=True)})
-        empty = one_box_each(domain, np.full(10, count), KnownNoise(1.0))
+        empty = one_box_each(domain, np.full(10, count), Intervals(1.0))
         assert pd.isna(empty.describe(numbers=True).T.get("n").get("mean", np.nan))
         assert held(empty.page())["columns"][0]["caption"] == "Mean unknown; median unknown"
 

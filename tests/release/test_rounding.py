@@ -19,7 +19,6 @@ from skdp.release.rounding import (
     count_records,
     round_line,
     round_table,
-    similar_first,
 )
 
 SLACK = 1e-6
@@ -65,7 +64,7 @@ def test_counts_of_a_line_are_unbiased():
     scale=st.sampled_from([1, 3, 40]),
     seed=st.integers(0, 10_000),
 )
-def test_cells_and_columns_of_a_table_are_off_by_less_than_one(shape, scale, seed):
+def test_cells_of_a_table_are_off_by_less_than_one(shape, scale, seed):
     rng = generator(seed)
     law = rng.gamma(rng.choice([0.05, 0.5, 5.0]), size=shape) * (rng.random(shape) < 0.6)
     law[:, 0] += law.sum(axis=1) == 0
@@ -75,7 +74,15 @@ def test_cells_and_columns_of_a_table_are_off_by_less_than_one(shape, scale, see
     np.testing.assert_array_equal(counts.sum(axis=1), rows)
     assert not counts[expected == 0].any()
     assert (np.abs(counts - expected) < 1 + SLACK).all()
-    assert (np.abs(counts.sum(axis=0) - expected.sum(axis=0)) < 1 + SLACK).all()
+
+
+def test_columns_of_a_tall_table_are_off_by_about_one():
+    rng = generator()
+    rows = rng.integers(1, 4, 300)
+    for _ in range(4):
+        expected = rng.dirichlet(np.ones(6), 300) * rows[:, None]
+        off = round_table(expected, rows, rng).sum(axis=0) - expected.sum(axis=0)
+        assert np.abs(off).max() < 2.5
 
 
 # -- models ----------------------------------------------------------------------------------------
@@ -88,15 +95,14 @@ def test_records_are_taken_as_often_as_expected(n):
     weights = rng.gamma(0.5, size=2000) * (rng.random(2000) < 0.9)
     weights[0] += weights.sum() * 1e-4
     features = [rows[:, axis] for axis in range(3)]
-    order = similar_first(rows, (3, 8, 20))
-    counts = count_records(weights, n, order, features, 3, rng)
+    counts = count_records(weights, n, rng.permutation(2000), features, rng)
     expected = n * weights / weights.sum()
     assert counts.sum() == n and not counts[weights == 0].any()
     if n * 8 >= 2000:
         assert (np.abs(counts - expected) < 1 + SLACK).all()
     for feature in features:
         off = np.bincount(feature, weights=counts - expected)
-        assert np.abs(off).max() < 2.5
+        assert np.abs(off).max() < 3.5
 
 
 def test_boxes_get_their_counts_and_sides_theirs():
@@ -113,7 +119,7 @@ def test_boxes_get_their_counts_and_sides_theirs():
         if n * 8 >= 180:
             assert (np.abs(found - expected) < 1 + SLACK).all()
         table = (found - expected).reshape(12, 15)
-        assert max(np.abs(table.sum(axis=axis)).max() for axis in (0, 1)) < 2.5
+        assert max(np.abs(table.sum(axis=axis)).max() for axis in (0, 1)) < 5
 
 
 # -- what users call -------------------------------------------------------------------------------
@@ -184,7 +190,7 @@ def test_rows_of_a_synopsis_are_rounded():
     for column in ("age", "sex"):
         counts = synopsis.sample_codes(1000, 0)[:, DOMAIN.index(column)]
         wanted = synopsis.view([column]) * 1000 / synopsis.total
-        assert np.abs(np.bincount(counts, minlength=len(wanted)) - wanted).max() < 2
+        assert np.abs(np.bincount(counts, minlength=len(wanted)) - wanted).max() < 5
     # Rows are in random order: each half is like the other.
     halves = [half["age"].mean() for half in (rows[:1000], rows[1000:])]
     assert abs(halves[0] - halves[1]) < 3

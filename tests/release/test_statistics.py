@@ -21,10 +21,9 @@ from skdp import (
     derived,
 )
 from skdp.release import (
-    AnySpread,
-    BoundedSpread,
     Boxes,
     BoxModel,
+    Intervals,
     LeafErrorBound,
     Query,
 )
@@ -284,8 +283,8 @@ def test_sums_of_noise_are_simulated_by_their_law(low):
 
 def test_records_of_a_box_may_lie_in_any_one_cell():
     boxes = Boxes([[0, 0], [0, 1], [3, 0]], [[3, 1], [3, 2], [5, 2]])
-    model = BoxModel(boxes, [40, -5, 90], (5, 2), AnySpread(0.5))
-    rng, noise = np.random.default_rng(0), model.noise_variances()
+    model = BoxModel(boxes, [40, -5, 90], (5, 2), Intervals(0.5, "any"))
+    rng, noise = np.random.default_rng(0), model.intervals.variances(3)
     for _ in range(20):
         weights = rng.normal(size=(2, 5)), rng.normal(size=(2, 2))
         asked = [Query(({0: one, 1: two},)) for one, two in zip(*weights, strict=True)]
@@ -523,7 +522,7 @@ def test_bounds_on_uneven_boxes_hold_for_weights_of_any_sign():
         if held.sum() % 7:
             continue
         counts = [int(held[:3].sum()), int(held[3:].sum())]
-        model = BoxModel(boxes, counts, (5,), BoundedSpread(50.0, bound))
+        model = BoxModel(boxes, counts, (5,), Intervals(50.0, bound))
         _, [below], [above], _ = model.reach([Query(({0: weights},))], 0.9)
         [value] = model.answer([Query(({0: weights},))])
         assert value - below - 1e-9 <= weights @ held <= value + above + 1e-9

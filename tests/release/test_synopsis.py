@@ -21,10 +21,9 @@ from skdp.domain import Categorical, Domain, Numeric
 from skdp.hierarchy import noise_quantile
 from skdp.mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from skdp.release import (
-    BoundedSpread,
     Boxes,
     BoxModel,
-    KnownNoise,
+    Intervals,
     LeafErrorBound,
     Query,
     QueryResult,
@@ -49,7 +48,7 @@ def small():
     counts = generator.integers(-20, 100, 40)
     depth, test_number = generator.integers(0, 9, 40), generator.integers(0, 80, 40)
     errors = LeafErrorBound(1.5, 2.0, 3.0, depth=depth, test_number=test_number, step=0.25)
-    model = BoxModel(boxes, counts, DOMAIN.shape, BoundedSpread(Fraction(2, 3), errors))
+    model = BoxModel(boxes, counts, DOMAIN.shape, Intervals(Fraction(2, 3), errors))
     loss = PrivacyLoss(1, {"cuts": Fraction(1, 3), "counts": Fraction(2, 3)})
     return Synopsis(DOMAIN, model, privacy_loss=loss, mechanism="random cuts")
 
@@ -105,9 +104,9 @@ def test_what_does_not_fit_together_is_refused(small):
         (lambda: two_boxes(counts=[1, 2, 3]), "one number for each of the 2 boxes"),
         (lambda: two_boxes(counts=[1.0, np.nan]), "finite"),
         (lambda: two_boxes(counts=[1, 2**60]), "2..53"),
-        (lambda: two_boxes(law=KnownNoise([1, 1, 1])), "one for each of the 2 boxes"),
-        (lambda: two_boxes(law=KnownNoise(0)), "positive"),
-        (lambda: two_boxes(law=BoundedSpread(None, leaf_errors())), "bounds 1 boxes"),
+        (lambda: two_boxes(law=Intervals([1, 1, 1])), "one for each of the 2 boxes"),
+        (lambda: two_boxes(law=Intervals(0)), "positive"),
+        (lambda: two_boxes(law=Intervals(None, leaf_errors())), "bounds 1 boxes"),
         (lambda: leaf_errors(theta=-1.0), "theta"),
         (lambda: leaf_errors(depth=[-1]), "depth"),
         (lambda: leaf_errors(depth=[1, 2]), "same length"),
@@ -173,7 +172,7 @@ def line(n_boxes, intervals=None, privacy_loss=None):
 
 
 def test_one_box_has_the_exact_quantile_of_its_noise():
-    synopsis = line(10, KnownNoise(0.1))
+    synopsis = line(10, Intervals(0.1))
     result = synopsis.count({"x": (5, 9)}, return_interval=True, level=0.9)
     assert isinstance(result, QueryResult)
     assert result.upper == discrete_laplace_quantile(0.9, 0.1)
@@ -191,7 +190,7 @@ def test_one_box_has_the_exact_quantile_of_its_noise():
 def test_intervals_are_those_of_the_noise_of_boxes_that_a_query_cuts(ends, epsilon, level):
     """That `noise_quantile` covers is tested with it; sums of fifths lie on a lattice."""
     first, last = ends
-    result = line(20, KnownNoise(epsilon)).count({"x": ends}, return_interval=True, level=level)
+    result = line(20, Intervals(epsilon)).count({"x": ends}, return_interval=True, level=level)
     cells = np.arange(100).reshape(20, 5)
     weights = ((cells >= first) & (cells <= last)).mean(axis=1)
     variances = np.full(20, discrete_laplace_variance(epsilon))
@@ -208,7 +207,7 @@ def test_intervals_with_bounds_cover_adversarial_records(inside):
     lower = np.stack([np.arange(n_boxes) * 5, np.zeros(n_boxes, dtype=int)], axis=1)
     # The aggregation error of ten cells that hold ten records in five of them.
     errors = LeafErrorBound(10.0, 0, 0, depth=[0] * n_boxes, test_number=[1] * n_boxes)
-    boxes, law, covered, widths = Boxes(lower, lower + [5, 2]), BoundedSpread(1, errors), 0, []
+    boxes, law, covered, widths = Boxes(lower, lower + [5, 2]), Intervals(1, errors), 0, []
     noisy = discrete_laplace(np.full(60 * n_boxes, 10), 1, random_state=11)
     for counts in noisy.reshape(60, n_boxes):
         release = Synopsis(domain, BoxModel(boxes, counts, domain.shape, law))
@@ -259,7 +258,7 @@ def same(first, second):
 
 
 def test_files_round_trip_exactly(small, tmp_path):
-    one_third = line(3, KnownNoise([Fraction(1, 3), 1, Fraction(1, 3)]))
+    one_third = line(3, Intervals([Fraction(1, 3), 1, Fraction(1, 3)]))
     for synopsis in (small, one_third, line(2)):
         path = tmp_path / "release"
         synopsis.save(path)

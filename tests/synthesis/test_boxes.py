@@ -13,7 +13,7 @@ from loops import over
 
 import skdp
 from skdp.mechanisms import discrete_laplace
-from skdp.release import AnySpread, Boxes, BoxModel
+from skdp.release import Boxes, BoxModel, Intervals
 
 
 def test_uneven_boxes_are_covered_whatever_is_in_them():
@@ -23,7 +23,7 @@ def test_uneven_boxes_are_covered_whatever_is_in_them():
     inside = {0: ((np.arange(16) >= 2) & (np.arange(16) < 12)).astype(float)}
     for seed in range(n):
         counts = discrete_laplace(records, 0.2, random_state=seed)
-        model = BoxModel(boxes, counts, (16,), AnySpread(0.2))
+        model = BoxModel(boxes, counts, (16,), Intervals(0.2, "any"))
         _, below, above, guarantee = reach_of(model, inside, 0.95)
         [value] = model.answer(asked([inside]))
         missed_above += value + above < 450
@@ -133,8 +133,8 @@ def test_measured_counts_are_checked():
     boxes = Boxes([[0], [4]], [[4], [8]])
     for wrong in ([1], [1, math.inf], ["a", "b"]):
         with pytest.raises(ValueError, match="counts must"):
-            BoxModel(boxes, [10.5, 20], (8,), AnySpread(1, wrong))
-    model = BoxModel(boxes, [10.5, 20], (8,), AnySpread(1, [5000, 21]))
+            BoxModel(boxes, [10.5, 20], (8,), Intervals(1, "any", wrong))
+    model = BoxModel(boxes, [10.5, 20], (8,), Intervals(1, "any", [5000, 21]))
     # An unlucky measurement far from the answer: the interval reaches both.
     _, below, above, _ = reach_of(model, {}, 0.9)
     assert below == 0 and above > 4990
