@@ -95,9 +95,9 @@ def test_containers_that_are_no_column_are_refused_before_the_charge(y):
 def test_whose_a_row_is_depends_on_no_other_row():
     # complex(1) equals 1, and tells nobody: whichever of the two came first was taken for both.
     for odd in (1 + 0j, *hostile()):
-        first = identities(as_column(object_array([odd, 1, 2, 1]), "who"))[1:]
+        alone, *first = identities(as_column(object_array([odd, 1, 2, 1]), "who"))
         last = identities(as_column(object_array([1, 2, 1, odd]), "who"))[:3]
-        assert (first[0] == first[2]) and first[0] >= 0 and first[1] >= 0 and first[0] != first[1]
+        assert alone not in first and 0 <= first[0] == first[2] != first[1] >= 0
         assert (last[0] == last[2]) and last[0] >= 0 and last[1] >= 0 and last[0] != last[1]
 
 

@@ -235,7 +235,7 @@ NAMES = [f"{a}{b} {c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrst"] 
         ("PatientId", visits(RNG.integers(1, 99_999, 200)), "identifier"),
         ("id_paciente", visits(range(1, 200)), "identifier"),
         ("nr", [str(n) for n in range(3, 203)], "identifier"),
-        ("AppointmentID", np.arange(5_030_230, 5_039_230), "identifier"),
+        ("AppointmentID", np.arange(5_031_900, 5_032_300), "identifier"),
         ("Patientennummer", visits(RNG.integers(1, 5_000, 120)), "identifier"),
         ("account", [f"{n:08d}" for n in RNG.integers(1, 10**7, 300)], "identifier"),
         # Hospital numbers, each a few times; numbers without a gap; text with digits.
