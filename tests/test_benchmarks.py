@@ -2,10 +2,8 @@
 
 import hashlib
 
-import pytest
-
 import skdp
-from benchmarks import _data, data, house
+from benchmarks import data, house
 
 
 def test_the_list_of_files_is_complete():
@@ -25,15 +23,6 @@ def test_a_file_is_present_missing_or_different(tmp_path):
     (tmp_path / "table.csv").write_bytes(content)
     assert data.state("table.csv", digest, tmp_path) == "present"
     assert data.state("table.csv", "0" * 64, tmp_path) == "different"
-
-
-def test_a_missing_file_is_named_with_its_source(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(_data, "ROOT", tmp_path / "nothing")
-    with pytest.raises(SystemExit, match=r"needs the data file nltcs.npz"):
-        _data.nltcs()
-    assert data.report() == 0
-    said = capsys.readouterr().out
-    assert said.count("missing    ") == len(data.listed()) and "OpenML 1489" in said
 
 
 def test_figures_of_the_house_are_counted(tmp_path, monkeypatch):

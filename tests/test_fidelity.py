@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks import fidelity
-from benchmarks._fidelity_tables import RANGES, load, stand_in
+from benchmarks._fidelity_tables import RANGES, stand_in
 
 LABELLED = stand_in("adult")
 RANGED = stand_in(RANGES[0])
@@ -20,16 +20,6 @@ def test_a_generated_table_fits_its_domain():
     assert (RANGED.ranges.true_answers() <= len(RANGED.rows)).all()
 
 
-def test_a_table_without_a_file_is_replaced_and_named(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr("benchmarks._data.ROOT", tmp_path)
-    load.cache_clear()
-    try:
-        assert load("nist").generated
-    finally:
-        load.cache_clear()
-    assert "national2019.csv.gz" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("task", fidelity.TASKS)
 def test_every_task_learns_from_a_release(task, tmp_path):
     out = tmp_path / "results.json"
@@ -42,11 +32,3 @@ def test_every_task_learns_from_a_release(task, tmp_path):
         assert min(each.value for each in results) > 900
     else:
         assert max(each.value for each in results) < 0.25
-
-
-def test_unknown_tasks_and_tables_are_refused(capsys):
-    with pytest.raises(SystemExit):
-        fidelity.main(["nothing"])
-    assert "nothing" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="no table 'nothing'"):
-        load("nothing")

@@ -157,7 +157,7 @@ ONLY_IN = {
     r"\bnp\.random\.(?!Generator\b)|\bnp\.random\.Generator\(": {"skdp._random"},
     r"\b(urandom|getrandom|default_rng|check_random_state)\b": {"skdp._random"},
     # Imports by string hide from these tests; these two name them in a table.
-    r"import_module|__import__": {"skdp", "skdp.synthesis"},
+    r"import_module|__import__": {"skdp", "skdp.app.cli", "skdp.synthesis"},
 }
 
 

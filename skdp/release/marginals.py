@@ -23,8 +23,7 @@ from ..domain.query import Query
 from .basis import Coefficients, ColumnBasis, Ladder, Look, MeasuredSums, Prior, under
 from .columns import ColumnEstimate
 from .errors import Asked, Part, Stacked, covariances, stacked
-from .model import Reach, Weights, added
-from .rounding import product_of_weights
+from .model import Reach, Weights, added, product_of_weights
 from .trees import TreeModel
 
 __all__ = ["ViewsModel"]

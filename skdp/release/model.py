@@ -23,6 +23,7 @@ __all__ = [
     "are_shares",
     "by_attributes",
     "covariances_from",
+    "product_of_weights",
     "roots",
     "semidefinite",
     "warn_of_zero",
@@ -170,6 +171,16 @@ def added(
         return found
     lengths = np.array([len(query.products) for query in queries], dtype=np.int64)
     return np.add.reduceat(found, np.cumsum(lengths) - lengths)
+
+
+def product_of_weights(
+    rows: CodeArray, start: FloatArray, weights: Mapping[int, FloatArray]
+) -> FloatArray:
+    """Weight of each row of codes under a condition."""
+    product = start
+    for axis, vector in weights.items():
+        product = product * vector[rows[:, axis]]
+    return product
 
 
 # --- covariances

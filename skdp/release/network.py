@@ -25,12 +25,19 @@ from ..domain import Domain
 from ..domain.query import Query
 from .basis import under
 from .files import Cutter
-from .model import Covariances, Reach, Weights, added, by_attributes, warn_of_zero
+from .model import (
+    Covariances,
+    Reach,
+    Weights,
+    added,
+    by_attributes,
+    product_of_weights,
+    warn_of_zero,
+)
 from .result import labels_of_groups
 from .rounding import (
     deal,
     patterns,
-    product_of_weights,
     round_table,
     share_of,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from .._validation import (
     CodeArray,
     FloatArray,
     IntArray,
+    draw_in_ranges,
     exclusive_cumsum,
     places_by_group,
     running_sums,
@@ -23,10 +24,8 @@ __all__ = [
     "codes_under",
     "count_records",
     "deal",
-    "draw_in_ranges",
     "patterns",
     "places",
-    "product_of_weights",
     "round_line",
     "round_table",
     "share_of",
@@ -35,41 +34,6 @@ __all__ = [
 ]
 
 # --- draws that several models share: positions inside ranges, and rows that agree with others
-
-
-def draw_in_ranges(mass: FloatArray, first: IntArray, stop: IntArray, u: FloatArray) -> IntArray:
-    """Positions drawn in proportion to ``mass`` between ``first`` and ``stop``, one for each row.
-
-    A position without mass is never drawn where its range has any; where it has none, all
-    positions of the range are equally likely.
-
-    Parameters
-    ----------
-    mass : ndarray of shape (n_positions,)
-        Not negative.
-    first, stop : ndarray of int, shape (n_rows,)
-        ``first < stop``.
-    u : ndarray of shape (n_rows,)
-        Uniform in [0, 1).
-
-    Examples
-    --------
-    >>> mass = np.array([0.0, 0.5, 1.0, 0.0])
-    >>> draw_in_ranges(mass, np.array([0, 0, 3]), np.array([2, 4, 4]), np.array([0.9, 0.4, 0.5]))
-    array([1, 2, 3])
-    """
-    reach = running_sums(mass)
-    low, high = reach[first], reach[stop]
-    found = np.searchsorted(reach, low + u * (high - low), side="right") - 1
-    found = np.clip(found, first, stop - 1)
-    # Rounding may lead to a neighbour without mass: take the nearest position that has some.
-    positions = np.arange(len(mass))
-    before = np.maximum.accumulate(np.where(mass > 0, positions, -1))
-    after = np.minimum.accumulate(np.where(mass > 0, positions, len(mass))[::-1])[::-1]
-    nearest = np.where(before[found] >= first, before[found], after[found])
-    evenly = first + np.floor(u * (stop - first)).astype(np.int64)
-    chosen: IntArray = np.where(nearest < stop, nearest, np.minimum(evenly, stop - 1))
-    return chosen
 
 
 def codes_under(
@@ -91,16 +55,6 @@ def codes_under(
     law = law if law.any() else allowed
     zeros = np.zeros(n_rows, dtype=np.int64)
     return draw_in_ranges(law, zeros, zeros + len(law), generator.random(n_rows))
-
-
-def product_of_weights(
-    rows: CodeArray, start: FloatArray, weights: Mapping[int, FloatArray]
-) -> FloatArray:
-    """Weight of each row of codes under a condition."""
-    product = start
-    for axis, vector in weights.items():
-        product = product * vector[rows[:, axis]]
-    return product
 
 
 def shared_keys(first: CodeArray, second: CodeArray) -> tuple[IntArray, IntArray]:

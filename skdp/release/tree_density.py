@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._validation import CodeArray, FloatArray, IntArray, ratio
-from .rounding import draw_in_ranges
+from .._validation import CodeArray, FloatArray, IntArray, draw_in_ranges, ratio
 
 __all__ = ["PairTable", "TreeDensity", "couple", "group_sums", "inverse", "inverse_rows"]
 

@@ -14,18 +14,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._validation import BoolArray, CodeArray, FloatArray, IntArray, running_sums
+from .._validation import (
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    draw_in_ranges,
+    running_sums,
+)
 from ..domain import Domain
 from .files import Cutter
-from .model import Covariances, Weights, warn_of_zero
+from .model import Covariances, Weights, product_of_weights, warn_of_zero
 from .network import Conditional, NetworkDensity
 from .result import labels_of_groups
 from .rounding import (
     codes_under,
     count_records,
-    draw_in_ranges,
     patterns,
-    product_of_weights,
     shared_keys,
 )
 from .tree_density import PairTable, TreeDensity, group_sums, inverse
