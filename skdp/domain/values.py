@@ -108,14 +108,6 @@ def digits(value: float) -> str:
     return repr(value)
 
 
-def is_exact_float(value: Any) -> bool:
-    """Whether float64 holds a number exactly."""
-    try:
-        return float(value) == value
-    except OverflowError:
-        return False
-
-
 def some(values: Sequence[Any], limit: int = 8) -> str:
     """A few values, for messages and reprs."""
     more = len(values) - limit

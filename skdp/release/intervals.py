@@ -122,16 +122,6 @@ class Boxes:
 _MAX_DRAWS = 2_000_000
 
 
-def range_extreme(
-    vector: np.ndarray, starts: np.ndarray, stops: np.ndarray, extreme: np.ufunc
-) -> np.ndarray:
-    """Minimum or maximum of ``vector[start:stop]`` for many ranges."""
-    # One more entry: a range may stop at the end.
-    ranges = np.stack([starts, stops], axis=1).ravel()
-    found: np.ndarray = extreme.reduceat(np.append(vector, vector[-1:]), ranges)[::2]
-    return found
-
-
 def noise_quantile(
     low: np.ndarray,
     high: np.ndarray,
