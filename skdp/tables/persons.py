@@ -136,10 +136,8 @@ def _person(value: Any, typed: bool) -> Any:
         # several fractions.
         number = float(value)
         return number if number == value and abs(number) < MAX_INTEGER else None
-    if isinstance(value, uuid.UUID):
-        return "uuid", value.int
-    if isinstance(value, bytes):
-        return "", value
+    if isinstance(value, bytes | uuid.UUID):
+        return ("uuid", value.int) if isinstance(value, uuid.UUID) else ("", value)
     if isinstance(value, pd.Period):
         return value.freqstr, value.ordinal
     # All that have no key would be one person; times of the day have a zone that it lacks.
@@ -149,8 +147,7 @@ def _person(value: Any, typed: bool) -> Any:
     if isinstance(value, np.datetime64):
         return (key, False) if micros_of(np.array([value])).exact[0] else None
     if isinstance(value, datetime.datetime):
-        whole = not getattr(value, "nanosecond", 0)
-        return (key, value.utcoffset() is not None) if whole else None
+        return None if getattr(value, "nanosecond", 0) else (key, value.utcoffset() is not None)
     return key
 
 
