@@ -249,7 +249,7 @@ class _Views:
         n_means = len(self._means())
         if joint or not n_means:
             return Fraction(0)
-        others = len(self.used) + self._n_sets(self.records * float(self.parts["views"]))
+        others = self._n_sets(self.records * float(self.parts["views"]))
         return min(Fraction(round(1000 * n_means / (n_means + others)) or 1, 1000), TUNING.means)
 
     def _means(self) -> dict[tuple[int, int], FloatArray]:
