@@ -335,9 +335,7 @@ class ViewsModel(TreeModel):
         table += np.outer(rows.even, other - columns.even * other.sum())
         if (a, b) in self.coefficients.looks:
             sizes = self.sizes((a, b))
-            hats = [
-                each.of_codes(size)[1:] for each, size in zip((rows, columns), sizes, strict=True)
-            ]
+            hats = [each.of_codes(n)[1:] for each, n in zip((rows, columns), sizes, strict=True)]
             table += hats[0].T @ self._corrected((a, b)) @ hats[1]
         if (a, b) in self.possible:
             table = np.where(self.possible[a, b], table, 0.0)
@@ -351,6 +349,10 @@ class ViewsModel(TreeModel):
         prior = f", with a prior: {self.prior}" if self.prior else ""
         return f"the noise, and an estimate of what was not measured{prior}"
 
+    def variance(self, queries: Sequence[Query]) -> FloatArray:
+        """Variance of each answer: of the noise, and of what was not measured."""
+        return self.covariances([[query] for query in queries])[:, 0, 0]
+
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariances of equally many answers each, (n, k, k)."""
         if self.cells is not None:
@@ -360,12 +362,10 @@ class ViewsModel(TreeModel):
     def _covariance_of_cells(self, queries: Sequence[Query]) -> FloatArray:
         """Where the rows are the counts of all columns together."""
         variance, elsewhere = self.cells or (0.0, 0.0)
-        met = np.zeros((len(queries), len(self.rows)))
+        met, even = np.zeros((len(queries), len(self.rows))), np.ones(len(self.rows))
         for place, query in enumerate(queries):
             for factor, weights in self.parts(query.products):
-                met[place] += factor * product_of_weights(
-                    self.rows, np.ones(len(self.rows)), weights
-                )
+                met[place] += factor * product_of_weights(self.rows, even, weights)
         return variance * (met @ met.T) + elsewhere * np.eye(len(queries))
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
