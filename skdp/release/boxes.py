@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from .._validation import CodeArray, FloatArray, IntArray, draw_in_ranges, free_name
+from .._validation import CodeArray, FloatArray, IntArray, free_name
 from ..domain import Domain
 from ..domain.query import Query
 from .intervals import Boxes, Cut, Intervals, checked_counts
@@ -28,7 +28,7 @@ from .model import (
 )
 from .result import range_label
 from .rounding import codes_under, count_records, places
-from .tree_density import inverse_rows
+from .tree_density import draw_in_ranges, inverse_rows
 
 __all__ = ["BoxModel"]
 

@@ -14,11 +14,11 @@ from .._validation import (
     CodeArray,
     FloatArray,
     IntArray,
-    draw_in_ranges,
     exclusive_cumsum,
     places_by_group,
     running_sums,
 )
+from .tree_density import draw_in_ranges
 
 __all__ = [
     "codes_under",

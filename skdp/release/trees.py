@@ -19,7 +19,6 @@ from .._validation import (
     CodeArray,
     FloatArray,
     IntArray,
-    draw_in_ranges,
     running_sums,
 )
 from ..domain import Domain
@@ -33,7 +32,7 @@ from .rounding import (
     patterns,
     shared_keys,
 )
-from .tree_density import PairTable, TreeDensity, group_sums, inverse
+from .tree_density import PairTable, TreeDensity, draw_in_ranges, group_sums, inverse
 
 __all__ = ["ENOUGH", "TreeModel", "draw_given", "effective_number"]
 
