@@ -460,8 +460,8 @@ class Prior:
     expected : callable
         Coefficients that are expected of a set.
     distances : mapping of int to float
-        Mean distance from the rows of pairs that were not measured, as a share of the records, for
-        each number of ordered columns; empty if it was not released.
+        What is believed of the mean distance from the rows of pairs that were not measured, as a
+        share of the records, for each number of ordered columns; empty if none was released.
     """
 
     def __init__(

@@ -56,8 +56,8 @@ class ViewsModel(TreeModel):
     followed : collection of tuple of int, default=()
         Sets of columns to whose tables the rows were fitted.
     misfits : mapping of int to float, default=()
-        Mean absolute distance from the rows of pairs that were not measured, as a share of the
-        records, by how many of their columns are ordered; empty if it was not released.
+        What is believed of the mean distance from the rows of pairs that were not measured, as a
+        share of the records, by how many of their columns are ordered; empty if none was released.
     """
 
     kind: ClassVar[str] = "views"

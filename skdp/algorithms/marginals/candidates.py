@@ -11,11 +11,12 @@ import numpy as np
 from ..._random import NoiseSource
 from ..._validation import FloatArray, IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
+from ...release import ColumnEstimate
 from ...tables import Counts
 from .fit import Population
-from .groups import TUNING, Attribute, equal_mass_bins
+from .groups import TINY, TUNING, Attribute, equal_mass_bins
 
-__all__ = ["Candidates", "Workload"]
+__all__ = ["Candidates", "Workload", "distance_of_pairs"]
 
 Axes = tuple[int, ...]
 # "all", "ranges", "cells", or sets of attributes with weights in (0, 1].
@@ -46,6 +47,7 @@ class Candidates:
         attributes: Sequence[Attribute],
         weights: Mapping[Axes, float | Fraction],
         total: float,
+        columns: Mapping[int, ColumnEstimate],
     ) -> None:
         self._weights, self._total = weights, total
         self._sizes = [len(each.grouped) for each in attributes]
@@ -55,6 +57,11 @@ class Candidates:
         codes = [each.of_codes(own) for each, own in zip(attributes, self._bins, strict=True)]
         asked = [(axes, [codes[axis] for axis in axes]) for axes in weights]
         self._counts = dict(zip(weights, table.regrouped_many(asked), strict=True))
+        # Of the released counts of the bins.
+        self._variances = {
+            axis: column.variance(np.eye(int(codes[axis].max()) + 1)[codes[axis]])
+            for axis, column in columns.items()
+        }
 
     def best(
         self,
@@ -103,19 +110,20 @@ class Candidates:
         self,
         population: Population,
         sets: Sequence[Axes],
+        n_ordered: int,
         epsilon: Fraction,
         source: NoiseSource,
     ) -> float:
-        """Mean distance from the rows of sets that were not measured, as a share of the records.
-
-        Without what chance adds, and with one standard deviation of its noise.
+        """Distance from the rows of pairs that were not measured: see `distance_of_pairs`.
 
         Parameters
         ----------
         population : Population
             The rows: released.
         sets : sequence of tuple of int
-            At least one.
+            Pairs, at least one.
+        n_ordered : int
+            How many columns of each are ordered.
         epsilon : Fraction
         source : NoiseSource
         """
@@ -126,9 +134,13 @@ class Candidates:
         found = [self._distance(axes, binned) for axes in sets]
         exact = np.array(sum(distance for distance, _ in found))
         noisy = float(discrete_laplace(exact, epsilon, len(sets), random_state=source))
-        deviation = math.sqrt(discrete_laplace_variance(epsilon, len(sets)))
-        apart = noisy - sum(by_chance for _, by_chance in found)
-        return (max(apart, 0.0) + deviation) / (len(sets) * self._total)
+        variance = discrete_laplace_variance(epsilon, len(sets))
+        by_chance = sum(by_chance for _, by_chance in found)
+        doubt = sum(self._doubt(axes, binned) for axes in sets)
+        seen, noise, *without = np.array([noisy, math.sqrt(variance), by_chance, doubt]) / (
+            len(sets) * self._total
+        )
+        return distance_of_pairs(seen, noise, *without, n_ordered)
 
     def _score(self, axes: Axes, binned: Population, each: Fraction) -> int:
         """Distance from the rows in records, less what chance and the noise of a table add."""
@@ -144,3 +156,46 @@ class Candidates:
         rounded: IntArray = np.rint(expected).astype(np.int64)
         by_chance = np.sqrt(2 / math.pi * expected * (1 + self._total / binned.worth)).sum()
         return int(np.abs(self._counts[axes] - rounded).sum()), float(by_chance)
+
+    def _doubt(self, axes: Axes, binned: Population) -> float:
+        """What the noise of two columns adds to a distance, in records."""
+        shares = [binned.margin([axis]) for axis in axes]
+        one, other = (self._variances[axis] for axis in axes)
+        variance = np.outer(one, shares[1] ** 2) + np.outer(shares[0] ** 2, other)
+        return float(np.sqrt(2 / math.pi * variance).sum())
+
+
+# Mean distances that are tried, as shares of the records, and quantiles of an exponential law.
+_TRIED = np.geomspace(0.002, 1.5, 60)
+_QUANTILES = -np.log1p(-(np.arange(40) + 0.5) / 40)
+
+
+def distance_of_pairs(
+    seen: float, noise: float, by_chance: float, doubt: float, n_ordered: int
+) -> float:
+    """Mean of the exponential law with the mean square expected of pairs that people ask about.
+
+    Distances of the pairs of a table have an exponential law, whose mean is log-normal over tables.
+    Chance and the noise of columns add to them as independent errors do. People ask about numbers
+    that go together: a pair of two is asked about in proportion to its distance.
+
+    Parameters
+    ----------
+    seen, noise : float
+        Mean distance of the pairs of a table as released, and the standard deviation of its noise.
+    by_chance, doubt : float
+        What chance, and the noise of columns, add to pairs that agree.
+    n_ordered : int
+        How many columns are numbers.
+    """
+    away = _TRIED[:, None] * _QUANTILES
+    expected = np.sqrt(away**2 + by_chance**2 + doubt**2).mean(axis=1)
+    # The relative deviation of a sum of so many absolute values.
+    rough = doubt * math.sqrt((math.pi / 2 - 1) / TUNING.bins)
+    typical = TUNING.dependence * (1 + n_ordered)
+    logs = -0.5 * (np.log(_TRIED / typical) / TUNING.unlike) ** 2
+    logs -= 0.5 * (seen - expected) ** 2 / (noise**2 + rough**2 + TINY**2)
+    shares = np.exp(logs - logs.max())
+    square = float(shares @ _TRIED**2 / shares.sum())
+    # Under an exponential law E[x^3] / E[x] is three times E[x^2].
+    return math.sqrt(3.0 * square if n_ordered == 2 else square)

@@ -93,6 +93,11 @@ class Tuning:
     rest: Fraction = Fraction(1, 5)
     # Share of single columns beside one table of all, and joint counts; plan.
     beside: Fraction = Fraction(1, 10)
+    # Mean distance of pairs of columns from independent ones, as a share of the records, for each
+    # ordered column and one more: its median over tables, and the standard deviation of its
+    # logarithm; distances of the tables of ``benchmarks/_question_tables.py``.
+    dependence: float = 0.07
+    unlike: float = 0.8
     # Most of epsilon for sums by group; questions.
     means: Fraction = Fraction(1, 3)
 

@@ -369,7 +369,7 @@ class _Views:
         # them; the distances take a part of "choice". Pairs with a label are public, and if all
         # sets are measured, none is chosen.
         attributes, population = self._population()
-        candidates = Candidates(self.table, attributes, self.weights, self.records)
+        candidates = Candidates(self.table, attributes, self.weights, self.records, self.columns)
         number = self._n_sets(self.records * float(left))
         choice = left * TUNING.choice if number < len(self.weights) else left * 0
         each = (left - choice) / number
@@ -405,7 +405,9 @@ class _Views:
                 kind = n_ordered(self.known.ladders[axis] for axis in axes)
                 kinds.setdefault(kind, []).append(axes)
         return {
-            kind: candidates.misfit(population, kinds[kind], epsilon / len(kinds), self.source)
+            kind: candidates.misfit(
+                population, kinds[kind], kind, epsilon / len(kinds), self.source
+            )
             for kind in sorted(kinds)
         }
 
@@ -695,6 +697,12 @@ class _Views:
             laws=Laws.of(self.rules, attributes),
             joint=self.joint,
         )
+        for axis, column in self.columns.items():
+            # Ordered counts below zero are noise: ranges are nearer without them.
+            inside = slice(0, column.n_codes - column.n_alone)
+            if self.orders[axis] is not None:
+                places = np.arange(column.n_codes - column.n_alone)
+                column.counts[inside] = without_negatives(column.counts[inside], places)
         cells = None if self.joint is None else (self.joint.noise, self.joint.elsewhere)
         return ViewsModel(
             rows,

@@ -16,7 +16,7 @@ from scipy.stats import chi2
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp._random import noise_source
 from skdp.algorithms.marginals import Asked, measured_views
-from skdp.algorithms.marginals.candidates import Candidates
+from skdp.algorithms.marginals.candidates import Candidates, distance_of_pairs
 from skdp.algorithms.marginals.fit import Population
 from skdp.algorithms.marginals.groups import Attribute, coarse_size, column_plan, ladder_of
 from skdp.algorithms.marginals.prior import Laws
@@ -387,14 +387,30 @@ def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_mo
 
     def distance(records):
         table = CountTable.from_codes(np.array(records, dtype=np.int32), shape)
-        candidates = Candidates(table, even, dict.fromkeys(pairs, 1), 5.0)
+        known = {axis: ColumnEstimate(n, (1, n), {n: 2.0}) for axis, n in enumerate(shape)}
+        candidates = Candidates(table, even, dict.fromkeys(pairs, 1), 5.0, known)
         # The first pair is measured, and two are not.
-        return candidates.misfit(rows, pairs[1:], Fraction(1), noise_source(0)), seen[-1]
+        return candidates.misfit(rows, pairs[1:], 1, Fraction(1), noise_source(0)), seen[-1]
 
     share, (before, sensitivity) = distance(few)
     assert sensitivity == 2 and 0 < share
     moved = [distance([*few, each])[1][0] - before for each in np.ndindex(shape)]
     assert max(map(abs, moved)) == 2
+
+
+@over("noise, doubt, n_ordered", itertools.product([0.001, 0.4], [0.0, 0.1], [0, 2]))
+def test_what_is_believed_of_distances_of_unmeasured_pairs_is_right_on_average(
+    noise, doubt, n_ordered
+):
+    """4,000 tables as the law has them; pairs of numbers are asked about as they are distant."""
+    rng = np.random.default_rng(0)
+    means = 0.07 * (1 + n_ordered) * np.exp(0.8 * rng.normal(size=4000))
+    away = means[:, None] * rng.exponential(size=(4000, 30))
+    seen = np.sqrt(away**2 + 0.03**2 + doubt**2).mean(axis=1) + noise * rng.normal(size=4000)
+    found = [distance_of_pairs(each, noise, 0.03, doubt, n_ordered) for each in seen]
+    asked = rng.gamma(1 + n_ordered // 2, size=(4000, 100)) * means[:, None]
+    # Of exponential distances the mean square is twice the square of the mean.
+    assert 0.85 < 2 * np.mean(np.square(found)) / (asked**2).mean() < 1.15
 
 
 @pytest.fixture(scope="module")
