@@ -145,15 +145,8 @@ def group_values(attribute: Attribute, max_groups: int) -> Grouping:
         return Grouping(level.groups, level.labels, None, None)
     level = _finest(attribute, max_groups)
     order = np.asarray(attribute.order())[: attribute.n_values]
-    labels, names = list(level.labels), attribute.labels()
     chain = list(dict.fromkeys(level.groups[order].tolist()))
-    if getattr(attribute, "taxonomy", None) is None:
-        # Runs of categories without names of their own: from the first to the last.
-        for group in chain:
-            inside = order[level.groups[order] == group]
-            if len(inside) > 1:
-                labels[group] = f"{names[inside[0]]} .. {names[inside[-1]]}"
-    return Grouping(level.groups, labels, chain, None)
+    return Grouping(level.groups, level.labels, chain, None)
 
 
 def _finest(attribute: Attribute, max_groups: int) -> Level:

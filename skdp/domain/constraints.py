@@ -731,11 +731,11 @@ def _divided(rules: Iterable[Rule], declared: Mapping[str, Any]) -> dict[str, An
     cuts: dict[str, list[Any]] = {name: [] for name in declared}
     schema = Structure((), declared)
     for rule in rules:
-        regions = chain(*(part.values() for part in _parts(rule, schema)))
+        regions = [region for part in _parts(rule, schema) for region in part.values()]
         with _about(rule):
             if isinstance(rule, Derived):
                 base = attribute_of(rule.from_, schema)
-                regions = (_region_of(rule.from_, base, key) for key, _ in rule.map)
+                regions = [_region_of(rule.from_, base, key) for key, _ in rule.map]
             for region in regions:
                 if isinstance(region.attribute, Numeric):
                     cuts[region.column].append(region.edges)

@@ -33,7 +33,6 @@ from .bins import (
     lattice_edges,
     scale_edges,
 )
-from .taxonomy import Taxonomy
 from .values import MAX_BINS, as_flag, as_float, as_int, digits, some
 
 # Texts that say that nothing is there.
@@ -365,9 +364,6 @@ class Numeric(Attribute):
     def span_label(self, start: int, stop: int) -> str:
         """Text for the values of the bins from ``start`` up to ``stop``, exclusive."""
         return self._intervals(np.array([start, stop]))[0]
-
-    def hierarchy(self) -> tuple[Taxonomy, IntArray]:  # noqa: D102
-        return Taxonomy.dyadic(self.bins, self.span_label), np.arange(self.bins)
 
     def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
         families = list(self._bin_families(limit))

@@ -204,7 +204,7 @@ def _codes(column: str, attribute: Categorical, value: Any) -> list[int]:
     """Position of a category, or of all categories in a group of the taxonomy."""
     tree = attribute.taxonomy
     if tree is not None and value in tree.labels and value not in attribute.categories:
-        _, leaf_codes = attribute.hierarchy()
+        leaf_codes = attribute.leaf_codes
         nodes = [node for node, label in enumerate(tree.labels) if label == value]
         return [code for node in nodes for code in leaf_codes[tree.first[node] : tree.last[node]]]
     return [code_of(column, attribute, value)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,13 @@ from .values import Category, as_int, plain_category
 class Taxonomy:
     """A tree of nested groups over an ordered list of leaves.
 
-    Made by :meth:`from_tree` or :meth:`dyadic`. Nodes are numbered level by
-    level, the root is node 0; leaves are ordered depth first, so that the leaves below any node
-    are consecutive.
+    Made by :meth:`from_tree`. Nodes are numbered level by level, the root is node 0; leaves are
+    ordered depth first, so that the leaves below any node are consecutive.
 
     Attributes
     ----------
     labels : tuple
-        Label of each node. Leaves are labelled by category (or code, for ``dyadic``).
+        Label of each node. Leaves are labelled by category.
     parents : ndarray of shape (n_nodes,)
         Parent of each node, -1 for the root.
     depths : ndarray of shape (n_nodes,)
@@ -119,35 +118,6 @@ class Taxonomy:
                 if inner is not None:
                     waiting.append((len(labels) - 1, inner))
         return cls(labels, numbers_)
-
-    @classmethod
-    def dyadic(cls, codes: int, text: Callable[[int, int], str] = "[{}, {})".format) -> Taxonomy:
-        """Binary tree over consecutive codes: groups of 1, 2, 4, ... codes.
-
-        All leaves have the same depth; where the number of codes is not a power of two, the last
-        group of a level is smaller.
-
-        Parameters
-        ----------
-        codes : int
-            Number of codes, by which leaves are labelled.
-        text : callable
-            Label of a group of the codes from a first one up to another, exclusive.
-        """
-        n = as_int(codes, "The number of codes")
-        if n < 1:
-            raise DomainError(f"A taxonomy needs at least one code, got {n}.")
-        height = (n - 1).bit_length()
-        labels: list[Category] = []
-        parents: list[int] = []
-        above = 0
-        for level in range(height + 1):
-            step, first = 1 << (height - level), len(labels)
-            for group, low in enumerate(range(0, n, step)):
-                parents.append(above + group // 2 if level else -1)
-                labels.append(group if step == 1 else text(low, min(n, low + step)))
-            above = first
-        return cls(labels, parents)
 
     @property
     def height(self) -> int:
