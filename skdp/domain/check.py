@@ -389,7 +389,7 @@ def _of_numbers(x: FloatArray, attribute: Any, data: dict[str, Any]) -> list[_Fi
         if low >= 0 and third - low < 2 * NARROW * (high - low):
             text += ": scale='log'" if attribute is not None else ": scale='log', if it begins at 0"
             found.append((text, {"scale": "log", "bins": "auto"}))
-        elif attribute is not None and not attribute.uneven:
+        elif attribute is not None and not attribute.auto:
             found.append((f"{text}: a narrower range, or edges, if that is public", {}))
     return found
 

@@ -163,8 +163,8 @@ def _covered(regions: Sequence[Region]) -> tuple[FloatArray, FloatArray]:
     share, moment = held.between(starts, stops, owners, len(regions))
     points = starts == stops
     if points.any() and not isinstance(held, Points):
-        points &= (held.bins.lower <= starts) & (starts <= held.bins.upper)
-        where = owners[points], held.bins.encode(starts[points])
+        points &= (held.ends[0] <= starts) & (starts <= held.ends[-1])
+        where = owners[points], held.codes(starts[points])
         share[where] = np.maximum(share[where], POINT)
         moment[where] = np.where(share[where] > POINT, moment[where], POINT * starts[points])
     return share, moment
