@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,37 +16,7 @@ from .._validation import FloatArray
 from .attributes import Identifier
 from .regions import POINT, Region, known_values, region_of_comparison, weigh
 
-# --- columns, and what was said of them before
-
-
-# Weights of conditions that are kept.
-_KEPT_AT_ONCE = 1 << 22
-
-
-class Remembered:
-    """Conditions that were read, and what they mean: those that repeat are read once.
-
-    Parameters
-    ----------
-    most : int
-        Codes of the column that has most of them: so much is kept of a condition.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most, self._known = most, dict[Any, Any]()
-
-    def once(self, key: Any, read: Callable[[], Any]) -> Any:
-        """What a condition means, by what distinguishes it."""
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) * self._most > _KEPT_AT_ONCE:
-                self._known.clear()
-            found = self._known[key] = read()
-        return found
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A release that is passed on does not say what was asked of it.
-        return Remembered, (self._most,)
+# --- columns that conditions name
 
 
 class Schema:
@@ -69,11 +39,6 @@ class Schema:
     def known(self) -> tuple[str, ...]:
         """Columns that can be asked for."""
         return tuple(name for name in self._declared if self.find(name) is not None)
-
-    @functools.cached_property
-    def remembered(self) -> Remembered:
-        """Conditions that were read before."""
-        return Remembered(max((self.find(name).size for name in self.known), default=1))
 
 
 def attribute_of(column: Any, schema: Schema) -> Any:
@@ -452,13 +417,7 @@ def _unescaped(match: re.Match[str]) -> str:
 # --- what a text or a dict asks for
 
 
-class Parts(list[Part]):
-    """Disjoint conjunctions, and the `Query` that they are once it was asked for."""
-
-    weighed: Sequence[Query] = ()
-
-
-def parts_of(query: Any, schema: Schema) -> Parts:
+def parts_of(query: Any, schema: Schema) -> list[Part]:
     """Disjoint conjunctions whose union a query asks for: the region of each column in them.
 
     Parameters
@@ -476,12 +435,11 @@ def parts_of(query: Any, schema: Schema) -> Parts:
         If the query is neither a dict nor a string.
     """
     if query is None:
-        return Parts([{}])
+        return [{}]
     if isinstance(query, str):
-        found: Parts = schema.remembered.once(query, lambda: Parts(_Text(query, schema).read()))
-        return found
+        return _Text(query, schema).read()
     if isinstance(query, Mapping):
-        return Parts([{name: _region(name, value, schema) for name, value in query.items()}])
+        return [{name: _region(name, value, schema) for name, value in query.items()}]
     raise TypeError(
         f"A query must be a dict or a string, got a value of type {type(query).__name__}. It names "
         "columns and values, such as {'age': (0, 17)} or 'age < 18'; a mask of rows is not a query."
@@ -506,13 +464,7 @@ def _region(column: Any, value: Any, schema: Schema) -> Region:
         )
     if isinstance(value, Mapping):
         raise ValueError(f"The condition on column {column!r} cannot be a dict: {value!r}.")
-
-    def read() -> Region:
-        return region_of_comparison(column, attribute_of(column, schema), "==", value)
-
-    # 1, 1.0 and True are equal, but not the same condition.
-    plain = isinstance(value, int | float | str | tuple | None)
-    return schema.remembered.once((column, repr(value)), read) if plain else read()
+    return region_of_comparison(column, attribute_of(column, schema), "==", value)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -637,12 +589,8 @@ def parse(query: Any, domain: Any) -> Query:
 def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
     """`parse` of each of many queries: weights of the conditions on a column are found together."""
     read = [parts_of(query, domain) for query in queries]
-    new = [parts for parts in read if not parts.weighed]
-    if new:
-        weigh(region for parts in new for part in parts for region in part.values())
-    for parts in new:
-        parts.weighed = [Query(tuple(weights_of(part, domain) for part in parts))]
-    return [query for parts in read for query in parts.weighed]
+    weigh(region for parts in read for part in parts for region in part.values())
+    return [Query(tuple(weights_of(part, domain) for part in parts)) for parts in read]
 
 
 def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArray]:
