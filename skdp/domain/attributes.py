@@ -6,7 +6,6 @@ So the package for rows imports this one, never the other way round, and registe
 
 from __future__ import annotations
 
-import enum
 import itertools
 import json
 import sys
@@ -208,14 +207,9 @@ class Attribute:
         """The attribute whose codes are the finest that a column by itself is measured on.
 
         It does not depend on ``bins`` or ``edges``: these say which codes are used together with
-        other columns and as labels, see `groups`.
+        other columns and as labels, see `labels_of`.
         """
         return self
-
-    @property
-    def groups(self) -> IntArray:
-        """Code of this attribute for each code of `fine`: array of shape (fine.size,)."""
-        return np.arange(self.size)
 
     @property
     def declared(self) -> Any:
@@ -225,7 +219,7 @@ class Attribute:
     @property
     def labels_of(self) -> IntArray:
         """Code of `declared` for each code."""
-        return np.arange(self.size) if self._coarse is None else self._coarse.groups
+        return np.arange(self.size)
 
     def coding(self) -> Coding:
         """How values become codes, as a public description that tables of any library apply.
@@ -729,8 +723,6 @@ def declared_categories(declared: Any) -> tuple[list[Any], bool]:
     DomainError
         If it does not say which they are.
     """
-    if isinstance(declared, type) and issubclass(declared, enum.Enum):
-        return [member.value for member in declared], False
     listed, ordered = declared, False
     if not isinstance(declared, Iterable):
         listed = getattr(declared, "categories", None)

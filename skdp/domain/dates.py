@@ -16,13 +16,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from .._foreign import reraise_interrupts
-from .._keys import DAY, FURTHEST, moment_of, moment_of_text
+from .._keys import DAY, FURTHEST, key_of, moment_of, moment_of_text
 from .._validation import FloatArray, IntArray, is_word
 from ..exceptions import DomainError
 from .attributes import Coding, Column
 from .bins import MOST_BINS, even_edges
 from .numeric import AUTO, Numeric, runs
-from .values import MAX_INTEGER, number_meant, refuse_placeholder, some
+from .values import MAX_INTEGER, refuse_placeholder, some
 
 # Units, and how NumPy names them.
 UNITS = {
@@ -146,9 +146,9 @@ def moment(value: Any, unit: str, form: str | None = None) -> int | None:
         found = None if isinstance(value, str) else moment_of(value)
         if found is None:
             # Digits as the number that readers make of them where no record holds other text.
-            number = number_meant(value)
-            if number is not None and number.is_integer():
-                found = _text_moment(f"{number:.0f}", unit, form)
+            key = key_of(value)
+            if isinstance(key, float) and key.is_integer():
+                found = _text_moment(f"{key:.0f}", unit, form)
             elif isinstance(value, str):
                 found = _text_moment(value.strip(), unit, form)
         # A subclass may compute anything: no integer, or one that no array holds.

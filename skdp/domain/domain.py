@@ -267,13 +267,10 @@ class Domain(Schema):
 
     def follow_from(self, names: Iterable[str]) -> list[str]:
         """Derived columns that follow from these columns alone."""
-        chosen = set(names)
-        found: list[str] = []
+        given = known = set(names)
         for name, rule in self.structure.derived.items():
-            if name not in chosen and rule.from_ in chosen:
-                chosen.add(name)
-                found.append(name)
-        return [name for name in self.columns if name in found]
+            known = known | {name} if rule.from_ in known else known
+        return [name for name in self.columns if name in known - given]
 
     def names_for(self, n_unnamed: int, taken: Iterable[str] = ()) -> list[str] | None:
         """The columns that columns without names stand for, by position.

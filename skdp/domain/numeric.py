@@ -288,7 +288,7 @@ class Numeric(Attribute):
         own, twin = self.edges[1:-1], copy.copy(self)
         twin._recut(self._auto_edges(), _coarse=self)
         twin._join_empty()
-        # Of the automatic edges those that are not near a declared one; `groups` needs all these.
+        # Of the automatic edges those that are not near a declared one, all of which stay.
         auto, widths = twin.edges, np.diff(twin.edges)
         inner, place = auto[1:-1], np.searchsorted(own, auto[1:-1])
         below, above = np.append(-np.inf, own)[place], np.append(own, np.inf)[place]
@@ -298,9 +298,10 @@ class Numeric(Attribute):
         return twin
 
     @property
-    def groups(self) -> IntArray:  # noqa: D102
-        bins = np.searchsorted(self.edges[1:-1], self.fine.edges[:-1], side="right")
-        return np.concatenate([bins, np.arange(self.bins, self.size)])
+    def labels_of(self) -> IntArray:  # noqa: D102
+        declared = self.declared
+        bins = np.searchsorted(declared.edges[1:-1], self.edges[:-1], side="right")
+        return np.append(bins, np.arange(declared.bins, declared.size))
 
     @property
     def n_values(self) -> int:

@@ -22,7 +22,7 @@ from .._validation import FloatArray
 from .attributes import Attribute, Categorical
 from .bins import Points
 from .numeric import Numeric
-from .values import digits
+from .values import MAX_INTEGER, digits
 
 # Share of a bin that a single number of a continuous column has: next to nothing, but asked for.
 POINT = 1e-12
@@ -243,16 +243,9 @@ def _placed(attribute: Numeric, x: float, after: int) -> Cut:
     """A cut of the number line; on a grid, before the first place that is not below it."""
     if not isinstance(held := attribute.contents, Points):
         return float(x), after
-    # Python compares integers beyond all floats, too; the product is off by one place at most.
-    grid = held.grid
-    if x < grid.first / grid.denominator:
-        return grid.first, 0
-    if x > grid.last / grid.denominator:
-        return grid.last + 1, 0
-    place = math.ceil(x * grid.denominator) - 1
-    while place / grid.denominator < x or (after and place / grid.denominator == x):
-        place += 1
-    return place, 0
+    # Integers beyond those of any grid may not be floats.
+    x = float(x) if abs(x) <= MAX_INTEGER else math.copysign(math.inf, x)
+    return int(held.grid.at_most(x) + 1 if after else held.grid.at_least(x)), 0
 
 
 def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Region:

@@ -127,12 +127,6 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def number_meant(value: Any) -> float | None:
-    """The number that a value is, or that its text writes as readers of files understand it."""
-    key = key_of(value)
-    return key if isinstance(key, float) else None
-
-
 def number_in(value: Any) -> float:
     """The number that a value is or that its text writes, also as people write it; else NaN."""
     if type(value) is float:
