@@ -25,8 +25,9 @@ from .values import MAX_BINS, MAX_INTEGER, as_int, digits
 # --- bins: where a range is cut, and the bin of each number
 
 
-# Numbers from which on a table of their first bits is made.
-_MANY = 1 << 15
+# Rows that are encoded at once, so that they stay in the cache; for as many a table of their first
+# bits is made.
+BLOCK = 2**15
 
 
 # Bin j is ``[edges[j], edges[j + 1])``, the last one closed. The last edge of integers is the one
@@ -48,7 +49,7 @@ def even_edges(lower: float, upper: float, bins: int, integer: bool) -> NDArray[
 
 def bins_of(inner: FloatArray, x: FloatArray) -> CodeArray:
     """How many inner edges are at or below each number."""
-    if len(x) >= _MANY and len(inner):
+    if len(x) >= BLOCK and len(inner):
         # Where first bits tell edges apart, a number has all edges of lower bits below it, and is
         # compared with one: faster than a search.
         bits, of_edges = _first_bits(x), _first_bits(inner)

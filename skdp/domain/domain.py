@@ -174,7 +174,7 @@ class Domain(Schema):
     def _init(self, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> None:
         given = checked_columns(pairs)
         structure = Structure(rules, given)
-        measured = {name: structure.find(name) for name in structure.measured}
+        measured = {name: structure._declared[name] for name in structure.measured}
         if not measured:
             how = "Declare at least one Numeric or Categorical column"
             raise DomainError(f"The domain has no column to measure, only identifiers. {how}.")

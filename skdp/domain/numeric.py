@@ -20,6 +20,7 @@ from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word
 from ..exceptions import DomainError
 from .attributes import MISSING_LABEL, NO_FATES, Attribute, Coding, Column, Groups, Level, halvings
 from .bins import (
+    BLOCK,
     MOST_BINS,
     Grid,
     Points,
@@ -47,8 +48,6 @@ AUTO = "auto"
 
 # The largest whole number that is a float.
 _LARGEST = int(sys.float_info.max)
-# Rows that are encoded at once, so that they stay in the cache.
-_BLOCK = 2**15
 # From this many bins on, intervals that grow with the distance from 0 are offered.
 _LOG_BINS = 128
 
@@ -463,8 +462,8 @@ class Numeric(Attribute):
     def _place(self, numbers: FloatArray) -> CodeArray:
         """Code of each number, NaN where missing."""
         codes = np.empty(len(numbers), dtype=np.int32)
-        for start in range(0, len(numbers), _BLOCK):
-            codes[start : start + _BLOCK] = self._encode(numbers[start : start + _BLOCK])
+        for start in range(0, len(numbers), BLOCK):
+            codes[start : start + BLOCK] = self._encode(numbers[start : start + BLOCK])
         return codes
 
     def _encode(self, values: FloatArray) -> CodeArray:

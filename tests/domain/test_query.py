@@ -288,11 +288,15 @@ def test_kinds_of_conditions():
     assert one("not pay < 20", "pay", special).tolist() == [0, 0, *[1] * 8, 0, 1, 1]
 
 
-def test_weights_cannot_be_changed_and_nothing_asked_is_kept():
+def test_the_latest_questions_are_read_once_and_not_passed_on():
     domain = pickle.loads(pickle.dumps(WIDE))
-    [vector] = parse("age > 30", domain).products[0].values()
-    assert not vector.flags.writeable
-    assert b"age > 3" not in pickle.dumps(domain)
+    first = parse("age > 30", domain)
+    [vector] = first.products[0].values()
+    assert parse("age > 30", domain) is first and not vector.flags.writeable
+    assert not pickle.loads(pickle.dumps(domain)).asked and b"age > 3" not in pickle.dumps(domain)
+    for age in range(20, 90):
+        parse(f"age > {age}", domain)
+    assert len(domain.asked) <= 32
 
 
 @over(
