@@ -585,18 +585,19 @@ class Domain(Schema):
         if rows.ndim != 2 or rows.shape[1] != len(self):
             what = f"shape (n, {len(self)}), one column per attribute"
             raise ValueError(f"codes must have {what}, got {rows.shape}.")
-        if rows.size and not np.issubdtype(rows.dtype, np.integer):
-            raise ValueError(f"codes must be integers, got {rows.dtype}.")
-        if rows.size and ((rows < 0).any() or (rows >= np.array(self.shape)).any()):
-            raise ValueError(f"codes must lie in 0..size - 1 for the sizes {self.shape}.")
-        if self.structure.zeros and rows.size and self.structure.breaks(rows).any():
-            what = f"{int(self.structure.breaks(rows).sum())} of {len(rows)} rows are in cells"
+        whole = np.issubdtype(rows.dtype, np.integer)
+        if rows.size and not (whole and (rows >= 0).all() and (rows < self.shape).all()):
+            raise ValueError(f"codes must be integers in 0..size - 1 for the sizes {self.shape}.")
+        rows = rows.astype(np.int64)
+        broken = self.structure.breaks(rows)
+        if broken.any():
+            what = f"{int(broken.sum())} of {len(rows)} rows are in cells"
             how = "decode with domain.without_structure()"
             raise ValueError(f"{what} that are declared empty by the structure: {how}.")
         for name in within or ():
             if not isinstance(self[name], Numeric):
                 raise ValueError(f"within= is for numbers, but column {name!r} is Categorical.")
-        by_name = {name: rows[:, place].astype(np.int64) for place, name in enumerate(self.names)}
+        by_name = {name: rows[:, place] for place, name in enumerate(self.names)}
         rng = sampling_generator(random_state)
         return pd.DataFrame(self.structure.draw(by_name, rng, within or {}))
 

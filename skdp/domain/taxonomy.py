@@ -37,36 +37,25 @@ class Taxonomy:
     """
 
     def __init__(self, labels: Sequence[Category], parents: ArrayLike) -> None:
-        """Build from node labels and parent numbers; a parent comes before its children."""
-        parent_list = [as_int(parent, "Taxonomy parent") for parent in np.asarray(parents)]
-        if not labels or len(labels) != len(parent_list):
+        """Build from node labels and parent numbers, level by level from the root."""
+        above = [as_int(parent, "Taxonomy parent") for parent in np.asarray(parents)]
+        if not labels or len(labels) != len(above):
             raise DomainError("A taxonomy needs at least one node, and one parent per node.")
-        if parent_list[0] != -1 or any(
-            not 0 <= parent < node for node, parent in enumerate(parent_list) if node
-        ):
+        before = all(0 <= parent < node for node, parent in enumerate(above) if node)
+        if above[0] != -1 or not before or above != sorted(above):
             raise DomainError(
                 "A taxonomy needs one root, which is the first node, and every other node after "
-                "its parent."
+                "its parent, level by level, in the order of the parents."
             )
-        children: list[list[int]] = [[] for _ in parent_list]
-        for node, parent in enumerate(parent_list[1:], start=1):
-            children[parent].append(node)
-
-        # Renumber level by level, so that equal trees have equal arrays.
-        order = [0]
-        for node in order:
-            order.extend(children[node])
-        number = {node: position for position, node in enumerate(order)}
-        self.labels = tuple(plain_category(labels[node], "Taxonomy label") for node in order)
-        self.parents = np.array([-1] + [number[parent_list[node]] for node in order[1:]])
+        self.labels = tuple(plain_category(label, "Taxonomy label") for label in labels)
+        self.parents = np.array(above)
         # Leaves below each node, bottom up; then the place of its first leaf, top down.
-        width = np.array([not children[node] for node in order], dtype=np.int64)
+        width = (~np.isin(np.arange(len(above)), self.parents)).astype(np.int64)
         leaves = np.flatnonzero(width)
-        for position in range(len(order) - 1, 0, -1):
+        for position in range(len(above) - 1, 0, -1):
             width[self.parents[position]] += width[position]
-        self.depths, self.first, taken = np.zeros((3, len(order)), dtype=np.int64)
-        for position in range(1, len(order)):
-            parent = self.parents[position]
+        self.depths, self.first, taken = np.zeros((3, len(above)), dtype=np.int64)
+        for position, parent in enumerate(above[1:], start=1):
             self.depths[position] = self.depths[parent] + 1
             self.first[position] = self.first[parent] + taken[parent]
             taken[parent] += width[position]

@@ -47,6 +47,7 @@ def test_taxonomy_shorthands():
         (lambda: Taxonomy([], []), "at least one node"),
         (lambda: Taxonomy(["a", "b"], [-1, 1]), "after its parent"),
         (lambda: Taxonomy(["a"], [-1, 0]), "one parent per node"),
+        (lambda: Taxonomy([*"abcde"], [-1, 0, 0, 2, 1]), "in the order of the parents"),
     ],
 )
 def test_refused_trees(make, message):
