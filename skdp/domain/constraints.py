@@ -26,11 +26,11 @@ from numpy.typing import ArrayLike
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..exceptions import DomainError
-from .attributes import Identifier
+from .attributes import Categorical, Identifier
 from .bins import Points
 from .numeric import Numeric
 from .query import Schema, attribute_of, parts_of
-from .regions import Region, region_of_range, region_of_values
+from .regions import Region, code_of, region_of_range, region_of_values
 from .values import plain_category, plain_text, some
 
 # Cells of one table: 16 MB of booleans.
@@ -715,6 +715,8 @@ def _region_of(column: str, attribute: Any, key: Any) -> Region:
 
 def _codes_for(column: str, attribute: Any, key: Any) -> IntArray:
     """Codes that stand for a key of a map, and for nothing else."""
+    if isinstance(attribute, Categorical) and key is not None:
+        return np.array([code_of(column, attribute, key)])
     codes = np.flatnonzero(_region_of(column, attribute, key).weights > 1 - _ROUNDING)
     if not len(codes):
         raise ValueError(
@@ -735,7 +737,8 @@ def _divided(rules: Iterable[Rule], declared: Mapping[str, Any]) -> dict[str, An
         with _about(rule):
             if isinstance(rule, Derived):
                 base = attribute_of(rule.from_, schema)
-                regions = [_region_of(rule.from_, base, key) for key, _ in rule.map]
+                keys = rule.map if isinstance(base, Numeric) else ()
+                regions = [_region_of(rule.from_, base, key) for key, _ in keys]
             for region in regions:
                 if isinstance(region.attribute, Numeric):
                     cuts[region.column].append(region.edges)
