@@ -221,6 +221,39 @@ def forbidden(text, holds):
     return forbid(text), lambda f: truth(holds(f))
 
 
+def test_bins_are_divided_where_rules_cut_them():
+    columns = {
+        "x": Numeric(0, 12, bins=6),
+        "age": Numeric(0, 99, integer=True, bins=10),
+        "pay": Numeric(0, 1000),
+        "day": Date("2020-01-01", "2020-12-31", bins=2),
+        "c": Categorical(["u", "v"]),
+        "band": Categorical(["child", "adult"]),
+    }
+    rules = [
+        forbid("x < 5 and c == 'u'"),
+        forbid("pay > 123.4 and age < 12"),
+        forbid("day < '2020-03-02' and c == 'v'"),
+        derived("band", "age", {(0, 17): "child", (17, None): "adult"}),
+    ]
+    domain = Domain(columns, structure=rules)
+    assert domain["x"].edges.tolist() == [0, 2, 4, 5, 6, 8, 10, 12]
+    assert domain["age"].edges.tolist()[:5] == [0, 10, 12, 17, 20]
+    assert domain["day"].labels()[:2] == ["2020-01-01 to 2020-03-01", "2020-03-02 to 2020-07-01"]
+    assert [domain.declared(name) for name in domain.columns] == [*columns.values()]
+    # So are the finer codes of columns by themselves, and the bins of "auto" that others have.
+    for each, own in zip(domain.fine.attributes, domain.attributes, strict=True):
+        assert each.declared.labels() == own.labels()
+        assert set(each.labels_of.tolist()) == set(range(own.size))
+    assert domain.fine.coarse == domain and domain.fine["x"].size > 500
+    assert Domain.from_json(domain.fine.to_json()).shape == domain.fine.shape
+    assert domain.resolved(32)["pay"].bins == 33
+    for one in (domain, domain.fine, domain.resolved(32)):
+        rows = [[4.99, 50, 1, "2020-05-01", "u"], [5, 50, 1, "2020-05-01", "u"]]
+        codes = one.encode(pd.DataFrame(rows, columns=list(one.names)))
+        assert (codes >= 0).all(axis=1).tolist() == [False, True]
+
+
 # Rules that allow a cell each by itself, and no value of it together.
 PARTS = {
     "p": Numeric(0, 10, bins=2),
@@ -532,12 +565,19 @@ def test_rules_that_are_refused(make, message):
         (Numeric(0, 0.4, bins=4), [forbid("x < 0.3 and c == 'u'")], [0, 1, 2]),
         # No tenth lies from the edge 5/3 up to 1.7.
         (Numeric(0, 5, bins=3, decimals=1), [forbid("1.7 <= x <= 3.3 and c == 'u'")], [1]),
+        # 1.5 and what is next to it are one edge.
+        (
+            Numeric(0, 4, bins=4),
+            [forbid("x < 1.5 and c == 'v'"), forbid("x < 1.5000000005 and c == 'u'")],
+            [0, 1],
+        ),
     ],
 )
 def test_a_bin_is_forbidden_where_only_rounding_leaves_a_part_of_it(x, rules, forbidden_codes):
     columns = {"x": x, "c": Categorical(["u", "v"]), "y": Numeric(0, 10, bins=1)}
     domain = Domain(columns, structure=rules)
-    codes = np.stack([np.arange(x.size), np.zeros(x.size), np.zeros(x.size)], axis=1).astype(int)
+    codes = np.zeros((domain.shape[0], 3), dtype=int)
+    codes[:, 0] = np.arange(len(codes))
     assert np.flatnonzero(domain.structure.breaks(codes)).tolist() == forbidden_codes
 
 
