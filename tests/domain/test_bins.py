@@ -137,8 +137,7 @@ def test_few_bins_are_those_that_a_number_declares():
 def test_what_is_measured_of_a_column_does_not_depend_on_bins():
     for bins in (None, 1, 5, 20):
         assert Numeric(0, 19, bins, integer=True).fine.size == 20
-    five = Numeric(0, 19, 5, integer=True).fine
-    assert five.labels_of.tolist() == np.repeat(range(5), 4).tolist()
+    assert Numeric(0, 19, 5, integer=True).fine.labels_of.tolist() == sorted([*range(5)] * 4)
     for one, same in (
         (Numeric(0, 1000, 10), Numeric(0, 1000)),
         (Numeric(edges=[0, 7, 1000], integer=True), Numeric(0, 1000, "auto", integer=True)),
@@ -147,9 +146,6 @@ def test_what_is_measured_of_a_column_does_not_depend_on_bins():
         fine = one.fine
         assert fine.edges.tolist() == same.edges.tolist()
         assert fine.fine is fine and fine.declared is one and one.declared is one
-        assert fine.edges[np.flatnonzero(np.diff(fine.labels_of, prepend=-1))].tolist() == (
-            one.edges[:-1].tolist()
-        )
     auto = Numeric(0, 1000)
     assert auto.fine is auto and auto.labels_of.tolist() == list(range(auto.size))
     flag = Categorical(["a", "b"], nullable=True)
@@ -171,8 +167,7 @@ def test_what_is_measured_of_a_column_does_not_depend_on_bins():
     ],
 )
 def test_fine_codes_lie_in_the_declared_ones(attribute):
-    fine = attribute.fine
-    groups = fine.labels_of
+    fine, groups = attribute.fine, attribute.fine.labels_of
     assert attribute.size < fine.size <= max(1.3 * 1024, 1.3 * attribute.size)
     assert len(groups) == fine.size and set(groups.tolist()) == set(range(attribute.size))
     rows = pd.DataFrame(

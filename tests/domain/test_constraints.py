@@ -78,14 +78,6 @@ def test_measured_columns_are_those_that_follow_from_nothing():
     assert plain.names == domain.columns[1:] and not plain.structure
 
 
-def test_decode_refuses_codes_in_empty_cells():
-    domain = loans()
-    everything = np.zeros((1, len(domain)), dtype=int)
-    everything[0, domain.index("balance")] = 19
-    with pytest.raises(ValueError, match=r"1 of 1 rows are in cells that are declared empty"):
-        domain.decode(everything)
-
-
 def test_a_record_that_breaks_a_rule_is_skipped_and_nothing_raises():
     domain = loans()
     codes = lawful(domain, 500)
@@ -95,6 +87,9 @@ def test_a_record_that_breaks_a_rule_is_skipped_and_nothing_raises():
     assert frame["id"].iloc[0] == 1 and frame["id"].is_unique
     with pytest.warns(Warning, match="not private"):
         assert domain.check(frame).clean
+    codes[:, domain.index("balance")] = 19
+    with pytest.raises(ValueError, match="rows are in cells that are declared empty"):
+        domain.decode(codes)
     broken = frame.copy()
     broken.loc[0, "balance"] = 99.0
     broken.loc[1, "joint_job"] = None
@@ -226,20 +221,13 @@ def test_bins_are_divided_where_rules_cut_them():
         "x": Numeric(0, 12, bins=6),
         "age": Numeric(0, 99, integer=True, bins=10),
         "pay": Numeric(0, 1000),
-        "day": Date("2020-01-01", "2020-12-31", bins=2),
-        "c": Categorical(["u", "v"]),
         "band": Categorical(["child", "adult"]),
     }
-    rules = [
-        forbid("x < 5 and c == 'u'"),
-        forbid("pay > 123.4 and age < 12"),
-        forbid("day < '2020-03-02' and c == 'v'"),
-        derived("band", "age", {(0, 17): "child", (17, None): "adult"}),
-    ]
+    banded = derived("band", "age", {(0, 17): "child", (17, None): "adult"})
+    rules = [forbid("x < 5 and pay > 123.4"), banded]
     domain = Domain(columns, structure=rules)
     assert domain["x"].edges.tolist() == [0, 2, 4, 5, 6, 8, 10, 12]
-    assert domain["age"].edges.tolist()[:5] == [0, 10, 12, 17, 20]
-    assert domain["day"].labels()[:2] == ["2020-01-01 to 2020-03-01", "2020-03-02 to 2020-07-01"]
+    assert domain["age"].edges.tolist()[:4] == [0, 10, 17, 20]
     assert [domain.declared(name) for name in domain.columns] == [*columns.values()]
     # So are the finer codes of columns by themselves, and the bins of "auto" that others have.
     for each, own in zip(domain.fine.attributes, domain.attributes, strict=True):
@@ -247,11 +235,9 @@ def test_bins_are_divided_where_rules_cut_them():
         assert set(each.labels_of.tolist()) == set(range(own.size))
     assert domain.fine.coarse == domain and domain.fine["x"].size > 500
     assert Domain.from_json(domain.fine.to_json()).shape == domain.fine.shape
-    assert domain.resolved(32)["pay"].bins == 33
-    for one in (domain, domain.fine, domain.resolved(32)):
-        rows = [[4.99, 50, 1, "2020-05-01", "u"], [5, 50, 1, "2020-05-01", "u"]]
-        codes = one.encode(pd.DataFrame(rows, columns=list(one.names)))
-        assert (codes >= 0).all(axis=1).tolist() == [False, True]
+    rows = pd.DataFrame({"x": [4.99, 5], "age": 50, "pay": 500})
+    for one in (domain.fine, domain.resolved(32)):
+        assert (one.encode(rows)[:, 0] >= 0).tolist() == [False, True]
 
 
 # Rules that allow a cell each by itself, and no value of it together.
@@ -308,17 +294,6 @@ def test_a_cell_is_forbidden_where_no_value_of_it_satisfies_all_rules(rules):
         lawful_ones, 0, within={name: (4.2, 4.4) for name in "pqr" if name in named}
     )
     assert not np.logical_or.reduce([breaks(drawn) for _, breaks in rules]).any()
-
-
-def test_rows_and_answers_of_rules_that_only_together_forbid_a_cell():
-    """A bin that a condition cuts, beside a bound: 3 <= p < 5 cannot be at most q < 2.5."""
-    rules = [at_most("p", "q"), forbid("p < 3")]
-    domain = Domain({name: PARTS[name] for name in "pq"}, structure=rules)
-    frame = pd.DataFrame({"p": [3.5, 4.5, 6.0, 4.0] * 50, "q": [4.0, 9.0, 8.0, 2.0] * 50})
-    made = MarginalSynthesizer(domain=domain, epsilon=5, random_state=0).fit(frame)
-    assert made.synopsis_.count("p < 5 and q < 2.5") == 0
-    rows = made.sample(3000, random_state=0)
-    assert not ((rows["p"] > rows["q"]) | (rows["p"] < 3)).any()
 
 
 #: A rule, and a function that says which rows of values break it.
@@ -518,9 +493,7 @@ SAME = {"p": "p", "q": "q"}
         ([derived("c", "n", {(0, 5): "p", (4, None): "q"})], "overlaps"),
         ([derived("c", "n", {(0, 5): "p", (5, None): "x"})], "no category 'x'"),
         ([derived("c", "n", {(0, 5): "p", (5, 12): "q", 4.5: "q"})], "holds integers"),
-        ([derived("c", "e", {**SAME, 10: "p"})], "no category 10"),
         ([derived("c", "n", {(0, None): "p", 10: "p"})], "10 is nothing that 'n' has a code for"),
-        ([derived("c", "n", {(0, None): "p", (10, 12): "p"})], r"\(10, 12\) is nothing"),
         ([derived("c", "a", {(0, None): "p", 5: "q"})], "5 is nothing that 'a' has a code for"),
         ([derived("c", "day", {("soon", None): "p"})], "'day' must be a date, got 'soon'"),
         ([derived("c", "id", {1: "p"})], "Identifier"),
@@ -568,7 +541,7 @@ def test_rules_that_are_refused(make, message):
         # 1.5 and what is next to it are one edge.
         (
             Numeric(0, 4, bins=4),
-            [forbid("x < 1.5 and c == 'v'"), forbid("x < 1.5000000005 and c == 'u'")],
+            [forbid("x<1.5 and c=='v' or x<1.5000000005 and c=='u'")],
             [0, 1],
         ),
     ],

