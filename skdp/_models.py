@@ -304,7 +304,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         absent = [name for name in names if name not in rows.names]
         if absent:
             raise DomainError(f"The rows lack the columns {absent} of the model.")
-        return self.domain_.without_structure().select(names).encode(rows.select(names))
+        return self.domain_.plain(names).encode(rows.select(names))
 
 
 class ModelOfGroups(ModelOfLabels):

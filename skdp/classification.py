@@ -351,7 +351,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
             )
         if not used:
             return np.zeros((len(rows), 0), dtype=np.int64)
-        codes = self.domain_.without_structure().select(used).encode(rows.select(used))
+        codes = self.domain_.plain(used).encode(rows.select(used))
         coordinates = np.empty(codes.shape, dtype=np.int64)
         for position, groups in enumerate(self.grid_.groups):
             coordinates[:, position] = np.append(groups, -1)[codes[:, position]]

@@ -554,7 +554,7 @@ def examined(domain: Any, frame: Any) -> DomainReport:
     # Derived columns are there to be compared with what their rules say.
     structure = domain.structure
     present = [name for name in structure.derived if name in frame.names]
-    free = domain.without_structure().select([*domain.names, *present])
+    free = domain.plain([*domain.names, *present])
     every = free.encode_columns(frame)
     codes = every[:, : len(domain)]
     kept = {repr(rule): [int(wrong.sum()), 0] for rule, wrong in structure.broken_by_rule(codes)}

@@ -389,6 +389,10 @@ class Domain(Schema):
         """The same columns without rules: those that were derived are measured then."""
         return Domain._trusted(list(self._given.items()))
 
+    def plain(self, names: Iterable[str]) -> Domain:
+        """Measured and derived columns with the same codes, for records that may break rules."""
+        return Domain._trusted([(name, self[name]) for name in names])
+
     def select(self, names: Sequence[str]) -> Domain:
         """The domain of some of the columns, in the order given.
 

@@ -242,7 +242,7 @@ class Known:
         # Without the structure, derived columns have codes too, and rows that break it.
         found = np.zeros((frame.n_rows, 0), dtype=np.int32)
         if told:
-            plain = Domain._trusted([(name, domain[name]) for name in told])
+            plain = domain.plain(told)
             found = plain.encode_columns(plain.check_schema(frame.select(told)))
         codes = np.full((frame.n_rows, len(domain)), -1, dtype=np.int32, order="F")
         derived = {}
