@@ -145,15 +145,8 @@ def group_values(attribute: Attribute, max_groups: int) -> Grouping:
         return Grouping(level.groups, level.labels, None, None)
     level = _finest(attribute, max_groups)
     order = np.asarray(attribute.order())[: attribute.n_values]
-    labels, names = list(level.labels), attribute.labels()
     chain = list(dict.fromkeys(level.groups[order].tolist()))
-    if getattr(attribute, "taxonomy", None) is None:
-        # Runs of categories without names of their own: from the first to the last.
-        for group in chain:
-            inside = order[level.groups[order] == group]
-            if len(inside) > 1:
-                labels[group] = f"{names[inside[0]]} .. {names[inside[-1]]}"
-    return Grouping(level.groups, labels, chain, None)
+    return Grouping(level.groups, level.labels, chain, None)
 
 
 def _finest(attribute: Attribute, max_groups: int) -> Level:
@@ -311,7 +304,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         absent = [name for name in names if name not in rows.names]
         if absent:
             raise DomainError(f"The rows lack the columns {absent} of the model.")
-        return self.domain_.without_structure().select(names).encode(rows.select(names))
+        return self.domain_.plain(names).encode(rows.select(names))
 
 
 class ModelOfGroups(ModelOfLabels):

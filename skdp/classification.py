@@ -351,7 +351,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
             )
         if not used:
             return np.zeros((len(rows), 0), dtype=np.int64)
-        codes = self.domain_.without_structure().select(used).encode(rows.select(used))
+        codes = self.domain_.plain(used).encode(rows.select(used))
         coordinates = np.empty(codes.shape, dtype=np.int64)
         for position, groups in enumerate(self.grid_.groups):
             coordinates[:, position] = np.append(groups, -1)[codes[:, position]]
@@ -696,8 +696,8 @@ def _line(attribute):
     # Each value alone, if there are not too many; otherwise intervals that grow, where offered.
     groups = families[0 if attribute.size <= TUNING.finest else -1][-1].groups
     # Special values and the missing cell stay alone.
-    alone = attribute.size - len(attribute.hierarchy()[1])
-    return Line(groups, int(groups.max()) + 1 - alone, attribute.order() is not None)
+    n_merged = int(groups.max()) + 1 - attribute.n_alone
+    return Line(groups, n_merged, attribute.order() is not None)
 
 
 def _offers_merged(attribute, most, merged):
@@ -713,7 +713,7 @@ def _offers_merged(attribute, most, merged):
 def _texts(attribute, groups, ordered):
     """A text for each group of a merged grouping."""
     own = attribute.labels()
-    places = attribute.hierarchy()[1]
+    places = attribute.leaf_codes
     texts = []
     for group in range(int(groups.max()) + 1):
         codes = places[groups[places] == group]

@@ -674,7 +674,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         if isinstance(given, Taxonomy):
             if isinstance(attribute, Categorical):
                 # Its leaves are the categories, in the order of the taxonomy.
-                given, codes = Categorical(attribute.categories, taxonomy=given).hierarchy()
+                codes = Categorical(attribute.categories, taxonomy=given).leaf_codes
             tree = Tree.from_parents(given.parents)
         elif isinstance(given, Tree):
             # A checked copy, without cached results, which the caller cannot change.

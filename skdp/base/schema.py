@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._keys import key_of
 from .._random import caller_level
 from .._validation import FloatArray, IntArray, free_name
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
-from ..domain.values import number_meant
 from ..exceptions import DomainError
 from ..release.result import of_a_column, of_records
 from ..tables import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
@@ -262,7 +262,7 @@ def _numbered(domain: Domain, target: str, column: Any) -> Domain:
     attribute = domain[target]
     whole = column.library == "numpy" and column.dtype.startswith(("int", "uint", "bool"))
     words = isinstance(attribute, Categorical) and not any(
-        number_meant(each) is not None for each in attribute.categories
+        isinstance(key_of(each), float) for each in attribute.categories
     )
     if not (whole and words):
         return domain

@@ -6,7 +6,6 @@ So the package for rows imports this one, never the other way round, and registe
 
 from __future__ import annotations
 
-import enum
 import itertools
 import json
 import sys
@@ -208,14 +207,9 @@ class Attribute:
         """The attribute whose codes are the finest that a column by itself is measured on.
 
         It does not depend on ``bins`` or ``edges``: these say which codes are used together with
-        other columns and as labels, see `groups`.
+        other columns and as labels, see `labels_of`.
         """
         return self
-
-    @property
-    def groups(self) -> IntArray:
-        """Code of this attribute for each code of `fine`: array of shape (fine.size,)."""
-        return np.arange(self.size)
 
     @property
     def declared(self) -> Any:
@@ -225,7 +219,7 @@ class Attribute:
     @property
     def labels_of(self) -> IntArray:
         """Code of `declared` for each code."""
-        return np.arange(self.size) if self._coarse is None else self._coarse.groups
+        return np.arange(self.size)
 
     def coding(self) -> Coding:
         """How values become codes, as a public description that tables of any library apply.
@@ -263,33 +257,32 @@ class Attribute:
         """
         raise NotImplementedError
 
-    def hierarchy(self) -> tuple[Taxonomy, IntArray]:
-        """Tree over the values, and the code of each of its leaves, in the order of the leaves.
+    @property
+    def leaf_codes(self) -> IntArray:
+        """Codes that do not stand alone, in the order of the leaves of a taxonomy if there is one.
 
-        Without a declared taxonomy: the dyadic tree for numbers and ordered categories, a root
-        with all categories below it otherwise. Special values of numbers and the missing cell are
-        not in the tree.
+        Special values of numbers and the missing cell stand alone.
         """
-        raise NotImplementedError
+        return np.arange(self.size - self.n_alone, dtype=np.int64)
 
     def levels(self) -> tuple[Level, ...]:
         """Generalisations from coarsest (everything in one group) to finest (each code alone).
 
-        Below the top level, special values are groups of their own, then the missing cell.
+        Those of the declared taxonomy; else groups of 1, 2, 4, ... codes of numbers and ordered
+        categories. Below the top level, special values are groups of their own, then the missing
+        cell.
         """
-        tree, leaf_codes = self.hierarchy()
-        own = self.labels()
-        result = []
-        for level in range(max(tree.height, int(self.n_alone > 0)) + 1):
-            at = min(level, tree.height)
-            groups = np.zeros(len(leaf_codes), dtype=np.int64)
-            groups[leaf_codes] = tree.groups(at)
-            texts = [str(tree.labels[node]) for node in tree.cut(at)]
-            if level >= tree.height:
-                texts = [own[code] for code in leaf_codes]
-            everything = Level(np.zeros(self.size, dtype=np.int64), texts)
-            result.append(self._with_alone(groups, texts) if level else everything)
-        return tuple(result)
+        (_, texts), *below = nested = self._nested()
+        if not below and self.n_alone:
+            below = nested
+        top = Level(np.zeros(self.size, dtype=np.int64), texts)
+        return top, *(self._with_alone(*each) for each in below)
+
+    def _nested(self) -> list[Groups]:
+        """Levels of the codes that do not stand alone, the coarsest first."""
+        codes = self.leaf_codes
+        height = (len(codes) - 1).bit_length()
+        return [self._spans(codes >> (height - level)) for level in range(height + 1)]
 
     def groupings(
         self, max_groups: int, *, against_rest: bool = False
@@ -665,26 +658,30 @@ class Categorical(Attribute):
     def labels(self) -> list[str]:  # noqa: D102
         return [str(value) for value in self.categories] + [MISSING_LABEL] * self.nullable
 
-    def hierarchy(self) -> tuple[Taxonomy, IntArray]:  # noqa: D102
-        if self.taxonomy is not None:
-            leaf_codes = [self.index_of(leaf) for leaf in self.taxonomy.leaves]
-            return self.taxonomy, np.array(leaf_codes, dtype=np.int64)
-        codes = np.arange(self.n_values)
-        if self.ordered:
-            return Taxonomy.dyadic(self.n_values), codes
-        labels = ["Any", *self.categories]
-        return Taxonomy(labels, [-1] + [0] * self.n_values), codes
+    @property
+    def leaf_codes(self) -> IntArray:  # noqa: D102
+        leaves = self.categories if self.taxonomy is None else self.taxonomy.leaves
+        return np.array([self.index_of(leaf) for leaf in leaves], dtype=np.int64)
+
+    def _nested(self) -> list[Groups]:
+        if self.taxonomy is None and self.ordered:
+            return super()._nested()
+        tree = self.taxonomy or Taxonomy.from_tree({"Any": self.categories})
+        back = np.argsort(self.leaf_codes)
+        return [
+            (tree.groups(level)[back], [str(tree.labels[node]) for node in tree.cut(level)])
+            for level in range(tree.height + 1)
+        ]
 
     def order(self) -> IntArray | None:  # noqa: D102
         if self.taxonomy is None and not self.ordered:
             return None
-        return np.append(self.hierarchy()[1], np.arange(self.n_values, self.size))
+        return np.append(self.leaf_codes, np.arange(self.n_values, self.size))
 
     def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
         n, codes = self.n_values, np.arange(self.n_values, dtype=np.int64)
         if self.taxonomy is not None:
-            levels = self.levels()[1:]
-            yield [(groups[:n], texts[: len(texts) - self.nullable]) for groups, texts in levels]
+            yield self._nested()[1:]
             return
         if n <= _FEW_CATEGORIES and not self.ordered:
             # Neighbours in a short list may have nothing in common.
@@ -726,8 +723,6 @@ def declared_categories(declared: Any) -> tuple[list[Any], bool]:
     DomainError
         If it does not say which they are.
     """
-    if isinstance(declared, type) and issubclass(declared, enum.Enum):
-        return [member.value for member in declared], False
     listed, ordered = declared, False
     if not isinstance(declared, Iterable):
         listed = getattr(declared, "categories", None)

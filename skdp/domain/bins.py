@@ -25,91 +25,43 @@ from .values import MAX_BINS, MAX_INTEGER, as_int, digits
 # --- bins: where a range is cut, and the bin of each number
 
 
-# Numbers from which on a table of their first bits is made.
-_MANY = 1 << 15
+# Rows that are encoded at once, so that they stay in the cache; for as many a table of their first
+# bits is made.
+BLOCK = 2**15
 
 
-@dataclass(frozen=True, eq=False)
-class Bins:
-    """Bin j is ``[edge j, edge j + 1)``, the last one closed.
+# Bin j is ``[edges[j], edges[j + 1])``, the last one closed. The last edge of integers is the one
+# after the largest.
 
-    Without edges, bins are of equal width, or of about equally many integers each.
 
-    Attributes
-    ----------
-    lower, upper : float
-    bins : int
-    integer : bool
-    edges : ndarray or None
-        The last is ``upper``, or ``upper + 1`` for integers.
-    """
+def even_edges(lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
+    """Edges of bins of equal width, or of about equally many integers each."""
+    if not integer:
+        edges = np.arange(bins + 1) * (upper - lower) / bins + lower
+        edges[-1] = upper
+        return edges
+    low, span = int(lower), int(upper) - int(lower)
+    if bins == span + 1:
+        return np.arange(low, low + bins + 1)
+    # The smallest integer x with floor((x - lower) * bins / span) of at least each bin.
+    return np.array([*(low - (-bin * span) // bins for bin in range(bins)), low + span + 1])
 
-    lower: float
-    upper: float
-    bins: int
-    integer: bool
-    edges: NDArray[Any] | None = None
 
-    @property
-    def one_each(self) -> bool:
-        """Whether there is a bin for each integer."""
-        return self.integer and self.bins == self.upper - self.lower + 1
-
-    def encode(self, x: FloatArray) -> CodeArray:
-        """Bin of each number of the range."""
-        if self.edges is not None:
-            return self._between_edges(self.edges[1:-1].astype(np.float64), x)
-        # What NumPy says of an underflow would tell of a value.
-        with np.errstate(all="ignore"):
-            place = x - self.lower
-            if not self.one_each:
-                place *= float(self.bins)
-                place /= self.upper - self.lower
-        codes = place.astype(np.int32)
-        if self.integer:
-            return np.minimum(codes, self.bins - 1, out=codes)
-        # The formula rounds: where a number may be on an edge, the edges decide.
-        largest = max(abs(self.lower), abs(self.upper))
-        error = 8 * np.spacing(largest) * self.bins / (self.upper - self.lower)
-        place -= np.rint(place)
-        near = np.flatnonzero(np.abs(place, out=place) <= error)
-        own = np.minimum(codes[near], self.bins - 1)
-        own -= x[near] < self.edges_at(own)
-        own += (x[near] >= self.edges_at(own + 1)) & (own < self.bins - 1)
-        codes[near] = own
-        return codes
-
-    def _between_edges(self, inner: FloatArray, x: FloatArray) -> CodeArray:
-        """How many inner edges are at or below each number."""
-        if len(x) >= _MANY and len(inner):
-            # Where first bits tell edges apart, a number has all edges of lower bits below it, and
-            # is compared with one: faster than a search.
-            bits, of_edges = _first_bits(x), _first_bits(inner)
-            of_edges -= (first := int(of_edges[0]) - 1)
-            edges = np.bincount(of_edges, minlength=int(of_edges[-1]) + 2)
-            if edges.max() == 1:
-                bits -= first
-                np.clip(bits, 0, len(edges) - 1, out=bits)
-                codes: CodeArray = (np.cumsum(edges) - edges).astype(np.int32)[bits]
-                codes += x >= np.append(inner, np.inf)[codes]
-                return codes
-        return np.searchsorted(inner, x, side="right").astype(np.int32)
-
-    def edges_at(self, positions: IntArray | CodeArray) -> NDArray[Any]:
-        """Left ends of bins; at ``bins`` the end of the last (after ``upper`` for integers)."""
-        if self.edges is not None:
-            return self.edges[positions]
-        if self.integer:
-            # Smallest integer in each bin: the formula solved for x, in exact arithmetic.
-            positions = positions.astype(np.int64)
-            if self.one_each:
-                return int(self.lower) + positions
-            span = int(self.upper - self.lower)
-            first = int(self.lower) - (-positions * span) // self.bins
-            # The last bin is closed: it ends after `upper`.
-            return np.where(positions == self.bins, int(self.upper) + 1, first)
-        edges = positions * (self.upper - self.lower) / self.bins + self.lower
-        return np.where(positions == self.bins, self.upper, edges)
+def bins_of(inner: FloatArray, x: FloatArray) -> CodeArray:
+    """How many inner edges are at or below each number."""
+    if len(x) >= BLOCK and len(inner):
+        # Where first bits tell edges apart, a number has all edges of lower bits below it, and is
+        # compared with one: faster than a search.
+        bits, of_edges = _first_bits(x), _first_bits(inner)
+        of_edges -= (first := int(of_edges[0]) - 1)
+        edges = np.bincount(of_edges, minlength=int(of_edges[-1]) + 2)
+        if edges.max() == 1:
+            bits -= first
+            np.clip(bits, 0, len(edges) - 1, out=bits)
+            codes: CodeArray = (np.cumsum(edges) - edges).astype(np.int32)[bits]
+            codes += x >= np.append(inner, np.inf)[codes]
+            return codes
+    return np.searchsorted(inner, x, side="right").astype(np.int32)
 
 
 def _first_bits(x: FloatArray) -> IntArray:
@@ -136,32 +88,23 @@ def check_real_bins(low: float, high: float, bins: int, edges: FloatArray | None
         )
 
 
-def bins_of_grid(grid: Grid, bins: int | None, *, even: bool) -> int:
-    """Number of bins over a grid, one for each number by default; refuses what cannot be computed.
-
-    ``even`` says that the formula of even bins is used, in float64.
-    """
+def bins_of_grid(grid: Grid, bins: int | None) -> int:
+    """Number of bins over a grid, one for each number by default."""
     count = len(grid)
     if bins is None and count > MAX_BINS:
         raise DomainError(
             f"The {count} values are too many for one code each: give bins=, such as bins=32, with "
             "scale='log' where most values are small, or edges=[...]."
         )
-    bins = count if bins is None else bins
-    if bins > count:
+    if bins is not None and bins > count:
         raise DomainError(
             f"bins={bins} exceeds the number of possible values ({count}): some would be empty."
         )
-    if even and bins < count and bins * (count - 1) >= MAX_INTEGER:
-        raise DomainError(
-            f"bins={bins} over {count} values cannot be computed exactly in float64; use fewer, at "
-            f"most {(MAX_INTEGER - 1) // (count - 1)}, or a coarser unit."
-        )
-    return bins
+    return count if bins is None else bins
 
 
 def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool) -> NDArray[Any]:
-    """The edges of a declaration, as `Bins` has them."""
+    """The edges of a declaration."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise DomainError(f"edges must be a list of numbers, got {given!r}.")
     listed = [read(edge, f"edges[{place}]") for place, edge in enumerate(given)]
@@ -295,13 +238,46 @@ class _Contents:
 
     Attributes
     ----------
-    bins : Bins
+    edges : ndarray
+        Of the bins.
     special : ndarray
         What has a cell of its own, ascending: numbers, or places of the grid.
     """
 
-    bins: Bins
+    edges: NDArray[Any]
     special: NDArray[Any]
+
+    @functools.cached_property
+    def _rate(self) -> float:
+        """Bins in a unit of the number line, where they are about equally wide; else 0."""
+        number = np.arange(len(self.edges))
+        rate = float(number[-1] / np.ptp(self.edges))
+        even = np.abs((self.edges - self.edges[0]) * rate - number) < 0.49
+        return rate if even.all() else 0.0
+
+    @functools.cached_property
+    def _right(self) -> FloatArray:
+        """Right ends of bins; the last one has none."""
+        return np.append(self.edges[1:-1], np.inf)
+
+    def codes(self, x: FloatArray) -> CodeArray:
+        """Bin of each number of the range."""
+        if not self._rate:
+            return bins_of(self._right[:-1], x)
+        # What NumPy says of an underflow would tell of a value.
+        with np.errstate(all="ignore"):
+            place = x - self.edges[0]
+            place *= self._rate
+        place -= 0.5
+        # The bin, or the one before.
+        codes = place.astype(np.int32)
+        codes += x >= self._right[codes]
+        return codes
+
+    @property
+    def ends(self) -> NDArray[Any]:
+        """Where bins begin, and the last one ends: numbers, or places of the grid."""
+        raise NotImplementedError
 
     def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:
         """The bin of each cut, how much of it lies below the cut, and the sum of its numbers.
@@ -332,7 +308,7 @@ class _Contents:
         -------
         ndarray of float64, shape (n, n_bins), twice
         """
-        shape, (size, sums) = (n, self.bins.bins), self.whole
+        shape, (size, sums) = (n, len(self.edges) - 1), self.whole
         codes, amount, total = self.below(np.concatenate([starts, stops]))
         sign = np.repeat([-1.0, 1.0], len(starts))
         places = np.concatenate([owners, owners]) * shape[1] + codes
@@ -379,30 +355,33 @@ class Spread(_Contents):
 
     def span(self, codes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest number of each bin."""
-        low = self.bins.edges_at(codes).astype(np.float64)
-        high = np.nextafter(self.bins.edges_at(codes + 1), -np.inf)
-        high[codes + 1 == self.bins.bins] = self.bins.upper
+        low, high = self.edges[codes], np.nextafter(self.edges[codes + 1], -np.inf)
+        high[codes == len(self.edges) - 2] = self.edges[-1]
         for special in self.special:
             low[low == special] = np.nextafter(special, np.inf)
         for special in self.special[::-1]:
             high[high == special] = np.nextafter(special, -np.inf)
         return low, high
 
+    @property
+    def ends(self) -> FloatArray:  # noqa: D102
+        return self.edges
+
     @functools.cached_property
     def whole(self) -> tuple[FloatArray, FloatArray]:  # noqa: D102
-        edges = self.bins.edges_at(np.arange(self.bins.bins + 1)).astype(np.float64)
-        return np.ones(self.bins.bins), edges[:-1] + np.diff(edges) / 2
+        widths = np.diff(self.edges)
+        return np.ones(len(widths)), self.edges[:-1] + widths / 2
 
     def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:  # noqa: D102
-        values = np.clip(cuts, self.bins.lower, self.bins.upper)
-        codes = self.bins.encode(values).astype(np.int64)
-        left, right = (self.bins.edges_at(codes + side) for side in (0, 1))
+        values = np.clip(cuts, self.edges[0], self.edges[-1])
+        codes = self.codes(values).astype(np.int64)
+        left, right = self.edges[codes], self.edges[codes + 1]
         share = snapped(codes + (values - left) / (right - left)) - codes
         return codes, share, share * (left + share / 2 * (right - left))
 
     def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
         """Numbers of bins below which the shares of the bin lie."""
-        low, high = self.bins.edges_at(codes), self.bins.edges_at(codes + 1)
+        low, high = self.edges[codes], self.edges[codes + 1]
         return np.where(shares < 1, low + shares * (high - low), high)
 
 
@@ -415,16 +394,14 @@ class Points(_Contents):
 
     grid: Grid
 
-    def first(self, positions: IntArray) -> IntArray:
-        """Place of the smallest point of each bin; at ``bins`` after the last point."""
-        edges = self.bins.edges_at(positions)
-        if self.grid.denominator == 1 and edges.dtype == np.int64:
-            return edges
-        return np.where(positions == self.bins.bins, self.grid.last + 1, self.grid.at_least(edges))
-
     @functools.cached_property
-    def _firsts(self) -> IntArray:
-        return self.first(np.arange(self.bins.bins + 1))
+    def ends(self) -> IntArray:  # noqa: D102
+        return np.append(self.grid.at_least(self.edges[:-1]), self.grid.last + 1)
+
+    def codes(self, x: FloatArray) -> CodeArray:  # noqa: D102
+        if self.edges.dtype == np.int64 and len(self.grid) == len(self.edges) - 1:
+            return (x - self.edges[0]).astype(np.int32)
+        return super().codes(x)
 
     def _rank(self, places: IntArray) -> IntArray:
         """Ranks of the smallest points from places on."""
@@ -437,15 +414,11 @@ class Points(_Contents):
 
     def _ranks(self, codes: IntArray) -> tuple[IntArray, IntArray]:
         """Ranks of the first and the last point of each bin; reversed if it has none."""
-        return self._rank(self.first(codes)), self._rank(self.first(codes + 1)) - 1
+        return self._rank(self.ends[codes]), self._rank(self.ends[codes + 1]) - 1
 
     def empty(self) -> IntArray:  # noqa: D102
-        codes = np.arange(self.bins.bins)
-        if self.bins.integer:
-            # Each bin holds an integer, which may have a cell of its own.
-            codes = np.unique(self.bins.encode(self.grid.value(self.special))).astype(np.int64)
-        first, last = self._ranks(codes)
-        return codes[last < first]
+        first, last = self._ranks(np.arange(len(self.edges) - 1))
+        return np.flatnonzero(last < first)
 
     def draw(
         self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray
@@ -460,13 +433,12 @@ class Points(_Contents):
 
     @functools.cached_property
     def whole(self) -> tuple[IntArray, FloatArray]:  # noqa: D102
-        firsts = self._firsts
-        return np.diff(self._rank(firsts)), self._total(firsts[:-1], firsts[1:])
+        return np.diff(self._rank(self.ends)), self._total(self.ends[:-1], self.ends[1:])
 
     def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:  # noqa: D102
         k = np.minimum(np.maximum(cuts, self.grid.first), self.grid.last + 1).astype(np.int64)
-        codes = self._firsts[:-1].searchsorted(k, side="right") - 1
-        first = self._firsts[codes]
+        codes = self.ends[:-1].searchsorted(k, side="right") - 1
+        first = self.ends[codes]
         return codes, self._rank(k) - self._rank(first), self._total(first, k)
 
     def _total(self, first: IntArray, stop: IntArray) -> FloatArray:

@@ -389,7 +389,7 @@ def _of_numbers(x: FloatArray, attribute: Any, data: dict[str, Any]) -> list[_Fi
         if low >= 0 and third - low < 2 * NARROW * (high - low):
             text += ": scale='log'" if attribute is not None else ": scale='log', if it begins at 0"
             found.append((text, {"scale": "log", "bins": "auto"}))
-        elif attribute is not None and not attribute.uneven:
+        elif attribute is not None and not attribute.auto:
             found.append((f"{text}: a narrower range, or edges, if that is public", {}))
     return found
 
@@ -554,7 +554,7 @@ def examined(domain: Any, frame: Any) -> DomainReport:
     # Derived columns are there to be compared with what their rules say.
     structure = domain.structure
     present = [name for name in structure.derived if name in frame.names]
-    free = domain.without_structure().select([*domain.names, *present])
+    free = domain.plain([*domain.names, *present])
     every = free.encode_columns(frame)
     codes = every[:, : len(domain)]
     kept = {repr(rule): [int(wrong.sum()), 0] for rule, wrong in structure.broken_by_rule(codes)}

@@ -17,7 +17,7 @@ import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain, combinations
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -30,16 +30,16 @@ from .attributes import Categorical, Identifier
 from .bins import Points
 from .numeric import Numeric
 from .query import Schema, attribute_of, parts_of
-from .regions import code_of, region_of_range, region_of_values
+from .regions import Region, code_of, region_of_range, region_of_values
 from .values import plain_category, plain_text, some
 
 # Cells of one table: 16 MB of booleans.
 MAX_CELLS = 2**24
 # Steps of the search for one row that all rules allow.
 _MAX_STEPS = 100_000
-# A share of a cell that rounding may leave: such a cell is forbidden as a whole.
+# A share of a bin that rounding may leave: a bin is not divided there.
 _ROUNDING = 1e-9
-# How often values are drawn again that a rule forbids in a part of their cell.
+# How often numbers are drawn again that exceed their bounds.
 _REDRAWS = 100
 
 
@@ -108,7 +108,7 @@ def derived(column: str, from_: str, map: Mapping[Any, Any]) -> Rule:
         Value of ``column`` for each value of ``from_``. For a `Categorical` every category has an
         entry. For a `Numeric` a key is a pair ``(low, high)``, which stands for low <= x < high
         (None is an open end, and the declared upper end belongs to the last interval), or a single
-        number; intervals must begin and end at edges of bins. If ``from_`` is nullable, the key
+        number; bins are divided where intervals begin and end. If ``from_`` is nullable, the key
         None says what a missing value gives; without it, ``column`` is missing too.
 
     Raises
@@ -165,10 +165,10 @@ def forbid(condition: str) -> Rule:
     Parameters
     ----------
     condition : str
-        A query on one or more columns. ``None`` is a missing value. Cells are forbidden of which
-        the rules together leave no value; in others that it cuts, records are counted, and
-        synthetic values are drawn where it does not hold. A single real number is no such value:
-        ``"pay > 100"`` forbids 100 too where a bin begins there. Declare ``decimals`` to keep it.
+        A query on one or more columns. ``None`` is a missing value. A bin that it cuts is divided
+        there, so that records which satisfy it have cells of their own: their count is 0, and
+        they are never drawn. A single real number is no part of a bin: ``"pay > 100"`` forbids
+        100 too. Declare ``decimals`` to keep it.
 
     Examples
     --------
@@ -356,8 +356,7 @@ Codes = Mapping[str, IntArray]
 class Structure(tuple[Rule, ...], Schema):
     """Compiled rules of a domain, as ``domain.structure``; it is falsy if there are none.
 
-    Conditions divide bins: their parts are pieces, codes of attributes with more edges. Rules say
-    which pieces they allow together, and a cell is forbidden where they allow none of its pieces.
+    Bins are divided where rules cut them, so that a rule allows or forbids all that a code holds.
 
     Attributes
     ----------
@@ -374,7 +373,7 @@ class Structure(tuple[Rule, ...], Schema):
         return super().__new__(cls, dict.fromkeys(rules))
 
     def __init__(self, rules: Iterable[Rule], declared: Mapping[str, Any]) -> None:
-        self._declared = declared
+        self._declared = _divided(self, declared) if self else declared
         self.derived = {each.column: each for each in self if isinstance(each, Derived)}
         self.measured = tuple(
             name
@@ -385,11 +384,6 @@ class Structure(tuple[Rule, ...], Schema):
         self.zeros: tuple[Zeros, ...] = ()
         self._axes = {name: axis for axis, name in enumerate(self.measured)}
         self._codes: dict[str, tuple[str, IntArray]] = {}
-        # The attributes of columns whose bins are divided, the code of each piece of all columns,
-        # and what rules allow of the pieces.
-        self._divided: dict[str, Numeric] = {}
-        self._code_of: list[IntArray] = []
-        self._pieces: Tables = {}
         if self:
             self._compile()
 
@@ -479,9 +473,7 @@ class Structure(tuple[Rule, ...], Schema):
         self._derive()
         self.bounds = _closure(self)
         self._check_chains()
-        self._divide()
-        self._pieces = self._tables()
-        tables = self._cells()
+        tables = narrowed(self._tables())
         if tables is None or allowed_row(tables) is None:
             guilty = [rule for rule in self if not isinstance(rule, Derived)]
             raise DomainError(
@@ -536,38 +528,13 @@ class Structure(tuple[Rule, ...], Schema):
             )
         return codes
 
-    # --- pieces of bins, and what rules allow of them
-
-    def _divide(self) -> None:
-        """Divide bins where conditions cut them, and those of compared columns at their holes."""
-        cuts: dict[str, list[Any]] = {name: [] for name in self.measured}
-        for rule in self:
-            parts = _parts(rule, self)
-            for name, region in chain(*(part.items() for part in parts)):
-                if name in cuts and isinstance(region.attribute, Numeric):
-                    cuts[name].append(region.edges)
-        for name in self.compared:
-            special = np.array(self._declared[name].special, dtype=np.float64)
-            # On a grid the next float is the next place; between real numbers it is none.
-            cuts[name] += [special, np.nextafter(special, np.inf)]
-        for name, edges in cuts.items():
-            whole = self._declared[name]
-            self._code_of.append(np.arange(whole.size))
-            pieces = _divided(whole, np.concatenate(edges)) if edges else whole
-            if pieces.size > whole.size:
-                self._divided[name] = pieces
-                starts, _ = pieces.span(np.arange(pieces.size))
-                self._code_of[-1] = whole._place(starts).astype(np.int64)
-        # Columns whose codes are pieces, and what follows from them.
-        self._fine = Structure((), {**self._declared, **self._divided})
-        for name, (base, codes) in self._codes.items():
-            self._fine._codes[name] = base, codes[self._code_of[self._axes[base]]]
+    # --- what rules allow of the codes
 
     def _tables(self) -> Tables:
-        """Allowed pieces by each set of attributes that the rules connect."""
+        """Allowed codes by each set of attributes that the rules connect."""
         found = []
         for rule in self:
-            parts = [self._fine.weights_of_regions(part) for part in _parts(rule, self._fine)]
+            parts = [self.weights_of_regions(part) for part in _parts(rule, self)]
             parts = [part for part in parts if all(each.any() for each in part.values())]
             if isinstance(rule, Forbid) and not (parts and all(parts)):
                 raise DomainError(
@@ -575,7 +542,7 @@ class Structure(tuple[Rule, ...], Schema):
                     "its values against the declared ranges, or leave the rule out."
                 )
             for part in parts:
-                # A piece is covered in full or not at all, but for rounding.
+                # A code is covered in full or not at all, but for rounding.
                 covered = {name: weights > 0.5 for name, weights in part.items()}
                 found.append(self._without(covered, np.logical_and))
         for column, above in self.bounds.items():
@@ -589,57 +556,16 @@ class Structure(tuple[Rule, ...], Schema):
     def _without(
         self, of: Mapping[str, np.ndarray], relation: np.ufunc
     ) -> tuple[tuple[int, ...], BoolArray]:
-        """A table of what is left of the pieces of some columns without those in a relation."""
+        """A table of what is left of the codes of some columns without those in a relation."""
         axes = [self._axes[name] for name in of]
         self._check_size(dict(zip(axes, map(len, of.values()), strict=True)))
         table = functools.reduce(relation.outer, of.values())
         return tuple(sorted(axes)), ~table.transpose(np.argsort(axes))
 
     def _span(self, column: str) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest number of each piece of a column; nan for the missing cell."""
-        attribute = self._fine.find(column)
+        """Smallest and largest number of each code of a column; nan for the missing cell."""
+        attribute = self._declared[column]
         return attribute.span(np.arange(attribute.size))
-
-    def _cells(self) -> Tables | None:
-        """Allowed cells: those whose bins have pieces that all tables allow; None if none has.
-
-        Columns are taken out one after the other. Of a bin of n pieces, tables leave none together
-        exactly if n of them do, at most.
-        """
-        known = narrowed(self._pieces)
-        if known is None:
-            return None
-        for axis in sorted(self._axes[name] for name in self._divided):
-            if (axis,) not in known:
-                continue
-            code_of, possible = self._code_of[axis], known[axis,]
-            n_pieces = np.bincount(code_of, possible)
-            several = np.flatnonzero(n_pieces > 1)
-            pieces = np.flatnonzero(possible & (n_pieces[code_of] > 1))
-            own = {axes: axes.index(axis) for axes in known if axis in axes}
-            cut = {axes: known[axes].take(pieces, k) for axes, k in own.items() if len(axes) > 1}
-            known |= {axes: _any_piece(known[axes], k, code_of) for axes, k in own.items()}
-            sizes = {
-                k: n for axes, each in known.items() for k, n in zip(axes, each.shape, strict=True)
-            }
-            for number in range(2, min(len(cut), int(n_pieces.max())) + 1):
-                for group in combinations(cut, number):
-                    axes = tuple(sorted({*chain(*group)}))
-                    place, here = axes.index(axis), {k: sizes[k] for k in axes}
-                    self._check_size(here | {axis: len(pieces)})
-                    together = joined({key: cut[key] for key in group}, axes)
-                    together = _any_piece(together, place, code_of[pieces])
-                    apart = {
-                        key: each.take(several, key.index(axis)) if axis in key else each
-                        for key, each in known.items()
-                        if {*key} <= {*axes}
-                    }
-                    if (joined(apart, axes) & ~together).any():
-                        self._check_size(here)
-                        full = np.ones([*here.values()], dtype=bool)
-                        np.moveaxis(full, place, 0)[several] = np.moveaxis(together, place, 0)
-                        known = merged([*known.items(), (axes, full)])
-        return narrowed(known)
 
     def _check_size(self, sizes: Mapping[int, int]) -> None:
         """Refuse tables that are too large."""
@@ -692,22 +618,22 @@ class Structure(tuple[Rule, ...], Schema):
         """
         n_rows = len(codes[self.measured[0]])
         limits = {k: [np.broadcast_to(end, n_rows) for end in ends] for k, ends in bounds.items()}
-        attributes = {name: self._declared[name] for name in self.measured}
-        numeric = {k: each for k, each in attributes.items() if isinstance(each, Numeric)}
+        pairs = [(column, bound) for column, above in self.bounds.items() for bound in above]
+        # Larger columns come first: a bound has fewer columns above it than what it bounds.
+        order = sorted(self.measured, key=lambda name: len(self.bounds.get(name, ())))
+        numeric = {k: self.find(k) for k in order if isinstance(self.find(k), Numeric)}
         numbers = {name: np.empty(n_rows) for name in numeric}
         rows = np.arange(n_rows)
         for attempt in range(_REDRAWS + 1):
-            own = _at(codes, rows)
-            if attempt < _REDRAWS:
-                again = {
-                    name: each.draw(own[name], rng, *(end[rows] for end in limits.get(name, ())))
-                    for name, each in numeric.items()
-                }
-            else:
-                again = self._repaired(own, rng)
-            for name, values in again.items():
-                numbers[name][rows] = values
-            rows = rows[self._numbers_break(own, _at(numbers, rows))]
+            own: dict[str, FloatArray] = {}
+            for name, attribute in numeric.items():
+                ends = [end[rows] for end in limits.get(name, ())]
+                if attempt == _REDRAWS and name in self.compared:
+                    ends = self._room(name, codes, rows, own)
+                own[name] = attribute.draw(codes[name][rows], rng, *ends)
+                numbers[name][rows] = own[name]
+            broken = [own[column] > own[bound] for column, bound in pairs]
+            rows = rows[np.logical_or.reduce([np.zeros(len(rows), dtype=bool), *broken])]
             if not len(rows):
                 break
         drawn: dict[str, pd.Series] = {}
@@ -722,54 +648,20 @@ class Structure(tuple[Rule, ...], Schema):
                 drawn[name] = attribute.decode(own_codes[codes[self.base_of(name)]], rng)
         return drawn
 
-    def _numbers_break(self, codes: Codes, numbers: Mapping[str, FloatArray]) -> BoolArray:
-        """Rows whose numbers are in the part of a cell that a rule forbids."""
-        divided = {name: each._place(numbers[name]) for name, each in self._divided.items()}
-        pieces: Mapping[str, np.ndarray] = {**codes, **divided}
-        broken = np.zeros(len(codes[self.measured[0]]), dtype=bool)
-        for axes, allowed in self._pieces.items():
-            names = [self.measured[axis] for axis in axes]
-            if not divided.keys().isdisjoint(names):
-                broken |= ~allowed[tuple(pieces[name] for name in names)]
-        for column, above in self.bounds.items():
-            for bound in above:
-                broken |= numbers[column] > numbers[bound]
-        return broken
+    def _room(
+        self, name: str, codes: Codes, rows: IntArray, drawn: Mapping[str, FloatArray]
+    ) -> list[FloatArray]:
+        """Bounds of a column that leave a number for all others.
 
-    def _repaired(self, codes: Codes, rng: np.random.Generator) -> dict[str, FloatArray]:
-        """Numbers in pieces that all rules allow together."""
-        rows = np.stack([codes[name] for name in self.measured], axis=1)
-        used = sorted({*chain(*self._pieces)})
-        cells, at = np.unique(rows[:, used], axis=0, return_inverse=True)
-        for number, cell in enumerate(cells):
-            options = {
-                axis: np.flatnonzero(self._code_of[axis] == code)
-                for axis, code in zip(used, cell, strict=True)
-            }
-            own = {
-                axes: each[np.ix_(*(options[axis] for axis in axes))]
-                for axes, each in self._pieces.items()
-            }
-            row = allowed_row(own)
-            assert row is not None  # the cell is allowed
-            cells[number] = [options[axis][row[axis]] for axis in used]
-        rows[:, used] = cells[at.reshape(-1)]
-        # Larger columns come first: a bound has fewer columns above it than what it bounds. A
-        # column lies below the values drawn for its bounds, and not below the least value of any
-        # column that it bounds. There is such a value, because chains are compared as a whole.
-        drawn: dict[str, FloatArray] = {}
-        ends = {
-            name: [end[rows[:, self._axes[name]]] for end in self._span(name)]
-            for name in dict.fromkeys([*self.compared, *self._divided])
-        }
-        for name in sorted(ends, key=lambda each: len(self.bounds.get(each, ()))):
-            low, high = ends[name]
-            for below in (column for column, above in self.bounds.items() if name in above):
-                low = np.fmax(low, ends[below][0])
-            for bound in self.bounds.get(name, ()):
-                high = np.fmin(high, drawn[bound])
-            drawn[name] = self._fine.find(name).draw(rows[:, self._axes[name]], rng, low, high)
-        return drawn
+        It lies below the numbers drawn for its bounds, and not below the least number of any column
+        that it bounds. There is such a number, because chains are compared as a whole.
+        """
+        low, high = np.full((2, len(rows)), np.nan)
+        for below in (column for column, above in self.bounds.items() if name in above):
+            low = np.fmax(low, self._span(below)[0][codes[below][rows]])
+        for bound in self.bounds.get(name, ()):
+            high = np.fmin(high, drawn[bound])
+        return [low, high]
 
 
 @contextlib.contextmanager
@@ -812,48 +704,76 @@ def _parts(rule: Rule, schema: Schema) -> list[Any]:
         return parts_of(rule.condition, schema) if isinstance(rule, Forbid) else []
 
 
+def _region_of(column: str, attribute: Any, key: Any) -> Region:
+    """What a key of a map stands for: a value, or the values of an interval."""
+    if not isinstance(key, tuple):
+        return region_of_values(column, attribute, [key])
+    low, high = key
+    last = high is None or attribute.number(high, column) == attribute.upper
+    return region_of_range(column, attribute, low, high, "" if last else ">")
+
+
 def _codes_for(column: str, attribute: Any, key: Any) -> IntArray:
-    """Codes that stand for a value, or for the values of an interval, and for nothing else."""
+    """Codes that stand for a key of a map, and for nothing else."""
     if isinstance(attribute, Categorical) and key is not None:
         return np.array([code_of(column, attribute, key)])
-    if isinstance(key, tuple):
-        low, high = key
-        last = high is None or attribute.number(high, column) == attribute.upper
-        region = region_of_range(column, attribute, low, high, "" if last else ">")
-    else:
-        region = region_of_values(column, attribute, [key])
-    cut = np.flatnonzero((region.weights > 0) & (region.weights < 1 - _ROUNDING))
-    if len(cut):
+    codes = np.flatnonzero(_region_of(column, attribute, key).weights > 1 - _ROUNDING)
+    if not len(codes):
         raise ValueError(
-            f"{key!r} cuts the bin {attribute.labels()[int(cut[0])]} of {column!r}. Let it begin "
-            "and end where bins do, or declare the bins so (bins=, or edges=)."
+            f"{key!r} is nothing that {column!r} has a code for: leave the entry out, or mend it."
         )
-    return np.flatnonzero(region.weights)
+    return codes
 
 
-def _divided(attribute: Numeric, cuts: FloatArray) -> Numeric:
+def _divided(rules: Iterable[Rule], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns with more edges of bins: where rules cut them.
+
+    Compared columns are cut at their special values too, where numbers of their bins have a gap.
+    """
+    cuts: dict[str, list[Any]] = {name: [] for name in declared}
+    schema = Structure((), declared)
+    for rule in rules:
+        regions = [region for part in _parts(rule, schema) for region in part.values()]
+        with _about(rule):
+            if isinstance(rule, Derived):
+                base = attribute_of(rule.from_, schema)
+                keys = rule.map if isinstance(base, Numeric) else ()
+                regions = [_region_of(rule.from_, base, key) for key, _ in keys]
+            for region in regions:
+                if isinstance(region.attribute, Numeric):
+                    cuts[region.column].append(region.edges)
+            if isinstance(rule, AtMost):
+                for name in (rule.column, rule.bound):
+                    special = getattr(attribute_of(name, schema), "special", ())
+                    # On a grid the next float is the next place; between real numbers it is none.
+                    cuts[name] += [special, np.nextafter(special, np.inf)]
+    return {
+        name: _cut_at(each, np.concatenate(cuts[name])) if cuts[name] else each
+        for name, each in declared.items()
+    }
+
+
+def _cut_at(attribute: Any, cuts: FloatArray) -> Any:
     """The attribute with bins that are divided at cuts."""
+    if not isinstance(attribute, Numeric):
+        return attribute
+    if attribute._coarse is not None:
+        return _cut_at(attribute._coarse, cuts).fine
     edges, held = attribute.edges, attribute.contents
     if isinstance(held, Points):
         places = held.grid.at_least(np.unique(cuts))
         inner = held.grid.value(places[(places > held.grid.first) & (places <= held.grid.last)])
-        # The upper end may be a piece by itself.
+        # The upper end may be a bin by itself.
         inner = np.minimum(inner, np.nextafter(edges[-1], -np.inf))
     else:
         inner = np.unique(cuts[(cuts > edges[0]) & (cuts < edges[-1])])
-        # No piece that rounding leaves, such as that between < 5 and <= 5.
+        # No bin that rounding leaves, such as that between < 5 and <= 5.
         place = held.positions(inner)
         inner = inner[(place % 1 > 0) & (np.diff(place, prepend=-1) > _ROUNDING)]
-    pieces = copy.copy(attribute)
-    pieces._recut(np.union1d(edges, inner).astype(edges.dtype))
-    pieces._join_empty(edges)
-    return pieces
-
-
-def _any_piece(allowed: BoolArray, place: int, code_of: IntArray) -> Any:
-    """A table of pieces as one of codes: those of which any piece is allowed."""
-    starts = np.flatnonzero(np.diff(code_of, prepend=-1))
-    return np.logical_or.reduceat(allowed, starts, axis=place)
+    divided = copy.copy(attribute)
+    divided._recut(np.union1d(edges, inner).astype(edges.dtype))
+    divided._join_empty(edges)
+    return divided if divided.bins > attribute.bins else attribute
 
 
 def _line(attribute: Any) -> tuple[Any, Any]:
@@ -864,7 +784,3 @@ def _line(attribute: Any) -> tuple[Any, Any]:
     special = [x for x in attribute.special if grid and grid.at_most(x) != grid.at_least(x)]
     line = getattr(attribute, "unit", None), getattr(attribute, "tz", None)
     return line, (grid and grid.denominator, *special)
-
-
-def _at(columns: Mapping[str, Any], rows: IntArray) -> dict[str, Any]:
-    return {name: each[rows] for name, each in columns.items()}

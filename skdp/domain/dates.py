@@ -16,13 +16,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from .._foreign import reraise_interrupts
-from .._keys import DAY, FURTHEST, moment_of, moment_of_text
+from .._keys import DAY, FURTHEST, key_of, moment_of, moment_of_text
 from .._validation import FloatArray, IntArray, is_word
 from ..exceptions import DomainError
 from .attributes import Coding, Column
-from .bins import MOST_BINS, Bins
+from .bins import MOST_BINS, even_edges
 from .numeric import AUTO, Numeric, runs
-from .values import MAX_INTEGER, number_meant, refuse_placeholder, some
+from .values import MAX_INTEGER, refuse_placeholder, some
 
 # Units, and how NumPy names them.
 UNITS = {
@@ -146,9 +146,9 @@ def moment(value: Any, unit: str, form: str | None = None) -> int | None:
         found = None if isinstance(value, str) else moment_of(value)
         if found is None:
             # Digits as the number that readers make of them where no record holds other text.
-            number = number_meant(value)
-            if number is not None and number.is_integer():
-                found = _text_moment(f"{number:.0f}", unit, form)
+            key = key_of(value)
+            if isinstance(key, float) and key.is_integer():
+                found = _text_moment(f"{key:.0f}", unit, form)
             elif isinstance(value, str):
                 found = _text_moment(value.strip(), unit, form)
         # A subclass may compute anything: no integer, or one that no array holds.
@@ -323,13 +323,13 @@ class _Temporal(Numeric):
         units = int(self.upper - self.lower) + 1
         if units <= _MOST_SINGLE:
             return units
-        # As many as can be computed exactly.
+        # Fewer of very many units. A release does not say these numbers: they must not change.
         return max(1, min(_DEFAULT_BINS, (MAX_INTEGER - 1) // (units - 1)))
 
     def _auto_edges(self) -> NDArray[Any]:
         units = int(self.upper - self.lower) + 1
         bins = max(1, min(MOST_BINS, units, MAX_INTEGER // units))
-        return Bins(self.lower, self.upper, bins, True).edges_at(np.arange(bins + 1))
+        return even_edges(self.lower, self.upper, bins, True)
 
     @property
     def _clock(self) -> Clock:
@@ -393,7 +393,7 @@ class _Temporal(Numeric):
         return self._clock.text(int(value))
 
     def _intervals(self, cuts: IntArray) -> list[str]:
-        return runs(self._bins.edges_at(cuts).tolist(), self._written)
+        return runs(self.edges[cuts].tolist(), self._written)
 
     # Privacy. No zone is refused: DuckDB gives text with zones the zone of the session, so that one
     # record decides whether a column has one.

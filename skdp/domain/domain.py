@@ -83,8 +83,9 @@ class Domain(Schema):
         itself. A Domain gives its columns and rules.
     structure : sequence of Rule, default=()
         What is publicly known about how columns depend on each other: rules made by `derived`,
-        `at_most` and `forbid`. Synthetic rows satisfy all of them. A record that breaks one is
-        skipped, like one with a value that the domain cannot represent.
+        `at_most` and `forbid`. Bins are divided where they cut them. Synthetic rows satisfy all
+        rules. A record that breaks one is skipped, like one with a value that the domain cannot
+        represent.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class Domain(Schema):
         Columns that are measured: all columns but identifiers and those that follow from others.
         Codes, ``len`` and iteration are about these.
     attributes : tuple of Numeric or Categorical
-        Of the measured columns.
+        Of the measured columns, their bins divided where rules cut them.
     columns : tuple of str
         All columns, in declared order.
     structure : Structure
@@ -142,7 +143,9 @@ class Domain(Schema):
     attributes: tuple[Numeric | Categorical, ...]
     structure: Structure
     _positions: dict[str, int]
-    _declared: dict[str, Numeric | Categorical | Identifier]
+    # As they were declared, and with bins that rules divide.
+    _given: dict[str, Numeric | Categorical | Identifier]
+    _declared: Mapping[str, Numeric | Categorical | Identifier]
 
     def __init__(
         self,
@@ -152,7 +155,7 @@ class Domain(Schema):
     ) -> None:
         rules = Structure.read(structure)
         if isinstance(attributes, Domain):
-            pairs: list[Any] = list(attributes._declared.items())
+            pairs: list[Any] = list(attributes._given.items())
             rules = [*attributes.structure.rules, *rules]
         elif isinstance(attributes, Mapping):
             pairs = list(attributes.items())
@@ -169,9 +172,9 @@ class Domain(Schema):
             raise DomainError(f"The domain has a single cell: {what}. Declare more than one value.")
 
     def _init(self, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> None:
-        declared = checked_columns(pairs)
-        structure = Structure(rules, declared)
-        measured = {name: declared[name] for name in structure.measured}
+        given = checked_columns(pairs)
+        structure = Structure(rules, given)
+        measured = {name: structure._declared[name] for name in structure.measured}
         if not measured:
             how = "Declare at least one Numeric or Categorical column"
             raise DomainError(f"The domain has no column to measure, only identifiers. {how}.")
@@ -180,12 +183,13 @@ class Domain(Schema):
             attributes=tuple(measured.values()),
             structure=structure,
             _positions={name: position for position, name in enumerate(measured)},
-            _declared=declared,
+            _given=given,
+            _declared=structure._declared,
         )
 
     def __getstate__(self) -> dict[str, Any]:
         # Plain values alone, which other formats than pickle can hold.
-        return {"columns": list(self._declared.items()), "rules": self.structure.to_data()}
+        return {"columns": list(self._given.items()), "rules": self.structure.to_data()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._init(state["columns"], structure_from_data(state["rules"]))
@@ -215,15 +219,15 @@ class Domain(Schema):
         return tuple(self._declared)
 
     def declared(self, name: str) -> Numeric | Categorical | Identifier:
-        """Declaration of any column, measured or not.
+        """Declaration of any column, measured or not, as it was given.
 
         Raises
         ------
         DomainError
             If it is not declared.
         """
-        if isinstance(name, str) and name in self._declared:
-            return self._declared[name]
+        if isinstance(name, str) and name in self._given:
+            return self._given[name]
         raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.columns)}.")
 
     def items(self) -> list[tuple[str, Numeric | Categorical]]:
@@ -263,13 +267,10 @@ class Domain(Schema):
 
     def follow_from(self, names: Iterable[str]) -> list[str]:
         """Derived columns that follow from these columns alone."""
-        chosen = set(names)
-        found: list[str] = []
+        given = known = set(names)
         for name, rule in self.structure.derived.items():
-            if name not in chosen and rule.from_ in chosen:
-                chosen.add(name)
-                found.append(name)
-        return [name for name in self.columns if name in found]
+            known = known | {name} if rule.from_ in known else known
+        return [name for name in self.columns if name in known - given]
 
     def names_for(self, n_unnamed: int, taken: Iterable[str] = ()) -> list[str] | None:
         """The columns that columns without names stand for, by position.
@@ -331,7 +332,7 @@ class Domain(Schema):
         raise AttributeError("A Domain cannot be changed; declare a new one.")
 
     def _key(self) -> tuple[Any, ...]:
-        return (tuple(self._declared.items()), self.structure)
+        return (tuple(self._given.items()), self.structure)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Domain) and self._key() == other._key()
@@ -340,7 +341,7 @@ class Domain(Schema):
         return hash(self._key())
 
     def __repr__(self) -> str:
-        shown = _first([f"{name!r}: {part!r}" for name, part in self._declared.items()], 12)
+        shown = _first([f"{name!r}: {part!r}" for name, part in self._given.items()], 12)
         rules = _first([*map(repr, self.structure.rules)], 6)
         tail = f", structure=[{rules}]" if rules else ""
         return f"Domain({{{shown}}}{tail})"
@@ -386,7 +387,11 @@ class Domain(Schema):
 
     def without_structure(self) -> Domain:
         """The same columns without rules: those that were derived are measured then."""
-        return Domain._trusted(list(self._declared.items()))
+        return Domain._trusted(list(self._given.items()))
+
+    def plain(self, names: Iterable[str]) -> Domain:
+        """Measured and derived columns with the same codes, for records that may break rules."""
+        return Domain._trusted([(name, self[name]) for name in names])
 
     def select(self, names: Sequence[str]) -> Domain:
         """The domain of some of the columns, in the order given.
@@ -434,8 +439,8 @@ class Domain(Schema):
 
     def _changed(self, change: Callable[[Any], Any]) -> Domain:
         """The domain with other attributes; itself if none is another."""
-        pairs = [(name, change(each)) for name, each in self._declared.items()]
-        if all(each is self._declared[name] for name, each in pairs):
+        pairs = [(name, change(each)) for name, each in self._given.items()]
+        if all(each is self._given[name] for name, each in pairs):
             return self
         return Domain._trusted(pairs, self.structure.rules)
 
@@ -451,7 +456,7 @@ class Domain(Schema):
             raise DomainError(
                 f"Column {name!r} is declared twice: in the domain and separately. Declare it once."
             )
-        pairs = [*self._declared.items(), (name, attribute)]
+        pairs = [*self._given.items(), (name, attribute)]
         return Domain(pairs, structure=self.structure.rules)
 
     def check_schema(self, data: Any) -> Any:
@@ -584,18 +589,19 @@ class Domain(Schema):
         if rows.ndim != 2 or rows.shape[1] != len(self):
             what = f"shape (n, {len(self)}), one column per attribute"
             raise ValueError(f"codes must have {what}, got {rows.shape}.")
-        if rows.size and not np.issubdtype(rows.dtype, np.integer):
-            raise ValueError(f"codes must be integers, got {rows.dtype}.")
-        if rows.size and ((rows < 0).any() or (rows >= np.array(self.shape)).any()):
-            raise ValueError(f"codes must lie in 0..size - 1 for the sizes {self.shape}.")
-        if self.structure.zeros and rows.size and self.structure.breaks(rows).any():
-            what = f"{int(self.structure.breaks(rows).sum())} of {len(rows)} rows are in cells"
+        whole = np.issubdtype(rows.dtype, np.integer)
+        if rows.size and not (whole and (rows >= 0).all() and (rows < self.shape).all()):
+            raise ValueError(f"codes must be integers in 0..size - 1 for the sizes {self.shape}.")
+        rows = rows.astype(np.int64)
+        broken = self.structure.breaks(rows)
+        if broken.any():
+            what = f"{int(broken.sum())} of {len(rows)} rows are in cells"
             how = "decode with domain.without_structure()"
             raise ValueError(f"{what} that are declared empty by the structure: {how}.")
         for name in within or ():
             if not isinstance(self[name], Numeric):
                 raise ValueError(f"within= is for numbers, but column {name!r} is Categorical.")
-        by_name = {name: rows[:, place].astype(np.int64) for place, name in enumerate(self.names)}
+        by_name = {name: rows[:, place] for place, name in enumerate(self.names)}
         rng = sampling_generator(random_state)
         return pd.DataFrame(self.structure.draw(by_name, rng, within or {}))
 
@@ -742,7 +748,7 @@ class Domain(Schema):
         sex  Categorical(['F', 'M'])      2
         """
         rows = {}
-        for name, attribute in self._declared.items():
+        for name, attribute in self._given.items():
             rules = [rule for rule in self.structure if name in self.structure.columns_of(rule)]
             rows[name] = {
                 "declared": _cut(repr(attribute)),

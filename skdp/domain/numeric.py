@@ -20,8 +20,8 @@ from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word
 from ..exceptions import DomainError
 from .attributes import MISSING_LABEL, NO_FATES, Attribute, Coding, Column, Groups, Level, halvings
 from .bins import (
+    BLOCK,
     MOST_BINS,
-    Bins,
     Grid,
     Points,
     Spread,
@@ -30,10 +30,10 @@ from .bins import (
     check_scale,
     declared_edges,
     declared_grid,
+    even_edges,
     lattice_edges,
     scale_edges,
 )
-from .taxonomy import Taxonomy
 from .values import MAX_BINS, as_flag, as_float, as_int, digits, some
 
 # Texts that say that nothing is there.
@@ -48,8 +48,6 @@ AUTO = "auto"
 
 # The largest whole number that is a float.
 _LARGEST = int(sys.float_info.max)
-# Rows that are encoded at once, so that they stay in the cache.
-_BLOCK = 2**15
 # From this many bins on, intervals that grow with the distance from 0 are offered.
 _LOG_BINS = 128
 
@@ -57,11 +55,10 @@ _LOG_BINS = 128
 class Numeric(Attribute):
     """A range of numbers, cut into bins.
 
-    With a number of bins, these are of equal width: the code of x is ``floor((x - lower) * bins /
-    (upper - lower))`` in float64. With ``"auto"``, ``edges`` or ``scale`` they are not: bin j is
-    ``[edges[j], edges[j + 1])``. The last bin is closed. Numbers outside the range, infinities
-    included, are clipped to its ends. After the bins come the cells of the ``special`` values, then
-    the missing cell.
+    Bin j is ``[edges[j], edges[j + 1])``, and the last bin is closed. With a number of bins, these
+    are of equal width: edge j is ``j * (upper - lower) / bins + lower`` in float64. Numbers outside
+    the range, infinities included, are clipped to its ends. After the bins come the cells of the
+    ``special`` values, then the missing cell.
 
     Parameters
     ----------
@@ -106,6 +103,9 @@ class Numeric(Attribute):
         Number of codes: bins, special values, and the missing cell.
     bins : int
         Number of bins, also with "auto".
+    edges : ndarray of shape (bins + 1,)
+        Bin j is ``[edges[j], edges[j + 1])``. float64, the last edge being ``upper``, which belongs
+        to the last bin; for an integer attribute int64, the last edge being ``upper + 1``.
     auto : bool
         Whether the bins are those of "auto".
 
@@ -139,16 +139,18 @@ class Numeric(Attribute):
     lower: float
     upper: float
     bins: int
+    edges: NDArray[Any]
     integer: bool
     scale: str
     special: tuple[float, ...]
     decimals: int | None
     # Numbers that it can hold, where these are integers or decimals.
     _grid: Grid | None
-    # Edges that no formula gives.
-    _edges: NDArray[Any] | None = None
-    _by_edges: bool = False
+    # Whether bins are those of a number of bins alone, or those of "auto".
+    even: bool
     auto: bool = False
+    # Whether they were declared by edges.
+    _by_edges: bool
 
     def __init__(
         self,
@@ -164,6 +166,7 @@ class Numeric(Attribute):
         decimals: int | None = None,
     ) -> None:
         self._set(integer=as_flag(integer, "integer"), nullable=as_flag(nullable, "nullable"))
+        self._set(_by_edges=edges is not None)
         if edges is None:
             low, high = self._range(lower, upper)
             check_scale(scale, low, high)
@@ -174,7 +177,7 @@ class Numeric(Attribute):
                 )
             cuts = declared_edges(edges, self._read, self.integer)
             low, high = cuts[0].item(), cuts[-1].item() - self.integer
-            self._recut(cuts, _by_edges=True)
+            self._recut(cuts)
         grid, places = declared_grid(low, high, self.integer, decimals)
         self._set(lower=low, upper=high, scale=str(scale), decimals=places, _grid=grid)
         if edges is None:
@@ -219,13 +222,14 @@ class Numeric(Attribute):
         if grid is not None:
             if n is None and scale != "linear":
                 n = min(FEW_BINS, len(grid))
-            n = bins_of_grid(grid, n, even=self.integer and scale == "linear")
+            n = bins_of_grid(grid, n)
         assert n is not None
-        self._set(bins=n)
         if scale != "linear":
             self._recut(scale_edges(scale, low, high, n, self.integer))
-        elif not self.integer:
+            return
+        if not self.integer:
             check_real_bins(low, high, n)
+        self._recut(even_edges(low, high, n, self.integer), even=True)
 
     def _auto_edges(self) -> NDArray[Any]:
         """Edges of the bins of "auto", which follow from range, grid and scale alone."""
@@ -248,9 +252,9 @@ class Numeric(Attribute):
         if self.auto:
             self._join_empty()
         empty = self.contents.empty()
-        if len(empty) and self.decimals is not None and self._edges is None:
-            # The formula of even bins rounds: values of the grid that are edges may fall into the
-            # bin before. The nearest floats to the edges do not.
+        if len(empty) and self.decimals is not None and self.even:
+            # Even edges are rounded: values of the grid that are edges may fall into the bin
+            # before. The nearest floats to the edges do not.
             low, high = Fraction(repr(self.lower)), Fraction(repr(self.upper))
             ends = [low + (high - low) * place / self.bins for place in range(self.bins + 1)]
             self._recut(np.array(ends, dtype=np.float64))
@@ -270,11 +274,11 @@ class Numeric(Attribute):
             later = (empty == 0) | np.isin(self.edges[empty], kept)
             self._recut(np.delete(self.edges, empty + later))
 
-    def _recut(self, cuts: NDArray[Any], **more: Any) -> None:
-        """Set edges that no formula gives."""
+    def _recut(self, edges: NDArray[Any], *, even: bool = False, **more: Any) -> None:
+        """Set the edges; ``even`` says that they are those of a number of bins alone."""
         self.__dict__.pop("contents", None)
-        cuts.setflags(write=False)
-        self._set(_edges=cuts, bins=len(cuts) - 1, **more)
+        edges.setflags(write=False)
+        self._set(edges=edges, bins=len(edges) - 1, even=even, **more)
 
     @property
     def fine(self) -> Any:  # noqa: D102
@@ -283,7 +287,7 @@ class Numeric(Attribute):
         own, twin = self.edges[1:-1], copy.copy(self)
         twin._recut(self._auto_edges(), _coarse=self)
         twin._join_empty()
-        # Of the automatic edges those that are not near a declared one; `groups` needs all these.
+        # Of the automatic edges those that are not near a declared one, all of which stay.
         auto, widths = twin.edges, np.diff(twin.edges)
         inner, place = auto[1:-1], np.searchsorted(own, auto[1:-1])
         below, above = np.append(-np.inf, own)[place], np.append(own, np.inf)[place]
@@ -293,9 +297,10 @@ class Numeric(Attribute):
         return twin
 
     @property
-    def groups(self) -> IntArray:  # noqa: D102
-        bins = np.searchsorted(self.edges[1:-1], self.fine.edges[:-1], side="right")
-        return np.concatenate([bins, np.arange(self.bins, self.size)])
+    def labels_of(self) -> IntArray:  # noqa: D102
+        declared = self.declared
+        bins = np.searchsorted(declared.edges[1:-1], self.edges[:-1], side="right")
+        return np.append(bins, np.arange(declared.bins, declared.size))
 
     @property
     def n_values(self) -> int:
@@ -307,33 +312,15 @@ class Numeric(Attribute):
         """Whether there is a bin for each integer."""
         return self.integer and self.bins == self.upper - self.lower + 1
 
-    @property
-    def uneven(self) -> bool:
-        """Whether the bins follow from ``edges`` or a ``scale``, or are those of "auto"."""
-        return self._edges is not None
-
-    @property
-    def _bins(self) -> Bins:
-        return Bins(self.lower, self.upper, self.bins, self.integer, self._edges)
-
-    @property
-    def edges(self) -> NDArray[Any]:
-        """Bin j is ``[edges[j], edges[j + 1])``: array of shape (bins + 1,).
-
-        float64, the last edge being ``upper``, which belongs to the last bin; for an integer
-        attribute int64, the last edge being ``upper + 1``.
-        """
-        return self._bins.edges_at(np.arange(self.bins + 1))
-
     @functools.cached_property
     def contents(self) -> Spread | Points:
         """What the bins hold: `Points` of a grid (of integers, cents), or all numbers."""
         grid, special = self._grid, np.array(sorted(self.special), dtype=np.float64)
         if grid is None:
-            return Spread(self._bins, special)
+            return Spread(self.edges, special)
         places = grid.at_least(special)
         inside = (self.lower <= special) & (special <= self.upper) & (grid.value(places) == special)
-        return Points(self._bins, places[inside], grid)
+        return Points(self.edges, places[inside], grid)
 
     def labels(self) -> list[str]:  # noqa: D102
         texts = [*self._texts(np.arange(self.bins + 1)), *map(self._written, self.special)]
@@ -346,11 +333,11 @@ class Numeric(Attribute):
     def _texts(self, cuts: IntArray) -> list[str]:
         if not self.one_each:
             return self._intervals(cuts)
-        return runs(self._bins.edges_at(cuts).tolist(), self._written)
+        return runs(self.edges[cuts].tolist(), self._written)
 
     def _intervals(self, cuts: IntArray) -> list[str]:
         """Text for the values between neighbours among the ends of bins."""
-        edges = self._bins.edges_at(cuts).tolist()
+        edges = self.edges[cuts].tolist()
         if self.scale != "linear" and not self.integer:
             # Edges of a scale are not round: six digits, if these tell them apart.
             all_edges = self.edges
@@ -366,9 +353,6 @@ class Numeric(Attribute):
         """Text for the values of the bins from ``start`` up to ``stop``, exclusive."""
         return self._intervals(np.array([start, stop]))[0]
 
-    def hierarchy(self) -> tuple[Taxonomy, IntArray]:  # noqa: D102
-        return Taxonomy.dyadic(self.bins, self.span_label), np.arange(self.bins)
-
     def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
         families = list(self._bin_families(limit))
         yield from ([self._spans(groups) for groups in family] for family in families)
@@ -381,12 +365,12 @@ class Numeric(Attribute):
         codes = np.arange(self.bins, dtype=np.int64)
         yield list(halvings(codes, self.bins, limit))
         crowded = self.summable and self.upper >= 0 and self.lower <= self.upper / 100
-        if self._edges is not None or self.bins < _LOG_BINS or not crowded:
+        if not (self.even and crowded and self.bins >= _LOG_BINS):
             return
         # In a finely divided range from about 0 (or below) to a large number, values often crowd
         # near 0: money, durations. Positions are on a scale that is linear within each octave of
         # the distance from 0 in bins: 0, 1, 2, 4, 8, ... bins away are equally far apart.
-        zero = int(self._bins.encode(np.clip(np.zeros(1), self.lower, self.upper))[0])
+        zero = int(self.contents.codes(np.clip(np.zeros(1), self.lower, self.upper))[0])
         octaves = np.append(0.0, np.exp2(np.arange(32)))
         position = np.interp(np.abs(codes - zero), octaves, np.arange(33))
         position *= np.where(codes < zero, -1, 1)
@@ -478,8 +462,8 @@ class Numeric(Attribute):
     def _place(self, numbers: FloatArray) -> CodeArray:
         """Code of each number, NaN where missing."""
         codes = np.empty(len(numbers), dtype=np.int32)
-        for start in range(0, len(numbers), _BLOCK):
-            codes[start : start + _BLOCK] = self._encode(numbers[start : start + _BLOCK])
+        for start in range(0, len(numbers), BLOCK):
+            codes[start : start + BLOCK] = self._encode(numbers[start : start + BLOCK])
         return codes
 
     def _encode(self, values: FloatArray) -> CodeArray:
@@ -489,7 +473,7 @@ class Numeric(Attribute):
         some_missing = bool(missing.any())
         if some_missing:
             x[missing] = self.lower
-        codes = self._bins.encode(self.nearest(x))
+        codes = self.contents.codes(self.nearest(x))
         for place, value in enumerate(self.special):
             codes[values == value] = self.bins + place
         if some_missing:

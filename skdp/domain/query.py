@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,37 +16,11 @@ from .._validation import FloatArray
 from .attributes import Identifier
 from .regions import POINT, Region, known_values, region_of_comparison, weigh
 
-# --- columns, and what was said of them before
+# --- columns that conditions name
 
 
-# Weights of conditions that are kept.
-_KEPT_AT_ONCE = 1 << 22
-
-
-class Remembered:
-    """Conditions that were read, and what they mean: those that repeat are read once.
-
-    Parameters
-    ----------
-    most : int
-        Codes of the column that has most of them: so much is kept of a condition.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most, self._known = most, dict[Any, Any]()
-
-    def once(self, key: Any, read: Callable[[], Any]) -> Any:
-        """What a condition means, by what distinguishes it."""
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) * self._most > _KEPT_AT_ONCE:
-                self._known.clear()
-            found = self._known[key] = read()
-        return found
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A release that is passed on does not say what was asked of it.
-        return Remembered, (self._most,)
+# Questions whose meaning is kept.
+_KEPT = 32
 
 
 class Schema:
@@ -71,9 +45,9 @@ class Schema:
         return tuple(name for name in self._declared if self.find(name) is not None)
 
     @functools.cached_property
-    def remembered(self) -> Remembered:
-        """Conditions that were read before."""
-        return Remembered(max((self.find(name).size for name in self.known), default=1))
+    def asked(self) -> dict[str, Parts]:
+        """The latest questions as text, and what they mean. What is passed on of it has none."""
+        return {}
 
 
 def attribute_of(column: Any, schema: Schema) -> Any:
@@ -478,8 +452,11 @@ def parts_of(query: Any, schema: Schema) -> Parts:
     if query is None:
         return Parts([{}])
     if isinstance(query, str):
-        found: Parts = schema.remembered.once(query, lambda: Parts(_Text(query, schema).read()))
-        return found
+        if query not in schema.asked:
+            if len(schema.asked) >= _KEPT:
+                schema.asked.clear()
+            schema.asked[query] = Parts(_Text(query, schema).read())
+        return schema.asked[query]
     if isinstance(query, Mapping):
         return Parts([{name: _region(name, value, schema) for name, value in query.items()}])
     raise TypeError(
@@ -506,13 +483,7 @@ def _region(column: Any, value: Any, schema: Schema) -> Region:
         )
     if isinstance(value, Mapping):
         raise ValueError(f"The condition on column {column!r} cannot be a dict: {value!r}.")
-
-    def read() -> Region:
-        return region_of_comparison(column, attribute_of(column, schema), "==", value)
-
-    # 1, 1.0 and True are equal, but not the same condition.
-    plain = isinstance(value, int | float | str | tuple | None)
-    return schema.remembered.once((column, repr(value)), read) if plain else read()
+    return region_of_comparison(column, attribute_of(column, schema), "==", value)
 
 
 # ------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from .._validation import FloatArray
 from .attributes import Attribute, Categorical
 from .bins import Points
 from .numeric import Numeric
-from .values import digits
+from .values import MAX_INTEGER, digits
 
 # Share of a bin that a single number of a continuous column has: next to nothing, but asked for.
 POINT = 1e-12
@@ -163,8 +163,8 @@ def _covered(regions: Sequence[Region]) -> tuple[FloatArray, FloatArray]:
     share, moment = held.between(starts, stops, owners, len(regions))
     points = starts == stops
     if points.any() and not isinstance(held, Points):
-        points &= (held.bins.lower <= starts) & (starts <= held.bins.upper)
-        where = owners[points], held.bins.encode(starts[points])
+        points &= (held.ends[0] <= starts) & (starts <= held.ends[-1])
+        where = owners[points], held.codes(starts[points])
         share[where] = np.maximum(share[where], POINT)
         moment[where] = np.where(share[where] > POINT, moment[where], POINT * starts[points])
     return share, moment
@@ -204,7 +204,7 @@ def _codes(column: str, attribute: Categorical, value: Any) -> list[int]:
     """Position of a category, or of all categories in a group of the taxonomy."""
     tree = attribute.taxonomy
     if tree is not None and value in tree.labels and value not in attribute.categories:
-        _, leaf_codes = attribute.hierarchy()
+        leaf_codes = attribute.leaf_codes
         nodes = [node for node, label in enumerate(tree.labels) if label == value]
         return [code for node in nodes for code in leaf_codes[tree.first[node] : tree.last[node]]]
     return [code_of(column, attribute, value)]
@@ -243,16 +243,9 @@ def _placed(attribute: Numeric, x: float, after: int) -> Cut:
     """A cut of the number line; on a grid, before the first place that is not below it."""
     if not isinstance(held := attribute.contents, Points):
         return float(x), after
-    # Python compares integers beyond all floats, too; the product is off by one place at most.
-    grid = held.grid
-    if x < grid.first / grid.denominator:
-        return grid.first, 0
-    if x > grid.last / grid.denominator:
-        return grid.last + 1, 0
-    place = math.ceil(x * grid.denominator) - 1
-    while place / grid.denominator < x or (after and place / grid.denominator == x):
-        place += 1
-    return place, 0
+    # Integers beyond those of any grid may not be floats.
+    x = float(x) if abs(x) <= MAX_INTEGER else math.copysign(math.inf, x)
+    return int(held.grid.at_most(x) + 1 if after else held.grid.at_least(x)), 0
 
 
 def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Region:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,13 @@ from .values import Category, as_int, plain_category
 class Taxonomy:
     """A tree of nested groups over an ordered list of leaves.
 
-    Made by :meth:`from_tree` or :meth:`dyadic`. Nodes are numbered level by
-    level, the root is node 0; leaves are ordered depth first, so that the leaves below any node
-    are consecutive.
+    Made by :meth:`from_tree`. Nodes are numbered level by level, the root is node 0; leaves are
+    ordered depth first, so that the leaves below any node are consecutive.
 
     Attributes
     ----------
     labels : tuple
-        Label of each node. Leaves are labelled by category (or code, for ``dyadic``).
+        Label of each node. Leaves are labelled by category.
     parents : ndarray of shape (n_nodes,)
         Parent of each node, -1 for the root.
     depths : ndarray of shape (n_nodes,)
@@ -38,36 +37,25 @@ class Taxonomy:
     """
 
     def __init__(self, labels: Sequence[Category], parents: ArrayLike) -> None:
-        """Build from node labels and parent numbers; a parent comes before its children."""
-        parent_list = [as_int(parent, "Taxonomy parent") for parent in np.asarray(parents)]
-        if not labels or len(labels) != len(parent_list):
+        """Build from node labels and parent numbers, level by level from the root."""
+        above = [as_int(parent, "Taxonomy parent") for parent in np.asarray(parents)]
+        if not labels or len(labels) != len(above):
             raise DomainError("A taxonomy needs at least one node, and one parent per node.")
-        if parent_list[0] != -1 or any(
-            not 0 <= parent < node for node, parent in enumerate(parent_list) if node
-        ):
+        before = all(0 <= parent < node for node, parent in enumerate(above) if node)
+        if above[0] != -1 or not before or above != sorted(above):
             raise DomainError(
                 "A taxonomy needs one root, which is the first node, and every other node after "
-                "its parent."
+                "its parent, level by level, in the order of the parents."
             )
-        children: list[list[int]] = [[] for _ in parent_list]
-        for node, parent in enumerate(parent_list[1:], start=1):
-            children[parent].append(node)
-
-        # Renumber level by level, so that equal trees have equal arrays.
-        order = [0]
-        for node in order:
-            order.extend(children[node])
-        number = {node: position for position, node in enumerate(order)}
-        self.labels = tuple(plain_category(labels[node], "Taxonomy label") for node in order)
-        self.parents = np.array([-1] + [number[parent_list[node]] for node in order[1:]])
+        self.labels = tuple(plain_category(label, "Taxonomy label") for label in labels)
+        self.parents = np.array(above)
         # Leaves below each node, bottom up; then the place of its first leaf, top down.
-        width = np.array([not children[node] for node in order], dtype=np.int64)
+        width = (~np.isin(np.arange(len(above)), self.parents)).astype(np.int64)
         leaves = np.flatnonzero(width)
-        for position in range(len(order) - 1, 0, -1):
+        for position in range(len(above) - 1, 0, -1):
             width[self.parents[position]] += width[position]
-        self.depths, self.first, taken = np.zeros((3, len(order)), dtype=np.int64)
-        for position in range(1, len(order)):
-            parent = self.parents[position]
+        self.depths, self.first, taken = np.zeros((3, len(above)), dtype=np.int64)
+        for position, parent in enumerate(above[1:], start=1):
             self.depths[position] = self.depths[parent] + 1
             self.first[position] = self.first[parent] + taken[parent]
             taken[parent] += width[position]
@@ -119,35 +107,6 @@ class Taxonomy:
                 if inner is not None:
                     waiting.append((len(labels) - 1, inner))
         return cls(labels, numbers_)
-
-    @classmethod
-    def dyadic(cls, codes: int, text: Callable[[int, int], str] = "[{}, {})".format) -> Taxonomy:
-        """Binary tree over consecutive codes: groups of 1, 2, 4, ... codes.
-
-        All leaves have the same depth; where the number of codes is not a power of two, the last
-        group of a level is smaller.
-
-        Parameters
-        ----------
-        codes : int
-            Number of codes, by which leaves are labelled.
-        text : callable
-            Label of a group of the codes from a first one up to another, exclusive.
-        """
-        n = as_int(codes, "The number of codes")
-        if n < 1:
-            raise DomainError(f"A taxonomy needs at least one code, got {n}.")
-        height = (n - 1).bit_length()
-        labels: list[Category] = []
-        parents: list[int] = []
-        above = 0
-        for level in range(height + 1):
-            step, first = 1 << (height - level), len(labels)
-            for group, low in enumerate(range(0, n, step)):
-                parents.append(above + group // 2 if level else -1)
-                labels.append(group if step == 1 else text(low, min(n, low + step)))
-            above = first
-        return cls(labels, parents)
 
     @property
     def height(self) -> int:

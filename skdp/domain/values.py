@@ -21,8 +21,8 @@ from ..exceptions import DomainError
 Category: TypeAlias = str | int | bool | float
 
 
-# Codes are int32, and one more code is needed for the missing cell.
-MAX_BINS = 2**31 - 2
+# An array over the codes of a column must fit into memory.
+MAX_BINS = 2**24
 
 
 # Integers up to this are exact in float64, in which every engine computes bins.
@@ -125,12 +125,6 @@ def is_missing(value: Any) -> bool:
     except BaseException as error:
         reraise_interrupts(error)
         return True
-
-
-def number_meant(value: Any) -> float | None:
-    """The number that a value is, or that its text writes as readers of files understand it."""
-    key = key_of(value)
-    return key if isinstance(key, float) else None
 
 
 def number_in(value: Any) -> float:

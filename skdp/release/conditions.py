@@ -163,8 +163,7 @@ def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) 
     low, high = np.full((2, len(codes)), np.nan)
     for code in np.unique(codes[codes < attribute.bins]).tolist():
         rows = np.flatnonzero(codes == code)
-        edges = held.first if isinstance(held, Points) else held.bins.edges_at
-        left, right = edges(np.array([code, code + 1])).tolist()
+        left, right = held.ends[[code, code + 1]].tolist()
         last = np.inf if code == attribute.bins - 1 else right
         met = np.flatnonzero((starts <= last) & (stops >= left))
         if not len(met):
@@ -243,7 +242,7 @@ class Known:
         # Without the structure, derived columns have codes too, and rows that break it.
         found = np.zeros((frame.n_rows, 0), dtype=np.int32)
         if told:
-            plain = Domain._trusted([(name, domain[name]) for name in told])
+            plain = domain.plain(told)
             found = plain.encode_columns(plain.check_schema(frame.select(told)))
         codes = np.full((frame.n_rows, len(domain)), -1, dtype=np.int32, order="F")
         derived = {}

@@ -271,7 +271,7 @@ def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, An
         contents = {"edges": packed.add(f"edges{place}", edges)}
     elif isinstance(held, Points):
         grid = held.grid
-        firsts = held.first(np.arange(attribute.bins + 1)).astype(np.float64)
+        firsts = held.ends.astype(np.float64)
         contents = {
             "firsts": packed.add(f"firsts{place}", firsts),
             "special": held.special.tolist(),

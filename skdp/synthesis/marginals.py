@@ -92,9 +92,10 @@ def as_prior(prior: Any, domain: Domain, *, warn: bool = False) -> Prior | None:
 
 def _codes_of_table(prior: PublicTable, domain: Domain) -> CodeArray:
     try:
-        codes = domain.without_structure().encode(prior.frame)
+        rows = domain.check_schema(prior.frame)
     except DomainError as error:
         raise DomainError(f"The prior does not have the columns of the domain. {error}") from None
+    codes = domain.plain(domain.names).encode_columns(rows)
     if len(codes) > _MOST_ROWS:
         # Evenly spread: the rows may be sorted.
         codes = codes[np.linspace(0, len(codes) - 1, _MOST_ROWS).astype(np.int64)]

@@ -44,13 +44,10 @@ def test_taxonomy_shorthands():
         (lambda: Taxonomy.from_tree({}), "'Any' is empty"),
         (lambda: Taxonomy.from_tree({"a": {"b": []}}), "'b' is empty"),
         (lambda: Taxonomy.from_tree({"r": {"x": ["a"], "y": ["a"]}}), "'a' occur more than once"),
-        *(
-            (lambda n=n: Taxonomy.dyadic(n), "The number of codes|at least one code")
-            for n in (0, 2.5, "a")
-        ),
         (lambda: Taxonomy([], []), "at least one node"),
         (lambda: Taxonomy(["a", "b"], [-1, 1]), "after its parent"),
         (lambda: Taxonomy(["a"], [-1, 0]), "one parent per node"),
+        (lambda: Taxonomy([*"abcde"], [-1, 0, 0, 2, 1]), "in the order of the parents"),
     ],
 )
 def test_refused_trees(make, message):
@@ -59,15 +56,11 @@ def test_refused_trees(make, message):
 
 
 @given(st.integers(1, 300))
-def test_dyadic_tree(n):
-    tree = Taxonomy.dyadic(n)
-    assert tree.leaves == tuple(range(n))
-    assert tree.height == math.ceil(math.log2(n))
-    for level in range(tree.height + 1):
-        step = 2 ** (tree.height - level)
-        assert tree.groups(level).tolist() == [code // step for code in range(n)]
-    ages = Numeric(0, 120, 3).hierarchy()[0]
-    assert ages.labels == ("[0, 120]", "[0, 80)", "[80, 120]", 0, 1, 2)
+def test_levels_without_a_taxonomy_halve(n):
+    levels = Numeric(0, n - 1, integer=True).levels()
+    assert len(levels) - 1 == math.ceil(math.log2(n))
+    for height, level in enumerate(reversed(levels)):
+        assert level.groups.tolist() == [code // 2**height for code in range(n)]
 
 
 @given(st.integers(1, 9).flatmap(lambda n: trees(list(range(n)))))
@@ -105,4 +98,6 @@ def test_levels_of_attributes():
     labels = [level.labels for level in country.levels()]
     assert labels[1] == ["Europe", "Asia", "missing"]
     assert labels[3] == ["DE", "FR", "JP", "KR", "IN", "missing"]
-    assert Numeric(0, 3, integer=True).levels()[1].labels == ["[0, 2)", "[2, 4)"]
+    assert Numeric(0, 3, integer=True).levels()[1].labels == ["0 to 1", "2 to 3"]
+    grades = Categorical(["a", "b", "c"], ordered=True)
+    assert grades.levels()[1].labels == ["a .. b", "c"]
