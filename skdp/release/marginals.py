@@ -107,15 +107,16 @@ class ViewsModel(TreeModel):
 
     def parts(self, products: Sequence[Weights]) -> list[Part]:
         """Weights without columns that do not matter; an array is looked at once."""
-        seen: dict[tuple[int, int], tuple[float, FloatArray | None]] = {}
+        vectors: dict[int, dict[int, FloatArray]] = {}
+        for weights in products:
+            for axis, vector in weights.items():
+                vectors.setdefault(axis, {})[id(vector)] = vector
+        seen = {axis: self._alone(axis, own) for axis, own in vectors.items()}
         found = []
         for weights in products:
             factor, left = 1.0, {}
             for axis, vector in weights.items():
-                key = axis, id(vector)
-                if key not in seen:
-                    seen[key] = self._alone(axis, vector)
-                alike, inside = seen[key]
+                alike, inside = seen[axis][id(vector)]
                 factor *= alike
                 if inside is not None:
                     left[axis] = inside
@@ -124,14 +125,21 @@ class ViewsModel(TreeModel):
             found.append(Part(factor, left if factor else {}))
         return found
 
-    def _alone(self, axis: int, vector: FloatArray) -> tuple[float, FloatArray | None]:
+    def _alone(
+        self, axis: int, vectors: Mapping[int, FloatArray]
+    ) -> dict[int, tuple[float, FloatArray | None]]:
         """The weight that all codes of a column have, or 1 and the weights of those possible."""
-        vector = np.asarray(vector, dtype=np.float64)
-        allowed = self.possible.get((axis,))
-        inside = vector if allowed is None else vector[allowed]
-        if axis not in self.columns or (inside == inside[0]).all():
-            return float(inside[0]), None
-        return 1.0, vector if allowed is None else np.where(allowed, vector, 0.0)
+        allowed = self.possible.get((axis,), True)
+        table = np.array([*vectors.values()], dtype=np.float64)
+        inside = table if allowed is True else table[:, allowed]
+        alike = (inside == inside[:, :1]).all(axis=1) | (axis not in self.columns)
+        table *= allowed
+        return {
+            name: (first, None) if constant else (1.0, weights)
+            for name, first, constant, weights in zip(
+                vectors, inside[:, 0].tolist(), alike.tolist(), table, strict=True
+            )
+        }
 
     def _allowed(self, weights: Weights) -> bool:
         """Whether public rules leave any record that meets the conditions."""
