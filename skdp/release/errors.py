@@ -148,7 +148,6 @@ class _Column:
 
     def features(self, weights: FloatArray, size: int | None = None) -> Features:
         """Features of weights, or of their means in so many groups."""
-
         if size is None:
             return self._linear("features", self.basis.features, weights)
         group, means = self.basis.ladder.groups(size), self.basis.means(weights, size)
