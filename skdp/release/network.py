@@ -24,7 +24,7 @@ from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain import Domain
 from ..domain.query import Query
 from .basis import under
-from .files import Cutter
+from .files import Cutter, demand
 from .model import (
     Covariances,
     Reach,
@@ -599,15 +599,14 @@ class NetworkModel(Covariances):
     ) -> NetworkModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
         total = float(facts["total"])
-        if not math.isfinite(total):
-            raise ValueError("the total is not finite")
+        demand(math.isfinite(total), "the total is not finite")
         tables = Cutter(arrays["tables"])
         groups = Cutter(arrays.get("groups", np.zeros(0, dtype=np.int64)))
         nodes = []
         for node in facts["nodes"]:
             axis, parents = int(node["axis"]), tuple(node["parents"])
-            if any(not 0 <= each < len(shape) for each in (axis, *parents)):
-                raise ValueError(f"there are no attributes {(axis, *parents)}")
+            known = all(0 <= each < len(shape) for each in (axis, *parents))
+            demand(known, f"there are no attributes {(axis, *parents)}")
             told = tuple(
                 groups.take_groups(shape[parent]) if grouped else None
                 for parent, grouped in zip(parents, node["grouped"], strict=True)

@@ -22,7 +22,7 @@ from .._validation import (
     running_sums,
 )
 from ..domain import Domain
-from .files import Cutter
+from .files import Cutter, demand
 from .model import Covariances, Weights, product_of_weights, warn_of_zero
 from .network import Conditional, NetworkDensity
 from .result import labels_of_groups
@@ -141,8 +141,12 @@ class TreeModel(Covariances):
         return self._cells[axes]
 
     def _row_table(self, axes: Sequence[int]) -> FloatArray:
-        sizes = [self.shape[axis] for axis in axes]
-        cell = np.ravel_multi_index([self.rows[:, axis] for axis in axes], sizes)
+        columns = [self.rows[:, axis] for axis in axes]
+        return self._share_in(columns, [self.shape[axis] for axis in axes])
+
+    def _share_in(self, columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> FloatArray:
+        """Shares of the rows in the cells of a table, from the place of each row on each axis."""
+        cell = np.ravel_multi_index(tuple(columns), tuple(sizes))
         sums = np.bincount(cell, weights=self.row_weights, minlength=math.prod(sizes))
         return sums.reshape(sizes).astype(np.float64, copy=False)
 
@@ -319,14 +323,12 @@ class TreeModel(Covariances):
         ]
         tables, pairs = Cutter(arrays.get("tables", np.zeros(0))), []
         for a, b in [*facts["edges"], *facts["extra"]]:
-            if not 0 <= a < b < len(shape):
-                raise ValueError(f"there is no pair {a}, {b}")
+            demand(0 <= a < b < len(shape), f"there is no pair {a}, {b}")
             pairs.append(PairTable((a, b), tables.take_probabilities(sizes[a], sizes[b])))
         for each in (marginals, of_codes, tables):
             each.finish()
         n_edges, total = len(facts["edges"]), float(facts["total"])
-        if not math.isfinite(total):
-            raise ValueError("the total is not finite")
+        demand(math.isfinite(total), "the total is not finite")
         weights = Cutter(arrays["row_weights"])
         return cls(
             TreeDensity(masses, pairs[:n_edges], groups),
