@@ -44,10 +44,10 @@ from .marginals import ViewsModel
 from .model import Reach, Release
 from .network import Conditional, NetworkDensity, NetworkModel
 from .result import QueryResult
-from .rounding import round_line
+from .rounding import inverse, inverse_rows, round_line
 from .skipped import SKIPPED, SkippedRecords
 from .synopsis import Synopsis
-from .tree_density import PairTable, TreeDensity, couple, group_sums, inverse, inverse_rows
+from .tree_density import PairTable, TreeDensity, couple, group_sums
 from .trees import TreeModel
 
 __all__ = [

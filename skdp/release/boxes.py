@@ -27,8 +27,7 @@ from .model import (
     with_cut_bins,
 )
 from .result import range_label
-from .rounding import codes_under, count_records, places
-from .tree_density import draw_in_ranges, inverse_rows
+from .rounding import codes_under, count_records, draw_in_ranges, inverse_rows, places
 
 __all__ = ["BoxModel"]
 

@@ -37,11 +37,11 @@ from .model import (
 from .result import labels_of_groups
 from .rounding import (
     deal,
+    inverse_rows,
     patterns,
     round_table,
     share_of,
 )
-from .tree_density import inverse_rows
 
 __all__ = ["Conditional", "NetworkDensity", "NetworkModel"]
 
@@ -275,7 +275,7 @@ class NetworkDensity:
                 nothing = table.sum(axis=1, keepdims=True) <= 0
                 table = np.where(nothing, weights.get(axis, 1.0), table)
                 codes[:, axis] = inverse_rows(table, row.ravel(), generator.random(len(codes)))
-        self._fill(codes, [axis for axis in self.nodes if axis not in above], generator)
+        self.fill(codes, [axis for axis in self.nodes if axis not in above], generator)
         return codes
 
     def _choose(
@@ -290,13 +290,13 @@ class NetworkDensity:
         for first in range(0, len(codes), _BATCH):
             part = slice(first, first + _BATCH)
             trials = np.repeat(codes[part], _TRIALS, axis=0)
-            logs = self._fill(trials, above, generator, axes, weights).reshape(-1, _TRIALS)
+            logs = self.fill(trials, above, generator, axes, weights).reshape(-1, _TRIALS)
             chance = np.exp(logs - logs.max(axis=1, keepdims=True))
             rows = np.arange(len(chance))
             chosen = inverse_rows(chance, rows, generator.random(len(rows)))
             codes[part] = trials[rows * _TRIALS + chosen]
 
-    def _fill(
+    def fill(
         self,
         codes: CodeArray,
         axes: Sequence[int],

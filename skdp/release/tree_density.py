@@ -12,10 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._validation import CodeArray, FloatArray, IntArray, ratio, running_sums
+from .._validation import BoolArray, CodeArray, FloatArray, IntArray, ratio
+from .model import Weights
+from .network import Conditional, NetworkDensity
+from .rounding import codes_under, draw_in_ranges
 
 # --- tables with given margins, and sums over groups of codes
 
@@ -122,25 +127,24 @@ class TreeDensity:
             group_sums(mu, self.groups.get(axis), size)
             for axis, (mu, size) in enumerate(zip(self.marginals, self.sizes, strict=True))
         ]
-        neighbours: list[list[tuple[int, FloatArray]]] = [[] for _ in self.marginals]
+        n = len(self.marginals)
+        neighbours: list[list[tuple[int, FloatArray]]] = [[] for _ in range(n)]
         for edge in self.edges:
             a, b = edge.axes
             if edge.table.shape != (self.sizes[a], self.sizes[b]):
                 raise ValueError(f"The table of the attributes {a} and {b} has the wrong shape.")
             neighbours[a].append((b, edge.table))
             neighbours[b].append((a, edge.table.T))
-        n = len(self.marginals)
         self.parent = np.full(n, -1, dtype=np.int64)
         self.root = np.arange(n)
-        # conditional[j]: probability of each group of j (columns) given the parent's (rows).
-        self.conditional: list[FloatArray | None] = [None] * n
-        self.order: list[int] = []
+        nodes: list[Conditional] = []
         seen = np.zeros(n, dtype=bool)
         for start in range(n):
             if seen[start]:
                 continue
             seen[start] = True
             queue = [start]
+            nodes.append(Conditional(start, (), (), self.grouped[start][None]))
             for node in queue:
                 for other, table in neighbours[node]:
                     if other == self.parent[node]:
@@ -149,15 +153,15 @@ class TreeDensity:
                         raise ValueError("The pair tables of a density must not form a cycle.")
                     seen[other] = True
                     self.parent[other], self.root[other] = node, start
-                    mass = table.sum(axis=1)
+                    mass = table.sum(axis=1, keepdims=True)
                     # For parent groups of probability 0, the child follows its own view.
-                    self.conditional[other] = np.where(
-                        mass[:, None] > 0,
-                        table / np.where(mass > 0, mass, 1.0)[:, None],
-                        self.grouped[other][None, :],
+                    told = np.where(
+                        mass > 0, table / np.where(mass > 0, mass, 1.0), self.grouped[other]
                     )
+                    nodes.append(Conditional(other, (node,), (None,), told))
                     queue.append(other)
-            self.order += queue
+        # Of the groups: a network in which each attribute has at most one parent.
+        self.network = NetworkDensity(self.sizes, nodes)
 
     def inside(self, axis: int) -> FloatArray:
         """Probability of each code given its group."""
@@ -179,11 +183,8 @@ class TreeDensity:
         down = []
         for line in lines:
             path = [node for node in line if node not in common]
-            matrix: FloatArray | None = None
-            for node in reversed(path):
-                step = self.conditional[node]
-                assert step is not None
-                matrix = step if matrix is None else matrix @ step
+            steps = [self.network.nodes[node].table for node in reversed(path)]
+            matrix = reduce(np.matmul, steps) if steps else None
             down.append((matrix, line[len(path)]))
         (left, meeting), (right, _) = down
         joint = np.diag(self.grouped[meeting]) if left is None else left.T * self.grouped[meeting]
@@ -191,26 +192,45 @@ class TreeDensity:
 
     def sample(self, n_samples: int, generator: np.random.Generator) -> CodeArray:
         """Draw records, each attribute given its parent; (n_samples, n_attributes) codes."""
-        n = len(self.marginals)
-        group = np.zeros((n, n_samples), dtype=np.int64)
-        codes = np.empty((n_samples, n), dtype=np.int32, order="F")
-        for node in self.order:
-            u = generator.random(n_samples)
-            conditional = self.conditional[node]
-            if conditional is None:
-                group[node] = inverse(self.grouped[node], u)
-            else:
-                group[node] = inverse_rows(conditional, group[self.parent[node]], u)
-            if node in self.groups:
-                codes[:, node] = self.codes_in_groups(
-                    node, group[node], generator.random(n_samples)
-                )
-            else:
-                codes[:, node] = group[node]
+        codes = np.empty((n_samples, len(self.marginals)), dtype=np.int32, order="F")
+        grouped = np.empty_like(codes)
+        for axis in self.network.nodes:
+            self.network.fill(grouped, [axis], generator)
+            codes[:, axis] = grouped[:, axis]
+            if axis in self.groups:
+                u = generator.random(n_samples)
+                codes[:, axis] = self.codes_in_groups(axis, grouped[:, axis], u)
         return codes
 
+    def sample_given(
+        self, known: CodeArray, generator: np.random.Generator, weights: Weights
+    ) -> tuple[CodeArray, BoolArray]:
+        """Fill the unknown codes of rows; see `NetworkDensity.sample_given`.
+
+        Groups are drawn by the network, and codes inside them.
+        """
+        grouped, own, mass = np.array(known, dtype=np.int32), dict(weights), {}
+        for axis, groups in self.groups.items():
+            grouped[:, axis] = np.where(known[:, axis] < 0, -1, groups[known[:, axis]])
+            vector = weights.get(axis, np.ones(len(groups)))
+            mass[axis] = self.inside(axis) * vector
+            if not mass[axis].any():
+                mass[axis] = vector / np.bincount(groups)[groups]
+            if axis in weights:
+                own[axis] = group_sums(mass[axis], groups, self.sizes[axis])
+        codes, impossible = self.network.sample_given(grouped, generator, own)
+        for axis in self.groups:
+            u = generator.random(len(codes))
+            codes[:, axis] = self.codes_in_groups(axis, codes[:, axis], u, mass[axis])
+        codes = np.where(known < 0, codes, known).astype(np.int32)
+        for axis, vector in weights.items():
+            # Where all that is possible has probability zero, any group was drawn.
+            lost = np.flatnonzero((known[:, axis] < 0) & (vector[codes[:, axis]] <= 0))
+            codes[lost, axis] = codes_under(self.marginals[axis], vector, len(lost), generator)
+        return codes, impossible
+
     def codes_in_groups(
-        self, axis: int, drawn: IntArray, u: FloatArray, mass: FloatArray | None = None
+        self, axis: int, drawn: NDArray[np.integer], u: FloatArray, mass: FloatArray | None = None
     ) -> IntArray:
         """Codes of an attribute drawn inside the given groups, from uniform numbers.
 
@@ -221,56 +241,3 @@ class TreeDensity:
         first = np.searchsorted(groups[order], np.arange(self.sizes[axis] + 1))
         codes: IntArray = order[draw_in_ranges(mass[order], first[drawn], first[drawn + 1], u)]
         return codes
-
-
-def draw_in_ranges(mass: FloatArray, first: IntArray, stop: IntArray, u: FloatArray) -> IntArray:
-    """Positions drawn in proportion to ``mass`` between ``first`` and ``stop``, one for each row.
-
-    A position without mass is never drawn where its range has any; where it has none, all
-    positions of the range are equally likely.
-
-    Parameters
-    ----------
-    mass : ndarray of shape (n_positions,)
-        Not negative.
-    first, stop : ndarray of int, shape (n_rows,)
-        ``first < stop``.
-    u : ndarray of shape (n_rows,)
-        Uniform in [0, 1).
-
-    Examples
-    --------
-    >>> mass = np.array([0.0, 0.5, 1.0, 0.0])
-    >>> draw_in_ranges(mass, np.array([0, 0, 3]), np.array([2, 4, 4]), np.array([0.9, 0.4, 0.5]))
-    array([1, 2, 3])
-    """
-    reach = running_sums(mass)
-    low, high = reach[first], reach[stop]
-    found = np.searchsorted(reach, low + u * (high - low), side="right") - 1
-    found = np.clip(found, first, stop - 1)
-    # Rounding may lead to a neighbour without mass: take the nearest position that has some.
-    positions = np.arange(len(mass))
-    before = np.maximum.accumulate(np.where(mass > 0, positions, -1))
-    after = np.minimum.accumulate(np.where(mass > 0, positions, len(mass))[::-1])[::-1]
-    nearest = np.where(before[found] >= first, before[found], after[found])
-    evenly = first + np.floor(u * (stop - first)).astype(np.int64)
-    chosen: IntArray = np.where(nearest < stop, nearest, np.minimum(evenly, stop - 1))
-    return chosen
-
-
-def inverse(probabilities: FloatArray, u: FloatArray) -> IntArray:
-    """Positions drawn with the given probabilities, from uniform numbers."""
-    reach = np.cumsum(probabilities)
-    last = int(np.flatnonzero(probabilities > 0)[-1])
-    return np.minimum(np.searchsorted(reach / reach[-1], u, side="right"), last)
-
-
-def inverse_rows(table: FloatArray, rows: IntArray, u: FloatArray) -> IntArray:
-    """Positions drawn with the probabilities in one row each of a table."""
-    reach = np.cumsum(table, axis=1)
-    reach /= reach[:, -1:]
-    # All rows as one sorted array: row r lies between r and r + 1.
-    line = (reach + np.arange(len(table))[:, None]).ravel()
-    found = np.searchsorted(line, rows + u, side="right") - rows * table.shape[1]
-    last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0, axis=1)
-    return np.clip(found, 0, last[rows])
