@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from .._validation import BoolArray, FloatArray
 from ..domain.query import Query
@@ -24,7 +23,7 @@ from .basis import Coefficients, ColumnBasis, Ladder, Look, MeasuredSums, Prior,
 from .columns import ColumnEstimate
 from .errors import Asked, Part, Stacked, covariances, stacked
 from .files import Cutter, demand
-from .model import Reach, Weights, added, product_of_weights
+from .model import Weights, added, product_of_weights
 from .trees import TreeModel
 
 __all__ = ["ViewsModel"]
@@ -371,17 +370,6 @@ class ViewsModel(TreeModel):
             for factor, weights in self.parts(query.products):
                 met[place] += factor * product_of_weights(self.rows, even, weights)
         return variance * (met @ met.T) + elsewhere * np.eye(len(queries))
-
-    def reach(self, queries: Sequence[Query], level: float) -> Reach:
-        """How far answers may be off: normal, with their own variance."""
-        std = np.sqrt(self.variance(queries))
-        half = float(ndtri(0.5 + level / 2)) * std
-        text = (
-            f"The interval is made to contain the true answer with a probability of "
-            f"{100 * level:g}%. It covers {self.covers}."
-        )
-        cut = " Bins covered in part are taken as covered in proportion."
-        return Reach(std, half, half, text + cut * any(each.cuts for each in queries))
 
     # ---------------------------------------------------------------- files
 

@@ -27,7 +27,6 @@ from .basis import under
 from .files import Cutter, demand
 from .model import (
     Covariances,
-    Reach,
     Weights,
     added,
     by_attributes,
@@ -488,10 +487,6 @@ class NetworkModel(Covariances):
         raise ValueError(_NO_ERRORS)
 
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
-        """Refuse, as `covers`."""
-        raise ValueError(_NO_ERRORS)
-
-    def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """Refuse, as `covers`."""
         raise ValueError(_NO_ERRORS)
 
