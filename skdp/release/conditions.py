@@ -16,8 +16,8 @@ from ..domain.bins import Points
 from ..domain.query import Weights, both, parts_of, weights_of
 from ..domain.regions import POINT, Region, region_of_range, region_of_values
 from ..domain.values import some
+from .density import inverse, inverse_rows
 from .model import product_of_weights
-from .rounding import inverse, inverse_rows
 
 # ------------------------------------------------------------------------------------------------
 # Conditions on drawn rows: weights of codes, and the numbers that are allowed inside a bin.

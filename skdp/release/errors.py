@@ -18,7 +18,6 @@ import numpy as np
 from .._validation import BoolArray, FloatArray, IntArray
 from ..domain.query import Query
 from .basis import cut_shares, under
-from .model import by_attributes
 
 __all__ = ["Asked", "Part", "covariances", "stacked"]
 
@@ -55,11 +54,18 @@ class Part(NamedTuple):
 
 def stacked(parts: Sequence[Part]) -> Iterator[tuple[Axes, IntArray, Stacked]]:
     """Which parts are of the same columns, and their weights (n_codes, n)."""
-    for axes, members in by_attributes([part.weights for part in parts]).items():
+    for axes, members in _alike(parts).items():
         columns = {
             axis: np.stack([parts[i].weights[axis] for i in members], axis=1) for axis in axes
         }
         yield axes, np.array(members), columns
+
+
+def _alike(parts: Sequence[Part]) -> dict[Axes, list[int]]:
+    groups: dict[Axes, list[int]] = {}
+    for place, part in enumerate(parts):
+        groups.setdefault(tuple(sorted(part.weights)), []).append(place)
+    return groups
 
 
 class Asked:
@@ -272,8 +278,7 @@ class _Products:
     def __init__(self, model: Any, parts: Sequence[Part]) -> None:
         self.model = model
         self.parts, self.summed = _without_sums(model, parts)
-        groups = by_attributes([part.weights for part in self.parts])
-        self.groups = {axes: np.array(own) for axes, own in groups.items()}
+        self.groups = {axes: np.array(own) for axes, own in _alike(self.parts).items()}
         self.factors = np.array([part.factor for part in self.parts])
         self.given: dict[int, _Given] = {}
         # Where the weights of each product stand.

@@ -356,6 +356,10 @@ class ViewsModel(TreeModel):
         prior = f", with a prior: {self.prior}" if self.prior else ""
         return f"the noise, and an estimate of what was not measured{prior}"
 
+    def variance(self, queries: Sequence[Query]) -> FloatArray:
+        """Variance of each answer: of the noise, and of what was not measured."""
+        return self.covariances([[query] for query in queries])[:, 0, 0]
+
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariances of equally many answers each, (n, k, k)."""
         if self.cells is not None:

@@ -15,18 +15,12 @@ from .._validation import (
     FloatArray,
     IntArray,
     exclusive_cumsum,
-    places_by_group,
     running_sums,
 )
 
 __all__ = [
-    "codes_under",
     "count_records",
     "deal",
-    "draw_in_ranges",
-    "inverse",
-    "inverse_rows",
-    "patterns",
     "places",
     "round_line",
     "round_table",
@@ -35,82 +29,6 @@ __all__ = [
     "shuffled_line",
 ]
 
-# --- draws that several models share: positions inside ranges, and rows that agree with others
-
-
-def draw_in_ranges(mass: FloatArray, first: IntArray, stop: IntArray, u: FloatArray) -> IntArray:
-    """Positions drawn in proportion to ``mass`` between ``first`` and ``stop``, one for each row.
-
-    A position without mass is never drawn where its range has any; where it has none, all
-    positions of the range are equally likely.
-
-    Parameters
-    ----------
-    mass : ndarray of shape (n_positions,)
-        Not negative.
-    first, stop : ndarray of int, shape (n_rows,)
-        ``first < stop``.
-    u : ndarray of shape (n_rows,)
-        Uniform in [0, 1).
-
-    Examples
-    --------
-    >>> mass = np.array([0.0, 0.5, 1.0, 0.0])
-    >>> draw_in_ranges(mass, np.array([0, 0, 3]), np.array([2, 4, 4]), np.array([0.9, 0.4, 0.5]))
-    array([1, 2, 3])
-    """
-    reach = running_sums(mass)
-    low, high = reach[first], reach[stop]
-    found = np.searchsorted(reach, low + u * (high - low), side="right") - 1
-    found = np.clip(found, first, stop - 1)
-    # Rounding may lead to a neighbour without mass: take the nearest position that has some.
-    positions = np.arange(len(mass))
-    before = np.maximum.accumulate(np.where(mass > 0, positions, -1))
-    after = np.minimum.accumulate(np.where(mass > 0, positions, len(mass))[::-1])[::-1]
-    nearest = np.where(before[found] >= first, before[found], after[found])
-    evenly = first + np.floor(u * (stop - first)).astype(np.int64)
-    chosen: IntArray = np.where(nearest < stop, nearest, np.minimum(evenly, stop - 1))
-    return chosen
-
-
-def inverse(probabilities: FloatArray, u: FloatArray) -> IntArray:
-    """Positions drawn with the given probabilities, from uniform numbers."""
-    reach = np.cumsum(probabilities)
-    last = int(np.flatnonzero(probabilities > 0)[-1])
-    return np.minimum(np.searchsorted(reach / reach[-1], u, side="right"), last)
-
-
-def inverse_rows(table: FloatArray, rows: IntArray, u: FloatArray) -> IntArray:
-    """Positions drawn with the probabilities in one row each of a table."""
-    reach = np.cumsum(table, axis=1)
-    reach /= reach[:, -1:]
-    # All rows as one sorted array: row r lies between r and r + 1.
-    line = (reach + np.arange(len(table))[:, None]).ravel()
-    found = np.searchsorted(line, rows + u, side="right") - rows * table.shape[1]
-    last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0, axis=1)
-    return np.clip(found, 0, last[rows])
-
-
-def codes_under(
-    mass: FloatArray, weights: FloatArray | None, n_rows: int, generator: np.random.Generator
-) -> IntArray:
-    """Codes of one attribute in proportion to mass times weight; to the weight if that is zero.
-
-    Parameters
-    ----------
-    mass : ndarray of shape (size,)
-        Negative numbers count as zero.
-    weights : ndarray of shape (size,), or None
-        None: all codes count.
-    n_rows : int
-    generator : numpy.random.Generator
-    """
-    allowed = np.ones(len(mass)) if weights is None else weights
-    law = np.maximum(mass, 0.0) * allowed
-    law = law if law.any() else allowed
-    zeros = np.zeros(n_rows, dtype=np.int64)
-    return draw_in_ranges(law, zeros, zeros + len(law), generator.random(n_rows))
-
 
 def shared_keys(first: CodeArray, second: CodeArray) -> tuple[IntArray, IntArray]:
     """A number for each row of two tables of codes: equal where the rows are equal."""
@@ -118,16 +36,6 @@ def shared_keys(first: CodeArray, second: CodeArray) -> tuple[IntArray, IntArray
     alike = both.assign(alike=0).groupby([*both.columns, "alike"], sort=False)
     keys = alike.ngroup().to_numpy().astype(np.int64)
     return keys[: len(first)], keys[len(first) :]
-
-
-def patterns(told: BoolArray) -> list[tuple[BoolArray, IntArray]]:
-    """The distinct rows of a table of flags, and where each of them stands."""
-    if not len(told):
-        return []
-    packed = np.packbits(told, axis=1)
-    _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    rows = places_by_group(inverse.reshape(-1), len(first))
-    return [(told[start], same) for start, same in zip(first, rows, strict=True)]
 
 
 # Expected counts this near to a whole number are that number.

@@ -21,17 +21,14 @@ from .._validation import (
     running_sums,
 )
 from ..domain import Domain
+from .density import PairTable, TreeDensity, draw_in_ranges, inverse, patterns
 from .files import Cutter, demand
 from .model import Covariances, Weights, product_of_weights, warn_of_zero
 from .result import labels_of_groups
 from .rounding import (
     count_records,
-    draw_in_ranges,
-    inverse,
-    patterns,
     shared_keys,
 )
-from .tree_density import PairTable, TreeDensity
 
 __all__ = ["ENOUGH", "TreeModel", "effective_number"]
 
