@@ -9,6 +9,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
                   exact covariance
 ``combined``      `combine`: several releases of one table answer together
 ``conditions``    what drawn rows must satisfy, and columns that a user gives
+``density``       networks of attributes, trees of released pairs, and draws from them
 ``description``   `Synopsis.describe`: statistics of every column with margins of error
 ``errors``        covariances of answers from marginals, of many products of weights at once
 ``files``         a zip archive of JSON and plain arrays
@@ -27,8 +28,6 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``skipped``       `SkippedRecords`: noisy counts of the records kept and skipped
 ``statistics``    every statistic with its interval, from answers and covariances alone
 ``synopsis``      `Synopsis`: queries, synthetic rows, files
-``tree_density``  TreeDensity: attributes joined by released pairs, otherwise conditionally
-                  independent
 ``trees``         TreeModel: the rows of a release, and the views of attributes and pairs that
                   they agree with
 ================  ================================================================================
@@ -39,15 +38,24 @@ from .basis import Coefficients, Ladder, MeasuredSums, basis_of, n_ordered
 from .boxes import BoxModel
 from .columns import ColumnEstimate, EffectLaw
 from .combined import CombinedRelease, combine
+from .density import (
+    Conditional,
+    NetworkDensity,
+    PairTable,
+    TreeDensity,
+    couple,
+    group_sums,
+    inverse,
+    inverse_rows,
+)
 from .intervals import Boxes, Intervals, LeafErrorBound
 from .marginals import ViewsModel
 from .model import Reach, Release
-from .network import Conditional, NetworkDensity, NetworkModel
+from .network import NetworkModel
 from .result import QueryResult
 from .rounding import round_line
 from .skipped import SKIPPED, SkippedRecords
 from .synopsis import Synopsis
-from .tree_density import PairTable, TreeDensity, couple, group_sums, inverse, inverse_rows
 from .trees import TreeModel
 
 __all__ = [

@@ -323,34 +323,33 @@ class ColumnBasis:
         self._steps = np.sqrt(np.diff(angles) * 2.0 / math.pi)[:, None]
         self._averages: dict[int, tuple[Any, FloatArray, IntArray]] = {}
 
-    def features(
-        self, weights: FloatArray, cut: FloatArray | float = 0.0
-    ) -> tuple[FloatArray, FloatArray]:
+    def features(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Features of the field of a column, and of what independent records do by chance.
 
-        Parameters
-        ----------
-        weights : ndarray of float64, shape (n_codes, n)
-        cut : ndarray or float, default=0
-            Their `cut_shares`.
+        Of weights (n_codes, n).
         """
-        apart = np.sqrt(self.mass)[:, None] * (weights - self.mass @ weights)
-        ends = np.sqrt(self.mass[:, None] * cut) + np.zeros(weights.shape)
-        apart = np.concatenate([apart, ends])
-        return (self._walk(weights, cut) if len(self._ordered) else apart), apart
+        mean = self.mass @ weights
+        apart = np.sqrt(self.mass)[:, None] * (weights - mean)
+        return (self._walk(weights, mean) if len(self._ordered) else apart), apart
 
-    def _walk(self, weights: FloatArray, cut: FloatArray | float) -> FloatArray:
+    def ends(self, cut: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """More features, of codes that ranges cover in part; of the `cut_shares` of weights."""
+        apart, n = np.sqrt(self.mass[:, None] * cut), len(self._ordered)
+        return (2.0 * self._steps * self._ordered[:, None] * cut[:n] if n else apart), apart
+
+    def _walk(self, weights: FloatArray, mean: FloatArray) -> FloatArray:
         """Features of a random walk over ordered codes."""
         n = len(self._ordered)
         share = self._ordered.sum()
         middle = self._ordered @ weights[:n] / share
         inside = self._ordered[:, None] * (weights[:n] - middle)
-        walk = np.cumsum(inside, axis=0) - inside / 2.0
-        ends = 2.0 * self._steps * self._ordered[:, None] * (cut + np.zeros(weights.shape))[:n]
-        found = [math.sqrt(12.0) * self._steps * walk, self._steps * inside, ends]
+        walk = np.cumsum(inside, axis=0)
+        walk -= inside / 2.0
+        walk *= math.sqrt(12.0) * self._steps
+        inside *= self._steps
+        found = [walk, inside]
         if n < len(self.mass):
             # All ordered codes together are one category among the others.
-            mean = self.mass @ weights
             found += [
                 np.sqrt(self.mass[n:])[:, None] * (weights[n:] - mean),
                 math.sqrt(share) * (middle - mean)[None],
@@ -378,11 +377,6 @@ class ColumnBasis:
     def is_whole(self, size: int) -> bool:
         """Whether each code has a group to itself."""
         return bool(np.bincount(self.ladder.groups(size)).max() <= 1)
-
-    def within(self, weights: FloatArray, size: int) -> FloatArray:
-        """Weights of codes, replaced by the means of their groups."""
-        group = self._average(size)[2]
-        return self.means(weights, size)[group]
 
     def means(self, weights: FloatArray, size: int) -> FloatArray:
         """Means of the weights of codes in groups, (size, n)."""

@@ -14,6 +14,7 @@ import pandas as pd
 from .._validation import CodeArray, FloatArray, IntArray, free_name
 from ..domain import Domain
 from ..domain.query import Query
+from .density import codes_under, draw_in_ranges, inverse_rows
 from .intervals import Boxes, Cut, Intervals, checked_counts
 from .model import (
     Covariances,
@@ -27,8 +28,7 @@ from .model import (
     with_cut_bins,
 )
 from .result import range_label
-from .rounding import codes_under, count_records, places
-from .tree_density import draw_in_ranges, inverse_rows
+from .rounding import count_records, places
 
 __all__ = ["BoxModel"]
 

@@ -16,7 +16,8 @@ from ..domain.bins import Points
 from ..domain.query import Weights, both, parts_of, weights_of
 from ..domain.regions import POINT, Region, region_of_range, region_of_values
 from ..domain.values import some
-from .tree_density import inverse, inverse_rows
+from .density import inverse, inverse_rows
+from .model import product_of_weights
 
 # ------------------------------------------------------------------------------------------------
 # Conditions on drawn rows: weights of codes, and the numbers that are allowed inside a bin.
@@ -59,10 +60,7 @@ class Conjunction:
 
     def share(self, codes: CodeArray) -> FloatArray:
         """Share of the cell of each row that satisfies it."""
-        share = np.ones(len(codes))
-        for axis, vector in self.weights.items():
-            share *= vector[codes[:, axis]]
-        return share
+        return product_of_weights(codes, np.ones(len(codes)), self.weights)
 
     def bounds(self, codes: CodeArray, generator: np.random.Generator) -> dict[str, Bounds]:
         """As `Condition.bounds`."""

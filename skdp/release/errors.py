@@ -41,8 +41,8 @@ _ROUNDING = 1e-9
 _MOST_TOGETHER = 3
 # Numbers of a column that are computed together: they fit into a core's cache.
 _AT_ONCE = 1 << 18
-# Linear functions of the weights of so many codes are kept as matrices.
-_FEW_AT_ONCE = 256
+# Linear functions of weights are kept as matrices that have at most so many numbers.
+_FEW_AT_ONCE = 1 << 16
 
 
 class Part(NamedTuple):
@@ -148,13 +148,10 @@ class _Column:
 
     def features(self, weights: FloatArray, size: int | None = None) -> Features:
         """Features of weights, or of their means in so many groups."""
-
-        def of(each: FloatArray) -> Features:
-            inside = each if size is None else self.basis.within(each, size)
-            found: Features = self.basis.features(inside)
-            return found
-
-        return self._linear(("features", size), of, weights)
+        if size is None:
+            return self._linear("features", self.basis.features, weights)
+        group, means = self.basis.ladder.groups(size), self.basis.means(weights, size)
+        return self._linear(("features", size), lambda w: self.basis.features(w[group]), means)
 
     def coefficients(self, weights: FloatArray, size: int) -> FloatArray:
         """Coefficients of weights in tables of so many groups, without the constant function."""
@@ -164,8 +161,8 @@ class _Column:
         return found
 
     def _linear(self, name: Any, of: Callable[[FloatArray], Features], weights: FloatArray) -> Any:
-        """A linear function of weights."""
-        if len(weights) > _FEW_AT_ONCE:
+        """A linear function of weights of codes, or of their means in groups."""
+        if len(weights) * len(self.basis.mass) > _FEW_AT_ONCE:
             return of(weights)
         if name not in self._matrices:
             self._matrices[name] = of(np.eye(len(weights)))
@@ -190,39 +187,47 @@ class _Given:
         found: FloatArray = self.column.basis.mass @ self.weights
         return found
 
+    @functools.cached_property
+    def ends(self) -> Features:
+        """Features of the codes that are covered in part."""
+        return self.column.basis.ends(self.cut)
+
     def features(self, size: int | None = None) -> Features:
         """Features of the weights, or of their means in so many groups."""
         if size not in self._features:
-            if size is None and self.cuts:
-                found = self.column.basis.features(self.weights, self.cut)
-            else:
-                found = self.column.features(self.weights, size)
-            self._features[size] = found
+            self._features[size] = self.column.features(self.weights, size)
         return self._features[size]
 
     def inner(self, law: int, sizes: tuple[Any, Any], i: IntArray, j: IntArray) -> FloatArray:
         """Inner products of features of weights i in some groups with those of weights j."""
         first, second = (self.features(size)[law] for size in sizes)
+        ends = self.ends[law] if self.cuts and sizes == (None, None) else None
         if not np.array_equal(i, j):
-            return _inner(first, second, i, j)
-        if (law, sizes) not in self._squares:
-            self._squares[law, sizes] = np.einsum("kp,kp->p", first, second)
-        return self._squares[law, sizes][i]
+            found = _inner(first, second, i, j)
+            return found if ends is None else found + _inner(ends, ends, i, j)
+        key = law, frozenset(sizes)
+        if key not in self._squares:
+            found = np.einsum("kp,kp->p", first, second)
+            self._squares[key] = found if ends is None else found + (ends**2).sum(axis=0)
+        return self._squares[key][i]
 
 
 def covariances(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     """Covariances of the errors of the answers of each block of equally many, (n_blocks, k, k)."""
     k = max(map(len, blocks), default=1)
-    products = (each for block in blocks for query in block for each in query.products)
-    widest = max((len(vector) for each in products for vector in each.values()), default=1)
-    step = max(1, _AT_ONCE // (widest * k))
     found = np.zeros((len(blocks), k, k))
     # What is asked of the same columns is computed together.
     order = sorted(range(len(blocks)), key=lambda place: _columns(blocks[place]))
-    for start in range(0, len(blocks), step):
-        places = order[start : start + step]
-        found[places] = _of_blocks(model, [blocks[place] for place in places])
+    parts = np.cumsum([_numbers(blocks[place]) for place in order]) // _AT_ONCE
+    for places in np.split(order, np.flatnonzero(np.diff(parts)) + 1):
+        found[places] = _of_blocks(model, [blocks[place] for place in places.tolist()])
     return found
+
+
+def _numbers(block: Sequence[Query]) -> int:
+    """How many numbers the weights of a block have in their widest column."""
+    vectors = (vector for query in block for each in query.products for vector in each.values())
+    return len(block) * max(map(len, vectors), default=1)
 
 
 def _columns(block: Sequence[Query]) -> list[list[int]]:

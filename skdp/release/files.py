@@ -32,6 +32,12 @@ Release = TypeVar("Release")
 Arrays = Mapping[str, np.ndarray]
 
 
+def demand(fits: Any, otherwise: str) -> None:
+    """Refuse a file that does not fit together."""
+    if not fits:
+        raise ValueError(otherwise)
+
+
 def fraction(text: Any) -> Fraction:
     """An exact fraction as it was written; an exponent could ask for any amount of memory."""
     if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,4300}(/[0-9]{1,4300})?", text):
@@ -55,8 +61,7 @@ def loss_to_data(loss: PrivacyLoss) -> dict[str, Any]:
 
 def loss_from_data(data: Mapping[str, Any]) -> PrivacyLoss:
     """What `loss_to_data` wrote."""
-    if not isinstance(data["seeded"], bool):
-        raise ValueError("it does not say whether it was seeded")
+    demand(isinstance(data["seeded"], bool), "it does not say whether it was seeded")
     return PrivacyLoss(
         fraction(data["epsilon"]),
         {name: fraction(part) for name, part in data["parts"].items()},
@@ -149,14 +154,14 @@ def _read(
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
         names = [entry.filename for entry in entries]
-        if len(set(names)) < len(names) or _METADATA not in names:
-            raise ValueError("it has no metadata.json of skdp")
+        named = len(set(names)) == len(names) and _METADATA in names
+        demand(named, "it has no metadata.json of skdp")
         size = sum(entry.file_size for entry in entries)
-        if size > max_bytes:
-            raise ValueError(f"it unpacks to {size:,} bytes, more than max_bytes={max_bytes:,}")
+        large = f"it unpacks to {size:,} bytes, more than max_bytes={max_bytes:,}"
+        demand(size <= max_bytes, large)
         # Others are unpacked whole before their size is looked at.
-        if any(entry.compress_type not in _COMPRESSIONS for entry in entries):
-            raise ValueError("its compression is not that of skdp")
+        packed = all(entry.compress_type in _COMPRESSIONS for entry in entries)
+        demand(packed, "its compression is not that of skdp")
         listed = dict(zip(names, entries, strict=True))
         if listed[_METADATA].file_size > max_json:
             raise ValueError(
@@ -193,14 +198,12 @@ def _read_array(content: bytes) -> np.ndarray:
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
     }
-    if version not in readers:
-        raise ValueError(f"an array has the format {version}")
+    demand(version in readers, f"an array has the format {version}")
     shape, fortran, dtype = readers[version](stream)
-    if dtype.kind not in "iuf" or fortran:
-        raise ValueError(f"an array has the dtype {dtype}")
+    demand(dtype.kind in "iuf" and not fortran, f"an array has the dtype {dtype}")
     body = content[stream.tell() :]
-    if math.prod(shape) * dtype.itemsize != len(body):
-        raise ValueError("an array does not have the size that its header says")
+    whole = math.prod(shape) * dtype.itemsize == len(body)
+    demand(whole, "an array does not have the size that its header says")
     return np.frombuffer(body, dtype=dtype).reshape(shape)
 
 
@@ -214,32 +217,30 @@ class Cutter:
     def take(self, *shape: int) -> np.ndarray:
         """The next numbers, in a shape."""
         start, self._position = self._position, self._position + math.prod(shape)
-        if self._position > len(self._values):
-            raise ValueError("an array is too short")
+        demand(self._position <= len(self._values), "an array is too short")
         return self._values[start : self._position].reshape(shape)
 
     def take_groups(self, n_codes: int) -> np.ndarray:
         """The group of each code, numbered without gaps."""
         groups = self.take(n_codes)
-        if groups.dtype.kind not in "iu" or groups.min(initial=0) < 0:
-            raise ValueError("the groups are not whole numbers")
-        if not np.array_equal(np.unique(groups), np.arange(int(groups.max(initial=-1)) + 1)):
-            raise ValueError("the groups have gaps")
+        whole = groups.dtype.kind in "iu" and groups.min(initial=0) >= 0
+        demand(whole, "the groups are not whole numbers")
+        every = np.arange(int(groups.max(initial=-1)) + 1)
+        demand(np.array_equal(np.unique(groups), every), "the groups have gaps")
         return groups.astype(np.int64)
 
     def take_probabilities(self, *shape: int, each_row: bool = False) -> np.ndarray:
         """Probabilities that sum to 1, all together or those of each row."""
         found = self.take(*shape).astype(np.float64)
-        if not (np.isfinite(found).all() and (found >= 0).all()):
-            raise ValueError("a probability is negative or not finite")
-        if (np.abs(found.sum(axis=-1 if each_row else None) - 1.0) > _ROUNDING).any():
-            raise ValueError("the probabilities do not sum to 1")
+        held = np.isfinite(found).all() and (found >= 0).all()
+        demand(held, "a probability is negative or not finite")
+        off = np.abs(found.sum(axis=-1 if each_row else None) - 1.0)
+        demand((off <= _ROUNDING).all(), "the probabilities do not sum to 1")
         return found
 
     def finish(self) -> None:
         """Check that nothing is left."""
-        if self._position < len(self._values):
-            raise ValueError("an array is too long")
+        demand(self._position == len(self._values), "an array is too long")
 
 
 # Probabilities in a file may differ from a sum of 1 by rounding.

@@ -9,21 +9,21 @@ columns, what measured sets leave open, and what sets that were not measured may
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from .._validation import BoolArray, FloatArray
 from ..domain.query import Query
 from .basis import Coefficients, ColumnBasis, Ladder, Look, MeasuredSums, Prior, under
 from .columns import ColumnEstimate
 from .errors import Asked, Part, Stacked, covariances, stacked
-from .model import Reach, Weights, added, product_of_weights
+from .files import Cutter, demand
+from .model import Weights, added, product_of_weights
 from .trees import TreeModel
 
 __all__ = ["ViewsModel"]
@@ -107,15 +107,16 @@ class ViewsModel(TreeModel):
 
     def parts(self, products: Sequence[Weights]) -> list[Part]:
         """Weights without columns that do not matter; an array is looked at once."""
-        seen: dict[tuple[int, int], tuple[float, FloatArray | None]] = {}
+        vectors: dict[int, dict[int, FloatArray]] = {}
+        for weights in products:
+            for axis, vector in weights.items():
+                vectors.setdefault(axis, {})[id(vector)] = vector
+        seen = {axis: self._alone(axis, own) for axis, own in vectors.items()}
         found = []
         for weights in products:
             factor, left = 1.0, {}
             for axis, vector in weights.items():
-                key = axis, id(vector)
-                if key not in seen:
-                    seen[key] = self._alone(axis, vector)
-                alike, inside = seen[key]
+                alike, inside = seen[axis][id(vector)]
                 factor *= alike
                 if inside is not None:
                     left[axis] = inside
@@ -124,14 +125,21 @@ class ViewsModel(TreeModel):
             found.append(Part(factor, left if factor else {}))
         return found
 
-    def _alone(self, axis: int, vector: FloatArray) -> tuple[float, FloatArray | None]:
+    def _alone(
+        self, axis: int, vectors: Mapping[int, FloatArray]
+    ) -> dict[int, tuple[float, FloatArray | None]]:
         """The weight that all codes of a column have, or 1 and the weights of those possible."""
-        vector = np.asarray(vector, dtype=np.float64)
-        allowed = self.possible.get((axis,))
-        inside = vector if allowed is None else vector[allowed]
-        if axis not in self.columns or (inside == inside[0]).all():
-            return float(inside[0]), None
-        return 1.0, vector if allowed is None else np.where(allowed, vector, 0.0)
+        allowed = self.possible.get((axis,), True)
+        table = np.array([*vectors.values()], dtype=np.float64)
+        inside = table if allowed is True else table[:, allowed]
+        alike = (inside == inside[:, :1]).all(axis=1) | (axis not in self.columns)
+        table *= allowed
+        return {
+            name: (first, None) if constant else (1.0, weights)
+            for name, first, constant, weights in zip(
+                vectors, inside[:, 0].tolist(), alike.tolist(), table, strict=True
+            )
+        }
 
     def _allowed(self, weights: Weights) -> bool:
         """Whether public rules leave any record that meets the conditions."""
@@ -186,16 +194,21 @@ class ViewsModel(TreeModel):
 
     def rows_in_groups(self, axes: Axes) -> FloatArray:
         """Counts of the rows in the cells of the finest table of a set."""
-        key = "groups", axes
+
+        def counts() -> FloatArray:
+            sizes, ladders = self.sizes(axes), self.coefficients.ladders
+            groups = [
+                ladders[axis].groups(size)[self.rows[:, axis]]
+                for axis, size in zip(axes, sizes, strict=True)
+            ]
+            return self.total * self._share_in(groups, sizes)
+
+        return self._once(("groups", axes), counts)
+
+    def _once(self, key: Any, find: Callable[[], FloatArray]) -> FloatArray:
+        """What is found once and kept."""
         if key not in self._caches:
-            sizes = self.sizes(axes)
-            cell = np.zeros(len(self.rows), dtype=np.int64)
-            for axis, size in zip(axes, sizes, strict=True):
-                groups = self.coefficients.ladders[axis].groups(size)
-                cell = cell * size + groups[self.rows[:, axis]]
-            sums = np.bincount(cell, weights=self.row_weights, minlength=math.prod(sizes))
-            counts = self.total * sums.astype(np.float64, copy=False)
-            self._caches[key] = counts.reshape(sizes)
+            self._caches[key] = find()
         found: FloatArray = self._caches[key]
         return found
 
@@ -205,36 +218,30 @@ class ViewsModel(TreeModel):
 
     def _corrected(self, axes: Axes) -> FloatArray:
         """What is believed of the coefficients of a set, less those of the rows."""
-        key = "corrected", axes
-        if key not in self._caches:
+
+        def corrected() -> FloatArray:
             look = self.coefficients.looks[axes]
             away = np.where(look.precision > 0, look.values - self._row_coefficients(axes), 0.0)
-            self._caches[key] = self.believed.belief(axes).gain * away
-        return self._caches[key]
+            return self.believed.belief(axes).gain * away
 
-    def _row_counts(self, axis: int) -> FloatArray:
-        """Share of the rows with each code."""
-        key = "rows", axis
-        if key not in self._caches:
-            codes, size = self.rows[:, axis], self.shape[axis]
-            found = np.bincount(codes, weights=self.row_weights, minlength=size)
-            self._caches[key] = found.astype(np.float64, copy=False)
-        return self._caches[key]
+        return self._once(("corrected", axes), corrected)
+
+    def _row_shares(self, *axes: int) -> FloatArray:
+        """Shares of the rows with each code, or each combination of codes; kept."""
+        return self._once(("rows", axes), lambda: self._row_table(axes))
 
     def of_rows(self, axes: Axes, weights: Stacked) -> FloatArray:
         """Share of the rows under products of weights of the same columns."""
         if len(axes) == 1:
-            alone: FloatArray = self._row_counts(axes[0]) @ weights[axes[0]]
+            alone: FloatArray = self._row_shares(*axes) @ weights[axes[0]]
             return alone
         if len(axes) == 2 and self.shape[axes[0]] * self.shape[axes[1]] <= _DENSE_CELLS:
-            key = "rows", axes
-            if key not in self._caches:
-                self._caches[key] = self._row_table(axes)
-            return np.einsum("iq,iq->q", weights[axes[0]], self._caches[key] @ weights[axes[1]])
+            table = self._row_shares(*axes)
+            return np.einsum("iq,iq->q", weights[axes[0]], table @ weights[axes[1]])
         return self._share_under(axes, weights)
 
     def _column_residual(self, axis: int) -> FloatArray:
-        return self.columns[axis].counts - self.total * self._row_counts(axis)
+        return self.columns[axis].counts - self.total * self._row_shares(axis)
 
     # ---------------------------------------------------------------- answers
 
@@ -317,7 +324,7 @@ class ViewsModel(TreeModel):
                 alone[self._only(axis)] = self.total
                 return alone
             if self.cells is not None:
-                return self.total * self._row_counts(axis)
+                return self.total * self._row_shares(axis)
             return self.columns[axis].counts.copy()
         a, b = axes
         if a > b:
@@ -367,17 +374,6 @@ class ViewsModel(TreeModel):
             for factor, weights in self.parts(query.products):
                 met[place] += factor * product_of_weights(self.rows, even, weights)
         return variance * (met @ met.T) + elsewhere * np.eye(len(queries))
-
-    def reach(self, queries: Sequence[Query], level: float) -> Reach:
-        """How far answers may be off: normal, with their own variance."""
-        std = np.sqrt(self.variance(queries))
-        half = float(ndtri(0.5 + level / 2)) * std
-        text = (
-            f"The interval is made to contain the true answer with a probability of "
-            f"{100 * level:g}%. It covers {self.covers}."
-        )
-        cut = " Bins covered in part are taken as covered in proportion."
-        return Reach(std, half, half, text + cut * any(each.cuts for each in queries))
 
     # ---------------------------------------------------------------- files
 
@@ -465,18 +461,17 @@ class ViewsModel(TreeModel):
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
         rows_model = TreeModel.from_arrays(shape, facts, arrays)
         for name in ("counts", "margin_variances", "finer", "look_values", "look_precision"):
-            if not np.isfinite(arrays[name]).all():
-                raise ValueError(f"{name} must be finite")
+            demand(np.isfinite(arrays[name]).all(), f"{name} must be finite")
         possible: dict[Axes, BoolArray] = {}
         if facts["possible"]:
-            masks = _Cutter(arrays["possible"])
+            masks = Cutter(arrays["possible"])
             for axes in facts["possible"]:
                 key = tuple(int(axis) for axis in axes)
                 sizes = [shape[axis] for axis in key]
-                possible[key] = masks.take(math.prod(sizes)).reshape(sizes).astype(bool)
-        counts, units = _Cutter(arrays["counts"]), _Cutter(arrays["units"])
-        margins = _Cutter(arrays["margin_variances"])
-        finer = _Cutter(arrays["finer"])
+                possible[key] = masks.take(*sizes).astype(bool)
+        counts, units = Cutter(arrays["counts"]), Cutter(arrays["units"])
+        margins = Cutter(arrays["margin_variances"])
+        finer = Cutter(arrays["finer"])
         columns: dict[int, ColumnEstimate] = {}
         ladders: dict[int, Ladder] = {}
         for each in facts["columns"]:
@@ -485,27 +480,26 @@ class ViewsModel(TreeModel):
             ladder = Ladder(
                 units.take(size).astype(np.int64), _levels(each["groups"]), int(each["ordered"])
             )
-            if not 0 <= ladder.n_ordered <= size:
-                raise ValueError("a column has not so many codes in an order")
-            if ladder.units.min() < 0 or ladder.units.max() >= ladder.n_units:
-                raise ValueError("the units of a column do not fit its groups")
+            demand(0 <= ladder.n_ordered <= size, "a column has not so many codes in an order")
+            held = 0 <= ladder.units.min() and ladder.units.max() < ladder.n_units
+            demand(held, "the units of a column do not fit its groups")
             variances = {int(blocks): float(value) for blocks, value in each["variances"]}
             blocks = _levels(each["blocks"])
-            if not variances or not {*variances} <= {*blocks} or not _positive(*variances.values()):
-                raise ValueError("the variances of a column do not fit its blocks")
+            known = {*variances} <= {*blocks} and all(map(_is_variance, variances.values()))
+            demand(variances and known, "the variances of a column do not fit its blocks")
             n_inside = size if allowed is None else int(allowed.sum())
-            if blocks[-1] < n_inside or not _positive(float(each["total_variance"])):
-                raise ValueError("the blocks of a column do not fit the domain")
-            column = ColumnEstimate(size, blocks, variances, float(each["total_variance"]))
+            total_variance = float(each["total_variance"])
+            fits = n_inside <= blocks[-1] and _is_variance(total_variance)
+            demand(fits, "the blocks of a column do not fit the domain")
+            column = ColumnEstimate(size, blocks, variances, total_variance)
             column.codes = None if allowed is None else np.flatnonzero(allowed)
             column.counts = counts.take(size).astype(np.float64)
             column.finer = finer.take(len(column.finer))
-            if not (column.finer > 0).all():
-                raise ValueError("the variances of a column must be positive")
+            demand((column.finer > 0).all(), "the variances of a column must be positive")
             if each["looks"]:
                 found = margins.take(int(each["looks"]))
-                if len(found) >= ladder.n_units or found.min() <= 0:
-                    raise ValueError("the looks at a column do not fit its groups")
+                fits = len(found) < ladder.n_units and found.min() > 0
+                demand(fits, "the looks at a column do not fit its groups")
                 column.join(ladder, None, found)
             columns[axis], ladders[axis] = column, ladder
         several = {
@@ -513,35 +507,30 @@ class ViewsModel(TreeModel):
             for axis, size in enumerate(shape)
             if possible.get((axis,), np.ones(size)).sum() > 1
         }
-        if {*columns} != several:
-            raise ValueError("the columns do not fit the domain")
+        demand({*columns} == several, "the columns do not fit the domain")
         coefficients = Coefficients(ladders)
-        values, precision = _Cutter(arrays["look_values"]), _Cutter(arrays["look_precision"])
+        values, precision = Cutter(arrays["look_values"]), Cutter(arrays["look_precision"])
         for axes, sizes in facts["looks"]:
             key = tuple(int(axis) for axis in axes)
-            if list(key) != sorted({*key} & {*columns}) or len(sizes) != len(key):
-                raise ValueError("a table is not of columns of the domain")
-            for axis, size in zip(key, sizes, strict=True):
-                if size + 1 not in ladders[axis].sizes:
-                    raise ValueError("a table does not fit the groups of its columns")
-            n = math.prod(sizes)
-            look = Look(values.take(n).reshape(sizes), precision.take(n).reshape(sizes))
-            if (look.precision < 0).any():
-                raise ValueError("precisions must not be negative")
+            known = list(key) == sorted({*key} & {*columns})
+            demand(known, "a table is not of columns of the domain")
+            levels = zip(key, sizes, strict=True)
+            fits = all(size + 1 in ladders[axis].sizes for axis, size in levels)
+            demand(fits, "a table does not fit the groups of its columns")
+            look = Look(values.take(*sizes), precision.take(*sizes))
+            demand((look.precision >= 0).all(), "precisions must not be negative")
             coefficients.looks[key] = look
-        if () not in coefficients.looks or not (coefficients.looks[()].precision > 0).all():
-            raise ValueError("the total is missing")
-        cells = None if facts["cells"] is None else tuple(float(each) for each in facts["cells"])
-        if cells is not None and not (len(cells) == 2 and all(0 <= x < math.inf for x in cells)):
-            raise ValueError("the variances of joint counts must be two, not negative")
+        held = () in coefficients.looks and (coefficients.looks[()].precision > 0).all()
+        demand(held, "the total is missing")
+        cells = None if facts["cells"] is None else _two_variances(facts["cells"])
         sums = _sums_of(facts["sums"], arrays, shape, several)
         prior = str(facts.get("prior", ""))
         followed = [tuple(int(axis) for axis in axes) for axes in facts["followed"]]
-        if not all({*axes} <= {*columns} for axes in followed):
-            raise ValueError("the rows follow a table that is not of columns of the domain")
+        known = all({*axes} <= {*columns} for axes in followed)
+        demand(known, "the rows follow a table that is not of columns of the domain")
         misfits = {int(kind): float(each) for kind, each in facts["misfits"]}
-        if not all(0 <= each < math.inf for each in misfits.values()):
-            raise ValueError("a distance from the rows must not be negative")
+        fits = all(0 <= each < math.inf for each in misfits.values())
+        demand(fits, "a distance from the rows must not be negative")
         return cls(
             rows_model, columns, coefficients, possible, cells, sums, prior, followed, misfits
         )  # fmt: skip
@@ -557,56 +546,45 @@ def _sums_of(
     found: dict[tuple[int, int], MeasuredSums] = {}
     if not facts:
         return found
-    cut = {name: _Cutter(arrays[f"sums_{name}"]) for name in MeasuredSums._fields[:-1]}
+    cut = {name: Cutter(arrays[f"sums_{name}"]) for name in MeasuredSums._fields[:-1]}
     for axis, by, *variances in facts:
         axis, by = int(axis), int(by)
-        if axis == by or not {axis, by} <= columns:
-            raise ValueError("sums are not of columns of the domain")
-        if len(variances) != 2 or not all(0 <= float(each) < math.inf for each in variances):
-            raise ValueError("the variances of sums must be two, not negative")
+        known = axis != by and {axis, by} <= columns
+        demand(known, "sums are not of columns of the domain")
         read = {
             name: each.take(shape[axis if name in ("values", "has_value", "missing") else by])
             for name, each in cut.items()
         }
-        if not all(np.isfinite(each).all() for each in read.values()):
-            raise ValueError("sums must be finite")
+        demand(all(np.isfinite(each).all() for each in read.values()), "sums must be finite")
         found[axis, by] = MeasuredSums(
             read["values"],
             read["has_value"].astype(bool),
             read["missing"].astype(bool),
             read["sums"],
             read["n_missing"],
-            (float(variances[0]), float(variances[1])),
+            _two_variances(variances),
         )
     return found
-
-
-class _Cutter:
-    """Takes arrays from one that holds them one after the other."""
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self._array, self._at = array, 0
-
-    def take(self, n: int) -> NDArray[Any]:
-        """The next numbers; ValueError if there are too few."""
-        found = self._array[self._at : self._at + n]
-        if len(found) != n:
-            raise ValueError("an array of the file is too short")
-        self._at += n
-        return found
 
 
 def _levels(sizes: Sequence[int]) -> tuple[int, ...]:
     """Numbers of blocks of the levels of a tree; ValueError if they do not divide each other."""
     found = tuple(int(size) for size in sizes)
-    if not found or found[0] != 1 or any(b % a or b <= a for a, b in pairwise(found)):
-        raise ValueError("levels must begin with 1, and each must divide the next")
+    nested = found[:1] == (1,) and all(a < b and not b % a for a, b in pairwise(found))
+    demand(nested, "levels must begin with 1, and each must divide the next")
     return found
 
 
-def _positive(*numbers: float) -> bool:
-    """Whether all are positive and finite."""
-    return all(0 < number < math.inf for number in numbers)
+def _is_variance(number: float) -> bool:
+    """Whether it is positive and finite."""
+    return 0 < number < math.inf
+
+
+def _two_variances(given: Sequence[Any]) -> tuple[float, float]:
+    """Two numbers of a file, which may be 0."""
+    one, two = map(float, given)
+    demand(0 <= min(one, two) <= max(one, two) < math.inf, "a variance must not be negative")
+    return one, two
 
 
 def _chained(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:

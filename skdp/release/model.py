@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from .._random import caller_level
 from .._validation import CodeArray, FloatArray
@@ -126,6 +127,11 @@ class Release(Protocol):
 class Covariances:
     """What a kind of release inherits that defines either `covariance` or `covariances`."""
 
+    @property
+    def covers(self) -> str:
+        """What variances cover, in words."""
+        raise NotImplementedError
+
     def variance(self, queries: Sequence[Query]) -> FloatArray:
         """Variance of each of many answers: of the noise, and of what was not measured."""
         found: FloatArray = self.covariances([[query] for query in queries])[:, 0, 0]
@@ -139,6 +145,17 @@ class Covariances:
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """`covariance` of many blocks of equally many queries, (n_blocks, k, k)."""
         return np.stack([self.covariance(queries) for queries in blocks])
+
+    def reach(self, queries: Sequence[Query], level: float) -> Reach:
+        """How far answers may be off: normal, with their own variance."""
+        std = np.sqrt(self.variance(queries))
+        half = float(ndtri(0.5 + level / 2)) * std
+        text = (
+            f"The interval is made to contain the true answer with a probability of "
+            f"{100 * level:g}%. It covers {self.covers}."
+        )
+        cut = " Bins covered in part are taken as covered in proportion."
+        return Reach(std, half, half, text + cut * any(each.cuts for each in queries))
 
 
 def warn_of_zero(how: str) -> None:

@@ -10,24 +10,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from .._random import sampling_generator
-from .._validation import BoolArray, CodeArray, FloatArray, IntArray
+from .._validation import CodeArray, FloatArray, IntArray
 from ..domain import Domain
 from ..domain.query import Query
 from .basis import under
-from .files import Cutter
+from .density import Conditional, NetworkDensity
+from .files import Cutter, demand
 from .model import (
     Covariances,
-    Reach,
     Weights,
     added,
     by_attributes,
@@ -37,362 +36,11 @@ from .model import (
 from .result import labels_of_groups
 from .rounding import (
     deal,
-    patterns,
     round_table,
     share_of,
 )
-from .tree_density import inverse_rows
 
-__all__ = ["Conditional", "NetworkDensity", "NetworkModel"]
-
-# --- NetworkDensity: attributes joined by a Bayesian network
-#
-# The density is the product of the probabilities of each attribute's code given the codes, or
-# groups of codes, of its parents. The distribution of a few attributes follows exactly by
-# eliminating the others one by one, each time the one that makes the smallest table. How large
-# these tables become is known from the network beforehand; where they would be too large there is
-# no exact answer.
-
-# Largest number of cells of all tables together while attributes are eliminated: 32 MB.
-MOST_CELLS = 1 << 22
-# Where these tables would be too large, each row is chosen among so many draws that have its known
-# codes, in proportion to the probability of these.
-_TRIALS = 64
-# So many rows are chosen at once.
-_BATCH = 1 << 12
-# Rows are drawn as if no code had less than this probability: then no condition is impossible, and
-# codes of probability zero are drawn only where a condition leaves no others.
-_LEAST = 1e-30
-
-
-@dataclass(frozen=True)
-class Conditional:
-    """Probabilities of the codes of an attribute, given groups of the codes of its parents.
-
-    Attributes
-    ----------
-    axis : int
-        Position of the attribute.
-    parents : tuple of int
-        Positions of its parents.
-    groups : tuple of (ndarray of int64, or None)
-        Group of each code of each parent, numbered from 0 without gaps; None: its codes.
-    table : ndarray of float64, shape (n_groups, size)
-        One row for each combination of the parents' groups, in lexicographic order. Rows sum to 1.
-    """
-
-    axis: int
-    parents: tuple[int, ...]
-    groups: tuple[IntArray | None, ...]
-    table: FloatArray
-
-    def sizes(self, shape: Sequence[int]) -> list[int]:
-        """Number of groups of each parent."""
-        return [
-            shape[parent] if group is None else int(group.max()) + 1
-            for parent, group in zip(self.parents, self.groups, strict=True)
-        ]
-
-
-class Factor(NamedTuple):
-    """A table over the codes of some attributes, ascending."""
-
-    axes: tuple[int, ...]
-    values: FloatArray
-
-
-class NetworkDensity:
-    """A density over the domain: a Bayesian network of the attributes.
-
-    Parameters
-    ----------
-    shape : sequence of int
-        Number of codes of each attribute.
-    nodes : sequence of Conditional
-        One for each attribute, after those of its parents.
-
-    Raises
-    ------
-    ValueError
-        If an attribute has no node or several, a parent comes later, or a table does not fit.
-    """
-
-    def __init__(self, shape: Sequence[int], nodes: Sequence[Conditional]) -> None:
-        self.shape = tuple(int(size) for size in shape)
-        self.nodes = {node.axis: node for node in nodes}
-        if sorted(node.axis for node in nodes) != list(range(len(self.shape))):
-            raise ValueError("A network needs one node for each attribute.")
-        known: set[int] = set()
-        for node in nodes:
-            if not known.issuperset(node.parents) or len(set(node.parents)) < len(node.parents):
-                raise ValueError("The parents of a node must come before it, each once.")
-            known.add(node.axis)
-            rows = math.prod(node.sizes(self.shape))
-            if node.table.shape != (rows, self.shape[node.axis]):
-                raise ValueError(f"The table of attribute {node.axis} has the wrong shape.")
-
-    def ancestors(self, axes: Collection[int]) -> list[int]:
-        """The attributes and everything above them, parents first."""
-        found = set(axes)
-        for axis in reversed(self.nodes):
-            if axis in found:
-                found.update(self.nodes[axis].parents)
-        return [axis for axis in self.nodes if axis in found]
-
-    # ---------------------------------------------------------------- distributions
-
-    def joint(self, axes: Sequence[int], weights: Weights | None = None) -> FloatArray | None:
-        """Expected product of weights, for every combination of the codes of some attributes.
-
-        Parameters
-        ----------
-        axes : sequence of int
-            Attributes of the result, distinct; without any the result is a single number.
-        weights : mapping of int to ndarray of shape (size,), default=None
-            Weights of the codes of attributes; without any the result is their distribution.
-
-        Returns
-        -------
-        ndarray of float64, one axis for each of ``axes``; None
-            None where the tables would have more than `MOST_CELLS` cells.
-        """
-        weights = {} if weights is None else weights
-        wanted = self.ancestors([*axes, *weights])
-        eliminated = self._eliminated(wanted, axes, weights)
-        if eliminated is None or math.prod(self.shape[axis] for axis in axes) > MOST_CELLS:
-            return None
-        result = _product(eliminated[1])
-        return result.values.transpose([result.axes.index(axis) for axis in axes])
-
-    def _eliminated(
-        self, wanted: Sequence[int], kept: Collection[int], weights: Weights
-    ) -> tuple[list[Factor], list[Factor]] | None:
-        """Sum over the attributes that are not kept, one by one.
-
-        Returns
-        -------
-        steps, left : list of Factor
-            The tables that were summed over their last attribute, in this order, and those over the
-            attributes that are kept. None where they would be too large.
-        """
-        scopes = [{axis, *self.nodes[axis].parents} for axis in wanted]
-        order = _elimination_order(scopes, [a for a in wanted if a not in kept], self.shape)
-        if order is None:
-            return None
-        left = [self._factor(self.nodes[axis], weights.get(axis)) for axis in wanted]
-        steps = []
-        for axis in order:
-            whole = _product([each for each in left if axis in each.axes])
-            left = [each for each in left if axis not in each.axes]
-            others = tuple(other for other in whole.axes if other != axis)
-            values = np.moveaxis(whole.values, whole.axes.index(axis), -1)
-            steps.append(Factor((*others, axis), values))
-            # Proportions and their scale apart: small probabilities would vanish.
-            sums = values.sum(axis=-1)
-            scale = np.maximum(np.abs(sums).max(), np.finfo(float).tiny)
-            left += [Factor(others, sums / scale), Factor((), scale)]
-        return steps, left
-
-    def _factor(self, node: Conditional, weights: FloatArray | None) -> Factor:
-        """A node's probabilities, times weights, over the codes of it and its parents."""
-        table = node.table if weights is None else node.table * weights
-        values = table.reshape(*node.sizes(self.shape), -1)
-        for place, group in enumerate(node.groups):
-            if group is not None:
-                values = np.take(values, group, axis=place)
-        axes = (*node.parents, node.axis)
-        order = np.argsort(axes)
-        return Factor(tuple(axes[place] for place in order), values.transpose(order))
-
-    # ---------------------------------------------------------------- records
-
-    def rows_of(self, node: Conditional, codes: CodeArray) -> IntArray:
-        """Row of a node's table for each record, from the codes of its parents."""
-        row = np.zeros(len(codes), dtype=np.int64)
-        sizes = node.sizes(self.shape)
-        for parent, group, size in zip(node.parents, node.groups, sizes, strict=True):
-            code = codes[:, parent]
-            row = row * size + (code if group is None else group[code])
-        return row
-
-    def sample_given(
-        self, known: CodeArray, generator: np.random.Generator, weights: Weights
-    ) -> tuple[CodeArray, BoolArray]:
-        """Fill rows of codes where they are -1, given the codes that are known.
-
-        Parameters
-        ----------
-        known : ndarray of int, shape (n_rows, n_attributes)
-        generator : numpy.random.Generator
-        weights : mapping of int to ndarray
-            Weights of unknown codes. Each vector has a positive one.
-
-        Returns
-        -------
-        codes : ndarray of int32, shape (n_rows, n_attributes)
-        impossible : ndarray of bool, shape (n_rows,)
-            Rows whose condition has probability zero; they have as few codes of probability zero as
-            it allows.
-        """
-        tables = [replace(n, table=np.maximum(n.table, _LEAST)) for n in self.nodes.values()]
-        likely = NetworkDensity(self.shape, tables)
-        codes = np.array(known, dtype=np.int32, order="F")
-        for told, rows in patterns(codes >= 0):
-            own = {axis: each for axis, each in weights.items() if not told[axis]}
-            axes = np.flatnonzero(told).tolist()
-            codes[rows] = likely._draw_alike(codes[rows], axes, own, generator)
-        impossible = np.zeros(len(codes), dtype=bool)
-        for axis, node in self.nodes.items():
-            impossible |= node.table[self.rows_of(node, codes), codes[:, axis]] <= 0
-        return codes, impossible
-
-    def _draw_alike(
-        self,
-        known: CodeArray,
-        axes: Sequence[int],
-        weights: Weights,
-        generator: np.random.Generator,
-    ) -> CodeArray:
-        """Fill rows that all have the same attributes known.
-
-        Unknown attributes above the known ones are eliminated one by one, and then drawn in the
-        reverse order, each from the table it was eliminated from: the conditional distribution,
-        exactly.
-        """
-        codes = np.array(known, dtype=np.int32, order="F")
-        above = self.ancestors([*axes, *weights])
-        eliminated = self._eliminated(above, axes, weights)
-        if eliminated is None:
-            self._choose(codes, above, axes, weights, generator)
-        else:
-            for (*others, axis), values in reversed(eliminated[0]):
-                row = np.zeros(len(codes), dtype=np.int64)
-                for other in others:
-                    row = row * self.shape[other] + codes[:, other]
-                used, row = np.unique(row, return_inverse=True)
-                table = values.reshape(-1, values.shape[-1])[used]
-                # Where products of small probabilities vanish, any code with a weight.
-                nothing = table.sum(axis=1, keepdims=True) <= 0
-                table = np.where(nothing, weights.get(axis, 1.0), table)
-                codes[:, axis] = inverse_rows(table, row.ravel(), generator.random(len(codes)))
-        self._fill(codes, [axis for axis in self.nodes if axis not in above], generator)
-        return codes
-
-    def _choose(
-        self,
-        codes: CodeArray,
-        above: Sequence[int],
-        axes: Sequence[int],
-        weights: Weights,
-        generator: np.random.Generator,
-    ) -> None:
-        """Choose each row among several draws, by the probability of what is known; in place."""
-        for first in range(0, len(codes), _BATCH):
-            part = slice(first, first + _BATCH)
-            trials = np.repeat(codes[part], _TRIALS, axis=0)
-            logs = self._fill(trials, above, generator, axes, weights).reshape(-1, _TRIALS)
-            chance = np.exp(logs - logs.max(axis=1, keepdims=True))
-            rows = np.arange(len(chance))
-            chosen = inverse_rows(chance, rows, generator.random(len(rows)))
-            codes[part] = trials[rows * _TRIALS + chosen]
-
-    def _fill(
-        self,
-        codes: CodeArray,
-        axes: Sequence[int],
-        generator: np.random.Generator,
-        known: Collection[int] = (),
-        weights: Weights | None = None,
-    ) -> FloatArray:
-        """Draw attributes that are not known, parents first; in place.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows,)
-            Logarithm of the probability of what is known, times the expected weights of the others.
-        """
-        logs = np.zeros(len(codes))
-        for axis in axes:
-            node = self.nodes[axis]
-            rows = self.rows_of(node, codes)
-            if axis in known:
-                logs += np.log(node.table[rows, codes[:, axis]])
-                continue
-            table = node.table * weights[axis] if weights and axis in weights else node.table
-            codes[:, axis] = inverse_rows(table, rows, generator.random(len(codes)))
-            logs += np.log(table.sum(axis=1))[rows]
-        return logs
-
-    def rounded(self, n_samples: int, generator: np.random.Generator) -> CodeArray:
-        """Records whose counts are the expected ones, rounded; in random order.
-
-        The codes of an attribute are rounded as a table within each combination of its parents'
-        groups that was drawn, and dealt evenly there along an order of the attributes drawn before.
-        """
-        codes = np.zeros((n_samples, len(self.shape)), dtype=np.int32, order="F")
-        rows: IntArray = generator.permutation(n_samples)
-        last: Conditional | None = None
-        for number, (axis, node) in enumerate(self.nodes.items()):
-            if last is not None and last.parents == node.parents:
-                # Nor may the children of an attribute be dealt along the same order.
-                rows = rows[np.argsort(codes[rows, last.axis], kind="stable")]
-            last = node
-            drawn, stratum = np.unique(self.rows_of(node, codes), return_inverse=True)
-            rows = rows[np.argsort(stratum[rows], kind="stable")]
-            sizes = np.bincount(stratum, minlength=len(drawn))
-            counts = round_table(node.table[drawn] * sizes[:, None], sizes, generator)
-            values = np.tile(np.arange(counts.shape[1], dtype=np.int32), len(counts))
-            line = np.repeat(values, counts.ravel())
-            codes[rows, axis] = deal(line, sizes, share_of(number), generator)
-        return codes
-
-
-def _elimination_order(
-    scopes: Sequence[set[int]], hidden: Sequence[int], sizes: Sequence[int]
-) -> list[int] | None:
-    """Order in which attributes are eliminated, the smallest table first.
-
-    Parameters
-    ----------
-    scopes : sequence of set of int
-        Attributes of each table.
-    hidden : sequence of int
-        Attributes to be eliminated.
-    sizes : sequence of int
-        Number of codes of each attribute.
-
-    Returns
-    -------
-    list of int, or None
-        None where the tables would have more than `MOST_CELLS` cells.
-    """
-
-    def size(scope: set[int]) -> int:
-        return math.prod(sizes[axis] for axis in scope)
-
-    cells = sum(map(size, scopes))
-    near = {axis: set().union(*(scope for scope in scopes if axis in scope)) for axis in hidden}
-    order: list[int] = []
-    while near and cells <= MOST_CELLS:
-        costs = {axis: size(scope) for axis, scope in near.items()}
-        axis = min(costs, key=lambda each: (costs[each], each))
-        cells += costs[axis]
-        order.append(axis)
-        others = near.pop(axis) - {axis}
-        for other in others & near.keys():
-            near[other] = (near[other] | others) - {axis}
-    return order if cells <= MOST_CELLS else None
-
-
-def _product(factors: Sequence[Factor]) -> Factor:
-    """Product of tables, over the attributes of all."""
-    axes = sorted({axis for each in factors for axis in each.axes})
-    aligned = (
-        np.expand_dims(each.values, [i for i, axis in enumerate(axes) if axis not in each.axes])
-        for each in factors
-    )
-    return Factor(tuple(axes), reduce(np.multiply, aligned, np.ones(())))
-
+__all__ = ["NetworkModel"]
 
 # --- NetworkModel
 
@@ -491,10 +139,6 @@ class NetworkModel(Covariances):
         """Refuse, as `covers`."""
         raise ValueError(_NO_ERRORS)
 
-    def reach(self, queries: Sequence[Query], level: float) -> Reach:
-        """Refuse, as `covers`."""
-        raise ValueError(_NO_ERRORS)
-
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
     ) -> CodeArray:
@@ -516,7 +160,7 @@ class NetworkModel(Covariances):
         """Records whose counts are the expected ones, rounded; independent ones under weights."""
         if weights:
             return self.sample_codes(n_samples, generator, weights)
-        return self.density.rounded(n_samples, generator)
+        return _rounded(self.density, n_samples, generator)
 
     def sample_given(
         self, known: CodeArray, generator: np.random.Generator, weights: Weights | None = None
@@ -599,15 +243,14 @@ class NetworkModel(Covariances):
     ) -> NetworkModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
         total = float(facts["total"])
-        if not math.isfinite(total):
-            raise ValueError("the total is not finite")
+        demand(math.isfinite(total), "the total is not finite")
         tables = Cutter(arrays["tables"])
         groups = Cutter(arrays.get("groups", np.zeros(0, dtype=np.int64)))
         nodes = []
         for node in facts["nodes"]:
             axis, parents = int(node["axis"]), tuple(node["parents"])
-            if any(not 0 <= each < len(shape) for each in (axis, *parents)):
-                raise ValueError(f"there are no attributes {(axis, *parents)}")
+            known = all(0 <= each < len(shape) for each in (axis, *parents))
+            demand(known, f"there are no attributes {(axis, *parents)}")
             told = tuple(
                 groups.take_groups(shape[parent]) if grouped else None
                 for parent, grouped in zip(parents, node["grouped"], strict=True)
@@ -619,3 +262,27 @@ class NetworkModel(Covariances):
         tables.finish()
         groups.finish()
         return cls(NetworkDensity(shape, nodes), total)
+
+
+def _rounded(density: NetworkDensity, n_samples: int, generator: np.random.Generator) -> CodeArray:
+    """Records whose counts are the expected ones, rounded; in random order.
+
+    The codes of an attribute are rounded as a table within each combination of its parents'
+    groups that was drawn, and dealt evenly there along an order of the attributes drawn before.
+    """
+    codes = np.zeros((n_samples, len(density.shape)), dtype=np.int32, order="F")
+    rows: IntArray = generator.permutation(n_samples)
+    last: Conditional | None = None
+    for number, (axis, node) in enumerate(density.nodes.items()):
+        if last is not None and last.parents == node.parents:
+            # Nor may the children of an attribute be dealt along the same order.
+            rows = rows[np.argsort(codes[rows, last.axis], kind="stable")]
+        last = node
+        drawn, stratum = np.unique(density.rows_of(node, codes), return_inverse=True)
+        rows = rows[np.argsort(stratum[rows], kind="stable")]
+        sizes = np.bincount(stratum, minlength=len(drawn))
+        counts = round_table(node.table[drawn] * sizes[:, None], sizes, generator)
+        values = np.tile(np.arange(counts.shape[1], dtype=np.int32), len(counts))
+        line = np.repeat(values, counts.ravel())
+        codes[rows, axis] = deal(line, sizes, share_of(number), generator)
+    return codes

@@ -29,7 +29,6 @@ from ..domain import Categorical, Date, Datetime, Numeric
 from ..domain.bins import Points, Spread
 from ..domain.values import some
 from .description import ColumnCounts, as_text
-from .quantiles import special_positions
 from .result import range_label
 from .skipped import SkippedRecords
 from .statistics import Confidence, case_of, has_numbers, spans_of
@@ -290,7 +289,7 @@ def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, An
             "low": packed.add(f"first{place}", spans[0]),
             "high": packed.add(f"last{place}", spans[1]),
             "order": packed.add(f"order{place}", np.argsort(spans[0], kind="stable")),
-            "before": special_positions(attribute, special).tolist(),
+            "before": held.positions(special).tolist(),
             "wide": bool(attribute.bins < attribute.upper - attribute.lower),
         }
     return found

@@ -38,11 +38,6 @@ def as_shares(q: Any) -> tuple[list[float], bool]:
     return [as_level(each, "q") for each in ([q] if single else list(q))], single
 
 
-def special_positions(attribute: Numeric, special: FloatArray) -> FloatArray:
-    """Special values as positions in the bins among which they lie."""
-    return attribute.contents.positions(special)
-
-
 def value_below(attribute: Numeric | Categorical, counts: FloatArray, share: float) -> Any:
     """The value up to which a share of the counts lies; NaN, or None, if none is positive.
 
@@ -68,7 +63,7 @@ def value_below(attribute: Numeric | Categorical, counts: FloatArray, share: flo
     if len(special):
         target = max(target, np.nextafter(0.0, 1.0))
         # What lies before each special value.
-        position = special_positions(attribute, special)
+        position = attribute.contents.positions(special)
         before = np.interp(position, np.arange(len(running)), running) + weights[:-1]
         passed = np.searchsorted(before, target, side="left")
         if passed and target <= before[passed - 1] + weights[passed] - weights[passed - 1]:

@@ -15,16 +15,12 @@ from .._validation import (
     FloatArray,
     IntArray,
     exclusive_cumsum,
-    places_by_group,
     running_sums,
 )
-from .tree_density import draw_in_ranges
 
 __all__ = [
-    "codes_under",
     "count_records",
     "deal",
-    "patterns",
     "places",
     "round_line",
     "round_table",
@@ -33,29 +29,6 @@ __all__ = [
     "shuffled_line",
 ]
 
-# --- draws that several models share: positions inside ranges, and rows that agree with others
-
-
-def codes_under(
-    mass: FloatArray, weights: FloatArray | None, n_rows: int, generator: np.random.Generator
-) -> IntArray:
-    """Codes of one attribute in proportion to mass times weight; to the weight if that is zero.
-
-    Parameters
-    ----------
-    mass : ndarray of shape (size,)
-        Negative numbers count as zero.
-    weights : ndarray of shape (size,), or None
-        None: all codes count.
-    n_rows : int
-    generator : numpy.random.Generator
-    """
-    allowed = np.ones(len(mass)) if weights is None else weights
-    law = np.maximum(mass, 0.0) * allowed
-    law = law if law.any() else allowed
-    zeros = np.zeros(n_rows, dtype=np.int64)
-    return draw_in_ranges(law, zeros, zeros + len(law), generator.random(n_rows))
-
 
 def shared_keys(first: CodeArray, second: CodeArray) -> tuple[IntArray, IntArray]:
     """A number for each row of two tables of codes: equal where the rows are equal."""
@@ -63,16 +36,6 @@ def shared_keys(first: CodeArray, second: CodeArray) -> tuple[IntArray, IntArray
     alike = both.assign(alike=0).groupby([*both.columns, "alike"], sort=False)
     keys = alike.ngroup().to_numpy().astype(np.int64)
     return keys[: len(first)], keys[len(first) :]
-
-
-def patterns(told: BoolArray) -> list[tuple[BoolArray, IntArray]]:
-    """The distinct rows of a table of flags, and where each of them stands."""
-    if not len(told):
-        return []
-    packed = np.packbits(told, axis=1)
-    _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    rows = places_by_group(inverse.reshape(-1), len(first))
-    return [(told[start], same) for start, same in zip(first, rows, strict=True)]
 
 
 # Expected counts this near to a whole number are that number.

@@ -520,7 +520,7 @@ def fill_frame(
 ) -> pd.DataFrame:
     """A frame with its missing values drawn; see `Synopsis.impute`."""
     known = Known.read(frame, domain, "frame")
-    drawn, gaps = _fill(model, known, columns, generator)
+    drawn, gaps = fill_columns(model, known, columns, generator)
     values = {name: known.values(name) for name in known.names}
     filled = {name: fill_series(values[name], drawn[name], gap) for name, gap in gaps.items()}
     return pd.DataFrame(values | filled, index=known.index)
@@ -528,21 +528,11 @@ def fill_frame(
 
 def fill_columns(
     model: Release,
-    domain: Domain,
-    frame: Any,
-    columns: Sequence[str] | str | None,
-    generator: np.random.Generator,
-) -> tuple[dict[str, pd.Series], dict[str, BoolArray]]:
-    """Values for the columns of a frame in which some are missing, and where they are."""
-    return _fill(model, Known.read(frame, domain, "frame"), columns, generator)
-
-
-def _fill(
-    model: Release,
     known: Known,
     columns: Sequence[str] | str | None,
     generator: np.random.Generator,
 ) -> tuple[dict[str, pd.Series], dict[str, BoolArray]]:
+    """Values for the columns of a frame in which some are missing, and where they are."""
     domain = known.domain
     names = [name for name in known.names if domain.find(name) is not None]
     names = names if columns is None else _listed_columns(columns, names)

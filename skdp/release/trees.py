@@ -15,26 +15,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._validation import (
-    BoolArray,
     CodeArray,
     FloatArray,
     IntArray,
     running_sums,
 )
 from ..domain import Domain
-from .files import Cutter
+from .density import PairTable, TreeDensity, draw_in_ranges, inverse, patterns
+from .files import Cutter, demand
 from .model import Covariances, Weights, product_of_weights, warn_of_zero
-from .network import Conditional, NetworkDensity
 from .result import labels_of_groups
 from .rounding import (
-    codes_under,
     count_records,
-    patterns,
     shared_keys,
 )
-from .tree_density import PairTable, TreeDensity, draw_in_ranges, group_sums, inverse
 
-__all__ = ["ENOUGH", "TreeModel", "draw_given", "effective_number"]
+__all__ = ["ENOUGH", "TreeModel", "effective_number"]
 
 # Rounded rows keep at most this many views of attributes and as many of pairs.
 _ROUNDED = 64
@@ -141,8 +137,12 @@ class TreeModel(Covariances):
         return self._cells[axes]
 
     def _row_table(self, axes: Sequence[int]) -> FloatArray:
-        sizes = [self.shape[axis] for axis in axes]
-        cell = np.ravel_multi_index([self.rows[:, axis] for axis in axes], sizes)
+        columns = [self.rows[:, axis] for axis in axes]
+        return self._share_in(columns, [self.shape[axis] for axis in axes])
+
+    def _share_in(self, columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> FloatArray:
+        """Shares of the rows in the cells of a table, from the place of each row on each axis."""
+        cell = np.ravel_multi_index(tuple(columns), tuple(sizes))
         sums = np.bincount(cell, weights=self.row_weights, minlength=math.prod(sizes))
         return sums.reshape(sizes).astype(np.float64, copy=False)
 
@@ -171,7 +171,7 @@ class TreeModel(Covariances):
         if effective_number(agree.sum(), agree @ agree) >= self._enough:
             return self.rows[inverse(agree, generator.random(n_samples))]
         unknown = np.full((n_samples, len(self.shape)), -1, dtype=np.int32)
-        codes, impossible = draw_given(self.density, unknown, generator, weights)
+        codes, impossible = self.density.sample_given(unknown, generator, weights)
         if impossible.any():
             warn_of_zero("their other columns follow what the tree of pairs has nearest to it")
         return codes
@@ -221,7 +221,7 @@ class TreeModel(Covariances):
         at = self._agreeing(codes, generator, weights)
         codes[at >= 0] = np.where(codes[at >= 0] < 0, self.rows[at[at >= 0]], codes[at >= 0])
         left = np.flatnonzero(at < 0)
-        codes[left] = draw_given(self.density, codes[left], generator, weights)[0]
+        codes[left] = self.density.sample_given(codes[left], generator, weights)[0]
         return codes
 
     def _agreeing(
@@ -319,14 +319,12 @@ class TreeModel(Covariances):
         ]
         tables, pairs = Cutter(arrays.get("tables", np.zeros(0))), []
         for a, b in [*facts["edges"], *facts["extra"]]:
-            if not 0 <= a < b < len(shape):
-                raise ValueError(f"there is no pair {a}, {b}")
+            demand(0 <= a < b < len(shape), f"there is no pair {a}, {b}")
             pairs.append(PairTable((a, b), tables.take_probabilities(sizes[a], sizes[b])))
         for each in (marginals, of_codes, tables):
             each.finish()
         n_edges, total = len(facts["edges"]), float(facts["total"])
-        if not math.isfinite(total):
-            raise ValueError("the total is not finite")
+        demand(math.isfinite(total), "the total is not finite")
         weights = Cutter(arrays["row_weights"])
         return cls(
             TreeDensity(masses, pairs[:n_edges], groups),
@@ -336,45 +334,6 @@ class TreeModel(Covariances):
             row_weights=weights.take_probabilities(*arrays["row_weights"].shape),
             budget=facts["budget"],
         )
-
-
-def draw_given(
-    density: TreeDensity, known: CodeArray, generator: np.random.Generator, weights: Weights
-) -> tuple[CodeArray, BoolArray]:
-    """Fill the unknown codes of rows by a tree; see `NetworkDensity.sample_given`.
-
-    A tree is a network of groups of codes in which each attribute has at most one parent. Codes are
-    drawn inside the groups.
-    """
-    nodes = []
-    for axis in density.order:
-        parent, table = int(density.parent[axis]), density.conditional[axis]
-        if table is None:
-            nodes.append(Conditional(axis, (), (), density.grouped[axis][None]))
-        else:
-            nodes.append(Conditional(axis, (parent,), (None,), table))
-    grouped, own, mass = np.array(known, dtype=np.int32), dict(weights), {}
-    for axis, groups in density.groups.items():
-        grouped[:, axis] = np.where(known[:, axis] < 0, -1, groups[known[:, axis]])
-        vector = weights.get(axis, np.ones(len(groups)))
-        mass[axis] = density.inside(axis) * vector
-        if not mass[axis].any():
-            mass[axis] = vector / np.bincount(groups)[groups]
-        if axis in weights:
-            own[axis] = group_sums(mass[axis], groups, density.sizes[axis])
-    network = NetworkDensity(density.sizes, nodes)
-    codes, impossible = network.sample_given(grouped, generator, own)
-    for axis in density.groups:
-        u = generator.random(len(codes))
-        codes[:, axis] = density.codes_in_groups(
-            axis, codes[:, axis].astype(np.int64), u, mass[axis]
-        )
-    codes = np.where(known < 0, codes, known).astype(np.int32)
-    for axis, vector in weights.items():
-        # Where all that is possible has probability zero, any group was drawn.
-        lost = np.flatnonzero((known[:, axis] < 0) & (vector[codes[:, axis]] <= 0))
-        codes[lost, axis] = codes_under(density.marginals[axis], vector, len(lost), generator)
-    return codes, impossible
 
 
 # Fewer weighted records than this that agree with a condition, by their effective number, say too

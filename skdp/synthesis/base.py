@@ -19,6 +19,7 @@ from ..domain.query import Query
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..expected import ExpectsErrors, bar_of, errors_of_answers
 from ..release import Boxes, BoxModel, Intervals, Synopsis
+from ..release.conditions import Known
 from ..release.sampling import fill_columns
 from ..tables import Coded, Layout, as_frame, complete_table, fill_table
 
@@ -196,7 +197,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         check_is_fitted(self)
         model, domain = self.synopsis_.model, self.synopsis_.counted
         generator = sampling_generator(random_state)
-        drawn, gaps = fill_columns(model, domain, X, columns, generator)
+        drawn, gaps = fill_columns(model, Known.read(X, domain, "frame"), columns, generator)
         return fill_table(X, drawn, gaps, domain)
 
     def score_samples(self, X, y=None) -> np.ndarray:

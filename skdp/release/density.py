@@ -1,0 +1,665 @@
+"""Densities over the domain: networks of attributes, trees of released pairs, and draws from them.
+
+A `TreeDensity` has one node for each attribute and one edge for each pair whose joint view was
+released; the edges form no cycle. Attributes are independent given those between them, so that the
+density is
+
+    ``prod mu_j(x_j)  *  prod T_ab(x_a, x_b) / (mu_a(x_a) mu_b(x_b))``
+
+over nodes and edges. It is a `NetworkDensity` of groups of codes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import (
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    places_by_group,
+    ratio,
+    running_sums,
+)
+from .model import Weights
+
+# --- draws: positions inside ranges, and by probabilities
+
+
+def draw_in_ranges(mass: FloatArray, first: IntArray, stop: IntArray, u: FloatArray) -> IntArray:
+    """Positions drawn in proportion to ``mass`` between ``first`` and ``stop``, one for each row.
+
+    A position without mass is never drawn where its range has any; where it has none, all
+    positions of the range are equally likely.
+
+    Parameters
+    ----------
+    mass : ndarray of shape (n_positions,)
+        Not negative.
+    first, stop : ndarray of int, shape (n_rows,)
+        ``first < stop``.
+    u : ndarray of shape (n_rows,)
+        Uniform in [0, 1).
+
+    Examples
+    --------
+    >>> mass = np.array([0.0, 0.5, 1.0, 0.0])
+    >>> draw_in_ranges(mass, np.array([0, 0, 3]), np.array([2, 4, 4]), np.array([0.9, 0.4, 0.5]))
+    array([1, 2, 3])
+    """
+    reach = running_sums(mass)
+    low, high = reach[first], reach[stop]
+    found = np.searchsorted(reach, low + u * (high - low), side="right") - 1
+    found = np.clip(found, first, stop - 1)
+    # Rounding may lead to a neighbour without mass: take the nearest position that has some.
+    positions = np.arange(len(mass))
+    before = np.maximum.accumulate(np.where(mass > 0, positions, -1))
+    after = np.minimum.accumulate(np.where(mass > 0, positions, len(mass))[::-1])[::-1]
+    nearest = np.where(before[found] >= first, before[found], after[found])
+    evenly = first + np.floor(u * (stop - first)).astype(np.int64)
+    chosen: IntArray = np.where(nearest < stop, nearest, np.minimum(evenly, stop - 1))
+    return chosen
+
+
+def inverse(probabilities: FloatArray, u: FloatArray) -> IntArray:
+    """Positions drawn with the given probabilities, from uniform numbers."""
+    reach = np.cumsum(probabilities)
+    last = int(np.flatnonzero(probabilities > 0)[-1])
+    return np.minimum(np.searchsorted(reach / reach[-1], u, side="right"), last)
+
+
+def inverse_rows(table: FloatArray, rows: IntArray, u: FloatArray) -> IntArray:
+    """Positions drawn with the probabilities in one row each of a table."""
+    reach = np.cumsum(table, axis=1)
+    reach /= reach[:, -1:]
+    # All rows as one sorted array: row r lies between r and r + 1.
+    line = (reach + np.arange(len(table))[:, None]).ravel()
+    found = np.searchsorted(line, rows + u, side="right") - rows * table.shape[1]
+    last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0, axis=1)
+    return np.clip(found, 0, last[rows])
+
+
+def codes_under(
+    mass: FloatArray, weights: FloatArray | None, n_rows: int, generator: np.random.Generator
+) -> IntArray:
+    """Codes of one attribute in proportion to mass times weight; to the weight if that is zero.
+
+    Parameters
+    ----------
+    mass : ndarray of shape (size,)
+        Negative numbers count as zero.
+    weights : ndarray of shape (size,), or None
+        None: all codes count.
+    n_rows : int
+    generator : numpy.random.Generator
+    """
+    allowed = np.ones(len(mass)) if weights is None else weights
+    law = np.maximum(mass, 0.0) * allowed
+    law = law if law.any() else allowed
+    zeros = np.zeros(n_rows, dtype=np.int64)
+    return draw_in_ranges(law, zeros, zeros + len(law), generator.random(n_rows))
+
+
+def patterns(told: BoolArray) -> list[tuple[BoolArray, IntArray]]:
+    """The distinct rows of a table of flags, and where each of them stands."""
+    if not len(told):
+        return []
+    packed = np.packbits(told, axis=1)
+    _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    rows = places_by_group(inverse.reshape(-1), len(first))
+    return [(told[start], same) for start, same in zip(first, rows, strict=True)]
+
+
+# --- NetworkDensity: attributes joined by a Bayesian network
+#
+# The density is the product of the probabilities of each attribute's code given the codes, or
+# groups of codes, of its parents. The distribution of a few attributes follows exactly by
+# eliminating the others one by one, each time the one that makes the smallest table. How large
+# these tables become is known from the network beforehand; where they would be too large there is
+# no exact answer.
+
+# Largest number of cells of all tables together while attributes are eliminated: 32 MB.
+MOST_CELLS = 1 << 22
+# Where these tables would be too large, each row is chosen among so many draws that have its known
+# codes, in proportion to the probability of these.
+_TRIALS = 64
+# So many rows are chosen at once.
+_BATCH = 1 << 12
+# Rows are drawn as if no code had less than this probability: then no condition is impossible, and
+# codes of probability zero are drawn only where a condition leaves no others.
+_LEAST = 1e-30
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """Probabilities of the codes of an attribute, given groups of the codes of its parents.
+
+    Attributes
+    ----------
+    axis : int
+        Position of the attribute.
+    parents : tuple of int
+        Positions of its parents.
+    groups : tuple of (ndarray of int64, or None)
+        Group of each code of each parent, numbered from 0 without gaps; None: its codes.
+    table : ndarray of float64, shape (n_groups, size)
+        One row for each combination of the parents' groups, in lexicographic order. Rows sum to 1.
+    """
+
+    axis: int
+    parents: tuple[int, ...]
+    groups: tuple[IntArray | None, ...]
+    table: FloatArray
+
+    def sizes(self, shape: Sequence[int]) -> list[int]:
+        """Number of groups of each parent."""
+        return [
+            shape[parent] if group is None else int(group.max()) + 1
+            for parent, group in zip(self.parents, self.groups, strict=True)
+        ]
+
+
+class Factor(NamedTuple):
+    """A table over the codes of some attributes, ascending."""
+
+    axes: tuple[int, ...]
+    values: FloatArray
+
+
+class NetworkDensity:
+    """A density over the domain: a Bayesian network of the attributes.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Number of codes of each attribute.
+    nodes : sequence of Conditional
+        One for each attribute, after those of its parents.
+
+    Raises
+    ------
+    ValueError
+        If an attribute has no node or several, a parent comes later, or a table does not fit.
+    """
+
+    def __init__(self, shape: Sequence[int], nodes: Sequence[Conditional]) -> None:
+        self.shape = tuple(int(size) for size in shape)
+        self.nodes = {node.axis: node for node in nodes}
+        if sorted(node.axis for node in nodes) != list(range(len(self.shape))):
+            raise ValueError("A network needs one node for each attribute.")
+        known: set[int] = set()
+        for node in nodes:
+            if not known.issuperset(node.parents) or len(set(node.parents)) < len(node.parents):
+                raise ValueError("The parents of a node must come before it, each once.")
+            known.add(node.axis)
+            rows = math.prod(node.sizes(self.shape))
+            if node.table.shape != (rows, self.shape[node.axis]):
+                raise ValueError(f"The table of attribute {node.axis} has the wrong shape.")
+
+    def ancestors(self, axes: Collection[int]) -> list[int]:
+        """The attributes and everything above them, parents first."""
+        found = set(axes)
+        for axis in reversed(self.nodes):
+            if axis in found:
+                found.update(self.nodes[axis].parents)
+        return [axis for axis in self.nodes if axis in found]
+
+    # ---------------------------------------------------------------- distributions
+
+    def joint(self, axes: Sequence[int], weights: Weights | None = None) -> FloatArray | None:
+        """Expected product of weights, for every combination of the codes of some attributes.
+
+        Parameters
+        ----------
+        axes : sequence of int
+            Attributes of the result, distinct; without any the result is a single number.
+        weights : mapping of int to ndarray of shape (size,), default=None
+            Weights of the codes of attributes; without any the result is their distribution.
+
+        Returns
+        -------
+        ndarray of float64, one axis for each of ``axes``; None
+            None where the tables would have more than `MOST_CELLS` cells.
+        """
+        weights = {} if weights is None else weights
+        wanted = self.ancestors([*axes, *weights])
+        eliminated = self._eliminated(wanted, axes, weights)
+        if eliminated is None or math.prod(self.shape[axis] for axis in axes) > MOST_CELLS:
+            return None
+        result = _product(eliminated[1])
+        return result.values.transpose([result.axes.index(axis) for axis in axes])
+
+    def _eliminated(
+        self, wanted: Sequence[int], kept: Collection[int], weights: Weights
+    ) -> tuple[list[Factor], list[Factor]] | None:
+        """Sum over the attributes that are not kept, one by one.
+
+        Returns
+        -------
+        steps, left : list of Factor
+            The tables that were summed over their last attribute, in this order, and those over the
+            attributes that are kept. None where they would be too large.
+        """
+        scopes = [{axis, *self.nodes[axis].parents} for axis in wanted]
+        order = _elimination_order(scopes, [a for a in wanted if a not in kept], self.shape)
+        if order is None:
+            return None
+        left = [self._factor(self.nodes[axis], weights.get(axis)) for axis in wanted]
+        steps = []
+        for axis in order:
+            whole = _product([each for each in left if axis in each.axes])
+            left = [each for each in left if axis not in each.axes]
+            others = tuple(other for other in whole.axes if other != axis)
+            values = np.moveaxis(whole.values, whole.axes.index(axis), -1)
+            steps.append(Factor((*others, axis), values))
+            # Proportions and their scale apart: small probabilities would vanish.
+            sums = values.sum(axis=-1)
+            scale = np.maximum(np.abs(sums).max(), np.finfo(float).tiny)
+            left += [Factor(others, sums / scale), Factor((), scale)]
+        return steps, left
+
+    def _factor(self, node: Conditional, weights: FloatArray | None) -> Factor:
+        """A node's probabilities, times weights, over the codes of it and its parents."""
+        table = node.table if weights is None else node.table * weights
+        values = table.reshape(*node.sizes(self.shape), -1)
+        for place, group in enumerate(node.groups):
+            if group is not None:
+                values = np.take(values, group, axis=place)
+        axes = (*node.parents, node.axis)
+        order = np.argsort(axes)
+        return Factor(tuple(axes[place] for place in order), values.transpose(order))
+
+    # ---------------------------------------------------------------- records
+
+    def rows_of(self, node: Conditional, codes: CodeArray) -> IntArray:
+        """Row of a node's table for each record, from the codes of its parents."""
+        row = np.zeros(len(codes), dtype=np.int64)
+        sizes = node.sizes(self.shape)
+        for parent, group, size in zip(node.parents, node.groups, sizes, strict=True):
+            code = codes[:, parent]
+            row = row * size + (code if group is None else group[code])
+        return row
+
+    def sample_given(
+        self, known: CodeArray, generator: np.random.Generator, weights: Weights
+    ) -> tuple[CodeArray, BoolArray]:
+        """Fill rows of codes where they are -1, given the codes that are known.
+
+        Parameters
+        ----------
+        known : ndarray of int, shape (n_rows, n_attributes)
+        generator : numpy.random.Generator
+        weights : mapping of int to ndarray
+            Weights of unknown codes. Each vector has a positive one.
+
+        Returns
+        -------
+        codes : ndarray of int32, shape (n_rows, n_attributes)
+        impossible : ndarray of bool, shape (n_rows,)
+            Rows whose condition has probability zero; they have as few codes of probability zero as
+            it allows.
+        """
+        tables = [replace(n, table=np.maximum(n.table, _LEAST)) for n in self.nodes.values()]
+        likely = NetworkDensity(self.shape, tables)
+        codes = np.array(known, dtype=np.int32, order="F")
+        for told, rows in patterns(codes >= 0):
+            own = {axis: each for axis, each in weights.items() if not told[axis]}
+            axes = np.flatnonzero(told).tolist()
+            codes[rows] = likely._draw_alike(codes[rows], axes, own, generator)
+        impossible = np.zeros(len(codes), dtype=bool)
+        for axis, node in self.nodes.items():
+            impossible |= node.table[self.rows_of(node, codes), codes[:, axis]] <= 0
+        return codes, impossible
+
+    def _draw_alike(
+        self,
+        known: CodeArray,
+        axes: Sequence[int],
+        weights: Weights,
+        generator: np.random.Generator,
+    ) -> CodeArray:
+        """Fill rows that all have the same attributes known.
+
+        Unknown attributes above the known ones are eliminated one by one, and then drawn in the
+        reverse order, each from the table it was eliminated from: the conditional distribution,
+        exactly.
+        """
+        codes = np.array(known, dtype=np.int32, order="F")
+        above = self.ancestors([*axes, *weights])
+        eliminated = self._eliminated(above, axes, weights)
+        if eliminated is None:
+            self._choose(codes, above, axes, weights, generator)
+        else:
+            for (*others, axis), values in reversed(eliminated[0]):
+                row = np.zeros(len(codes), dtype=np.int64)
+                for other in others:
+                    row = row * self.shape[other] + codes[:, other]
+                used, row = np.unique(row, return_inverse=True)
+                table = values.reshape(-1, values.shape[-1])[used]
+                # Where products of small probabilities vanish, any code with a weight.
+                nothing = table.sum(axis=1, keepdims=True) <= 0
+                table = np.where(nothing, weights.get(axis, 1.0), table)
+                codes[:, axis] = inverse_rows(table, row.ravel(), generator.random(len(codes)))
+        self.fill(codes, [axis for axis in self.nodes if axis not in above], generator)
+        return codes
+
+    def _choose(
+        self,
+        codes: CodeArray,
+        above: Sequence[int],
+        axes: Sequence[int],
+        weights: Weights,
+        generator: np.random.Generator,
+    ) -> None:
+        """Choose each row among several draws, by the probability of what is known; in place."""
+        for first in range(0, len(codes), _BATCH):
+            part = slice(first, first + _BATCH)
+            trials = np.repeat(codes[part], _TRIALS, axis=0)
+            logs = self.fill(trials, above, generator, axes, weights).reshape(-1, _TRIALS)
+            chance = np.exp(logs - logs.max(axis=1, keepdims=True))
+            rows = np.arange(len(chance))
+            chosen = inverse_rows(chance, rows, generator.random(len(rows)))
+            codes[part] = trials[rows * _TRIALS + chosen]
+
+    def fill(
+        self,
+        codes: CodeArray,
+        axes: Sequence[int],
+        generator: np.random.Generator,
+        known: Collection[int] = (),
+        weights: Weights | None = None,
+    ) -> FloatArray:
+        """Draw attributes that are not known, parents first; in place.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            Logarithm of the probability of what is known, times the expected weights of the others.
+        """
+        logs = np.zeros(len(codes))
+        for axis in axes:
+            node = self.nodes[axis]
+            rows = self.rows_of(node, codes)
+            if axis in known:
+                logs += np.log(node.table[rows, codes[:, axis]])
+                continue
+            table = node.table * weights[axis] if weights and axis in weights else node.table
+            codes[:, axis] = inverse_rows(table, rows, generator.random(len(codes)))
+            logs += np.log(table.sum(axis=1))[rows]
+        return logs
+
+
+def _elimination_order(
+    scopes: Sequence[set[int]], hidden: Sequence[int], sizes: Sequence[int]
+) -> list[int] | None:
+    """Order in which attributes are eliminated, the smallest table first.
+
+    Parameters
+    ----------
+    scopes : sequence of set of int
+        Attributes of each table.
+    hidden : sequence of int
+        Attributes to be eliminated.
+    sizes : sequence of int
+        Number of codes of each attribute.
+
+    Returns
+    -------
+    list of int, or None
+        None where the tables would have more than `MOST_CELLS` cells.
+    """
+
+    def size(scope: set[int]) -> int:
+        return math.prod(sizes[axis] for axis in scope)
+
+    cells = sum(map(size, scopes))
+    near = {axis: set().union(*(scope for scope in scopes if axis in scope)) for axis in hidden}
+    order: list[int] = []
+    while near and cells <= MOST_CELLS:
+        costs = {axis: size(scope) for axis, scope in near.items()}
+        axis = min(costs, key=lambda each: (costs[each], each))
+        cells += costs[axis]
+        order.append(axis)
+        others = near.pop(axis) - {axis}
+        for other in others & near.keys():
+            near[other] = (near[other] | others) - {axis}
+    return order if cells <= MOST_CELLS else None
+
+
+def _product(factors: Sequence[Factor]) -> Factor:
+    """Product of tables, over the attributes of all."""
+    axes = sorted({axis for each in factors for axis in each.axes})
+    aligned = (
+        np.expand_dims(each.values, [i for i, axis in enumerate(axes) if axis not in each.axes])
+        for each in factors
+    )
+    return Factor(tuple(axes), reduce(np.multiply, aligned, np.ones(())))
+
+
+# --- tables with given margins, and sums over groups of codes
+
+
+def couple(
+    table: FloatArray, rows: FloatArray, columns: FloatArray, rounds: int = 20
+) -> FloatArray:
+    """Scale a table until its margins are exactly the given ones, without negative cells.
+
+    Iterative proportional fitting comes close. Then rows and columns with too large sums are scaled
+    down and the remainder is added as an outer product, which makes both margins exact for any
+    table.
+
+    Parameters
+    ----------
+    table : ndarray of shape (m, n)
+        Not negative.
+    rows, columns : ndarray of shape (m,), (n,)
+        The margins to reach, not negative, with equal sums.
+    rounds : int, default=20
+        Number of rounds of the fitting.
+
+    Returns
+    -------
+    ndarray of float64, shape (m, n)
+
+    References
+    ----------
+    J. Altschuler, J. Weed, P. Rigollet, "Near-linear time approximation algorithms for optimal
+    transport via Sinkhorn iteration", NeurIPS 2017 (the last step).
+    """
+    fitted = np.array(table, dtype=np.float64)
+    for _ in range(rounds):
+        fitted *= ratio(rows, fitted.sum(axis=1))[:, None]
+        fitted *= ratio(columns, fitted.sum(axis=0))[None, :]
+    fitted *= np.minimum(ratio(rows, fitted.sum(axis=1)), 1.0)[:, None]
+    fitted *= np.minimum(ratio(columns, fitted.sum(axis=0)), 1.0)[None, :]
+    below = np.maximum(rows - fitted.sum(axis=1), 0.0)
+    right = np.maximum(columns - fitted.sum(axis=0), 0.0)
+    missing = right.sum()
+    if missing > 0:
+        fitted += np.outer(below, right / missing)
+    return fitted
+
+
+def group_sums(values: FloatArray, groups: IntArray | None, n_groups: int) -> FloatArray:
+    """Sums of ``values`` over the groups of codes; without groups the values themselves."""
+    if groups is None:
+        return values
+    sums: FloatArray = np.bincount(groups, weights=values, minlength=n_groups).astype(
+        np.float64, copy=False
+    )
+    return sums
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """The joint view of two attributes.
+
+    Attributes
+    ----------
+    axes : tuple of two int
+        Positions of the attributes.
+    table : ndarray of float64
+        Probabilities of the pairs of groups of codes, one axis for each attribute. They sum to 1.
+    """
+
+    axes: tuple[int, int]
+    table: FloatArray
+
+
+class TreeDensity:
+    """A density over the domain: attributes joined by released pair tables without a cycle.
+
+    Parameters
+    ----------
+    marginals : sequence of ndarray
+        Probability of each code, one vector for each attribute.
+    edges : sequence of PairTable
+        No cycle among them; their margins are the grouped marginals.
+    groups : mapping of int to ndarray of int
+        Group of each code, for the attributes whose codes the pair tables merge.
+
+    Raises
+    ------
+    ValueError
+        If the edges have a cycle or the sizes do not fit.
+    """
+
+    def __init__(
+        self,
+        marginals: Sequence[FloatArray],
+        edges: Sequence[PairTable] = (),
+        groups: Mapping[int, IntArray] | None = None,
+    ) -> None:
+        self.marginals = [np.asarray(mu, dtype=np.float64) for mu in marginals]
+        self.groups = {} if groups is None else dict(groups)
+        self.edges = list(edges)
+        self.sizes = [
+            int(self.groups[axis].max()) + 1 if axis in self.groups else len(mu)
+            for axis, mu in enumerate(self.marginals)
+        ]
+        self.grouped = [
+            group_sums(mu, self.groups.get(axis), size)
+            for axis, (mu, size) in enumerate(zip(self.marginals, self.sizes, strict=True))
+        ]
+        n = len(self.marginals)
+        neighbours: list[list[tuple[int, FloatArray]]] = [[] for _ in range(n)]
+        for edge in self.edges:
+            a, b = edge.axes
+            if edge.table.shape != (self.sizes[a], self.sizes[b]):
+                raise ValueError(f"The table of the attributes {a} and {b} has the wrong shape.")
+            neighbours[a].append((b, edge.table))
+            neighbours[b].append((a, edge.table.T))
+        self.parent = np.full(n, -1, dtype=np.int64)
+        self.root = np.arange(n)
+        nodes: list[Conditional] = []
+        seen = np.zeros(n, dtype=bool)
+        for start in range(n):
+            if seen[start]:
+                continue
+            seen[start] = True
+            queue = [start]
+            nodes.append(Conditional(start, (), (), self.grouped[start][None]))
+            for node in queue:
+                for other, table in neighbours[node]:
+                    if other == self.parent[node]:
+                        continue
+                    if seen[other]:
+                        raise ValueError("The pair tables of a density must not form a cycle.")
+                    seen[other] = True
+                    self.parent[other], self.root[other] = node, start
+                    mass = table.sum(axis=1, keepdims=True)
+                    # For parent groups of probability 0, the child follows its own view.
+                    given = np.where(
+                        mass > 0, table / np.where(mass > 0, mass, 1.0), self.grouped[other]
+                    )
+                    nodes.append(Conditional(other, (node,), (None,), given))
+                    queue.append(other)
+        # Of the groups: a network in which each attribute has at most one parent.
+        self.network = NetworkDensity(self.sizes, nodes)
+
+    def inside(self, axis: int) -> FloatArray:
+        """Probability of each code given its group."""
+        groups = self.groups[axis]
+        share: FloatArray = np.where(self.grouped[axis][groups] > 0, self.marginals[axis], 1.0)
+        return share / np.bincount(groups, weights=share)[groups]
+
+    def pair(self, a: int, b: int) -> FloatArray:
+        """Joint probabilities of the groups of two attributes, (n_groups_a, n_groups_b)."""
+        if self.root[a] != self.root[b]:
+            return np.outer(self.grouped[a], self.grouped[b])
+        lines = []
+        for axis in (a, b):
+            line = [axis]
+            while self.parent[line[-1]] >= 0:
+                line.append(int(self.parent[line[-1]]))
+            lines.append(line)
+        common = set(lines[0]) & set(lines[1])
+        down = []
+        for line in lines:
+            path = [node for node in line if node not in common]
+            steps = [self.network.nodes[node].table for node in reversed(path)]
+            matrix = reduce(np.matmul, steps) if steps else None
+            down.append((matrix, line[len(path)]))
+        (left, meeting), (right, _) = down
+        joint = np.diag(self.grouped[meeting]) if left is None else left.T * self.grouped[meeting]
+        return joint if right is None else joint @ right
+
+    def sample(self, n_samples: int, generator: np.random.Generator) -> CodeArray:
+        """Draw records, each attribute given its parent; (n_samples, n_attributes) codes."""
+        codes = np.empty((n_samples, len(self.marginals)), dtype=np.int32, order="F")
+        grouped = np.empty_like(codes)
+        for axis in self.network.nodes:
+            self.network.fill(grouped, [axis], generator)
+            codes[:, axis] = grouped[:, axis]
+            if axis in self.groups:
+                u = generator.random(n_samples)
+                codes[:, axis] = self.codes_in_groups(axis, grouped[:, axis], u)
+        return codes
+
+    def sample_given(
+        self, known: CodeArray, generator: np.random.Generator, weights: Weights
+    ) -> tuple[CodeArray, BoolArray]:
+        """Fill the unknown codes of rows; see `NetworkDensity.sample_given`.
+
+        Groups are drawn by the network, and codes inside them.
+        """
+        grouped, own, mass = np.array(known, dtype=np.int32), dict(weights), {}
+        for axis, groups in self.groups.items():
+            grouped[:, axis] = np.where(known[:, axis] < 0, -1, groups[known[:, axis]])
+            vector = weights.get(axis, np.ones(len(groups)))
+            mass[axis] = self.inside(axis) * vector
+            if not mass[axis].any():
+                mass[axis] = vector / np.bincount(groups)[groups]
+            if axis in weights:
+                own[axis] = group_sums(mass[axis], groups, self.sizes[axis])
+        codes, impossible = self.network.sample_given(grouped, generator, own)
+        for axis in self.groups:
+            u = generator.random(len(codes))
+            codes[:, axis] = self.codes_in_groups(axis, codes[:, axis], u, mass[axis])
+        codes = np.where(known < 0, codes, known).astype(np.int32)
+        for axis, vector in weights.items():
+            # Where all that is possible has probability zero, any group was drawn.
+            lost = np.flatnonzero((known[:, axis] < 0) & (vector[codes[:, axis]] <= 0))
+            codes[lost, axis] = codes_under(self.marginals[axis], vector, len(lost), generator)
+        return codes, impossible
+
+    def codes_in_groups(
+        self, axis: int, drawn: NDArray[np.integer], u: FloatArray, mass: FloatArray | None = None
+    ) -> IntArray:
+        """Codes of an attribute drawn inside the given groups, from uniform numbers.
+
+        In proportion to ``mass``, or to their probabilities.
+        """
+        groups, mass = self.groups[axis], self.marginals[axis] if mass is None else mass
+        order = np.argsort(groups, kind="stable")
+        first = np.searchsorted(groups[order], np.arange(self.sizes[axis] + 1))
+        codes: IntArray = order[draw_in_ranges(mass[order], first[drawn], first[drawn + 1], u)]
+        return codes
