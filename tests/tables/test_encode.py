@@ -120,11 +120,11 @@ def test_lazy_rows_have_the_codes_and_cells_of_rows_in_memory(make):
         assert isinstance(codes, np.memmap) and codes.min() >= 0
 
 
-def test_readers_that_give_no_batches_count_the_same(monkeypatch):
-    frame = messy()
+def test_duckdb_without_pyarrow_is_refused_before_the_charge(monkeypatch):
+    relation = duckdb_relation(messy())
     monkeypatch.setattr(frames.importlib.util, "find_spec", lambda name: None)
-    with small():
-        assert_same(duckdb_relation(frame), frame)
+    with pytest.raises(TypeError, match=r"through PyArrow: `pip install 'skdp\[duckdb\]'`"):
+        read_rows(relation)
 
 
 def test_types_of_engines_have_the_keys_of_text():
