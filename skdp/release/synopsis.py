@@ -162,7 +162,8 @@ class Synopsis:
             facts["privacy"] = f"epsilon={float(self.privacy_loss.epsilon):g}"
         facts["columns"] = ", ".join(map(str, self.counted.names))
         facts["holds"] = self.model.about
-        facts["estimated records"] = f"{max(self.total, 0.0):,.6g}"
+        rows = f", of {self._rows}" * bool(self._rows)
+        facts["estimated records"] = f"{max(self.total, 0.0):,.6g}{rows}"
         if self.skipped is not None:
             facts["records"] = str(self.skipped)
         return facts
@@ -180,9 +181,20 @@ class Synopsis:
         )
         return f"<table><caption>Synopsis</caption><tbody>{rows}</tbody></table>"
 
+    @property
+    def about(self) -> str:
+        """Which records answers are about, in words; "" where they are about all."""
+        rules = " It is about the records that satisfy the rules of the domain."
+        rows = f" Answers count {self._rows}: rows beyond these are in none."
+        return rules * bool(self.counted.structure) + rows * bool(self._rows)
+
+    @property
+    def _rows(self) -> str:
+        return "" if self.privacy_loss is None else self.privacy_loss.counted
+
     def _asked(self, how: How) -> Statistics:
         """Statistics with the intervals that a user asks for."""
-        confidence = Confidence.asked(rules=bool(self.counted.structure), **how)
+        confidence = Confidence.asked(about=self.about, **how)
         return Statistics(self.model, self.counted, confidence)
 
     def _of_each(self, query: Any, how: How, of: Callable[..., Any], *what: Any) -> Any:
@@ -657,7 +669,9 @@ class Synopsis:
         age  1,200.0 \u00b1 39.2  36.167 \u00b1 0.350
         """
         check_flag(numbers, "numbers")
-        return describe(self.model, self.counted, as_level(level), numbers)
+        found = describe(self.model, self.counted, as_level(level), numbers)
+        found.attrs["guarantee"] += self.about
+        return found
 
     def page(
         self,
