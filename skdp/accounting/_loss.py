@@ -141,12 +141,6 @@ class PrivacyLoss:
         assumes = f"; it assumes that {self.assumes}" if self.assumes else ""
         return neighbours(self.max_rows_per_id) + assumes
 
-    @property
-    def counted(self) -> str:
-        """Which rows count: "at most 2 rows of each person"; "" where all do."""
-        most = self.max_rows_per_id
-        return "" if most is None else f"at most {most} row{'s' * (most > 1)} of each person"
-
     def assuming(self, what: str) -> PrivacyLoss:
         """The same loss under one more assumption on the data."""
         if what in self.assumes.split(" and "):

@@ -44,7 +44,7 @@ def info(options: Namespace) -> int:
             if loss.seeded
             else "seeded: no"
         )
-    rows = f", of {loss.counted}" if loss is not None and loss.counted else ""
+    rows = f", of {synopsis.rows}" * bool(synopsis.rows)
     print(f"estimated records: {synopsis.total:,.6g}{_noise_of_total(synopsis)}{rows}")
     print(f"records: {synopsis.skipped or 'not known how many were skipped'}")
     print(f"columns: {len(synopsis.domain.columns)}\n")

@@ -120,7 +120,7 @@ class Page:
             "columns": columns,
             "covers": _covers(model),
             "about": synopsis.about,
-            "counted": loss and loss.counted,
+            "counted": synopsis.rows,
             "model": _model(model, packed),
             # The last entry: it has what the others added.
             "arrays": packed.arrays(),
@@ -136,7 +136,7 @@ class Page:
             "release.html",
             title=html.escape(title),
             records=f"{max(synopsis.total, 0.0):,.0f}",
-            counted="" if loss is None else loss.counted,
+            counted=synopsis.rows,
             columns=f"{len(domain.known):,}",
             unit=_unit(loss),
             epsilon=epsilon + " (seeded: no guarantee)" * synopsis.seeded,

@@ -162,7 +162,7 @@ class Synopsis:
             facts["privacy"] = f"epsilon={float(self.privacy_loss.epsilon):g}"
         facts["columns"] = ", ".join(map(str, self.counted.names))
         facts["holds"] = self.model.about
-        rows = f", of {self._rows}" * bool(self._rows)
+        rows = f", of {self.rows}" * bool(self.rows)
         facts["estimated records"] = f"{max(self.total, 0.0):,.6g}{rows}"
         if self.skipped is not None:
             facts["records"] = str(self.skipped)
@@ -185,12 +185,14 @@ class Synopsis:
     def about(self) -> str:
         """Which records answers are about, in words; "" where they are about all."""
         rules = " It is about the records that satisfy the rules of the domain."
-        rows = f" Answers count {self._rows}: rows beyond these are in none."
-        return rules * bool(self.counted.structure) + rows * bool(self._rows)
+        rows = f" Answers count {self.rows}: rows beyond these are in none."
+        return rules * bool(self.counted.structure) + rows * bool(self.rows)
 
     @property
-    def _rows(self) -> str:
-        return "" if self.privacy_loss is None else self.privacy_loss.counted
+    def rows(self) -> str:
+        """Which rows count: "at most 2 rows of each person"; "" where all do."""
+        most = self.privacy_loss and self.privacy_loss.max_rows_per_id
+        return f"at most {most} row{'s' * (most > 1)} of each person" if most else ""
 
     def _asked(self, how: How) -> Statistics:
         """Statistics with the intervals that a user asks for."""

@@ -25,7 +25,6 @@ from skdp.__main__ import main
 from skdp.algorithms.marginals import measure
 from skdp.app import outputs
 from skdp.app.cli import parser
-from skdp.app.outputs import read_workload
 
 ROWS = people(2_000)
 
@@ -188,7 +187,6 @@ def inputs(files, monkeypatch):
     (files / "other.csv").write_text("a,b\n1,2\n")
     (files / "book.csv").write_text("name,type\nage,wizard\n")
     (files / "bad.json").write_text('{"age": 3}')
-    (files / "sets.json").write_text('[{"name": "Canary Smith"}]')
     (files / "rules.json").write_text('[{"rule": "almost", "column": "a"}]')
     (files / "view.skdp").write_text("precious")
     (files / "noise.skdp").write_bytes(np.random.default_rng(0).bytes(1_000))
@@ -204,8 +202,6 @@ REFUSED = [
     (["--privacy-id", "sex", "--max-rows-per-id", "2"], "privacy_id='sex'"),
     (["--privacy-id", "sex"], "--max-rows-per-id"),
     (["--max-rows-per-id", "3"], "--privacy-id COLUMN"),
-    (["--workload", "age,sex=2"], "(0, 1]"),
-    (["--workload", "nowhere.json"], "nowhere.json"),
     (["--workload", "cells", "--method", "privbayes"], "--workload belongs to --method"),
 ]
 REFUSED_BY_RELEASE = [
@@ -215,7 +211,6 @@ REFUSED_BY_RELEASE = [
     (["--domain", "data.csv"], "both as the data and as the domain"),
     (["--structure", "rules.json"], "almost"),
     (["--privacy-id", "nobody", "--max-rows-per-id", "2"], "'nobody'"),
-    (["--workload", "sets.json"], "--workload must be"),
     (["--out", "no/such/folder/view.skdp"], "no folder"),
     (["--out", "."], "names the folder"),
     (["--out", "x" * 300], "too long"),
@@ -246,12 +241,6 @@ def test_what_is_refused_costs_nothing(inputs, capsys):
             assert run(*command, name) == 2
             assert capsys.readouterr().err.startswith("Refused:")
     assert sorted(inputs.iterdir()) == before
-
-
-def test_workloads_in_a_line():
-    sets = {("age", "sex"): 0.5, ("age", "work"): 1}
-    assert read_workload(" age , sex = 0.5 ; age,work=1; ") == sets
-    assert read_workload("cells") == "cells" and read_workload("a=b,c=1") == {("a=b", "c"): 1}
 
 
 # --- commands that read no records
@@ -310,9 +299,14 @@ def test_a_plan_shows_the_parts_of_the_release(files, capsys, method):
     for name, value in fitted.privacy_loss_.parts.items():
         assert planned[name] == pytest.approx(float(value), rel=1e-3)
     assert sum(planned.values()) == pytest.approx(2, rel=1e-3)
-    assert shown.err == "" and "Nothing was read or spent" in shown.out
+    assert shown.err == "" and "Nothing was spent" in shown.out
     assert run("plan", "--domain", files / "domain.json", "--epsilon", 1, "--ask", "age > 3") == 2
     assert "--ask needs --rows" in capsys.readouterr().err
+    (files / "visits.csv").write_text("who,age\n" + "1,2\n" * 3 + "2,2\n,2\n")
+    asked = [files / "visits.csv", "--domain", files / "domain.json", "--epsilon", 1]
+    assert run("plan", *asked, "--privacy-id", "who", "--max-rows-per-id", 1) == 0
+    assert "1: 40%, 2: 60%. This is for the data owner only" in capsys.readouterr().out
+    assert run("plan", *asked) == 2 and "give --privacy-id too" in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_is_no_error(view):

@@ -295,7 +295,7 @@ def assert_the_page_answers_as_python(release, number, tmp_path, seed=0):
             # The variance of what is all but certain is a difference of large numbers.
             near = 1e-9 * max(float(np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0)), 1.0)
             np.testing.assert_allclose(own, theirs, 1e-9, near, err_msg=answer["python"])
-        assert release.privacy_loss.counted in answer["words"]
+        assert release.rows in answer["words"]
         told_by = found.attrs if isinstance(found, pd.DataFrame) else vars(found)
         other_texts += answer["text"] != told_by["guarantee"]
     assert answered > 0.8 * number

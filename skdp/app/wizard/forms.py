@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...domain import Categorical, Date, Datetime, Domain
+from ...domain import Categorical, Date, Datetime, Domain, DomainReport
 from ...domain.query import quoted
 from ...domain.schemas import Draft
 from ...exceptions import DomainError
@@ -235,6 +235,25 @@ def domain_of(
         return _domain(measured, [_value(line) for line in _lines(form.get("rules", ""))]), {}
     except (DomainError, TypeError) as error:
         return None, {"rules": _plain(str(error))}
+
+
+def unreadable(report: DomainReport, names: Sequence[str], form: Mapping[str, str]) -> Any:
+    """Messages on columns of which more than a tenth cannot be read: exact, for the owner."""
+    wrong, columns = {}, report.columns
+    for name, n in columns[["skipped", "not_understood"]].max(axis=1).items():
+        field = f"{names.index(str(name))}."
+        listed = form.get(f"{field}kind") == "categorical"
+        if 10 * n > report.n_rows:
+            said = f"{n / report.n_rows:.0%} of the records do not fit: see below."
+            if listed and "," in form.get(f"{field}categories", ""):
+                said += " Categories stand one a line: a comma is a part of them."
+            wrong[field + ("categories" if listed else "kind")] = f"{said} {_AGAIN}"
+    if not wrong and 10 * report.n_skipped > report.n_rows:
+        wrong[""] = f"More than a tenth of the records would be skipped: see below. {_AGAIN}"
+    return wrong
+
+
+_AGAIN = "Correct it, or go on once more to leave it as it is."
 
 
 def _plain(message: str) -> str:
