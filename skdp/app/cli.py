@@ -208,17 +208,6 @@ def _estimator_options(command: ArgumentParser) -> None:
         default="marginals",
         help="algorithm (default: marginals)",
     )
-    add(
-        "--max-order",
-        type=int,
-        metavar="M",
-        help="with marginals: largest number of columns measured together, 1 to 4 (default: 3)",
-    )
-    add(
-        "--workload",
-        choices=["all", "ranges", "cells"],
-        help="with marginals: what the release is for (default: all); sets of columns in Python",
-    )
     add("--target", metavar="COLUMN", help="column that models will predict")
     add(
         "--privacy-id",
@@ -387,12 +376,6 @@ def _sample(commands: Commands) -> None:
     add("--rows", type=int, metavar="N", help="default: the noisy number of records")
     add("--where", metavar="QUERY", help="rows that satisfy a query only")
     add("--seed", type=int, help="seed of the draws, which are not noise: safe to set")
-    add(
-        "--method",
-        choices=["rounded", "independent"],
-        default="rounded",
-        help="round the expected counts (default), or draw each row by itself",
-    )
     _out(sample, "CSV file; default: standard output")
 
 

@@ -247,7 +247,7 @@ def kept(options: Namespace, privacy_id: str) -> str:
     shares = rows_kept(np.bincount(persons[persons >= 0]), len(persons))
     return (
         f"Share of the rows that count, by how many of each person do: {shares}. This is for the "
-        "data owner only, not protected: choose K from public knowledge."
+        "data owner only, not protected: choose the bound from public knowledge."
     )
 
 

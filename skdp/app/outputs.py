@@ -72,36 +72,20 @@ def estimator_of(options: Namespace, domain: Any) -> Any:
     Raises
     ------
     ValueError
-        If an option is missing, is no number, or belongs to another method.
+        If an option is missing or is no number.
     """
     if (options.privacy_id is None) != (options.max_rows_per_id is None):
-        given, lacking = "--privacy-id COLUMN", "--max-rows-per-id K"
-        if options.privacy_id is None:
-            given, lacking = lacking, given
         raise ValueError(
-            f"{given} was given without {lacking}. They belong together: the column that "
+            "--privacy-id COLUMN and --max-rows-per-id K belong together: the column that "
             "identifies the person a row belongs to, and how many rows of each person to keep."
         )
-    more = _of_marginals(options)
     return METHODS[options.method](
         epsilon=number(options.epsilon, "--epsilon"),
         domain=domain,
         target=options.target,
         privacy_id=options.privacy_id,
         max_rows_per_id=options.max_rows_per_id,
-        **more,
     )
-
-
-def _of_marginals(options: Namespace) -> dict[str, Any]:
-    """The options that only marginals have, where they were given."""
-    given = {"max_order": options.max_order, "workload": options.workload}
-    found = {name: value for name, value in given.items() if value is not None}
-    if found and options.method != "marginals":
-        names = " and ".join(f"--{name.replace('_', '-')}" for name in found)
-        belong = "belongs" if len(found) == 1 else "belong"
-        raise ValueError(f"{names} {belong} to --method marginals, not to {options.method}.")
-    return found
 
 
 # ------------------------------------------------------------------------------------------------

@@ -253,7 +253,6 @@ def sample(options: Namespace) -> int:
             options.rows,
             options.seed,
             where=options.where,
-            method=options.method,
         )
 
     write_table(rows, options.out, options.force, [options.view])

@@ -136,7 +136,7 @@ class Page:
             "release.html",
             title=html.escape(title),
             records=f"{max(synopsis.total, 0.0):,.0f}",
-            counted=synopsis.rows,
+            counted=f"counting {synopsis.rows}" * bool(synopsis.rows),
             columns=f"{len(domain.known):,}",
             unit=_unit(loss),
             epsilon=epsilon + " (seeded: no guarantee)" * synopsis.seeded,

@@ -162,8 +162,9 @@ class Synopsis:
             facts["privacy"] = f"epsilon={float(self.privacy_loss.epsilon):g}"
         facts["columns"] = ", ".join(map(str, self.counted.names))
         facts["holds"] = self.model.about
-        rows = f", of {self.rows}" * bool(self.rows)
-        facts["estimated records"] = f"{max(self.total, 0.0):,.6g}{rows}"
+        facts["estimated records"] = f"{max(self.total, 0.0):,.6g}"
+        if self.rows:
+            facts["counted"] = self.rows
         if self.skipped is not None:
             facts["records"] = str(self.skipped)
         return facts
@@ -185,8 +186,8 @@ class Synopsis:
     def about(self) -> str:
         """Which records answers are about, in words; "" where they are about all."""
         rules = " It is about the records that satisfy the rules of the domain."
-        rows = f" Answers count {self.rows}: rows beyond these are in none."
-        return rules * bool(self.counted.structure) + rows * bool(self.rows)
+        rows = f" Answers count {self.rows}: rows beyond these are in none." if self.rows else ""
+        return rules * bool(self.counted.structure) + rows
 
     @property
     def rows(self) -> str:

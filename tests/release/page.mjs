@@ -7,7 +7,7 @@ const [module, questions] = process.argv.slice(2);
 const { read, python, inWords, fingerprint, syntheticRows } = await import(pathToFileURL(module));
 const asked = JSON.parse(readFileSync(questions, "utf8"));
 const started = performance.now();
-const release = await read(asked.data);
+const release = Object.assign(await read(asked.data), { title: "" });
 const opened = performance.now() - started;
 const found = asked.questions.map((question) => {
   question.where = new Map(question.where);

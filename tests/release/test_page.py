@@ -311,12 +311,11 @@ def test_the_page_answers_as_python(tmp_path):
         (1.0, 500, ["age", "pay", "sex"], {"means": {"pay": ["sex"]}, ("pay", "age"): 1}),
         (1.0, 0, ["age", "sex"], {}),
     ):
-        persons = {"privacy_id": "who", "max_rows_per_id": 2}
         made = skdp.MarginalSynthesizer(
-            epsilon=epsilon, domain=DOMAIN.select(names), workload=more or "all", **persons
-        )
-        rows = lawful_rows(500, DOMAIN)[names].head(n)
-        release = made.fit(rows.assign(who=range(n))).synopsis_
+            epsilon=epsilon, domain=DOMAIN.select(names), workload=more or "all"
+        ).set_params(privacy_id="who", max_rows_per_id=2)
+        rows = lawful_rows(500, DOMAIN)[names].head(n).assign(who=range(n))
+        release = made.fit(rows).synopsis_
         assert "at most 2 rows of each person" in release.count(return_interval=True).guarantee
         assert epsilon < 20 or release.model.cells
         assert bool(release.model.sums) == ("means" in more)

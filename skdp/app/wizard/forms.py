@@ -238,22 +238,18 @@ def domain_of(
 
 
 def unreadable(report: DomainReport, names: Sequence[str], form: Mapping[str, str]) -> Any:
-    """Messages on columns of which more than a tenth cannot be read: exact, for the owner."""
-    wrong, columns = {}, report.columns
-    for name, n in columns[["skipped", "not_understood"]].max(axis=1).items():
+    """Messages on columns of which more than a tenth of the records do not fit, for the owner."""
+    wrong, about = {}, "More than a tenth of the records do not fit, as the lines below say."
+    again = "Correct it, or go on once more to leave it as it is."
+    for name, lost in report.columns[["skipped", "not_understood"]].max(axis=1).items():
         field = f"{names.index(str(name))}."
         listed = form.get(f"{field}kind") == "categorical"
-        if 10 * n > report.n_rows:
-            said = f"{n / report.n_rows:.0%} of the records do not fit: see below."
-            if listed and "," in form.get(f"{field}categories", ""):
-                said += " Categories stand one a line: a comma is a part of them."
-            wrong[field + ("categories" if listed else "kind")] = f"{said} {_AGAIN}"
+        said = " Categories stand one a line: a comma is a part of them." * listed
+        if 10 * lost > report.n_rows:
+            wrong[field + ("categories" if listed else "kind")] = f"{about}{said} {again}"
     if not wrong and 10 * report.n_skipped > report.n_rows:
-        wrong[""] = f"More than a tenth of the records would be skipped: see below. {_AGAIN}"
+        wrong["rules"] = f"{about} {again}"
     return wrong
-
-
-_AGAIN = "Correct it, or go on once more to leave it as it is."
 
 
 def _plain(message: str) -> str:
