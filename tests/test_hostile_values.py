@@ -32,7 +32,7 @@ from skdp.model_selection import (
     private_score,
 )
 from skdp.model_selection._guard import TABLE, answers_of
-from skdp.tables import as_column, as_labels, identities, object_array, row_taker
+from skdp.tables import as_column, as_frame, as_labels, identities, object_array, row_taker
 
 # --- what is read
 
@@ -99,6 +99,9 @@ def test_whose_a_row_is_depends_on_no_other_row():
         last = identities(as_column(object_array([1, 2, 1, odd]), "who"))[:3]
         assert alone not in first and 0 <= first[0] == first[2] != first[1] >= 0
         assert (last[0] == last[2]) and last[0] >= 0 and last[1] >= 0 and last[0] != last[1]
+        # As a row among others it is one without values, whatever its class or length says.
+        if type(odd) not in (list, np.ndarray):
+            assert as_frame([["a"], odd]).column("x0").objects()[0] == "a"
 
 
 # --- baskets

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[ArgumentParser]
@@ -159,9 +159,9 @@ def _domain(commands: Commands) -> None:
     describe.add_argument("domain", help=_DOMAIN)
 
 
-def _data_options(command: ArgumentParser) -> None:
+def _data_options(command: ArgumentParser, **how: Any) -> None:
     add = command.add_argument
-    add("data", help="CSV or Parquet file")
+    add("data", help="CSV or Parquet file", **how)
     add("--sep", metavar="SIGN", help="between fields of CSV (default: a comma)")
     add("--encoding", help="of CSV (default: UTF-8, and Windows-1252 for fields that are not)")
     add("--decimal", choices=[".", ","], help="decimal mark of CSV (default: a point)")
@@ -208,18 +208,6 @@ def _estimator_options(command: ArgumentParser) -> None:
         default="marginals",
         help="algorithm (default: marginals)",
     )
-    add(
-        "--max-order",
-        type=int,
-        metavar="M",
-        help="with marginals: largest number of columns measured together, 1 to 4 (default: 3)",
-    )
-    add(
-        "--workload",
-        metavar="SETS",
-        help="with marginals: all (default), ranges, cells, or the sets of columns that may be "
-        "measured together, such as 'age,sex=0.5;age,pay' (a weight up to 1 after =)",
-    )
     add("--target", metavar="COLUMN", help="column that models will predict")
     add(
         "--privacy-id",
@@ -241,8 +229,10 @@ def _plan(commands: Commands) -> None:
         "plan",
         "plans.plan",
         "show what a release would cost, and the error bars to expect",
-        "No data are read and nothing is spent.",
+        "Nothing is spent. With --privacy-id and DATA, the share of the rows that each K keeps is\n"
+        "shown too: exact, for the data owner only. Without DATA nothing is read.\n\n" + _DATA,
     )
+    _data_options(plan, nargs="?")
     _estimator_options(plan)
     add = plan.add_argument
     add(
@@ -386,12 +376,6 @@ def _sample(commands: Commands) -> None:
     add("--rows", type=int, metavar="N", help="default: the noisy number of records")
     add("--where", metavar="QUERY", help="rows that satisfy a query only")
     add("--seed", type=int, help="seed of the draws, which are not noise: safe to set")
-    add(
-        "--method",
-        choices=["rounded", "independent"],
-        default="rounded",
-        help="round the expected counts (default), or draw each row by itself",
-    )
     _out(sample, "CSV file; default: standard output")
 
 

@@ -11,10 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..domain import Domain, DomainReport, structure_from_data
+from ..domain.check import rows_kept
 from ..domain.schemas import editable, read_json
 from ..exceptions import DomainError, PrivacyLeakWarning
-from ..tables import as_frame
+from ..tables import as_frame, identities
 from .csv import Declared, header_of, open_source, open_table
 from .outputs import Progress, read, write_text
 
@@ -234,6 +237,18 @@ def proposed(options: Namespace, progress: Progress) -> DomainReport:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
             return read(lambda _: Domain.propose(records), progress)
+
+
+def kept(options: Namespace, privacy_id: str) -> str:
+    """Which share of the rows each bound on the rows of a person keeps. Exact: NOT private."""
+    with open_table(options.data, {privacy_id: None}, options) as source:
+        rows = as_frame(read(source.rows, Progress(True)))
+    persons = identities(rows.column(privacy_id))
+    shares = rows_kept(np.bincount(persons[persons >= 0]), len(persons))
+    return (
+        f"Share of the rows that count, by how many of each person do: {shares}. This is for the "
+        "data owner only, not protected: choose the bound from public knowledge."
+    )
 
 
 def describe(options: Namespace) -> int:

@@ -31,48 +31,6 @@ from ..synthesis import (
     PrivTreeSynthesizer,
 )
 
-# --- ``--workload``: what a release of marginals should serve: a word, or sets of columns
-
-_WORDS = ("all", "ranges", "cells")
-
-
-def read_workload(text: str) -> str | dict[tuple[str, ...], Any]:
-    """The parameter ``workload`` of `MarginalSynthesizer`, which checks names and weights.
-
-    Parameters
-    ----------
-    text : str
-        "all", "ranges" or "cells"; or sets of columns such as ``"age,sex=0.5;age,pay"``. A set
-        without a weight has the weight 1.
-
-    Raises
-    ------
-    ValueError
-        If a weight is no number, or a set is there twice.
-    """
-    if text in _WORDS:
-        return text
-    if not any(mark in text for mark in ",;="):
-        raise ValueError(
-            "--workload must be 'all', 'ranges', 'cells' or sets of columns such as "
-            f"'age,sex=0.5;age,pay', got {text!r}."
-        )
-    found: dict[tuple[str, ...], Any] = {}
-    for part in filter(str.strip, text.split(";")):
-        names, _, weight = part.rpartition("=") if "=" in part else (part, "", "1")
-        columns = tuple(name.strip() for name in names.split(",")) if names.strip() else ()
-        if columns in found:
-            raise ValueError(f"--workload has the set of columns {columns} twice.")
-        try:
-            found[columns] = float(weight)
-        except ValueError:
-            raise ValueError(
-                f"--workload has the weight {weight!r} in {part!r}, which is no number. A column "
-                "whose name contains ',', ';' or '=' can be named in Python, in workload=."
-            ) from None
-    return found
-
-
 # --- names and estimators
 
 # The description of a release begins with the name of its method.
@@ -114,38 +72,20 @@ def estimator_of(options: Namespace, domain: Any) -> Any:
     Raises
     ------
     ValueError
-        If an option is missing, is no number, or belongs to another method.
+        If an option is missing or is no number.
     """
     if (options.privacy_id is None) != (options.max_rows_per_id is None):
-        given, lacking = "--privacy-id COLUMN", "--max-rows-per-id K"
-        if options.privacy_id is None:
-            given, lacking = lacking, given
         raise ValueError(
-            f"{given} was given without {lacking}. They belong together: the column that "
+            "--privacy-id COLUMN and --max-rows-per-id K belong together: the column that "
             "identifies the person a row belongs to, and how many rows of each person to keep."
         )
-    more = _of_marginals(options)
     return METHODS[options.method](
         epsilon=number(options.epsilon, "--epsilon"),
         domain=domain,
         target=options.target,
         privacy_id=options.privacy_id,
         max_rows_per_id=options.max_rows_per_id,
-        **more,
     )
-
-
-def _of_marginals(options: Namespace) -> dict[str, Any]:
-    """The options that only marginals have, where they were given."""
-    given = {"max_order": options.max_order, "workload": options.workload}
-    found = {name: value for name, value in given.items() if value is not None}
-    if found and options.method != "marginals":
-        names = " and ".join(f"--{name.replace('_', '-')}" for name in found)
-        belong = "belongs" if len(found) == 1 else "belong"
-        raise ValueError(f"{names} {belong} to --method marginals, not to {options.method}.")
-    if "workload" in found:
-        found["workload"] = read_workload(found["workload"])
-    return found
 
 
 # ------------------------------------------------------------------------------------------------

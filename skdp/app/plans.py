@@ -11,7 +11,7 @@ from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..mechanisms import discrete_laplace_variance
 from .csv import no_records, try_out
-from .domains import read_domain, text_table
+from .domains import kept, read_domain, text_table
 from .outputs import estimator_of, number
 
 
@@ -24,19 +24,23 @@ def plan(options: Namespace) -> int:
         raise ValueError("--ask needs --rows N, a public guess of the number of records.")
     if options.at and not options.ask:
         raise ValueError("--at needs --ask, a question.")
+    if options.data is not None and options.privacy_id is None:
+        raise ValueError("DATA is read to count the rows of each person: give --privacy-id too.")
     estimator = estimator_of(options, domain)
     try_out(estimator, no_records(domain, options.privacy_id))
     loss: PrivacyLoss = estimator.privacy_loss_
     domain = estimator.domain_
     print(f"{options.method} on {len(domain.names)} columns, epsilon {float(loss.epsilon):g}")
     print(f"protects: {loss.neighbours}")
-    print("Nothing was read or spent.\n")
+    print("Nothing was spent.\n")
     rows = [("part", "epsilon", "noise")]
     for name, part in loss.parts.items():
         noise = math.sqrt(discrete_laplace_variance(loss.of_record.parts[name]))
         rows.append((name, f"{float(part):.4g}", f"{noise:.3g}"))
     print(text_table(rows))
     print("\nnoise: standard deviation of a count that a part is spent on alone, in records")
+    if options.data is not None:
+        print(f"\n{kept(options, options.privacy_id)}")
     if options.ask:
         _print_bars(options, domain, loss.epsilon)
     return 0

@@ -44,7 +44,8 @@ def info(options: Namespace) -> int:
             if loss.seeded
             else "seeded: no"
         )
-    print(f"estimated records: {synopsis.total:,.6g}{_noise_of_total(synopsis)}")
+    rows = f", of {synopsis.rows}" * bool(synopsis.rows)
+    print(f"estimated records: {synopsis.total:,.6g}{_noise_of_total(synopsis)}{rows}")
     print(f"records: {synopsis.skipped or 'not known how many were skipped'}")
     print(f"columns: {len(synopsis.domain.columns)}\n")
     print(domain_text(synopsis.domain))
@@ -252,7 +253,6 @@ def sample(options: Namespace) -> int:
             options.rows,
             options.seed,
             where=options.where,
-            method=options.method,
         )
 
     write_table(rows, options.out, options.force, [options.view])

@@ -331,14 +331,19 @@ def _repeats(column: _Values, draft: Draft, proposed: bool) -> list[_Finding]:
     many = many and (proposed or column.identifies(draft.name))
     if most <= 1 or not (kind == "identifier" or many):
         return []
-    shares = {k: int(np.minimum(column.counts, k).sum()) for k in (1, 2, 5, 10) if k <= most}
-    kept = ", ".join(f"{k}: {_share(n, column.n)}" for k, n in shares.items())
     line = (
         f"{column.n} rows of {column.distinct} persons, if it identifies persons, at most {most} "
         f"of one. Then protect them: --privacy-id {draft.name!r} --max-rows-per-id K, in Python "
-        f"privacy_id= and max_rows_per_id= (share of the rows that K keeps: {kept})"
+        f"privacy_id= and max_rows_per_id= (share of the rows that K keeps: "
+        f"{rows_kept(column.counts, column.n)})"
     )
     return [(line, {})]
+
+
+def rows_kept(counts: IntArray, n: int) -> str:
+    """Shares of ``n`` rows that bounds on the rows of each person keep, as text: exact."""
+    bounds = [k for k in (1, 2, 5, 10, 20, 50) if k <= counts.max(initial=1)]
+    return ", ".join(f"{k}: {_share(int(np.minimum(counts, k).sum()), n)}" for k in bounds)
 
 
 def _of_text(column: _Values) -> list[_Finding]:

@@ -118,7 +118,8 @@ class Page:
             "levels": [[100 * each, Confidence(each).quantile] for each in _LEVELS],
             "columns": columns,
             "covers": _covers(model),
-            "about": Confidence(_LEVELS[0], rules=bool(synopsis.domain.structure)).text,
+            "about": synopsis.about,
+            "counted": synopsis.rows,
             "model": _model(model, packed),
             # The last entry: it has what the others added.
             "arrays": packed.arrays(),
@@ -134,6 +135,7 @@ class Page:
             "release.html",
             title=html.escape(title),
             records=f"{max(synopsis.total, 0.0):,.0f}",
+            counted=f"counting {synopsis.rows}" * bool(synopsis.rows),
             columns=f"{len(domain.known):,}",
             unit=_unit(loss),
             epsilon=epsilon + " (seeded: no guarantee)" * synopsis.seeded,

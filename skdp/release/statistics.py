@@ -84,14 +84,14 @@ class Confidence:
         Whether it covers sampling too: the records are a random sample of a population.
     size : float, default=inf
         Number of records of the population.
-    rules : bool, default=False
-        Whether the domain has rules: answers are about the records that satisfy them.
+    about : str, default=""
+        Which records answers are about, where not about all.
     """
 
     level: float
     population: bool = False
     size: float = math.inf
-    rules: bool = False
+    about: str = ""
 
     @classmethod
     def asked(
@@ -101,7 +101,7 @@ class Confidence:
         level: Any = 0.95,
         interval: Any = "noise",
         population_size: Any = None,
-        rules: bool = False,
+        about: str = "",
     ) -> Confidence | None:
         """What a user asks for; None where no interval is asked for.
 
@@ -119,7 +119,7 @@ class Confidence:
                 "return_interval=True."
             )
         if population_size is None:
-            return cls(level, interval == "population", rules=rules) if return_interval else None
+            return cls(level, interval == "population", about=about) if return_interval else None
         if interval != "population":
             raise ValueError(
                 "population_size says how large the population is that the records are a sample "
@@ -128,7 +128,7 @@ class Confidence:
         size = as_number(population_size, "population_size")
         if not size > 0:
             raise ValueError(f"population_size must be positive, got {population_size!r}.")
-        return cls(level, True, size, rules)
+        return cls(level, True, size, about)
 
     @property
     def quantile(self) -> float:
@@ -141,14 +141,13 @@ class Confidence:
 
     @property
     def text(self) -> str:
-        """What is said of rules and of sampling beside what is said of the noise."""
-        about = " It is about the records that satisfy the rules of the domain." * self.rules
+        """What is said of the records and of sampling beside what is said of the noise."""
         if not self.population:
-            return about
+            return self.about
         most = "" if math.isinf(self.size) else f" of {self.size:,.0f}"
         return (
-            f"{about} The interval also covers sampling, taken as normal: the records are a simple "
-            f"random sample of a population{most}."
+            f"{self.about} The interval also covers sampling, taken as normal: the records are a "
+            f"simple random sample of a population{most}."
         )
 
 

@@ -163,6 +163,8 @@ class Synopsis:
         facts["columns"] = ", ".join(map(str, self.counted.names))
         facts["holds"] = self.model.about
         facts["estimated records"] = f"{max(self.total, 0.0):,.6g}"
+        if self.rows:
+            facts["counted"] = self.rows
         if self.skipped is not None:
             facts["records"] = str(self.skipped)
         return facts
@@ -180,9 +182,22 @@ class Synopsis:
         )
         return f"<table><caption>Synopsis</caption><tbody>{rows}</tbody></table>"
 
+    @property
+    def about(self) -> str:
+        """Which records answers are about, in words; "" where they are about all."""
+        rules = " It is about the records that satisfy the rules of the domain."
+        rows = f" Answers count {self.rows}: rows beyond these are in none." if self.rows else ""
+        return rules * bool(self.counted.structure) + rows
+
+    @property
+    def rows(self) -> str:
+        """Which rows count: "at most 2 rows of each person"; "" where all do."""
+        most = self.privacy_loss and self.privacy_loss.max_rows_per_id
+        return f"at most {most} row{'s' * (most > 1)} of each person" if most else ""
+
     def _asked(self, how: How) -> Statistics:
         """Statistics with the intervals that a user asks for."""
-        confidence = Confidence.asked(rules=bool(self.counted.structure), **how)
+        confidence = Confidence.asked(about=self.about, **how)
         return Statistics(self.model, self.counted, confidence)
 
     def _of_each(self, query: Any, how: How, of: Callable[..., Any], *what: Any) -> Any:
@@ -657,7 +672,9 @@ class Synopsis:
         age  1,200.0 \u00b1 39.2  36.167 \u00b1 0.350
         """
         check_flag(numbers, "numbers")
-        return describe(self.model, self.counted, as_level(level), numbers)
+        found = describe(self.model, self.counted, as_level(level), numbers)
+        found.attrs["guarantee"] += self.about
+        return found
 
     def page(
         self,

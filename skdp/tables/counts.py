@@ -259,10 +259,6 @@ class CountTable(Projections):
         for part in batches(len(self.counts)):
             yield self.codes[part], None if single else self.counts[part]
 
-    def __repr__(self) -> str:
-        # No counts and no number of rows: reprs end up in logs.
-        return f"CountTable(shape={self.shape})"
-
 
 def _check_shapes(codes: CodeArray, counts: IntArray, shape: Sequence[int]) -> None:
     if codes.shape != (len(counts), len(shape)) or counts.ndim != 1:
@@ -411,9 +407,6 @@ class ProjectedCounts(Projections):
         before = self._recoded.get(axis, np.arange(self._shape[axis]))
         after = np.where(before < 0, -1, codes_of[before])
         return ProjectedCounts(self._codes, self._shape, {**self._recoded, axis: after})
-
-    def __repr__(self) -> str:
-        return f"ProjectedCounts(shape={self.shape})"
 
 
 def weighted_tables(

@@ -9,11 +9,11 @@ from __future__ import annotations
 import copy
 import importlib.util
 import itertools
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
@@ -109,9 +109,6 @@ class Rows:
         """The rows with a column once more, under another name."""
         return self._with({**self.columns, again: self.columns[name]}, self.n_unnamed)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.kinds})"
-
 
 class Frame(Rows):
     """Columns of equal length, read from any container in memory.
@@ -138,6 +135,9 @@ class Frame(Rows):
         unfit: BoolArray | None = None,
     ) -> None:
         super().__init__(columns, n_unnamed)
+        if not columns:
+            how = "while a minimum of 1 is required."
+            raise ValueError(f"Found array with 0 feature(s) (shape=({n_rows}, 0)) {how}")
         self.n_rows = n_rows
         self.library = library
         self.unfit = unfit
@@ -165,9 +165,7 @@ class Frame(Rows):
         return np.column_stack([column.numbers() for column in self.columns.values()])
 
     def with_names(self, names: Sequence[str]) -> Frame:
-        """Name the unnamed columns, in order of position; ValueError for another number of them."""
-        if len(names) != self.n_unnamed:
-            raise ValueError(f"{self.n_unnamed} columns have no name, got {len(names)} names.")
+        """Name the unnamed columns, in order of position."""
         every = [*names, *self.named]
         check_unique(every)
         return self._with(dict(zip(every, self.columns.values(), strict=True)))
@@ -205,19 +203,31 @@ class Frame(Rows):
 
 
 def _narwhals(data: Any) -> Any:
-    """A frame or series of narwhals; what it does not know is returned as it is."""
-    # A package of its own will know Dask.
-    return data if _is_dask(data) else nw.from_native(data, pass_through=True, allow_series=True)
+    """A frame or series of narwhals; what it does not know, and Dask, is returned as it is."""
+    if _is_dask(data):
+        return data
+    try:
+        return nw.from_native(data, pass_through=True, allow_series=True)
+    except nw.exceptions.DuplicateError as error:
+        check_unique(getattr(data, "column_names", getattr(data, "columns", ())))
+        raise DomainError(str(error)) from error
 
 
-def _refuse_lazy(data: Any, frame: Any) -> None:
-    """TypeError for what is not in memory: its values could make its plan fail before a charge."""
-    if isinstance(frame, nw.LazyFrame) or type(data).__module__.startswith("dask."):
+def _is_dask(data: Any) -> bool:
+    """Whether this is of Dask, which only some versions of narwhals know."""
+    return type(data).__module__.startswith("dask.")
+
+
+def _in_memory(data: Any) -> Any:
+    """As `_narwhals`; TypeError for what is lazy, whose plan values could make fail."""
+    frame = _narwhals(data)
+    if isinstance(frame, nw.LazyFrame) or _is_dask(data):
         raise TypeError(
             f"{type(data).__name__} is lazy, and only tables in memory are supported here, where "
             "each row is read by itself. Collect it first (`.collect()`, `.compute()`, `.df()`, "
             "`.toPandas()`, as the library has it)."
         )
+    return frame
 
 
 def _library(frame: Any) -> str:
@@ -255,12 +265,7 @@ def as_frame(data: Any) -> Frame:
             "Sparse data was passed, but dense data is required: every cell, zero or not, takes "
             "part in the release. Use `.toarray()` to convert it."
         )
-    try:
-        frame = _narwhals(data)
-    except nw.exceptions.DuplicateError as error:
-        check_unique(getattr(data, "column_names", getattr(data, "columns", ())))
-        raise DomainError(str(error)) from error
-    _refuse_lazy(data, frame)
+    frame = _in_memory(data)
     if isinstance(frame, nw.Series):
         raise _not_two_dimensional(1)
     if isinstance(frame, nw.DataFrame):
@@ -281,8 +286,6 @@ def as_frame(data: Any) -> Frame:
     if array.ndim != 2:
         refuse_complex(array.dtype, "the array")
         raise _not_two_dimensional(array.ndim)
-    if array.shape[1] == 0:
-        raise _no_features(array.shape)
     columns = {
         f"x{place}": make_column(array[:, place], "numpy", "the array")
         for place in range(array.shape[1])
@@ -294,8 +297,6 @@ def _from_dataframe(frame: nw.DataFrame) -> Frame:
     library = _library(frame)
     native = nw.to_native(frame)
     names = list(frame.columns)
-    if not names:
-        raise _no_features(frame.shape)
     texts = [isinstance(name, str) for name in names]
     if any(texts) and not all(texts):
         types = sorted({type(name).__name__ for name in names})
@@ -347,8 +348,7 @@ def as_column(values: Any, name: str) -> Column:
     """
     if issparse(values):
         raise TypeError(f"{name!r} is sparse, but dense data is required. Use `.toarray()`.")
-    series = _narwhals(values)
-    _refuse_lazy(values, series)
+    series = _in_memory(values)
     if isinstance(series, nw.Series):
         return make_column(nw.to_native(series), _library(series), name)
     if values is None or isinstance(values, str | bytes | Mapping):
@@ -442,7 +442,8 @@ def _list_array(values: Sequence[Any]) -> NDArray[Any]:
 
     What is no row among rows, such as None, is a row without values.
     """
-    rows = {k: v for k, v in enumerate(values) if isinstance(v, list | tuple | np.ndarray)}
+    found = {place: attempt(partial(_row, value), None) for place, value in enumerate(values)}
+    rows = {place: row for place, row in found.items() if row is not None}
     if not rows:
         return object_array(values)
     shapes = {row.shape if isinstance(row, np.ndarray) else (len(row),) for row in rows.values()}
@@ -455,6 +456,14 @@ def _list_array(values: Sequence[Any]) -> NDArray[Any]:
     for position, row in rows.items():
         array[position] = object_array(row)
     return array
+
+
+def _row(value: Any) -> Any:
+    """A row of values in a list of rows; None for what is none."""
+    # By its type: what a value says of its class, or how long it is, may raise.
+    if issubclass(type(value), np.ndarray):
+        return value
+    return tuple(value) if issubclass(type(value), list | tuple) else None
 
 
 def check_unique(names: Iterable[Any]) -> None:
@@ -475,12 +484,6 @@ def _not_two_dimensional(ndim: int) -> ValueError:
         f"Expected 2D array, got {ndim}D array instead. Reshape your data either using "
         "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it "
         "contains a single sample."
-    )
-
-
-def _no_features(shape: tuple[int, ...]) -> ValueError:
-    return ValueError(
-        f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required."
     )
 
 
@@ -561,17 +564,13 @@ def _polars_batches(frame: nw.LazyFrame, names: list[str]) -> Iterator[Any]:
 
 
 def _duckdb_batches(frame: nw.LazyFrame, names: list[str]) -> Iterator[Any]:
-    native: Any = nw.to_native(frame.select(*names))
-    if importlib.util.find_spec("pyarrow") is not None:
-        import pyarrow as pa
+    import pyarrow as pa
 
-        # The first name is that of DuckDB 1.5 and newer.
-        read = getattr(native, "to_arrow_reader", None) or native.fetch_arrow_reader
-        for batch in read(BATCH_ROWS):
-            yield pa.Table.from_batches([batch])
-    else:
-        # As Python objects, which hold every value, and all of them at once.
-        yield _of_tuples(native.fetchall(), names)
+    native: Any = nw.to_native(frame.select(*names))
+    # The first name is that of DuckDB 1.5 and newer.
+    read = getattr(native, "to_arrow_reader", None) or native.fetch_arrow_reader
+    for batch in read(BATCH_ROWS):
+        yield pa.Table.from_batches([batch])
 
 
 def _dask_batches(frame: Any, names: list[str]) -> Iterator[Any]:
@@ -610,12 +609,6 @@ _ENGINES: dict[str, tuple[str, Callable[[Any, list[str]], Iterator[Any]]]] = {
 }
 
 
-def _is_dask(data: Any) -> bool:
-    """Whether this is a frame of Dask, which only some versions of narwhals know."""
-    dask = sys.modules.get("dask.dataframe")
-    return dask is not None and isinstance(data, dask.DataFrame)
-
-
 def read_rows(data: Any) -> Frame | LazyRows:
     """Read a container of rows, lazy frames of the supported engines included.
 
@@ -630,14 +623,11 @@ def read_rows(data: Any) -> Frame | LazyRows:
         As :func:`skdp.tables.as_frame`; also for lazy frames of other libraries, and for a plan
         whose columns cannot be determined.
     """
-    if _is_dask(data):
+    if _is_dask(data) and isinstance(getattr(data, "_meta", None), pd.DataFrame):
         # An empty frame of pandas that has the types.
         rows = as_frame(data._meta)
         if rows.n_unnamed:
-            raise TypeError(
-                "Column names must be strings. Convert them with `df.columns = "
-                "df.columns.astype(str)`."
-            )
+            raise TypeError("Column names must be text: `df.columns = df.columns.astype(str)`.")
         columns = {name: replace(each, data=name) for name, each in rows.columns.items()}
         return LazyRows(columns, data, "dask")
     frame = _narwhals(data)
@@ -653,6 +643,9 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
             f"Lazy frames of {name} are not supported. Use Polars, DuckDB, Dask or PySpark (`pip "
             "install 'skdp[duckdb]'`, `'skdp[dask]'`, `'skdp[spark]'`), or collect the frame first."
         )
+    if engine == "duckdb" and importlib.util.find_spec("pyarrow") is None:
+        # As Python objects, far dates and times would be other values, and memory not bounded.
+        raise TypeError("DuckDB is read through PyArrow: `pip install 'skdp[duckdb]'`.")
     # Without the engine's error as context: a plan may hold values.
     schema = attempt(frame.collect_schema, None)
     if schema is None:

@@ -255,10 +255,7 @@ def take_rows(data: Any, positions: NDArray[np.integer]) -> Any:
     positions : ndarray of int
         May repeat rows.
     """
-    native = nw.from_native(data, pass_through=True, eager_only=True, allow_series=True)
-    if isinstance(native, nw.DataFrame | nw.Series):
-        return nw.to_native(native[positions.tolist()])
-    return (data.tocsr() if issparse(data) else as_array(data))[positions]
+    return _taken(_rows_of(data), positions)
 
 
 def row_taker(data: Any) -> tuple[int, Callable[[NDArray[np.integer]], Any]]:
@@ -279,33 +276,45 @@ def row_taker(data: Any) -> tuple[int, Callable[[NDArray[np.integer]], Any]]:
     TypeError
         If rows cannot be taken by position.
     """
-    if isinstance(data, pd.DataFrame):
-        data = _with_real_columns(data)
-    native = nw.from_native(data, pass_through=True, eager_only=True, allow_series=True)
-    known = issparse(data) or isinstance(native, nw.DataFrame | nw.Series)
-    rows: Any = data if known else as_array(data)
-    if not known and rows.ndim < 1:
+    rows = _rows_of(data)
+    if not rows.shape:
         raise TypeError(f"Rows of a {type(data).__name__} cannot be taken by position.")
 
     def take(positions: NDArray[np.integer]) -> Any:
-        taken = take_rows(rows, positions)
+        taken = _taken(rows, positions)
         return taken.reset_index(drop=True) if hasattr(taken, "reset_index") else taken
 
     return rows.shape[0], take
 
 
-def _with_real_columns(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame, with columns of objects for complex ones, in which real numbers are floats again.
+def _taken(rows: Any, positions: NDArray[np.integer]) -> Any:
+    known = isinstance(rows, nw.DataFrame | nw.Series)
+    return nw.to_native(rows[positions.tolist()]) if known else rows[positions]
+
+
+def _rows_of(data: Any) -> Any:
+    """The same rows, such that taking some of them never fails for a value of another.
 
     One complex number makes pandas turn all others into complex ones, with which a model of others
-    may fail for every row.
+    may fail for every row. Of Arrow's dictionaries that differ between chunks none may hold a gap.
     """
-    places = [k for k, dtype in enumerate(frame.dtypes) if getattr(dtype, "kind", "") == "c"]
-    real = frame.copy(deep=False)
-    for place in places:
-        own = [each.real if each.imag == 0 else each for each in frame.iloc[:, place].tolist()]
-        real.isetitem(place, object_array(own))
-    return real
+    if isinstance(data, pd.DataFrame):
+        data = data.copy(deep=False)
+        for place, dtype in enumerate(data.dtypes):
+            own = data.iloc[:, place]
+            if getattr(dtype, "kind", "") == "c":
+                real = [each.real if each.imag == 0 else each for each in own.tolist()]
+                data.isetitem(place, object_array(real))
+            elif str(dtype).startswith("dictionary"):
+                data.isetitem(place, own.astype(pd.ArrowDtype(dtype.pyarrow_dtype.value_type)))
+    if nw.dependencies.is_pyarrow_table(data):
+        for place, (name, own) in enumerate(zip(data.column_names, data.columns, strict=True)):
+            if str(own.type).startswith("dictionary"):
+                data = data.set_column(place, name, own.cast(own.type.value_type))
+    native = nw.from_native(data, pass_through=True, eager_only=True, allow_series=True)
+    if isinstance(native, nw.DataFrame | nw.Series):
+        return native
+    return data.tocsr() if issparse(data) else as_array(data)
 
 
 # --- plain columns: every cell of a table as a float64 number, or as a text, whatever the table is

@@ -25,7 +25,6 @@ from skdp.__main__ import main
 from skdp.algorithms.marginals import measure
 from skdp.app import outputs
 from skdp.app.cli import parser
-from skdp.app.outputs import read_workload
 
 ROWS = people(2_000)
 
@@ -188,7 +187,6 @@ def inputs(files, monkeypatch):
     (files / "other.csv").write_text("a,b\n1,2\n")
     (files / "book.csv").write_text("name,type\nage,wizard\n")
     (files / "bad.json").write_text('{"age": 3}')
-    (files / "sets.json").write_text('[{"name": "Canary Smith"}]')
     (files / "rules.json").write_text('[{"rule": "almost", "column": "a"}]')
     (files / "view.skdp").write_text("precious")
     (files / "noise.skdp").write_bytes(np.random.default_rng(0).bytes(1_000))
@@ -202,11 +200,7 @@ REFUSED = [
     (["--epsilon", "much"], "--epsilon must be a number"),
     (["--target", "wage"], "wage"),
     (["--privacy-id", "sex", "--max-rows-per-id", "2"], "privacy_id='sex'"),
-    (["--privacy-id", "sex"], "--max-rows-per-id"),
-    (["--max-rows-per-id", "3"], "--privacy-id COLUMN"),
-    (["--workload", "age,sex=2"], "(0, 1]"),
-    (["--workload", "nowhere.json"], "nowhere.json"),
-    (["--workload", "cells", "--method", "privbayes"], "--workload belongs to --method"),
+    (["--max-rows-per-id", "3"], "--privacy-id COLUMN and --max-rows-per-id K"),
 ]
 REFUSED_BY_RELEASE = [
     (["--domain", "nowhere.json"], "nowhere.json"),
@@ -215,7 +209,6 @@ REFUSED_BY_RELEASE = [
     (["--domain", "data.csv"], "both as the data and as the domain"),
     (["--structure", "rules.json"], "almost"),
     (["--privacy-id", "nobody", "--max-rows-per-id", "2"], "'nobody'"),
-    (["--workload", "sets.json"], "--workload must be"),
     (["--out", "no/such/folder/view.skdp"], "no folder"),
     (["--out", "."], "names the folder"),
     (["--out", "x" * 300], "too long"),
@@ -246,12 +239,6 @@ def test_what_is_refused_costs_nothing(inputs, capsys):
             assert run(*command, name) == 2
             assert capsys.readouterr().err.startswith("Refused:")
     assert sorted(inputs.iterdir()) == before
-
-
-def test_workloads_in_a_line():
-    sets = {("age", "sex"): 0.5, ("age", "work"): 1}
-    assert read_workload(" age , sex = 0.5 ; age,work=1; ") == sets
-    assert read_workload("cells") == "cells" and read_workload("a=b,c=1") == {("a=b", "c"): 1}
 
 
 # --- commands that read no records
@@ -310,7 +297,7 @@ def test_a_plan_shows_the_parts_of_the_release(files, capsys, method):
     for name, value in fitted.privacy_loss_.parts.items():
         assert planned[name] == pytest.approx(float(value), rel=1e-3)
     assert sum(planned.values()) == pytest.approx(2, rel=1e-3)
-    assert shown.err == "" and "Nothing was read or spent" in shown.out
+    assert shown.err == "" and "Nothing was spent" in shown.out
     assert run("plan", "--domain", files / "domain.json", "--epsilon", 1, "--ask", "age > 3") == 2
     assert "--ask needs --rows" in capsys.readouterr().err
 
@@ -405,13 +392,17 @@ def test_parquet_is_read(tmp_path, capsys):
     assert abs(view.count("sex == 'Female'") - (ROWS["sex"] == "Female").sum()) < 300
 
 
-def test_persons_are_protected_with_unit(files):
+def test_persons_are_protected_with_unit(files, capsys):
     rows = ROWS.assign(person=[f"p{i // 10}" for i in range(len(ROWS))])
     rows.loc[:9, "person"] = None
     rows.to_csv(files / "rows.csv", index=False)
     rows.to_parquet(files / "rows.parquet")
+    persons = ["--privacy-id=person", "--max-rows-per-id=3"]
+    plan = ["--domain", files / "domain.json", "--epsilon", 1]
     for data in ("rows.csv", "rows.parquet"):
-        assert release(files, *GRID, "--privacy-id=person", "--max-rows-per-id=3", data=data) == 0
+        assert run("plan", files / data, *plan, *persons) == 0
+        assert "1: 9.95%, 2: 19.9%, 5: 49.8%, 10: 99.5%. This is" in capsys.readouterr().out
+        assert release(files, *GRID, *persons, data=data) == 0
         view = skdp.Synopsis.load(files / "view.skdp")
         assert view.privacy_loss.max_rows_per_id == 3
         # 199 persons, three rows of each.

@@ -204,7 +204,7 @@ def test_a_form_of_a_column_says_the_same_as_the_column(attribute):
 def test_exact_findings_are_on_the_page_of_the_columns_alone(browser, commands, tmp_path):
     # A number of records and a text that nothing else has.
     browser = Browser(tmp_path, [*LINES, *["Canary77,F,2024-01-11,9"] * 13])
-    browser.until("questions")
+    browser.post("table", protects="record")
     browser.post("columns", **FORM, do="check")
     assert "Canary77" in browser.get("columns").text and "73" in browser.text
     browser.until("confirm")
@@ -257,13 +257,17 @@ def test_the_ledger_and_the_names_are_checked_before_anything_is_written(browser
 
 
 def test_persons_are_protected_where_a_column_identifies_them(browser, commands):
-    browser.post("table", protects="record", most="x", do="header")
+    browser.post("table", most="x", do="header")
+    # Nobody is chosen beforehand, neither each record nor each person.
+    assert " checked" not in browser.get("table").text
+    assert "Choose whom" in browser.post("table").text and browser.wizard.reached == 0
     browser.post("table", protects="person", unit="person", most="0")
     assert 'id="most-error"' in browser.text
     form = {key: text for key, text in FORM.items() if not key.startswith("3.")}
     who = {"protects": "person", "unit": "person", "most": "2"}
     browser.until("confirm", table=who, columns=form, questions={})
-    assert "each person, by the column" in browser.text
+    assert "each person, by the column" in browser.text and "1: 50%" not in browser.text
+    assert "1: 50%, 2: 100%. This is for the data owner only" in browser.get("columns").text
     browser.confirmed()
     assert {"--privacy-id=person", "--max-rows-per-id=2"} <= set(commands[0])
 
@@ -273,6 +277,19 @@ def test_the_check_in_a_browser_looks_for_what_the_pages_say():
     said = "".join(each.read_text() for each in Path(forms.__file__).parent.rglob("*.[hp]*"))
     names = re.findall(r'(?:by_label|click|name=)\(?"([^"\\]+)"', check)
     assert len(names) > 20 and not [name for name in names if name not in said]
+
+
+def test_what_cannot_be_read_is_said_of_all_columns_before_anything_is_spent(browser, tmp_path):
+    browser.post("table", protects="record")
+    wrong = {**FORM, "1.categories": "F,M", "3.kind": "categorical", "3.categories": "no\nyes"}
+    browser.post("columns", **wrong)
+    assert browser.step == "columns" and browser.text.count("</b> More than a tenth") == 2
+    assert "a comma is a part of them" in browser.text
+    assert {each.name for each in tmp_path.iterdir()} == {"table.csv"}
+    # Who knows better goes on.
+    assert browser.post("columns", **wrong).step == "questions"
+    few = {**FORM, "rules": '{"rule": "forbid", "condition": "age > 30"}'}
+    assert 'id="rules-error"' in browser.post("columns", **few).text
 
 
 # One charge
@@ -408,7 +425,7 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path):
     # The line that names the columns may be another.
     browser.post("table", **{"sep": ";", "skip-lines": "one"})
     assert 'id="skip-lines-error"' in browser.text
-    browser.post("table", **{"sep": ";", "skip-lines": "1"})
+    browser.post("table", **{"sep": ";", "skip-lines": "1", "protects": "record"})
     assert browser.wizard.names == ["1", "2"]
 
 

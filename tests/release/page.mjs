@@ -4,10 +4,10 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const [module, questions] = process.argv.slice(2);
-const { read, python, fingerprint, syntheticRows } = await import(pathToFileURL(module));
+const { read, python, inWords, fingerprint, syntheticRows } = await import(pathToFileURL(module));
 const asked = JSON.parse(readFileSync(questions, "utf8"));
 const started = performance.now();
-const release = await read(asked.data);
+const release = Object.assign(await read(asked.data), { title: "" });
 const opened = performance.now() - started;
 const found = asked.questions.map((question) => {
   question.where = new Map(question.where);
@@ -18,7 +18,7 @@ const found = asked.questions.map((question) => {
   const took = performance.now() - before;
   const cells = answer.cells || [answer];
   const ends = cells.map(({ value, std, lower, upper }) => [value, std, lower, upper]);
-  return { cells: ends, text: answer.text, python: python(release, question), took };
+  return { cells: ends, text: answer.text, python: python(release, question), took, words: inWords(release, question, answer) };
 });
 const rows = release.model && !asked.questions.length ? syntheticRows(release) : null;
 console.log(JSON.stringify({ found, opened, rows, fingerprint: fingerprint(asked.data) }));

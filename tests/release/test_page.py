@@ -295,6 +295,7 @@ def assert_the_page_answers_as_python(release, number, tmp_path, seed=0):
             # The variance of what is all but certain is a difference of large numbers.
             near = 1e-9 * max(float(np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0)), 1.0)
             np.testing.assert_allclose(own, theirs, 1e-9, near, err_msg=answer["python"])
+        assert release.rows in answer["words"]
         told_by = found.attrs if isinstance(found, pd.DataFrame) else vars(found)
         other_texts += answer["text"] != told_by["guarantee"]
     assert answered > 0.8 * number
@@ -312,8 +313,10 @@ def test_the_page_answers_as_python(tmp_path):
     ):
         made = skdp.MarginalSynthesizer(
             epsilon=epsilon, domain=DOMAIN.select(names), workload=more or "all"
-        )
-        release = made.fit(lawful_rows(500, DOMAIN)[names].head(n)).synopsis_
+        ).set_params(privacy_id="who", max_rows_per_id=2)
+        rows = lawful_rows(500, DOMAIN)[names].head(n).assign(who=range(n))
+        release = made.fit(rows).synopsis_
+        assert "at most 2 rows of each person" in release.count(return_interval=True).guarantee
         assert epsilon < 20 or release.model.cells
         assert bool(release.model.sums) == ("means" in more)
         assert_the_page_answers_as_python(release, 40, tmp_path)

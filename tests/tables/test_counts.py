@@ -69,10 +69,7 @@ def test_dense():
     large = CountTable.from_codes([[0, 1], [0, 1], [1, 0]], (2, 2), [2**60 + 1, 2**60 + 3, 1])
     assert large.dense().tolist() == [[0, 2**61 + 4], [1, 0]]
     empty = CountTable.from_codes(np.empty((0, 3), dtype=np.int32), (2, 2, 2**31 - 1))
-    assert (empty.n, len(empty.codes)) == (0, 0) and empty.dense([0, 1]).tolist() == [
-        [0, 0],
-        [0, 0],
-    ]
+    assert empty.n == len(empty.codes) == 0 and not empty.dense([0, 1]).any()
 
 
 ONE = CountTable.from_codes([[0, 1]], (2, 2))
@@ -86,7 +83,6 @@ ONE = CountTable.from_codes([[0, 1]], (2, 2))
         (lambda: CountTable.from_codes([[0.5]], (2,)), "must be integers"),
         (lambda: CountTable.from_codes([[0]], (2,), [1, 2]), "needs codes of"),
         (lambda: CountTable.from_codes([[0]], (2,), [-1]), "negative"),
-        (lambda: CountTable(np.zeros((2, 2), np.int32), np.ones(3, int), (2, 2)), "needs codes of"),
         (lambda: CountTable.from_codes([[0, 0]], (10**7, 10**7)).dense(), "100000000000000 cells"),
         *((lambda axes=axes: ONE.project(axes), "distinct") for axes in ([2], [-1], [0, 0])),
     ],
@@ -94,9 +90,3 @@ ONE = CountTable.from_codes([[0, 1]], (2, 2))
 def test_misuse(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_repr_tells_nothing_of_the_rows():
-    one = CountTable.from_codes([[0, 1]], (2, 2))
-    many = CountTable.from_codes([[0, 1], [1, 1], [1, 1]], (2, 2))
-    assert repr(one) == repr(many) == "CountTable(shape=(2, 2))"

@@ -120,13 +120,6 @@ def test_lazy_rows_have_the_codes_and_cells_of_rows_in_memory(make):
         assert isinstance(codes, np.memmap) and codes.min() >= 0
 
 
-def test_readers_that_give_no_batches_count_the_same(monkeypatch):
-    frame = messy()
-    monkeypatch.setattr(frames.importlib.util, "find_spec", lambda name: None)
-    with small():
-        assert_same(duckdb_relation(frame), frame)
-
-
 def test_types_of_engines_have_the_keys_of_text():
     # The same fields, by the types that DuckDB finds and as text.
     types = "DATE TIMESTAMP TIMESTAMPTZ TIME DECIMAL(18,3) HUGEINT BOOLEAN ENUM('2020-01-01')"
@@ -291,7 +284,7 @@ def test_what_does_not_fit_is_refused_before_the_charge(make):
     assert ledger.spent == 0
 
 
-def test_plans_whose_columns_are_not_known_are_refused():
+def test_plans_whose_columns_are_not_known_are_refused(monkeypatch):
     with pytest.raises(DomainError, match="must be unique, but 'sex'"):
         view().fit(duckdb_relation(two_columns()).select("age, sex, sex"))
     with pytest.raises(DomainError, match=r"cannot tell the columns.*Nothing was") as caught:
@@ -301,6 +294,9 @@ def test_plans_whose_columns_are_not_known_are_refused():
     for odd in ("['F']", "TIMETZ '10:30:00+02'"):
         with pytest.raises(DomainError, match="neither numbers, text nor dates"):
             view().fit(CONNECTION.sql(f"SELECT 1.0 AS age, {odd} AS sex"))
+    monkeypatch.setattr(frames.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(TypeError, match=r"through PyArrow: `pip install 'skdp\[duckdb\]'`"):
+        view().fit(CONNECTION.sql("SELECT 1.0 AS age, 'F' AS sex"))
 
 
 def failing(engine):

@@ -331,13 +331,6 @@ def test_items_of_two_persons_are_counted_as_those_of_two(persons):
     assert found(persons) - alone == found(persons[1:]) in (0, 1)
 
 
-def test_floats_of_an_engine_that_are_no_integers_are_nobody():
-    who = [1.0, 2.0, 2.0**53, 1e300, float("inf"), float("nan"), None]
-    one = Contributions("who", 1, noise_source(0))
-    frame = pl.LazyFrame({"who": who, "k": ["0"] * len(who)})
-    assert count_rows(read_rows(frame), Domain({"k": Categorical(["0", "1"])}), one).n == 2
-
-
 # --- what cannot be seen is assumed, and stands in the loss
 
 

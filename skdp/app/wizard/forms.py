@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...domain import Categorical, Date, Datetime, Domain
+from ...domain import Categorical, Date, Datetime, Domain, DomainReport
 from ...domain.query import quoted
 from ...domain.schemas import Draft
 from ...exceptions import DomainError
@@ -235,6 +235,21 @@ def domain_of(
         return _domain(measured, [_value(line) for line in _lines(form.get("rules", ""))]), {}
     except (DomainError, TypeError) as error:
         return None, {"rules": _plain(str(error))}
+
+
+def unreadable(report: DomainReport, names: Sequence[str], form: Mapping[str, str]) -> Any:
+    """Messages on columns of which more than a tenth of the records do not fit, for the owner."""
+    wrong, about = {}, "More than a tenth of the records do not fit, as the lines below say."
+    again = "Correct it, or go on once more to leave it as it is."
+    for name, lost in report.columns[["skipped", "not_understood"]].max(axis=1).items():
+        field = f"{names.index(str(name))}."
+        listed = form.get(f"{field}kind") == "categorical"
+        said = " Categories stand one a line: a comma is a part of them." * listed
+        if 10 * lost > report.n_rows:
+            wrong[field + ("categories" if listed else "kind")] = f"{about}{said} {again}"
+    if not wrong and 10 * report.n_skipped > report.n_rows:
+        wrong["rules"] = f"{about} {again}"
+    return wrong
 
 
 def _plain(message: str) -> str:

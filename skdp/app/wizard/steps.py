@@ -32,7 +32,7 @@ from ...domain import Domain
 from ...domain.schemas import drafts_of, editable
 from ...exceptions import LedgerError
 from ..csv import header_of, no_records, try_out
-from ..domains import checked, proposed, read_domain
+from ..domains import checked, kept, proposed, read_domain
 from ..outputs import SQLITE, Progress, Withheld, estimator_of, refuse_inputs
 from . import forms
 from .forms import Files
@@ -164,8 +164,8 @@ class Wizard:
         stem = re.sub(r"\W+", "_", Path(options.data).name.split(".")[0]) or "release"
         ledger = options.ledger or f"{stem}.ledger"
         self.typed: dict[str, dict[str, str]] = {
+            # Nothing is chosen of whom epsilon protects, which decides what is counted.
             **{step: {} for step in _ORDER},
-            "table": {"protects": "record", "most": "1"},
             "epsilon": {"at": _AT, "epsilon": "1"},
             "ledger": {"name": f"{stem}_release", "ledger": ledger},
         }
@@ -175,7 +175,11 @@ class Wizard:
         self.reached = 0
         self.names: list[str] = []
         self.findings: list[str] = []
+        # Which share of the rows bounds on those of a person keep: exact, as the findings.
+        self.kept = ""
         self.report: Any = None
+        # The declaration that was counted last.
+        self.checked: Domain | None = None
         self.domain: Domain | None = None
         self.bars: dict[str, Any] | None = None
         self.plan: dict[str, Any] = {}
@@ -278,6 +282,8 @@ class Wizard:
             return None
         if form.get("do") == "header":
             return "table"
+        if form.get("protects") not in ("record", "person"):
+            self._refused("protects", "Choose whom epsilon protects.")
         if form.get("protects") == "person":
             if self.unit not in header:
                 self._refused("unit", "Choose the column that identifies the person.")
@@ -294,9 +300,11 @@ class Wizard:
 
         def work(say: Callable[[str], None]) -> Any:
             say("Reading the records, to say what they hold.")
-            return checked(options, start, _QUIET) if start else proposed(options, _QUIET)
+            report = checked(options, start, _QUIET) if start else proposed(options, _QUIET)
+            return report, kept(options, unit) if unit else ""
 
-        def then(report: Any) -> str:
+        def then(found: Any) -> str:
+            report, self.kept = found
             if start:
                 # Without what follows from the rest, so that the rest can be changed.
                 drafts = drafts_of(start)
@@ -312,7 +320,7 @@ class Wizard:
             if start:
                 self.typed["columns"]["rules"] = forms.form_of_rules(start)
             self.findings = [*map(_on_a_page, report.findings)]
-            self.report, self._read = None, (read, unit)
+            self.report, self.checked, self._read = None, None, (read, unit)
             return self._go("columns")
 
         return self._start("Looking at the table", work, then)
@@ -339,8 +347,9 @@ class Wizard:
     @property
     def said_of_all(self) -> list[str]:
         """Findings on the table as a whole: exact, for the owner."""
-        starts = tuple(f"{name}: " for name in self.names)
-        return [each for each in self.findings if not each.startswith(starts)]
+        starts = tuple(f"{name}: " for name in [*self.names, self.unit])
+        others = [each for each in self.findings if not each.startswith(starts)]
+        return [self.kept, *others] if self.unit else others
 
     def take_columns(self, form: Mapping[str, str]) -> str | None:
         """Take the declaration; count what it does to the records, if that is asked."""
@@ -348,19 +357,25 @@ class Wizard:
         domain = self.domain
         if domain is None:
             return None
-        if form.get("do") == "check":
+        check = form.get("do") == "check"
+        if not check and not form.get("public"):
+            return self._refused("public", "Confirm that all of this is publicly known.")
+        if check or self.checked != domain:
             options = self.source
 
             def then(report: Any) -> str:
                 self.report, self.findings = report, [*map(_on_a_page, report.findings)]
-                return "columns"
+                self.checked = domain
+                if not check:
+                    self.wrong = forms.unreadable(report, self.names, form)
+                return "columns" if check or self.wrong else self._declared(domain)
 
             return self._start(
                 "Checking the declaration", lambda say: checked(options, domain, _QUIET), then
             )
-        if not form.get("public"):
-            self._refused("public", "Confirm that all of this is publicly known.")
-            return None
+        return self._declared(domain)
+
+    def _declared(self, domain: Domain) -> str:
         if not self.typed["questions"]:
             first = forms.suggested(domain)[:3]
             self.typed["questions"] = {f"ask.{question}": "on" for question in first}

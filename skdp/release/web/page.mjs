@@ -1545,12 +1545,12 @@ function conditionsWords(release, conditions) {
 export function inWords(release, question, answer) {
   const where = conditionsWords(release, release.conditions(question));
   const name = (place) => short(release.columns[place].name, 40);
-  const title = short(release.title, 120);
+  const counted = release.data.counted ? `, counting ${release.data.counted}` : "";
   if (answer.cells) {
     if (question.kind === "cross") {
-      return `Records${where} by ${name(question.rows)} and ${name(question.across)}`;
+      return `Records${where} by ${name(question.rows)} and ${name(question.across)}${counted}`;
     }
-    return `Mean of ${name(question.column)} by ${name(question.rows)}${where && `, of records${where}`}`;
+    return `Mean of ${name(question.column)} by ${name(question.rows)}${where && `, of records${where}`}${counted}`;
   }
   const [value, lower, upper] = shown(release, question, answer);
   const among = release.conditions(question, (each) => each.among);
@@ -1565,7 +1565,7 @@ export function inWords(release, question, answer) {
       `of the records${where} is about ${value}`,
   }[question.kind]();
   const epsilon = release.epsilon ? `, epsilon ${release.epsilon}` : "";
-  return `According to “${title}” (differentially private${epsilon}), ${what} (${question.level}% interval: ${lower} to ${upper}).`;
+  return `According to “${short(release.title, 120)}” (differentially private${epsilon}), ${what}${counted} (${question.level}% interval: ${lower} to ${upper}).`;
 }
 
 // ---------------------------------------------------------------- what is downloaded
