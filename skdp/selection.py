@@ -26,7 +26,15 @@ from ._validation import (
     split_epsilon,
 )
 from .accounting import PrivacyLoss, charge
-from .base import PrivateEstimator, declare_label, match_rows, require_y, warn_of_emptiness
+from .base import (
+    KeepsTrueRows,
+    NoScore,
+    PrivateEstimator,
+    declare_label,
+    match_rows,
+    require_y,
+    warn_of_emptiness,
+)
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace, discrete_laplace_variance, top_k
@@ -57,7 +65,7 @@ _DENSE = 2**22
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DPTopKSelector(SelectorMixin, PrivateEstimator):
+class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
     """Select the k most informative features for a target, privately.
 
     Every feature is scored separately, on the cells of its public domain. For classes the score is
@@ -149,6 +157,11 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
     target: Any = None
     classes: Any = None
     method: Any = "auto"
+
+    _belongs = (
+        "Put a private model behind it: make_pipeline(DPTopKSelector(...), "
+        "PrivateLogisticRegression(...)) goes into cross_validate and searches."
+    )
 
     def fit(self, X: Any, y: Any = None) -> DPTopKSelector:
         """Charge epsilon, then select.
