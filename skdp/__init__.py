@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         RecordsLostError,
     )
     from .histogram import RangeTreeHistogram
+    from .interactive import Curator
     from .linear_model import (
         PrivateLinearRegression,
         PrivateLinearSVC,
@@ -62,8 +63,8 @@ if TYPE_CHECKING:
     from .tree import PrivateDecisionTreeClassifier, PrivateRandomForestClassifier
 
 __all__ = [
-    "BudgetExceededError", "Categorical", "DPKMeans", "DiffGenTransformer", "DPTopKSelector",
-    "DataCube", "Date", "Datetime", "Domain", "DomainError", "GridSynthesizer",
+    "BudgetExceededError", "Categorical", "Curator", "DPKMeans", "DiffGenTransformer",
+    "DPTopKSelector", "DataCube", "Date", "Datetime", "Domain", "DomainError", "GridSynthesizer",
     "HDPViewSynthesizer", "Identifier", "InsecureSeedWarning", "KDTreeSynthesizer",
     "MarginalSynthesizer", "Numeric", "PrivBayesSynthesizer", "PrivPfCClassifier",
     "PrivPfCTransformer", "PrivacyLeakWarning", "RecordsLostError", "PrivacyLedger", "PrivacyLoss",
@@ -100,6 +101,7 @@ _HOMES = {
         "RecordsLostError",
     ),
     "histogram": ("RangeTreeHistogram",),
+    "interactive": ("Curator",),
     "linear_model": (
         "PrivateLinearRegression", "PrivateLinearSVC", "PrivateLogisticRegression", "PrivateRidge",
     ),
@@ -119,8 +121,9 @@ _HOMES = {
 _PACKAGES = (
     "accounting", "additive", "algorithms", "audit", "classification", "cluster", "compose",
     "datacube", "decomposition", "domain", "exceptions", "hierarchy", "histogram", "inspection",
-    "linear_model", "mechanisms", "model_selection", "naive_bayes", "plotting", "preprocessing",
-    "quality", "release", "sample_aggregate", "selection", "synthesis", "tables", "tree",
+    "interactive", "linear_model", "mechanisms", "model_selection", "naive_bayes", "plotting",
+    "preprocessing", "quality", "release", "sample_aggregate", "selection", "synthesis", "tables",
+    "tree",
 )  # fmt: skip
 # What the papers call their algorithms, and what they are here; the glossary has all of them.
 _BY_PAPER = {

@@ -33,7 +33,6 @@ PARTS = {"AllC", "BMaxC", "DPSelect", "LBLUE", "PMostC"}
 NOT_IMPLEMENTED = [
     "HDMM",
     "PrivateERM",
-    "SVT with a history",
     "randomised response",
 ]
 

@@ -28,6 +28,7 @@ from .._validation import (
     as_epsilon,
     as_fraction,
     as_integer,
+    as_level,
     check_choice,
     check_flag,
     dyadic_floor,
@@ -548,6 +549,33 @@ class SparseVector:
         variance = geometric_variance if self._one_sided else discrete_laplace_variance
         total = variance(*self._query_noise) + variance(*self._threshold_noise)
         return math.sqrt(total) * float(self._lattice or 1)
+
+    def negative_below(self, level: float = 0.95) -> Any:
+        """What the true answers of all negative queries are below, with probability ``level``.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            For all of them together: they share the noise of the threshold.
+
+        Returns
+        -------
+        int or float
+
+        Raises
+        ------
+        ValueError
+            If there are several thresholds or noises of it, or noise is two-sided.
+        """
+        if not self._one_sided or self._refreshing or self._thresholds.ndim:
+            raise ValueError(
+                "negative_below needs one threshold, variant='standard' and noise='one-sided'."
+            )
+        # Negative: value + nu < T + offset + rho, and nu is at least 0. P(rho >= t) is
+        # exp(-rate t).
+        rate = 1 / _scale(*self._threshold_noise)
+        most = math.ceil(-math.log1p(-as_level(level)) / rate)
+        return self._unit(int(self._thresholds) + self._offset + most)
 
     def __repr__(self) -> str:
         seeded = ", seeded: no guarantee" if self.privacy_loss.seeded else ""

@@ -433,3 +433,19 @@ def test_peeling_follows_the_exact_law():
         for _ in range(n)
     )
     assert fit(counts, exact()) > ALARM > max(fit(counts, exact(by)) for by in (0.8, 1.25))
+
+
+def test_negative_answers_are_below_their_bound_as_often_as_it_says():
+    vector = SparseVector(1.0, 20, 3, random_state=0)
+    bound = vector.negative_below(0.75)
+    negative = sum(
+        not SparseVector(1.0, 20, 3, random_state=seed).query(bound) for seed in range(2_000)
+    )
+    # At most a quarter, and less, because the noise of the query is left out.
+    assert 20 < negative < 500
+    assert vector.negative_below(0.99) > bound > 20
+    halves = SparseVector(1.0, 20, 3, lattice=0.5)
+    assert isinstance(halves.negative_below(), float)
+    for options in ({"noise": "two-sided"}, {"variant": "dwork-roth"}, {"threshold": [1, 2]}):
+        with pytest.raises(ValueError, match="one threshold"):
+            SparseVector(1.0, cutoff=1, **{"threshold": 1, **options}).negative_below()
