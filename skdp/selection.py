@@ -23,6 +23,7 @@ from ._validation import (
     as_epsilon,
     as_fraction,
     as_integer,
+    is_word,
     split_epsilon,
 )
 from .accounting import PrivacyLoss, charge
@@ -37,7 +38,12 @@ from .base import (
 )
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
-from .mechanisms import discrete_laplace, discrete_laplace_variance, top_k
+from .mechanisms import (
+    discrete_laplace,
+    discrete_laplace_variance,
+    sparse_vector_top_k,
+    top_k,
+)
 from .mechanisms.selection import check_method
 from .tables import (
     TYPES_DECLARED,
@@ -60,6 +66,10 @@ _LABEL_SHARE = 0.05
 _RAREST = 0.25
 # Methods of `top_k` that give no order.
 _UNORDERED = ("canonical", "auto")
+# Scales of its noise by which the threshold of a sparse vector is above 0.
+_RAISED = 3
+# How often it goes over the features. If all scores are far below 0, fewer than k are selected.
+_MOST_PASSES = 100
 # Tables of cells by classes are dense up to this size.
 _DENSE = 2**22
 
@@ -89,9 +99,11 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
         A Categorical is a class, a Numeric a number.
     classes : sequence, default=None
         Shorthand for a categorical label that the domain lacks.
-    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="auto"
+    method : {"one-shot", "peeling", "canonical", "joint", "auto", "sparse-vector"}, default="auto"
         How the names are selected; see `skdp.mechanisms.top_k`. "canonical" and "auto" give no
-        order.
+        order. "sparse-vector" goes over the features in random order, up to 100 times, until k
+        noisy scores are three scales of the noise above 0, for comparison: see
+        `skdp.mechanisms.sparse_vector_top_k`. It may find fewer.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
@@ -151,6 +163,8 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
     # histogram and public sizes. Given them, one more record of label y in a cell raises the
     # largest of that cell's W_y n_y by 0 to max W, in every feature: R = max W. For numbers, one
     # more record moves one |sum of weights| by at most its own weight, up or down: R = 2 max W.
+    # A sparse vector has sensitivity max W for both, and is monotonic for classes only; its
+    # threshold is public, and the order of the features is drawn without looking at records.
 
     k: Any = field(default=10, kw_only=False)
     domain: Any = None
@@ -204,7 +218,9 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
             raise ValueError(
                 f"k={k} features were asked for, but there are {len(features)} besides the target."
             )
-        check_method(self.method, k, len(features))
+        by_threshold = is_word(self.method, "sparse-vector")
+        if not by_threshold:
+            check_method(self.method, k, len(features))
         shares = {"label": _LABEL_SHARE, "selection": 1 - as_fraction(_LABEL_SHARE, "share")}
         loss, source = self._spend(rows, shares=shares)
 
@@ -218,15 +234,30 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
         scores = [
             score.of(codes[:, domain.index(name)], domain[name].size, labels) for name in features
         ]
-        best = top_k(
-            scores,
-            k,
-            loss.parts["selection"],
-            score.range,
-            method=self.method,
-            ordered=self.method not in _UNORDERED,
-            random_state=source,
-        )
+        if by_threshold:
+            order = np.argsort(source.words(len(features)), kind="stable")
+            above = sparse_vector_top_k(
+                np.array(scores)[order],
+                k,
+                loss.parts["selection"],
+                0,
+                _GRID,
+                monotonic=isinstance(score, _ByClass),
+                raise_by=_RAISED,
+                max_passes=_MOST_PASSES,
+                random_state=source,
+            )
+            best = order[above]
+        else:
+            best = top_k(
+                scores,
+                k,
+                loss.parts["selection"],
+                score.range,
+                method=self.method,
+                ordered=self.method not in _UNORDERED,
+                random_state=source,
+            )
 
         validate_data(self, X, skip_check_array=True)
         # Names of the columns of X in its order.
