@@ -66,9 +66,9 @@ _LABEL_SHARE = 0.05
 _RAREST = 0.25
 # Methods of `top_k` that give no order.
 _UNORDERED = ("canonical", "auto")
-# Scales of its noise by which the threshold of a sparse vector is above 0.
+# Scales of its noise by which the threshold of a sparse vector is above the score of a constant.
 _RAISED = 3
-# How often it goes over the features. If all scores are far below 0, fewer than k are selected.
+# How often it goes over the features. If all scores are far below, fewer than k are selected.
 _MOST_PASSES = 100
 # Tables of cells by classes are dense up to this size.
 _DENSE = 2**22
@@ -102,7 +102,7 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
     method : {"one-shot", "peeling", "canonical", "joint", "auto", "sparse-vector"}, default="auto"
         How the names are selected; see `skdp.mechanisms.top_k`. "canonical" and "auto" give no
         order. "sparse-vector" goes over the features in random order, up to 100 times, until k
-        noisy scores are three scales of the noise above 0, for comparison: see
+        noisy scores are three scales of the noise above that of a constant, for comparison: see
         `skdp.mechanisms.sparse_vector_top_k`. It may find fewer.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
@@ -164,7 +164,7 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
     # largest of that cell's W_y n_y by 0 to max W, in every feature: R = max W. For numbers, one
     # more record moves one |sum of weights| by at most its own weight, up or down: R = 2 max W.
     # A sparse vector has sensitivity max W for both, and is monotonic for classes only; its
-    # threshold is public, and the order of the features is drawn without looking at records.
+    # threshold follows from the histogram, and the order of the features is drawn without looking at records.
 
     k: Any = field(default=10, kw_only=False)
     domain: Any = None
@@ -240,7 +240,7 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
                 np.array(scores)[order],
                 k,
                 loss.parts["selection"],
-                0,
+                score.least,
                 _GRID,
                 monotonic=isinstance(score, _ByClass),
                 raise_by=_RAISED,
@@ -295,6 +295,8 @@ class _ByClass:
         # A missing label weighs nothing.
         self.weights = np.zeros(label.size, dtype=np.int64)
         self.weights[:n] = np.rint(_GRID * weights / weights.max())
+        # What predicting one class everywhere gains.
+        self.least = round(float((self.weights[:n] * counts).max()))
         self.range = _GRID
         self.total = total
         q = counts / total
@@ -329,6 +331,7 @@ class _ByNumber:
         away = centers - counts @ centers / self.total
         self.weights = np.zeros(label.size, dtype=np.int64)
         self.weights[:n] = np.rint(_GRID * away / max(np.abs(away).max(), 1e-300))
+        self.least = 0
         self.range = 2 * _GRID
         self.spread = math.sqrt(float(counts @ self.weights[:n].astype(float) ** 2) / self.total)
 

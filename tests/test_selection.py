@@ -72,7 +72,7 @@ def test_a_sparse_vector_selects_what_is_informative(numeric, monkeypatch):
     given = {}
 
     def select(*args, **options):
-        given.update(options, sensitivity=args[4], threshold=args[3])
+        given.update(options, sensitivity=args[4])
         return sparse_vector_top_k(*args, **options)
 
     monkeypatch.setattr(selection, "sparse_vector_top_k", select)
@@ -82,7 +82,7 @@ def test_a_sparse_vector_selects_what_is_informative(numeric, monkeypatch):
     assert found.get_support(indices=True).tolist() == [1, 4]
     # Scores of classes move in one direction, those of numbers do not.
     assert given["monotonic"] is not numeric
-    assert (given["sensitivity"], given["threshold"]) == (selection._GRID, 0)
+    assert given["sensitivity"] == selection._GRID
 
 
 @pytest.mark.parametrize("label", [Categorical(CLASSES), Numeric(0, 9, bins=3)])
