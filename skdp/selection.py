@@ -164,7 +164,8 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
     # largest of that cell's W_y n_y by 0 to max W, in every feature: R = max W. For numbers, one
     # more record moves one |sum of weights| by at most its own weight, up or down: R = 2 max W.
     # A sparse vector has sensitivity max W for both, and is monotonic for classes only; its
-    # threshold follows from the histogram, and the order of the features is drawn without looking at records.
+    # threshold follows from the histogram, and the order of the features is drawn from nothing else
+    # than the noise source.
 
     k: Any = field(default=10, kw_only=False)
     domain: Any = None
