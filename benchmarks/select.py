@@ -28,7 +28,13 @@ from numpy.typing import NDArray
 from benchmarks import _data
 from skdp._random import NoiseSource, noise_source
 from skdp.exceptions import InsecureSeedWarning
-from skdp.mechanisms import SparseVector, sparse_vector_top_k, top_k
+from skdp.mechanisms import (
+    SparseVector,
+    false_negative_rate,
+    score_error_rate,
+    sparse_vector_top_k,
+    top_k,
+)
 
 SIZES = (25, 50, 100, 150, 200, 300)
 
@@ -52,10 +58,10 @@ class Task:
 
     def errors(self, chosen: Ints) -> tuple[float, float, float]:
         """SER, FNR and loss."""
-        found = self.counts[chosen]
-        ser = 1 - found.mean() / self.best.mean() if len(found) else 1.0
-        missed = 1 - np.count_nonzero(self.ranks[chosen] < self.c) / self.c
-        return ser, missed, 1 - found.sum() / self.best.sum()
+        ser = score_error_rate(self.counts, chosen, self.c)
+        # By rank: of equal frequencies one is among the best.
+        missed = false_negative_rate(-self.ranks, chosen, self.c)
+        return ser, missed, 1 - self.counts[chosen].sum() / self.best.sum()
 
 
 Select = Callable[[Task, NoiseSource], Ints]

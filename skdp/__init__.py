@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         RecordsLostError,
     )
     from .histogram import RangeTreeHistogram
+    from .interactive import Curator
     from .linear_model import (
         PrivateLinearRegression,
         PrivateLinearSVC,
@@ -62,8 +63,8 @@ if TYPE_CHECKING:
     from .tree import PrivateDecisionTreeClassifier, PrivateRandomForestClassifier
 
 __all__ = [
-    "BudgetExceededError", "Categorical", "DPKMeans", "DiffGenTransformer", "DPTopKSelector",
-    "DataCube", "Date", "Datetime", "Domain", "DomainError", "GridSynthesizer",
+    "BudgetExceededError", "Categorical", "Curator", "DPKMeans", "DiffGenTransformer",
+    "DPTopKSelector", "DataCube", "Date", "Datetime", "Domain", "DomainError", "GridSynthesizer",
     "HDPViewSynthesizer", "Identifier", "InsecureSeedWarning", "KDTreeSynthesizer",
     "MarginalSynthesizer", "Numeric", "PrivBayesSynthesizer", "PrivPfCClassifier",
     "PrivPfCTransformer", "PrivacyLeakWarning", "RecordsLostError", "PrivacyLedger", "PrivacyLoss",
@@ -100,6 +101,7 @@ _HOMES = {
         "RecordsLostError",
     ),
     "histogram": ("RangeTreeHistogram",),
+    "interactive": ("Curator",),
     "linear_model": (
         "PrivateLinearRegression", "PrivateLinearSVC", "PrivateLogisticRegression", "PrivateRidge",
     ),
@@ -119,9 +121,41 @@ _HOMES = {
 _PACKAGES = (
     "accounting", "additive", "algorithms", "audit", "classification", "cluster", "compose",
     "datacube", "decomposition", "domain", "exceptions", "hierarchy", "histogram", "inspection",
-    "linear_model", "mechanisms", "model_selection", "naive_bayes", "plotting", "preprocessing",
-    "quality", "release", "sample_aggregate", "selection", "synthesis", "tables", "tree",
+    "interactive", "linear_model", "mechanisms", "model_selection", "naive_bayes", "plotting",
+    "preprocessing", "quality", "release", "sample_aggregate", "selection", "synthesis", "tables",
+    "tree",
 )  # fmt: skip
+# What the papers call their algorithms, and what they are here; the glossary has all of them.
+_BY_PAPER = {
+    "AHP": 'RangeTreeHistogram(partition="ahp")',
+    "BLUE": 'RangeTreeHistogram(consistency="blue")',
+    "BMax": 'DataCube(strategy="bmax", consistency=None)',
+    "Boost": 'RangeTreeHistogram(consistency="blue", budget="uniform", branching=2)',
+    "DAWA": 'RangeTreeHistogram(partition="dawa")',
+    "DPCube": 'KDTreeSynthesizer(strategy="two-step")',
+    "DPLloyd": 'DPKMeans(algorithm="lloyd")',
+    "DiffGen": "DiffGenTransformer",
+    "DiffPC45": 'PrivateDecisionTreeClassifier(algorithm="c4.5")',
+    "DiffPID3": 'PrivateDecisionTreeClassifier(algorithm="id3")',
+    "EUG": 'GridSynthesizer(rule="extended")',
+    "EUGkM": 'DPKMeans(algorithm="extended-grid")',
+    "GBLUE": 'RangeTreeHistogram(consistency="iterative", budget="uniform", branching=12)',
+    "GUPT": "SampleAggregate",
+    "HDPView": "HDPViewSynthesizer",
+    "Hybrid": 'DPKMeans(algorithm="hybrid")',
+    "MkM": 'DPKMeans(algorithm="m-estimator")',
+    "PGkM": 'DPKMeans(algorithm="genetic")',
+    "PMost": 'DataCube(strategy="pmost", consistency=None)',
+    "PPH": "ProjectedHistogramTransformer",
+    "PrivBayes": "PrivBayesSynthesizer",
+    "PrivGene": 'PrivateLogisticRegression(solver="genetic")',
+    "PrivLocal": 'PrivateLogisticRegression(solver="local-search")',
+    "PrivPfC": "PrivPfCTransformer or PrivPfCClassifier",
+    "PrivTree": "PrivTreeSynthesizer",
+    "SVT": "mechanisms.SparseVector",
+    "UG": 'GridSynthesizer(rule="uniform")',
+    "UGkM": 'DPKMeans(algorithm="uniform-grid")',
+}
 _MODULES = {name: home for home, names in _HOMES.items() for name in names}
 
 
@@ -134,7 +168,8 @@ def __getattr__(name: str) -> Any:
     elif name in _PACKAGES:
         value = import_module(f".{name}", __name__)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        here = f": here it is skdp.{_BY_PAPER[name]}" if name in _BY_PAPER else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{here}")
     globals()[name] = value
     return value
 

@@ -17,6 +17,7 @@ from ._validation import FloatArray, IntArray, as_epsilon, as_integer
 from .algorithms.additive import UNIT, Identity, Logit, Records, additive_parts, released_total
 from .algorithms.linear import Column, Design
 from .base import (
+    ExactScore,
     PrivateEstimator,
     RefusesWeights,
     feature_rows,
@@ -319,7 +320,7 @@ class ModelOfGroups(ModelOfLabels):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ModelOfClasses(ClassifierMixin, ModelOfLabels):
+class ModelOfClasses(ExactScore, ClassifierMixin, ModelOfLabels):
     """A model of a label that is one of a public list."""
 
     classes: Any = None
@@ -368,7 +369,7 @@ class ModelOfClasses(ClassifierMixin, ModelOfLabels):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ModelOfNumbers(RegressorMixin, ModelOfLabels):
+class ModelOfNumbers(ExactScore, RegressorMixin, ModelOfLabels):
     """A model of a number within a public range."""
 
     target_range: Any = None

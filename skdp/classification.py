@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import ClassifierMixin, TransformerMixin
+from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,6 +31,9 @@ from .algorithms.privpfc import (
     select_grid,
 )
 from .base import (
+    ExactScore,
+    KeepsTrueRows,
+    Likelihood,
     PrivateEstimator,
     RefusesWeights,
     feature_rows,
@@ -46,7 +49,7 @@ from .hierarchy import project_to_simplex
 from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .release.rounding import round_line, round_table, shuffled_line
 from .release.sampling import METHODS
-from .tables import Frame, Layout, count_rows, read_rows
+from .tables import Frame, Layout, as_frame, count_rows, read_rows
 
 __all__ = [
     "DiffGenTransformer",
@@ -417,10 +420,66 @@ def _draw_codes(groups, drawn, rng):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GridTransformer(TransformerMixin, GridRelease):
-    """Adds ``transform`` and the names of its columns."""
+class GridTransformer(KeepsTrueRows, Likelihood, GridRelease):
+    """Adds ``transform``, the names of its columns, and likelihoods."""
 
     encoding: Any = "ordinal"
+
+    @property
+    def _belongs(self):
+        return (
+            "Train on the release instead: PrivateClassifier(LogisticRegression(), "
+            f"synthesizer={type(self).__name__}(...)), which also goes into cross_validate and "
+            "searches."
+        )
+
+    def score_samples(self, X, y=None) -> np.ndarray:
+        """Logarithm of the probability of each row in the release, in nats.
+
+        Codes of one cell are alike, and so are the values of predictors that the grid does not use.
+        A result for private records is not private.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,), default=None
+            The labels. None if ``X`` holds them, else for the probability of a row with any label.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Never below that of one record spread over all cells of the domain.
+        """
+        check_is_fitted(self)
+        rows = as_frame(X)
+        if y is not None or self._holds_label(rows):
+            return super().score_samples(X, y)
+        labels = [np.full(len(rows), label) for label in self.classes_]
+        return np.logaddexp.reduce(
+            [super(GridTransformer, self).score_samples(X, each) for each in labels]
+        )
+
+    def _holds_label(self, rows):
+        return self.target_ in rows.named or rows.n_unnamed == self.n_features_in_ + 1
+
+    def _scored_domain(self):
+        return self.domain_, float(self.histogram_.sum())
+
+    def _expected_counts(self, codes):
+        domain, target = self.domain_, self.target_
+        groups = dict(zip(self.grid_.columns, self.grid_.groups, strict=True))
+        classes = np.append(label_classes(domain, target)[1], -1)[: domain[target].size]
+        label = classes[codes[:, domain.index(target)]]
+        cells, codes_alike = [], np.ones(len(codes))
+        for name, column in zip(domain.names, codes.T, strict=True):
+            if name in groups:
+                cells.append(groups[name][column])
+                codes_alike *= np.bincount(groups[name])[cells[-1]]
+            elif name != target:
+                # As they are drawn: each value alike, and none missing.
+                n_values = domain[name].n_values
+                codes_alike *= np.where(column < n_values, n_values, np.inf)
+        return np.where(label < 0, 0.0, self.histogram_[(*cells, label)]) / codes_alike
 
     def transform(self, X) -> np.ndarray:
         """Map rows to the grid.
@@ -835,7 +894,7 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
+class PrivPfCClassifier(ExactScore, ClassifierMixin, _PrivPfC):
     """Histogram classifier on a privately selected grid (PrivPfC).
 
     In each cell of the grid of :class:`PrivPfCTransformer` it predicts the label with the largest

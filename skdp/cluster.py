@@ -27,6 +27,7 @@ from .base import (
     feature_ranges,
     match_rows,
     warn_of_emptiness,
+    warn_of_score,
     without_id,
 )
 from .domain import Domain, Numeric
@@ -409,8 +410,14 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Returns
         -------
         float
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            Once in a process.
         """
         distances = self.transform(X)
+        warn_of_score(self)
         return -float(np.nansum(distances.min(axis=1) ** 2))
 
     @property

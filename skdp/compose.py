@@ -25,6 +25,7 @@ from ._random import sampling_generator
 from ._validation import BoolArray, FloatArray, as_epsilon, as_sample_size, split_epsilon
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from .base import (
+    ExactScore,
     Published,
     ShowsPrivacy,
     declare_label,
@@ -525,7 +526,7 @@ def _offers_probabilities(self: Any) -> bool:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
+class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
     """A private classifier: the best one known for the table, or any, trained on a release.
 
     Without an estimator, a fiftieth of epsilon first releases how many records each label has. This
@@ -712,7 +713,7 @@ def _train_classifier(
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateRegressor(RegressorMixin, TrainedOnRelease):
+class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
     """A private regressor: the best one known, or any, trained on a release.
 
     Like `PrivateClassifier`, for a number. Without an estimator it fits a

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._models import design_of, feature_columns, grouped_records
 from ._validation import as_integer
 from .algorithms.linear import check_components, principal_components
-from .base import PrivateEstimator, match_rows, warn_of_emptiness
+from .base import NoScore, PrivateEstimator, match_rows, warn_of_emptiness
 from .domain import Numeric
 from .exceptions import DomainError
 from .tables import as_frame, weighted_rows
@@ -24,7 +24,7 @@ _LARGEST = 1e100
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
+class PrivatePCA(NoScore, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     """Principal component analysis under pure epsilon-differential privacy, with exact noise.
 
     Parameters
@@ -98,6 +98,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     domain: Any = None
     max_rows_per_id: Any = None
     privacy_id: Any = None
+
+    _belongs = (
+        "Put a private model behind it: make_pipeline(PrivatePCA(...), "
+        "PrivateLogisticRegression(...)) goes into cross_validate and searches."
+    )
 
     def fit(self, X, y=None) -> Self:
         """Charge epsilon, then release means, covariances and their axes.

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import hierarchy
 from ._random import sampling_generator
 from ._validation import (
+    CodeArray,
     FloatArray,
     as_level,
     as_sample_size,
@@ -26,7 +27,7 @@ from ._validation import (
     is_word,
 )
 from .algorithms import dawa
-from .base import PrivateEstimator, match_rows, warn_of_emptiness
+from .base import Likelihood, PrivateEstimator, match_rows, warn_of_emptiness
 from .domain import Categorical, Domain, Numeric, Taxonomy
 from .domain.query import Query
 from .exceptions import DomainError
@@ -437,7 +438,7 @@ _MAX_BARS = 128
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
+class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
     """Private histogram of one attribute, accurate for ranges of all lengths.
 
     Besides the bins, groups of consecutive bins, which form a tree, are counted with noise. The
@@ -822,7 +823,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
 
     # -- queries
 
-    def count(self, query: Any = None, **how: Any) -> Any:
+    def count(self, query: Any = None, upper: Any = None, **how: Any) -> Any:
         """Estimate how many records have certain values.
 
         Parameters
@@ -833,6 +834,8 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             (a single category that is text goes into a dict or a set: a string is a condition).
             A list holds several queries, an array the ends of m ranges. Ranges are clipped to
             the domain; a bin that a range covers in part counts in proportion.
+        upper : number or date, default=None
+            The range from ``query`` to here: ``count(30, 40)`` is ``count((30, 40))``.
         **how
             As for :meth:`skdp.Synopsis.count`: ``return_interval``, ``level`` and others. The
             standard error is exact for unbiased estimates. Where negative counts are projected
@@ -850,6 +853,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             If a range is reversed, or a query does not fit the attribute.
         """
         asked, name = self._asked()
+        query = query if upper is None else (query, upper)
         return asked.count(as_conditions(query, name), **how)
 
     def sum(self, query: Any = None, **how: Any) -> Any:
@@ -939,6 +943,30 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         check_is_fitted(self)
         asked = Synopsis(self.domain_, self._model.positive)  # type: ignore[arg-type]
         return asked.quantile(self.domain_.names[0], q, **how)
+
+    def score_samples(self, X: Any, y: Any = None) -> FloatArray:
+        """Logarithm of the probability of each row in the release, in nats.
+
+        From the estimates that are not negative. A result for private records is not private.
+
+        Parameters
+        ----------
+        X : as for ``fit``
+        y : Ignored
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Never below that of one record spread over all bins.
+        """
+        return super().score_samples(as_table(X))
+
+    def _scored_domain(self) -> tuple[Domain, float]:
+        return self.domain_, self._model.positive.total
+
+    def _expected_counts(self, codes: CodeArray) -> FloatArray:
+        counts: FloatArray = self._model.positive.view([0])[codes[:, 0]]
+        return counts
 
     def to_frame(self) -> pd.DataFrame:
         """The histogram as a table, one row for each bin.

@@ -9,11 +9,13 @@ import pandas as pd
 
 from ._pipelines import PRIVATE, Step, price, walk
 from .accounting import neighbours
+from .algorithms.cuboids import consistency_bound
 from .algorithms.dpcube import sufficient_epsilon, usefulness
 
 __all__ = [
     "PrivacyReport",
     "assert_private",
+    "consistency_bound",
     "privacy_report",
     "sufficient_epsilon",
     "usefulness",

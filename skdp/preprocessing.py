@@ -30,7 +30,14 @@ from ._validation import (
 )
 from .accounting import PrivacyLoss, charge
 from .algorithms.quantiles import UNIT, AnyPlan, TreePlan, plan_quantiles
-from .base import PrivateEstimator, feature_ranges, match_rows, range_of, warn_of_emptiness
+from .base import (
+    NoScore,
+    PrivateEstimator,
+    feature_ranges,
+    match_rows,
+    range_of,
+    warn_of_emptiness,
+)
 from .domain import Domain, Numeric
 from .exceptions import DomainError
 from .mechanisms import SparseVector, discrete_laplace, discrete_laplace_variance
@@ -66,8 +73,13 @@ _SHARES = {"coarse": Fraction(1, 4), "fine": Fraction(3, 4)}
 _LEVEL = 0.95
 
 
-class _ColumnTransformerBase(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
+class _ColumnTransformerBase(NoScore, OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
     """What both transformers of numeric columns share: checking and reading the columns."""
+
+    _belongs = (
+        "Put it in front of a private model: make_pipeline(PrivateStandardScaler(...), "
+        "PrivateLogisticRegression(...)) goes into cross_validate and searches."
+    )
 
     def _start(self, X):
         """Check the schema only; return the rows, a domain of fine codes, and the ranges."""

@@ -16,7 +16,7 @@ from ._foreign import attempt, copied, kept_apart, quietly, shared_generators
 from ._random import sampling_generator
 from ._validation import as_integer, check_choice, places_by_group
 from .algorithms.blocks import AGGREGATES, STEPS, aggregate, aggregate_parts, paid_blocks
-from .base import PrivateEstimator, require_y
+from .base import NoScore, PrivateEstimator, require_y
 from .exceptions import DomainError
 from .tables import as_frame, as_labels, row_taker
 
@@ -24,7 +24,7 @@ __all__ = ["SampleAggregate"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
+class SampleAggregate(NoScore, MetaEstimatorMixin, PrivateEstimator):
     """Release a bounded output of any scikit-learn estimator: fit it on blocks and aggregate.
 
     Each record is in one block, drawn by its own secret coin. The estimator is fitted on every
@@ -120,6 +120,11 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
     n_blocks: Any = None
     output: Any = "coef_"
     aggregate: Any = "mean"
+
+    _belongs = (
+        "It releases numbers and predicts nothing: fit it by itself, and choose its parameters on "
+        "public or synthetic rows. A model that predicts is PrivateClassifier or PrivateRegressor."
+    )
 
     def fit(self, X, y=None) -> Self:
         """Charge epsilon, then release the aggregate of the outputs of blocks.

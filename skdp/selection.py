@@ -23,13 +23,27 @@ from ._validation import (
     as_epsilon,
     as_fraction,
     as_integer,
+    is_word,
     split_epsilon,
 )
 from .accounting import PrivacyLoss, charge
-from .base import PrivateEstimator, declare_label, match_rows, require_y, warn_of_emptiness
+from .base import (
+    KeepsTrueRows,
+    NoScore,
+    PrivateEstimator,
+    declare_label,
+    match_rows,
+    require_y,
+    warn_of_emptiness,
+)
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
-from .mechanisms import discrete_laplace, discrete_laplace_variance, top_k
+from .mechanisms import (
+    discrete_laplace,
+    discrete_laplace_variance,
+    sparse_vector_top_k,
+    top_k,
+)
 from .mechanisms.selection import check_method
 from .tables import (
     TYPES_DECLARED,
@@ -52,12 +66,16 @@ _LABEL_SHARE = 0.05
 _RAREST = 0.25
 # Methods of `top_k` that give no order.
 _UNORDERED = ("canonical", "auto")
+# Scales of its noise by which the threshold of a sparse vector is above the score of a constant.
+_RAISED = 3
+# How often it goes over the features. If all scores are far below, fewer than k are selected.
+_MOST_PASSES = 100
 # Tables of cells by classes are dense up to this size.
 _DENSE = 2**22
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DPTopKSelector(SelectorMixin, PrivateEstimator):
+class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
     """Select the k most informative features for a target, privately.
 
     Every feature is scored separately, on the cells of its public domain. For classes the score is
@@ -81,9 +99,11 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         A Categorical is a class, a Numeric a number.
     classes : sequence, default=None
         Shorthand for a categorical label that the domain lacks.
-    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="auto"
+    method : {"one-shot", "peeling", "canonical", "joint", "auto", "sparse-vector"}, default="auto"
         How the names are selected; see `skdp.mechanisms.top_k`. "canonical" and "auto" give no
-        order.
+        order. "sparse-vector" goes over the features in random order, up to 100 times, until k
+        noisy scores are three scales of the noise above that of a constant, for comparison: see
+        `skdp.mechanisms.sparse_vector_top_k`. It may find fewer.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
@@ -143,12 +163,20 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
     # histogram and public sizes. Given them, one more record of label y in a cell raises the
     # largest of that cell's W_y n_y by 0 to max W, in every feature: R = max W. For numbers, one
     # more record moves one |sum of weights| by at most its own weight, up or down: R = 2 max W.
+    # A sparse vector has sensitivity max W for both, and is monotonic for classes only; its
+    # threshold follows from the histogram, and the order of the features is drawn from nothing else
+    # than the noise source.
 
     k: Any = field(default=10, kw_only=False)
     domain: Any = None
     target: Any = None
     classes: Any = None
     method: Any = "auto"
+
+    _belongs = (
+        "Put a private model behind it: make_pipeline(DPTopKSelector(...), "
+        "PrivateLogisticRegression(...)) goes into cross_validate and searches."
+    )
 
     def fit(self, X: Any, y: Any = None) -> DPTopKSelector:
         """Charge epsilon, then select.
@@ -191,7 +219,9 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
             raise ValueError(
                 f"k={k} features were asked for, but there are {len(features)} besides the target."
             )
-        check_method(self.method, k, len(features))
+        by_threshold = is_word(self.method, "sparse-vector")
+        if not by_threshold:
+            check_method(self.method, k, len(features))
         shares = {"label": _LABEL_SHARE, "selection": 1 - as_fraction(_LABEL_SHARE, "share")}
         loss, source = self._spend(rows, shares=shares)
 
@@ -205,15 +235,30 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         scores = [
             score.of(codes[:, domain.index(name)], domain[name].size, labels) for name in features
         ]
-        best = top_k(
-            scores,
-            k,
-            loss.parts["selection"],
-            score.range,
-            method=self.method,
-            ordered=self.method not in _UNORDERED,
-            random_state=source,
-        )
+        if by_threshold:
+            order = np.argsort(source.words(len(features)), kind="stable")
+            above = sparse_vector_top_k(
+                np.array(scores)[order],
+                k,
+                loss.parts["selection"],
+                score.least,
+                _GRID,
+                monotonic=isinstance(score, _ByClass),
+                raise_by=_RAISED,
+                max_passes=_MOST_PASSES,
+                random_state=source,
+            )
+            best = order[above]
+        else:
+            best = top_k(
+                scores,
+                k,
+                loss.parts["selection"],
+                score.range,
+                method=self.method,
+                ordered=self.method not in _UNORDERED,
+                random_state=source,
+            )
 
         validate_data(self, X, skip_check_array=True)
         # Names of the columns of X in its order.
@@ -251,6 +296,8 @@ class _ByClass:
         # A missing label weighs nothing.
         self.weights = np.zeros(label.size, dtype=np.int64)
         self.weights[:n] = np.rint(_GRID * weights / weights.max())
+        # What predicting one class everywhere gains.
+        self.least = round(float((self.weights[:n] * counts).max()))
         self.range = _GRID
         self.total = total
         q = counts / total
@@ -285,6 +332,7 @@ class _ByNumber:
         away = centers - counts @ centers / self.total
         self.weights = np.zeros(label.size, dtype=np.int64)
         self.weights[:n] = np.rint(_GRID * away / max(np.abs(away).max(), 1e-300))
+        self.least = 0
         self.range = 2 * _GRID
         self.spread = math.sqrt(float(counts @ self.weights[:n].astype(float) ** 2) / self.total)
 

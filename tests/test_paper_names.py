@@ -10,7 +10,10 @@ import inspect
 import re
 from pathlib import Path
 
+import pytest
 from loops import over
+
+import skdp
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -30,7 +33,6 @@ PARTS = {"AllC", "BMaxC", "DPSelect", "LBLUE", "PMostC"}
 NOT_IMPLEMENTED = [
     "HDMM",
     "PrivateERM",
-    "SVT with a history",
     "randomised response",
 ]
 
@@ -101,6 +103,20 @@ def definitions():
 @functools.cache
 def module_docstring(path):
     return ast.get_docstring(ast.parse(path.read_text())) or ""
+
+
+def test_the_package_knows_the_names_of_the_papers():
+    assert set(skdp._BY_PAPER) <= {name.replace("-4.", "4") for name in (*NAMES, "BLUE", "SVT")}
+    for name, here in skdp._BY_PAPER.items():
+        with pytest.raises(AttributeError, match=re.escape(f"{name!r}: here it is skdp.{here}")):
+            getattr(skdp, name)
+        for each in here.split(" or "):
+            maker, _, given = each.partition("(")
+            check_row(
+                ["", f":class:`~skdp.{maker}`, ``{'``, ``'.join(given[:-1].split(', '))}``", ""]
+            )
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'$"):
+        _ = skdp.Nothing
 
 
 def test_the_table_was_read():

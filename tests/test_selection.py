@@ -13,7 +13,7 @@ import skdp
 from skdp import DPTopKSelector, selection
 from skdp._random import noise_source
 from skdp.domain import Categorical, Domain, Numeric
-from skdp.mechanisms import discrete_laplace, top_k
+from skdp.mechanisms import discrete_laplace, sparse_vector_top_k, top_k
 from skdp.selection import _bounded_counts, _ByClass, _ByNumber, most_frequent_items
 
 # Statistical tests have fixed seeds; with another seed they fail with this probability.
@@ -59,10 +59,30 @@ def test_one_record_moves_the_scores_by_at_most_the_range(label, make, up):
                 after = [score.of(more[:, j], 4, np.append(labels, new)) for j in range(5)]
                 changes += np.subtract(after, before).tolist()
             assert max(changes) - min(changes) <= score.range
+            # What a sparse vector declares.
+            assert np.abs(changes).max() <= selection._GRID
             assert not up or min(changes) >= 0
             widest = max(widest, (max(changes) - min(changes)) / score.range)
     # The bound does not hold merely because it is far too large.
     assert widest > 0.9
+
+
+@pytest.mark.parametrize("numeric", [False, True])
+def test_a_sparse_vector_selects_what_is_informative(numeric, monkeypatch):
+    given = {}
+
+    def select(*args, **options):
+        given.update(options, sensitivity=args[4])
+        return sparse_vector_top_k(*args, **options)
+
+    monkeypatch.setattr(selection, "sparse_vector_top_k", select)
+    X, y = signal()
+    label = {"classes": Numeric(0, 1, integer=True)} if numeric else {}
+    found = selector(epsilon=5.0, method="sparse-vector", **label).fit(X, y)
+    assert found.get_support(indices=True).tolist() == [1, 4]
+    # Scores of classes move in one direction, those of numbers do not.
+    assert given["monotonic"] is not numeric
+    assert given["sensitivity"] == selection._GRID
 
 
 @pytest.mark.parametrize("label", [Categorical(CLASSES), Numeric(0, 9, bins=3)])

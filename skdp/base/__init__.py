@@ -2,12 +2,14 @@
 
 =============  ===================================================================================
 ``estimator``  `PrivateEstimator`: parts of the budget, charge, noise; what copies and pages hold
+``scores``     exact scores, which warn; where estimators belong that have none
 ``schema``     rows and labels matched with the declared domain by names and types; weights
                refused
 =============  ===================================================================================
 """
 
 from .estimator import (  # noqa: F401 (pickles name _Kept)
+    SAID,
     HidesSeed,
     PrivateEstimator,
     Published,
@@ -35,16 +37,23 @@ from .schema import (
     without_id,
     without_label,
 )
+from .scores import ExactScore, KeepsTrueRows, Likelihood, NoScore, composed, warn_of_score
 
 __all__ = [
     "AnswersStatistics",
+    "ExactScore",
     "HidesSeed",
+    "KeepsTrueRows",
+    "Likelihood",
+    "NoScore",
     "PrivateEstimator",
     "Published",
     "RefusesWeights",
+    "SAID",
     "Seed",
     "ShowsPrivacy",
     "as_seed",
+    "composed",
     "declare_label",
     "feature_ranges",
     "range_of",
@@ -58,6 +67,7 @@ __all__ = [
     "require_y",
     "take_features",
     "warn_of_emptiness",
+    "warn_of_score",
     "without_label",
     "without_id",
 ]

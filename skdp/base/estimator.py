@@ -214,8 +214,8 @@ class ShowsPrivacy:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 
-# Not empty once this process was told that a release without a ledger is recorded nowhere.
-_TOLD: list[bool] = []
+# What is said once: the topics on which this process has been warned.
+SAID: set[str] = set()
 # Share of epsilon for the counts of kept and skipped records: enough to see that a tenth of the
 # records is lost among some thousand records at epsilon 1, and hardly missed elsewhere.
 SKIPPED_SHARE = Fraction(1, 100)
@@ -288,10 +288,10 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             assumes=rows.assumes,
         )
         self._charge(self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)
-        untold = not (_TOLD or source.seeded or isinstance(source, Tape))
+        untold = not ("ledger" in SAID or source.seeded or isinstance(source, Tape))
         # Noise that is handed down was paid for by the estimator around this one.
         if self.ledger is None and untold and not isinstance(self.random_state, NoiseSource):
-            _TOLD.append(True)
+            SAID.add("ledger")
             warn_after_charge(
                 f"{type(self).__name__} has no ledger: what it spends is recorded nowhere, and has "
                 "to be added up by hand with all other releases of these records. Give "

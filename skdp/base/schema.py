@@ -155,6 +155,7 @@ def match_rows(
     lazy: bool = False,
     privacy_id: str | None = None,
     structure: bool = False,
+    spare: bool = False,
     of: Any = None,
 ) -> tuple[Any, Domain]:
     """Match the columns of the rows, and the labels if there is a target, with the domain.
@@ -172,6 +173,8 @@ def match_rows(
     structure : bool, default=False
         Whether the estimator honours structural zeros: combinations of values that rules of the
         domain forbid. If it does not, a domain with such rules is refused.
+    spare : bool, default=False
+        Whether columns that the domain does not declare are left out instead of refused.
     of : estimator, default=None
         The estimator, for that error and for the bins that it can use where they are "auto".
 
@@ -193,6 +196,9 @@ def match_rows(
     domain = domain.resolved(getattr(of, "_most_bins", None))
     if not structure:
         _refuse_zeros(domain, of)
+    if spare and not rows.n_unnamed:
+        known = {*domain.columns, privacy_id}
+        rows = rows.select([name for name in rows.names if name in known])
     _check_target(domain, target)
     labelled = target is not None and y is not None
     # Columns of an array are named by position; a label that is given separately is none of them.

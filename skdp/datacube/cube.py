@@ -7,12 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_choice, is_word
+from .._validation import FloatArray, check_choice, is_word
 from ..algorithms import cuboids
-from ..base import AnswersStatistics, PrivateEstimator, match_rows, warn_of_emptiness
+from ..base import (
+    AnswersStatistics,
+    Likelihood,
+    PrivateEstimator,
+    full_domain,
+    match_rows,
+    warn_of_emptiness,
+)
 from ..exceptions import DomainError
 from ..expected import ExpectsErrors, require_columns
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
@@ -38,7 +46,7 @@ from .tables import CubeModel, check_value, exact_sums, value_grid
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
+class DataCube(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator, TupleKeys):
     """All cuboids of a table: counts or means over every set of dimensions, with errors.
 
     A few cuboids, the sources, are measured with noise; all others are computed from them. The
@@ -219,7 +227,8 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         X : array-like or frame of shape (n_rows, n_features)
             One row per record: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
             Polars, DuckDB, Dask or PySpark, which is counted in its engine. Columns are matched
-            to the domain by name, those of an array by position.
+            to the domain by name, those of an array by position. Columns of a frame that the
+            domain does not declare are not read.
         y : Ignored
 
         Returns
@@ -238,7 +247,14 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
         rows, domain = match_rows(
-            X, None, self.domain, None, lazy=True, privacy_id=self._privacy_id(), of=self
+            X,
+            None,
+            self.domain,
+            None,
+            lazy=True,
+            privacy_id=self._privacy_id(),
+            spare=True,
+            of=self,
         )
         plan = self._plan(domain)
         if self.value is not None:
@@ -371,6 +387,49 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             return asked, column
         domain, name = tables.with_value(self.plan_, self.value)
         return Synopsis(domain, asked.model), name
+
+    # -- likelihoods
+
+    def score_samples(self, X, y=None) -> FloatArray:
+        """Logarithm of the probability of each row in the release, in nats.
+
+        By the cuboid of all dimensions. Where ``max_order`` leaves that out, groups of so many
+        dimensions, in their order, are taken as independent. A result for private records is not
+        private.
+
+        Parameters
+        ----------
+        X : as for ``fit``
+        y : Ignored
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Never below that of one record spread over all cells of the dimensions.
+        """
+        return super().score_samples(X)
+
+    def _scored_domain(self):
+        return self.domain_, self._asked().total
+
+    def _scored_codes(self, rows, y, domain):
+        if not rows.named:
+            rows = full_domain(self.domain, rows).with_names(rows, [])
+        rows, domain = match_rows(rows, None, domain, None, structure=True, spare=True)
+        return domain.encode_columns(rows)
+
+    def _expected_counts(self, codes):
+        model, domain = self._asked().model, self.domain_
+        order = len(domain) if self.plan_.max_order is None else self.plan_.max_order
+        total = max(model.total, 1.0)
+        if not order:
+            return np.full(len(codes), total / domain.size)
+        counts = np.full(len(codes), total)
+        for first in range(0, len(domain), order):
+            axes = [*range(first, min(first + order, len(domain)))]
+            cells = np.maximum(model.view(axes), 0.0)
+            counts *= cells[(*codes[:, axes].T,)] / max(cells.sum(), 1.0)
+        return counts
 
     # -- tables
 

@@ -242,9 +242,13 @@ class CubePlan(TupleKeys):
     def _noise(self):
         """Noise variance in a cell of each measured cuboid, infinite for the others."""
         noise = np.full(len(self._lattice), np.inf)
+        # Most plans give many cuboids the same share.
+        variances = {
+            share: discrete_laplace_variance(share * self.epsilon, self._sensitivity)
+            for share in {*self._masks.values()}
+        }
         for mask, share in self._masks.items():
-            variance = discrete_laplace_variance(share * self.epsilon, self._sensitivity)
-            noise[self._lattice.position[mask]] = variance * self._unit**2
+            noise[self._lattice.position[mask]] = variances[share] * self._unit**2
         return noise
 
     @functools.cached_property

@@ -5,6 +5,7 @@ estimators, and charge nothing: accounting is left to the caller. Only `SparseVe
 as long as its stream, takes a ledger.
 
 =================  ===============================================================================
+``accuracy``       bounds and errors of selections, by the dissertation's measures
 ``laplace``        the exact sampler of all noise: discrete Laplace and geometric, by inversion
                    with tables
 ``selection``      which of many random times is the least, decided exactly
@@ -14,6 +15,12 @@ as long as its stream, takes a ledger.
 =================  ===============================================================================
 """
 
+from .accuracy import (
+    exponential_alpha,
+    false_negative_rate,
+    score_error_rate,
+    sparse_vector_alpha,
+)
 from .laplace import (
     above_threshold,
     bounded_sum,
@@ -43,13 +50,17 @@ __all__ = [
     "discrete_laplace_quantile",
     "discrete_laplace_variance",
     "exponential",
+    "exponential_alpha",
+    "false_negative_rate",
     "geometric",
     "geometric_variance",
     "least_threshold",
     "noisy_max",
     "permute_and_flip",
+    "score_error_rate",
     "select_on_line",
     "sparse_counts",
+    "sparse_vector_alpha",
     "sparse_vector_top_k",
     "top_k",
 ]

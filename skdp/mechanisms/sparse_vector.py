@@ -28,6 +28,7 @@ from .._validation import (
     as_epsilon,
     as_fraction,
     as_integer,
+    as_level,
     check_choice,
     check_flag,
     dyadic_floor,
@@ -121,6 +122,9 @@ class SparseVector:
         Their gaps and noisy answers (none without ``answer_share``).
     comparison_std : float
         Standard deviation of the noise between a query and its threshold.
+    query_scale : float
+        Scale of the noise of a query, 2 ``cutoff`` times the sensitivity over the part
+        "comparisons", or half of it for monotonic queries.
 
     Raises
     ------
@@ -549,6 +553,38 @@ class SparseVector:
         total = variance(*self._query_noise) + variance(*self._threshold_noise)
         return math.sqrt(total) * float(self._lattice or 1)
 
+    @property
+    def query_scale(self) -> float:
+        """Scale of the noise of a query."""
+        return _scale(*self._query_noise) * float(self._lattice or 1)
+
+    def negative_below(self, level: float = 0.95) -> Any:
+        """What the true answers of all negative queries are below, with probability ``level``.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            For all of them together: they share the noise of the threshold.
+
+        Returns
+        -------
+        int or float
+
+        Raises
+        ------
+        ValueError
+            If there are several thresholds or noises of it, or noise is two-sided.
+        """
+        if not self._one_sided or self._refreshing or self._thresholds.ndim:
+            raise ValueError(
+                "negative_below needs one threshold, variant='standard' and noise='one-sided'."
+            )
+        # Negative: value + nu < T + offset + rho, and nu is at least 0. P(rho >= t) is
+        # exp(-rate t).
+        rate = 1 / _scale(*self._threshold_noise)
+        most = math.ceil(-math.log1p(-as_level(level)) / rate)
+        return self._unit(int(self._thresholds) + self._offset + most)
+
     def __repr__(self) -> str:
         seeded = ", seeded: no guarantee" if self.privacy_loss.seeded else ""
         return (
@@ -593,8 +629,9 @@ def sparse_vector_top_k(
     sensitivity, monotonic
         As in `SparseVector`.
     raise_by : number, default=0
-        Raises the threshold by this many standard deviations of the comparison. A high threshold
-        gives few false positives, and what is missed now may be found in a later pass.
+        Raises the threshold by this many scales of the noise of a query (``query_scale`` of a
+        `SparseVector`), which the dissertation calls 1D to 5D. A high threshold gives few false
+        positives, and what is missed now may be found in a later pass.
     max_passes : int, default=1000
         Public limit; fewer than k are returned if it is reached.
     random_state : None, int or NoiseSource, default=None
@@ -648,7 +685,7 @@ def sparse_vector_top_k(
     keywords = {"sensitivity": sensitivity, "monotonic": monotonic, **options}
     trial = SparseVector(epsilon, 0, k, **{**keywords, "ledger": None})
     if lift:
-        level += lift * as_fraction(trial.comparison_std, "raise_by")
+        level += lift * as_fraction(trial.query_scale, "raise_by")
     array = as_answers(values)
     if array.ndim != 1:
         raise ValueError(f"values must be one-dimensional, got shape {array.shape}.")

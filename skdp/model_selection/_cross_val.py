@@ -18,7 +18,7 @@ from .._pipelines import LEAKS, PRIVATE, ledgers, price, walk
 from .._random import noise_source, shared_generators_kept, warn_after_charge
 from .._validation import IntArray, as_epsilon, as_integer
 from ..accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
-from ..base import HidesSeed, PrivateEstimator
+from ..base import HidesSeed, PrivateEstimator, composed
 from ..exceptions import BudgetExceededError, TrainingError
 from ..release import QueryResult
 from ..tables import as_frame, take_rows
@@ -129,7 +129,8 @@ def prepaid_clones(
     """
     twins = [clone(estimator) for estimator in estimators]
     if book is None:
-        yield twins
+        with composed():
+            yield twins
         return
     handle = prepaid(book, epsilon)
     for twin in twins:
@@ -141,7 +142,8 @@ def prepaid_clones(
             if step.verdict == PRIVATE and bare and not frozen:
                 step.estimator.set_params(ledger=handle)
     try:
-        yield twins
+        with composed():
+            yield twins
     finally:
         settle(handle)
 

@@ -31,9 +31,12 @@ TABLE = 1024
 
 
 def true_rows(X: Any, y: Any) -> tuple[Labels, Take]:
-    """The labels, and a function that takes rows of ``X`` by position; lengths are compared."""
+    """The labels, and a function that takes rows of ``X`` by position; lengths are compared.
+
+    Without labels, for a metric that reads none, all are 0.
+    """
     n_rows, take = row_taker(X)
-    labels = as_labels(y)
+    labels = np.zeros(n_rows) if y is None else as_labels(y)
     if n_rows != len(labels):
         raise ValueError("X and y have different numbers of rows; how many is private.")
     return labels, take
@@ -61,7 +64,7 @@ def answers_of(
     Parameters
     ----------
     model : fitted estimator
-    method : {"predict", "predict_proba"}
+    method : {"predict", "predict_proba", "score_samples"}
     take : callable (positions) -> table
         Rows by position, as `row_taker` gives it.
     rows : ndarray of int

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 
 from .._keys import Key
 from .._keys import positions_of as places_of
@@ -54,9 +55,12 @@ _METRICS = {
     "mean_absolute_error": ("predict", "range", "losses"),
     "mean_squared_error": ("predict", "range", "losses"),
     "r2": ("predict", "range", "sums"),
+    "log_likelihood": ("score_samples", "range", "sums"),
 }
 _LOSSES = {f"neg_{name}": name for name, (*_, sums) in _METRICS.items() if sums == "losses"}
 _NAMES = {name: name for name in _METRICS} | _LOSSES
+# Of whole rows, without labels: for searches only.
+_OF_ROWS = "log_likelihood"
 
 
 # --- parameters
@@ -119,7 +123,9 @@ def class_positions(classes: Any) -> dict[Key, int]:
     return places_of(np.asarray(classes).tolist())
 
 
-def as_metric(name: Any, domain: Any = None, covers: Covers = NOISE) -> Metric:
+def as_metric(
+    name: Any, domain: Any = None, covers: Covers = NOISE, *, searches: bool = False
+) -> Metric:
     """The metric of this name, with the public ranges that belong to it.
 
     Raises
@@ -131,13 +137,15 @@ def as_metric(name: Any, domain: Any = None, covers: Covers = NOISE) -> Metric:
         base = _NAMES.get(name)
     except TypeError:
         base = None
-    if base is None:
-        raise ValueError(f"The metric must be one of {sorted(_NAMES)}, got {name!r}.")
+    if base is None or (base == _OF_ROWS and not searches):
+        names = sorted(_NAMES if searches else {*_NAMES} - {_OF_ROWS})
+        raise ValueError(f"The metric must be one of {names}, got {name!r}.")
     ends, (method, needs, compares) = ends_of(domain), _METRICS[base]
     metric = Metric(base, method, needs, compares, name in _LOSSES, ends, covers)
     if (needs == "range") != (ends is not None):
         raise ValueError(
-            f"The metric {name!r} needs domain=(low, high), the public range of the target."
+            f"The metric {name!r} needs domain=(low, high), the public range of "
+            + ("a row's log-likelihood." if base == _OF_ROWS else "the target.")
             if needs == "range"
             else "domain= belongs to metrics of numbers, such as 'mean_squared_error', not to "
             f"{name!r}."
@@ -185,11 +193,19 @@ class Metric:
         """Whether the candidates of a search are compared by sums over rows."""
         return self.compares != "releases"
 
+    @property
+    def reads_labels(self) -> bool:
+        """Whether it compares with labels; otherwise it scores whole rows."""
+        return self.name != _OF_ROWS
+
     def check_model(self, model: Any) -> None:
         """Refuse a model that cannot give what the metric reads."""
         if not hasattr(model, self.method):
+            last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+            hint = getattr(last, "_belongs", "")
             raise TypeError(
-                f"The metric {self.name!r} needs {self.method}; {type(model).__name__} has none."
+                f"The metric {self.name!r} needs {self.method}; {type(model).__name__} has none. "
+                f"{hint}".rstrip()
             )
         if self.needs_classes and not (hasattr(model, "classes_") or is_classifier(model)):
             raise TypeError(
@@ -233,6 +249,8 @@ class Metric:
         return 1 if self.name == "mean_absolute_error" else 2
 
     def _errors(self, truth: FloatArray, guess: FloatArray) -> FloatArray:
+        if not self.reads_labels:
+            return 1.0 - guess
         # A small error squared may underflow, which NumPy can be told to raise.
         with np.errstate(all="ignore"):
             return np.asarray(np.abs(truth - guess) ** self._power)

@@ -57,12 +57,14 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     epsilon : number or Fraction, default=0.1
         Privacy budget of the choice. The fits cost their own epsilon in addition.
     metric : str, default="accuracy"
-        Score by which candidates are compared, by a name of `private_score`.
+        Score by which candidates are compared, by a name of `private_score`; or "log_likelihood",
+        which compares releases by their ``score_samples`` and reads no ``y``.
         Accuracy and means of errors are compared by one noisy maximum; for "roc_auc", "f1" and
         "balanced_accuracy" every candidate's score is released at an equal part of ``epsilon``, so
         that many candidates cost accuracy.
     domain : (low, high) or Numeric, default=None
-        Public range of the target; needed for metrics of numbers.
+        Public range of the target; needed for metrics of numbers. With "log_likelihood" that of a
+        row in nats, such as (-15, 0): others are clipped, and the noise grows with the width.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set; by default the ledger in the estimator or in ``param_grid``,
         where there may be only one. It is charged once, for the whole search, before a value is
@@ -134,7 +136,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), default=None
+            None with ``metric="log_likelihood"`` only.
 
         Returns
         -------
@@ -147,8 +150,14 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         BudgetExceededError
             If the ledger cannot pay for all; no value has been read.
         """
-        metric = as_metric(self.metric, self.domain)
-        require_y(self, y)
+        metric = as_metric(self.metric, self.domain, searches=True)
+        if metric.reads_labels:
+            require_y(self, y)
+        elif y is not None:
+            raise ValueError(
+                f"metric={self.metric!r} scores whole rows: leave out y, and give the label, if "
+                "there is one, as a column of X."
+            )
         choice = as_epsilon(self.epsilon)
         check_rate(choice)
         candidates, variants = self._candidates()
@@ -290,7 +299,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             replace(min(same, key=lambda step: step.sound), epsilon=price(same))
             for same in found.values()
         ]
-        by_sum = as_metric(self.metric, self.domain).is_sum
+        by_sum = as_metric(self.metric, self.domain, searches=True).is_sum
         way = "one noisy maximum" if by_sum else "a noisy score of each"
         return [*steps, paid(self, name, f"chooses among {len(candidates):,} candidates by {way}.")]
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._random import caller_level, sampling_generator
+from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..algorithms.dpcube import MOST_CELLS
 from ..algorithms.grid import grid_boxes, measure_grid
-from ..base import AnswersStatistics, PrivateEstimator, match_rows, take_features
+from ..base import AnswersStatistics, Likelihood, PrivateEstimator, match_rows, take_features
 from ..domain.query import Query
-from ..exceptions import DomainError, PrivacyLeakWarning
+from ..exceptions import DomainError
 from ..expected import ExpectsErrors, bar_of, errors_of_answers
 from ..release import Boxes, BoxModel, Intervals, Synopsis
 from ..release.conditions import Known
@@ -28,7 +27,7 @@ _ROWS_AT_ONCE = 256
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
+class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator):
     """A release with a queryable synopsis; subclasses define how it is measured."""
 
     domain: Any = None
@@ -200,74 +199,26 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         drawn, gaps = fill_columns(model, Known.read(X, domain, "frame"), columns, generator)
         return fill_table(X, drawn, gaps, domain)
 
-    def score_samples(self, X, y=None) -> np.ndarray:
-        """Logarithm of the probability of each row in the release, in nats.
+    def _scored_domain(self):
+        release = self.synopsis_
+        if isinstance(release.model, BoxModel):
+            # Negative boxes are empty, and the probabilities of the others sum to 1.
+            return release.counted, float(np.maximum(release.model.counts, 0).sum())
+        return release.counted, release.total
 
-        Of a number it is the probability of its bin, in views the finest one. A result for private
-        records is not private.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,), default=None
-            Values of the column ``target``, if ``X`` does not hold them.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Never below that of one record spread over all cells of the domain, which rows get that
-            the release makes impossible or the domain cannot represent. Each distinct row takes
-            about a millisecond.
-        """
-        check_is_fitted(self)
-        given = as_frame(X)
-        if not given.named:
-            self._check_width(given)
-        rows, domain = match_rows(X, y, self.synopsis_.counted, self.target, structure=True)
-        codes, total = domain.encode_columns(rows), max(self.synopsis_.total, 1.0)
-        known = np.asarray((codes >= 0).all(axis=1))
-        counts = np.zeros(len(codes))
-        # Every row in its place, so that the arithmetic on it is the same whatever the others are.
-        for start in range(0, len(codes), _ROWS_AT_ONCE):
-            part = slice(start, start + _ROWS_AT_ONCE)
-            some = np.where(known[part, None], codes[part], 0).tolist()
+    def _expected_counts(self, codes):
+        domain, counts = self.synopsis_.counted, np.zeros(len(codes))
+        # Every row in its place, so that the arithmetic on it is the same whatever the others are;
+        # alone where rows that rules forbid would be left out of a batch.
+        step = 1 if domain.structure.zeros else _ROWS_AT_ONCE
+        for start in range(0, len(codes), step):
+            some = codes[start : start + step].tolist()
             asked = [
                 Query(({j: _one_at(code, domain.shape[j]) for j, code in enumerate(row)},))
                 for row in some
             ]
-            counts[part] = self.synopsis_.model.answer(asked)
-        shares = np.maximum(np.where(known, counts / total, 0.0), 1e-300).tolist()
-        logs = np.fromiter(map(math.log, shares), np.float64, len(shares))
-        return np.maximum(logs, -math.log(total + 1.0) - math.log(domain.size))
-
-    def score(self, X, y=None) -> float:
-        """Mean log-likelihood of rows, as of scikit-learn's density estimators: NOT private.
-
-        `quality_report` compares synthetic rows with records with noise.
-
-        Parameters
-        ----------
-        X, y
-            As for :meth:`score_samples`.
-
-        Returns
-        -------
-        float
-            Mean of :meth:`score_samples`, in nats.
-
-        Warns
-        -----
-        PrivacyLeakWarning
-            Always.
-        """
-        check_is_fitted(self)
-        warnings.warn(
-            "score is exact: on private records it is not private and must stay with the data "
-            "owner. quality_report(epsilon=) compares rows of a release with noise.",
-            PrivacyLeakWarning,
-            stacklevel=caller_level(),
-        )
-        return float(np.mean(self.score_samples(X, y)))
+            counts[start : start + step] = self.synopsis_.model.answer(asked)
+        return counts
 
     def make_training_set(self, n_samples=None, random_state=None) -> tuple[Any, ...]:
         """Draw synthetic rows for training.

@@ -393,6 +393,20 @@ def test_passes_go_on_until_k_are_found():
     values[[3, 77, 400]] = 50_000
     high = sparse_vector_top_k(values, 3, 1.0, 20_000, monotonic=True, raise_by=3)
     assert sorted(high.tolist()) == [3, 77, 400]
+    # In units of the scale of a query's noise.
+    trial = SparseVector(1.0, 0, 3, monotonic=True)
+    assert trial.query_scale == pytest.approx(3 / float(trial.privacy_loss.parts["comparisons"]))
+    lift = SparseVector(1.0, 0, 3).query_scale
+    assert lift == pytest.approx(
+        2 * 3 / float(SparseVector(1.0, 0, 3).privacy_loss.parts["comparisons"])
+    )
+    raised = [
+        sparse_vector_top_k(
+            values, 3, 1.0, level, raise_by=by, max_passes=1, random_state=1
+        ).tolist()
+        for level, by in ((20_000, 5), (20_000 + 5 * lift, 0))
+    ]
+    assert raised[0] == raised[1]
     # Far below the threshold: only many passes get there.
     chosen = sparse_vector_top_k(np.zeros(50, dtype=int), 8, 1.0, 60, random_state=4)
     assert len(set(chosen.tolist())) == len(chosen) == 8
@@ -433,3 +447,19 @@ def test_peeling_follows_the_exact_law():
         for _ in range(n)
     )
     assert fit(counts, exact()) > ALARM > max(fit(counts, exact(by)) for by in (0.8, 1.25))
+
+
+def test_negative_answers_are_below_their_bound_as_often_as_it_says():
+    vector = SparseVector(1.0, 20, 3, random_state=0)
+    bound = vector.negative_below(0.75)
+    negative = sum(
+        not SparseVector(1.0, 20, 3, random_state=seed).query(bound) for seed in range(2_000)
+    )
+    # At most a quarter, and less, because the noise of the query is left out.
+    assert 20 < negative < 500
+    assert vector.negative_below(0.99) > bound > 20
+    halves = SparseVector(1.0, 20, 3, lattice=0.5)
+    assert isinstance(halves.negative_below(), float)
+    for options in ({"noise": "two-sided"}, {"variant": "dwork-roth"}, {"threshold": [1, 2]}):
+        with pytest.raises(ValueError, match="one threshold"):
+            SparseVector(1.0, cutoff=1, **{"threshold": 1, **options}).negative_below()

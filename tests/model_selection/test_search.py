@@ -1,8 +1,7 @@
-"""Searches: what is refused before the charge, what is hidden, and choices by log-likelihood."""
+"""Searches: what is refused before the charge, and what is hidden."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from fractions import Fraction
 
@@ -222,25 +221,3 @@ def test_a_warning_that_is_an_error_costs_nothing():
         with pytest.raises(skdp.InsecureSeedWarning):
             search.fit(X, Y)
     assert ledger.spent == 0
-
-
-# ------------------------------------------------------------------------ exact log-likelihoods
-
-TABLE = skdp.Domain({"a": skdp.Categorical(range(4)), "b": skdp.Categorical(range(3))})
-ROWS = np.array([[0, 0]] * 600 + [[1, 2]] * 200 + [[3, 1]] * 200)
-
-
-@over("synthesizer", [skdp.MarginalSynthesizer, skdp.PrivBayesSynthesizer, skdp.HDPViewSynthesizer])
-def test_the_score_of_a_release_is_the_mean_log_likelihood_of_rows(synthesizer):
-    release = synthesizer(epsilon=1e6, domain=TABLE, random_state=0).fit(ROWS)
-    with pytest.warns(skdp.PrivacyLeakWarning, match="not private"):
-        score = release.score(ROWS)
-    share = release.synopsis_.view(["a", "b"]) / release.synopsis_.total
-    floor = -math.log(release.synopsis_.total + 1) - math.log(12)
-    asked = np.array([[0, 0], [3, 1], [2, 2], [9, 0]])
-    found = release.score_samples(asked)
-    expected = [np.log(max(share[row], np.exp(floor))) for row in [(0, 0), (3, 1), (2, 2)]]
-    np.testing.assert_allclose(found, [*expected, floor], rtol=1e-6)
-    # A row has the same value in the same place, whatever the others are.
-    assert release.score_samples(asked[[0, 3, 3, 3]])[0] == found[0]
-    assert score == pytest.approx(release.score_samples(ROWS).mean())

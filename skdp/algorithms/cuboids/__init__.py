@@ -24,7 +24,14 @@ Optimizing Noise Sources and Consistency", SIGMOD 2011, and one of our own, by f
 
 from __future__ import annotations
 
-from .consistency import check_lp_size, consistent_l2, consistent_lp, simulated_interactions
+from .consistency import (
+    ConsistencyBound,
+    check_lp_size,
+    consistency_bound,
+    consistent_l2,
+    consistent_lp,
+    simulated_interactions,
+)
 from .lattice import MAX_SOURCE_CELLS, Lattice, check_extent, dimensions_of, lattice
 from .optimize import plan_optimized
 from .plans import Plan, equal_shares, plan_all, plan_base, plan_bmax, plan_pmost
@@ -41,6 +48,7 @@ from .variances import (
 
 __all__ = [
     "MAX_SOURCE_CELLS",
+    "ConsistencyBound",
     "Functional",
     "Lattice",
     "Plan",
@@ -51,6 +59,7 @@ __all__ = [
     "cell_variances",
     "check_extent",
     "check_lp_size",
+    "consistency_bound",
     "consistent_l2",
     "consistent_lp",
     "derive",

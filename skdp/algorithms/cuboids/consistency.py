@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from scipy import optimize, sparse
 
 from ..._random import sampling_generator
-from ..._validation import FloatArray
-from .lattice import Lattice, axis_of, dimensions_of
+from ..._validation import FloatArray, as_between, as_epsilon, as_integer, check_choice
+from ...mechanisms import discrete_laplace_quantile
+from .lattice import Lattice, axis_of, dimensions_of, with_dimension
 
 
 def consistent_l2(
@@ -48,10 +49,10 @@ def consistent_l2(
     """
     result = _interactions(cube, *_pool_downward(cube, tables, noise))
     # Add the interactions of all smaller sets, spread evenly over the dimensions they lack.
+    having = with_dimension(result)
     for i, size in enumerate(cube.sizes):
-        for mask in result:
-            if mask >> i & 1:
-                result[mask] += np.expand_dims(result[mask ^ 1 << i], axis_of(mask, i)) / size
+        for mask in having[i]:
+            result[mask] += np.expand_dims(result[mask ^ 1 << i], axis_of(mask, i)) / size
     return result
 
 
@@ -67,8 +68,9 @@ def _pool_downward(
         weighted[mask] = weight * np.asarray(table, dtype=np.float64)
         precision[mask] = float(weight)
     # After dimension i, a cuboid without i holds the sums from those that have it.
+    having = with_dimension(weighted)
     for i in range(len(cube.sizes)):
-        for mask in [mask for mask in weighted if mask >> i & 1]:
+        for mask in having[i]:
             smaller = mask ^ 1 << i
             summed = weighted[mask].sum(axis=axis_of(mask, i))
             if smaller in weighted:
@@ -76,6 +78,8 @@ def _pool_downward(
                 precision[smaller] += precision[mask]
             else:
                 weighted[smaller], precision[smaller] = summed, precision[mask]
+                for each in dimensions_of(smaller):
+                    having[each].append(smaller)
     return weighted, precision
 
 
@@ -345,3 +349,81 @@ def simulated_interactions(
         if cube.freedom[place]:
             variances[place] = total / (runs * cube.freedom[place])
     return variances
+
+
+# ------------------------------------------------------------------------------------------------
+# How far L1 and Linf consistency may be off.
+
+
+class ConsistencyBound(NamedTuple):
+    """Bounds of the sum of the absolute errors of all measured cells, in records.
+
+    Attributes
+    ----------
+    published : float
+        By the paper's formula, for continuous Laplace noise.
+    tight : float
+        For the discrete noise that is drawn.
+    """
+
+    published: float
+    tight: float
+
+
+def consistency_bound(
+    n_cells: int, n_sources: int, epsilon: float, norm: str = "l1", delta: float = 0.05
+) -> ConsistencyBound:
+    """How far tables may be off after L1 or Linf consistency, with probability 1 - ``delta``.
+
+    Parameters
+    ----------
+    n_cells : int
+        Number of cells of all measured cuboids together.
+    n_sources : int
+        Number of measured cuboids, which have equal budgets.
+    epsilon : float
+        Privacy parameter of all of them together.
+    norm : {"l1", "linf"}, default="l1"
+        ``consistency`` of the `DataCube`.
+    delta : float, default=0.05
+        Probability that a bound fails.
+
+    Returns
+    -------
+    ConsistencyBound
+
+    Notes
+    -----
+    The true tables are consistent, so the consistent ones are no farther from the noisy ones than
+    the true ones are, and at most twice as far from the true ones: by the sum of the absolute
+    noise (L1), or by its maximum in each cell (Linf). The sum is bounded by Chernoff's inequality,
+    the maximum by the exact law.
+
+    Examples
+    --------
+    >>> from skdp.inspection import consistency_bound
+    >>> bound = consistency_bound(n_cells=100, n_sources=4, epsilon=1.0)
+    >>> round(bound.published), round(bound.tight)
+    (1012, 1005)
+    """
+    n, sources = as_integer(n_cells, "n_cells", 1), as_integer(n_sources, "n_sources", 1)
+    check_choice(norm, "norm", ("l1", "linf"))
+    fails = float(as_between(delta, "delta", 1e-300, 1 - 1e-9, meaning="it is a probability."))
+    each = as_epsilon(epsilon) / sources
+    scale = 1 / float(each)
+    if norm == "linf":
+        largest = discrete_laplace_quantile((1 - fails) ** (1 / n), each)
+        return ConsistencyBound(2 * n * scale * math.log(n / fails), 2.0 * n * largest)
+    # Sums of exponentials with mean 1 exceed n u with probability at most (u exp(1 - u))**n.
+    goal = math.log(fails) / n
+    u = optimize.brentq(lambda u: math.log(u) - u + 1 - goal, 1.0, 3.0 - 2 * goal)
+    rest = math.exp(-1 / scale)
+
+    def exceeded(share: float) -> float:
+        # The logarithm of E[exp(t |X|)] for t = share / scale.
+        grown = math.exp((share - 1) / scale)
+        law = math.log((1 - rest) / (1 + rest)) + math.log1p(2 * grown / (1 - grown))
+        return (n * law - math.log(fails)) * scale / share
+
+    found = optimize.minimize_scalar(exceeded, bounds=(1e-6, 1 - 1e-9), method="bounded")
+    return ConsistencyBound(2 * n * scale * u, 2 * float(found.fun))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,7 +113,20 @@ def format_bytes(number: int) -> str:
 
 def dimensions_of(mask: int) -> tuple[int, ...]:
     """Numbers of the dimensions of a cuboid, ascending."""
-    return tuple(i for i in range(int(mask).bit_length()) if mask >> i & 1)
+    found, rest = [], int(mask)
+    while rest:
+        found.append((rest & -rest).bit_length() - 1)
+        rest &= rest - 1
+    return tuple(found)
+
+
+def with_dimension(masks: Iterable[int]) -> dict[int, list[int]]:
+    """The cuboids that have each dimension, in their order."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for mask in masks:
+        for i in dimensions_of(mask):
+            found[i].append(mask)
+    return found
 
 
 def axis_of(mask: int, dimension: int) -> int:

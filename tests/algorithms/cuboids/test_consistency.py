@@ -11,9 +11,11 @@ from loops import over
 from measured_cubes import measured, noise_of
 from scipy.optimize import linprog
 
+from skdp._random import noise_source
 from skdp.algorithms.cuboids import (
     blue_variances,
     box_variances,
+    consistency_bound,
     consistent_l2,
     consistent_lp,
     derive,
@@ -21,6 +23,8 @@ from skdp.algorithms.cuboids import (
     interaction_variances,
     lattice,
 )
+from skdp.algorithms.cuboids.lattice import with_dimension
+from skdp.mechanisms import discrete_laplace
 
 
 def aggregation(sizes, mask):
@@ -147,3 +151,52 @@ def test_large_linear_programs_are_refused():
     cube = lattice((400, 400))
     with pytest.raises(ValueError, match="160,000 cells.* consistency='l2'"):
         consistent_lp(cube, {3: np.zeros((400, 400))}, {3: 1.0}, "l1")
+
+
+@over("norm, n_sources", [("l1", 1), ("l1", 3), ("linf", 1), ("linf", 3)])
+def test_errors_stay_below_their_bounds_as_often_as_these_say(norm, n_sources):
+    n, epsilon, delta, runs = 40, 0.9, 0.1, 4_000
+    bound = consistency_bound(n, n_sources, epsilon, norm, delta)
+    noise = discrete_laplace(
+        np.zeros((runs, n), dtype=int), epsilon / n_sources, random_state=noise_source(0)
+    )
+    # Twice the noise is the most that consistency may be off.
+    worst = 2 * np.abs(noise).sum(axis=1) if norm == "l1" else 2 * n * np.abs(noise).max(axis=1)
+    # Four standard errors more than the largest share that there may be.
+    assert (worst > bound.tight).mean() <= delta + 4 * np.sqrt(delta * (1 - delta) / runs)
+    assert (worst > 0.75 * bound.tight).mean() > delta / 5
+    # The published ones are those of continuous noise of the same rate.
+    eta = bound.published / (n * n_sources / epsilon)
+    if norm == "l1":
+        assert (eta / (2 * np.exp(eta / 2 - 1))) ** n == pytest.approx(delta)
+    else:
+        assert n / np.exp(eta / 2) == pytest.approx(delta)
+
+
+@over("norm", ["l1", "linf"])
+def test_consistent_tables_are_within_twice_the_noise(norm):
+    cube, rng = lattice((4, 3)), np.random.default_rng(0)
+    truth = rng.integers(0, 20, (4, 3)).astype(float)
+    exact = {3: truth, 1: truth.sum(1), 2: truth.sum(0)}
+    for _ in range(20):
+        noise = {mask: rng.laplace(size=table.shape) * 3 for mask, table in exact.items()}
+        noisy = {mask: exact[mask] + noise[mask] for mask in exact}
+        found = consistent_lp(cube, noisy, dict.fromkeys(exact, 3.0), norm)
+        error = np.concatenate([np.ravel(found[mask] - exact[mask]) for mask in exact])
+        drawn = np.concatenate([np.ravel(each) for each in noise.values()])
+        size = np.sum if norm == "l1" else np.max
+        assert size(np.abs(error)) <= 2 * size(np.abs(drawn)) + 1e-6
+
+
+def test_bounds_refuse_what_makes_no_sense():
+    for bad in ({"n_cells": 0}, {"norm": "l2"}, {"delta": 0}, {"delta": 1}, {"epsilon": 0}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            consistency_bound(**{"n_cells": 5, "n_sources": 1, "epsilon": 1.0, **bad})
+
+
+def test_each_cuboid_is_visited_once_for_each_of_its_dimensions():
+    pairs = [1 << i | 1 << j for i in range(60) for j in range(i)]
+    found = with_dimension(pairs)
+    assert sum(map(len, found.values())) == 2 * len(pairs)
+    assert all(mask >> i & 1 for i, masks in found.items() for mask in masks)
+    assert dimensions_of(1 << 61 | 5) == (0, 2, 61) and dimensions_of(0) == ()

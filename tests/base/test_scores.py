@@ -1,0 +1,236 @@
+"""Exact scores and true rows say so once; likelihoods of rows under each release."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import CASES, DOMAIN, people
+from loops import over
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+
+import skdp
+from skdp.base import SAID, NoScore
+from skdp.model_selection import PrivateGridSearchCV, private_cross_val_score
+
+ROWS = people(400)
+X, Y = ROWS.drop(columns="income"), ROWS["income"]
+FEATURES = DOMAIN.select(["age", "sex", "work"])
+
+
+@pytest.fixture
+def unsaid(monkeypatch):
+    """Nothing was said before."""
+    said = set(SAID)
+    SAID.intersection_update({"ledger"})
+    yield
+    SAID.update(said)
+
+
+def leaks(action):
+    """Texts of the leaks that an action warns of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        action()
+    return [str(one.message) for one in caught if one.category is skdp.PrivacyLeakWarning]
+
+
+def given(case):
+    rows = case.rows(ROWS)
+    domain, target = (case.params.get(name) for name in ("domain", "target"))
+    if isinstance(domain, skdp.Domain):
+        rows = rows[[name for name in domain.names if name in rows]]
+    return (rows.drop(columns=target), rows[target]) if target else (rows, None)
+
+
+# --- in model selection
+
+
+@over("case", CASES)
+def test_every_estimator_runs_in_a_pipeline_or_says_where_to_put_it(case):
+    ledger = skdp.PrivacyLedger()
+    pipeline = make_pipeline(case.make(ledger=ledger))
+    if not issubclass(case.estimator, NoScore):
+        found = cross_validate(pipeline, *given(case), cv=2, error_score="raise")
+        assert np.isfinite(found["test_score"]).all() and ledger.spent == 2
+        return
+    # scikit-learn finds no score, and nothing is fitted.
+    with pytest.raises(TypeError, match="'score' method"):
+        cross_validate(pipeline, *given(case), cv=2)
+    with pytest.raises(AttributeError, match=r"(Put it|Put a private model|fit it by itself)"):
+        _ = case.make().score
+    with pytest.raises(TypeError, match=r"has none\. (Put|It releases)"):
+        PrivateGridSearchCV(pipeline, {}).fit(X, Y)
+    assert ledger.spent == 0
+
+
+def test_scalers_and_selectors_run_in_front_of_a_private_model():
+    ledger = skdp.PrivacyLedger()
+    selector = skdp.DPTopKSelector(
+        k=2, epsilon=1.0, domain=FEATURES, classes=["low", "high"], ledger=ledger
+    )
+    model = skdp.PrivateNaiveBayes(
+        epsilon=1.0, domain=FEATURES.select(["age", "sex"]), classes=["low", "high"], ledger=ledger
+    )
+    chosen = ROWS.assign(work="none")
+    found = cross_validate(
+        make_pipeline(selector.set_output(transform="pandas"), model),
+        chosen.drop(columns="income"),
+        Y,
+        cv=2,
+        error_score="raise",
+    )
+    assert (found["test_score"] > 0.6).all() and ledger.spent == 4
+    scaler = skdp.PrivateStandardScaler(epsilon=1.0, domain=(17, 90), ledger=ledger)
+    model = skdp.PrivateLinearSVC(epsilon=1.0, domain=(-3, 3), classes=["low", "high"])
+    searched = PrivateGridSearchCV(make_pipeline(scaler, model), {}, epsilon=1.0, ledger=ledger)
+    assert searched.fit(X[["age"]], Y).score(X[["age"]], Y) > 0.6 and ledger.spent == 7
+
+
+# --- likelihoods
+
+TABLE = skdp.Domain({"a": skdp.Categorical(range(4)), "b": skdp.Categorical(range(3))})
+PAIRS = np.array([[0, 0]] * 600 + [[1, 2]] * 200 + [[3, 1]] * 200)
+RELEASES = {
+    "cube": skdp.DataCube(epsilon=1e6, domain=TABLE, random_state=0),
+    "columns": skdp.DataCube(epsilon=1e6, domain=TABLE, max_order=1, random_state=0),
+    "total": skdp.DataCube(epsilon=1e6, domain=TABLE, max_order=0, random_state=0),
+    "grid": skdp.PrivPfCTransformer(epsilon=1e6, domain=TABLE, target="b", random_state=0),
+    "views": skdp.HDPViewSynthesizer(epsilon=1e6, domain=TABLE, random_state=0),
+    "marginals": skdp.MarginalSynthesizer(epsilon=1e6, domain=TABLE, random_state=0),
+    "network": skdp.PrivBayesSynthesizer(epsilon=1e6, domain=TABLE, random_state=0),
+}
+
+
+@over("name", RELEASES)
+def test_probabilities_of_all_rows_are_those_of_the_release(name):
+    release = RELEASES[name].fit(PAIRS)
+    every = np.array([*itertools.product(range(4), range(3))])
+    exact = np.zeros((4, 3))
+    np.add.at(exact, tuple(PAIRS.T), 1 / len(PAIRS))
+    if name == "columns":
+        exact = np.outer(exact.sum(1), exact.sum(0))
+    if name == "total":
+        exact = np.full((4, 3), 1 / 12)
+    if name == "grid":
+        # Two values of a column are in one cell.
+        assert release.grid_.groups[0].tolist() == [0, 1, 2, 2]
+        exact[2:] = exact[2:].mean(axis=0)
+    floor = 1 / (1001 * 12)
+    found = np.exp(release.score_samples(every)).reshape(4, 3)
+    np.testing.assert_allclose(found, np.maximum(exact, floor), rtol=0.01)
+    # Undeclared values have the floor, and a row the same value whatever the others are.
+    odd = release.score_samples(np.array([[0, 0], [9, 0]]))
+    np.testing.assert_allclose(odd, [math.log(found[0, 0]), math.log(floor)], rtol=1e-3)
+    assert release.score(PAIRS) == release.score_samples(PAIRS).mean()
+
+
+def test_likelihoods_of_grids_share_a_cell_among_its_codes():
+    domain = skdp.Domain(
+        {
+            "a": skdp.Numeric(0, 7, integer=True),
+            "noise": skdp.Categorical(["p", "q"], nullable=True),
+            "label": skdp.Categorical(["low", "high"]),
+        }
+    )
+    rows = pd.DataFrame([*itertools.product(range(8), "pq")] * 250, columns=["a", "noise"])
+    labels = np.where(rows["a"] < 4, "low", "high")
+    grid = skdp.PrivPfCTransformer(epsilon=50, domain=domain, target="label").fit(rows, labels)
+    assert grid.grid_.columns == ("a",)
+    np.testing.assert_allclose(np.exp(grid.score_samples(rows, labels)), 1 / 16, rtol=0.02)
+    # Never drawn: a value that is missing where the grid does not look, and a missing label.
+    floor = grid.score_samples(rows.iloc[:1].assign(noise=None), labels[:1])
+    assert floor == grid.score_samples(rows.iloc[:1], np.array([None])) < -12
+    # Without labels, the probability of a row with any.
+    np.testing.assert_allclose(np.exp(grid.score_samples(rows)), 1 / 16, rtol=0.02)
+
+
+@over("strategy", ["cube", "boxes"])
+def test_probabilities_sum_to_one_where_noise_made_many_records(strategy):
+    domain = skdp.Domain({"a": (0, 29), "b": (0, 29)})
+    make = skdp.KDTreeSynthesizer if strategy == "boxes" else skdp.DataCube
+    how = {"strategy": "cell" if strategy == "boxes" else "base"}
+    release = make(epsilon=0.1, domain=domain, **how).fit(np.zeros((100, 2)))
+    every = np.array([*itertools.product(range(30), range(30))])
+    assert np.exp(release.score_samples(every)).sum() == pytest.approx(1, abs=0.02)
+
+
+def test_likelihoods_of_one_column():
+    ages = np.repeat([20, 40], [300, 700])
+    tree = skdp.RangeTreeHistogram(epsilon=1e6, domain=(0, 99), random_state=0).fit(ages)
+    found = np.exp(tree.score_samples(pd.Series([20, 40, 60])))
+    np.testing.assert_allclose(found, [0.3, 0.7, 1 / (1001 * 100)], rtol=0.01)
+    assert tree.score(ages) == tree.score_samples(ages[:, None]).mean()
+    with pytest.raises(ValueError, match="features"):
+        tree.score(np.ones((2, 2)))
+
+
+def test_rules_leave_a_row_its_own_arithmetic():
+    domain = skdp.Domain(TABLE, structure=[skdp.forbid("a == 1 and b == 1")])
+    release = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain, random_state=0).fit(PAIRS)
+    others = np.array([*itertools.product(range(4), range(3))])
+    for row in others:
+        alone = release.score_samples(row[None])[0]
+        assert release.score_samples(np.vstack([row[None], others]))[0] == alone
+
+
+@over("name", ["cube", "grid"])
+def test_an_exact_search_compares_likelihoods(name):
+    grid = {"epsilon": [0.001, 10.0], "random_state": [0]}
+    search = GridSearchCV(RELEASES[name], grid, cv=2, error_score="raise")
+    rows = np.random.default_rng(0).permutation(PAIRS)
+    assert search.fit(rows).best_params_["epsilon"] == 10
+
+
+def test_a_search_chooses_by_likelihood():
+    ledger = skdp.PrivacyLedger()
+    cube = skdp.DataCube(epsilon=1.0, domain=TABLE, strategy="base", ledger=ledger)
+    search = PrivateGridSearchCV(
+        cube, {"epsilon": [0.001, 2.0]}, epsilon=0.5, metric="log_likelihood", domain=(-12, 0)
+    ).fit(PAIRS)
+    assert search.best_params_ == {"epsilon": 2.0} and float(ledger.spent) == 2.501
+    with pytest.raises(ValueError, match="scores whole rows"):
+        search.fit(PAIRS, PAIRS[:, 0])
+    with pytest.raises(ValueError, match="public range of a row's log-likelihood"):
+        PrivateGridSearchCV(cube, {}, metric="log_likelihood").fit(PAIRS)
+    with pytest.raises(ValueError, match="must be one of"):
+        private_cross_val_score(cube, PAIRS, PAIRS[:, 0], epsilon=1, metric="log_likelihood")
+
+
+# --- what is said once
+
+
+@over("case", [case for case in CASES if not issubclass(case.estimator, NoScore)])
+def test_an_exact_score_says_so_once(case, unsaid):
+    SAID.discard("score")
+    model = case.make().fit(*given(case))
+    [text] = leaks(lambda: [model.score(*given(case)) for _ in range(2)])
+    assert text.startswith(f"{case.name}.score is exact") and "private_score" in text
+
+
+def test_true_rows_behind_a_private_step_say_so_once(unsaid):
+    grid = skdp.PrivPfCTransformer(epsilon=1.0, domain=FEATURES, classes=["low", "high"])
+    trapped = make_pipeline(grid.set_params(encoding="onehot"), LogisticRegression())
+    [text] = leaks(lambda: [trapped.fit(X, Y) for _ in range(2)])
+    assert "PrivateClassifier(LogisticRegression(), synthesizer=PrivPfCTransformer(...))" in text
+    # What it says to do.
+    model = skdp.PrivateClassifier(LogisticRegression(), synthesizer=grid)
+    SAID.clear()
+    assert not leaks(lambda: model.fit(X, Y)) or "ledger" in SAID
+    assert SAID <= {"ledger"}
+
+
+def test_nothing_is_said_in_a_composition_that_is_private(unsaid):
+    selector = skdp.DPTopKSelector(k=3, epsilon=1.0, domain=FEATURES, classes=["low", "high"])
+    model = skdp.PrivateNaiveBayes(epsilon=1.0, domain=FEATURES, classes=["low", "high"])
+    pipeline = make_pipeline(selector.set_output(transform="pandas"), model)
+    assert not leaks(lambda: private_cross_val_score(pipeline, X, Y, epsilon=1, cv=2))
+    assert not leaks(lambda: PrivateGridSearchCV(pipeline, {}).fit(X, Y))
+    [text] = leaks(lambda: pipeline.fit(X, Y))
+    assert "make_pipeline(DPTopKSelector(...), PrivateLogisticRegression(...))" in text
