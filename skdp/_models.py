@@ -218,14 +218,14 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
                 "predictor."
             )
         link, label_of = self._link(domain, target)
-        columns = self._plan(domain.select(names))
+        columns = self._plan(domain.plain(names))
         parts = self._parts()
         self._check_noise(columns, link, parts["model"])
         self._warn_of_size(rows, domain)
         loss, source = self._spend(rows, parts)
 
         bound = self._contributions(loss, source, rows, domain)
-        coded = weighted_rows(rows, domain.select([*names, target]), bound)
+        coded = weighted_rows(rows, domain.plain([*names, target]), bound)
         records = grouped_records(*coded, self._groups(columns), label_of)
         model, total, std = self._release(records, columns, link, loss.of_record.parts, source)
         if y is None and isinstance(read, Frame):

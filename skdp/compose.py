@@ -471,7 +471,7 @@ class _DefaultClassifier(ModelOfClasses):
         # pays for as many.
         noise, most = loss.of_record.parts, self._max_rows_per_id() or 1
         bound = self._contributions(loss, source, rows, domain)
-        table = count_rows(rows, domain.select([target]), bound)
+        table = count_rows(rows, domain.plain([target]), bound)
         counts = discrete_laplace(table.dense(), noise["rows"], random_state=source)
         signal = int(counts.sum()) * float(noise["models"])
         level = "few" if signal <= _FEW else "many" if signal <= _MOST else "most"

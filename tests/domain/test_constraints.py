@@ -19,6 +19,7 @@ from skdp import (
     Identifier,
     MarginalSynthesizer,
     Numeric,
+    PrivateNaiveBayes,
     PrivPfCClassifier,
     Text,
     at_most,
@@ -139,7 +140,6 @@ def test_select_keeps_rules_whose_columns_are_there():
         forbid("grade == 'B' and amount >= 50"),
     )
     assert domain.select(["sub_grade", "grade"]).names == ("sub_grade",)
-    assert domain.follow_from(["sub_grade", "fee"]) == ["grade"]
 
 
 # -- what rules mean, compared with an evaluator that knows values only
@@ -404,7 +404,6 @@ def test_derived_columns():
     assert frame["band"].isna().to_list()[6] and frame["vote"].to_list()[::6] == [False, False]
     assert frame["year"].to_list()[:4] == ["20", "20", "21", "21"]
     assert parse("vote == True and age < 20", domain).products[0][0].sum() == 2
-    assert Domain.from_json(domain.to_json()) == domain
     assert domain.follow_from(["age"]) == ["band", "vote"]
 
 
@@ -449,8 +448,9 @@ def test_other_releases_take_derived_columns():
         structure=[derived("g", "x", {0: 0, (1, None): 1})],
     )
     y = np.array(["n", "p", "p", "p"] * 50)
-    model = PrivPfCClassifier(domain=domain, target="y", epsilon=50).fit(frame, y)
-    assert (model.predict(frame) == y).all()
+    for kind in (PrivPfCClassifier, PrivateNaiveBayes):
+        model = kind(domain=domain, target="y", epsilon=50).fit(frame, y)
+        assert (model.predict(frame) == y).all(), kind
     rows = GridSynthesizer(domain=domain, epsilon=1).fit(frame.assign(y=y)).sample(20)
     assert (rows["g"] == (rows["x"] > 0)).all()
 
