@@ -171,9 +171,9 @@ class Curator:
             random_state=self._source,
         )
         parts = {**self._signs.privacy_loss.parts, "answers": exact * share}
-        # One record changes each of the paid answers.
-        self._noise = (parts["answers"], _STEPS * max_paid)
-        self._variance = discrete_laplace_variance(*self._noise) / _STEPS**2
+        # One record changes each of the paid answers, so each has an equal part.
+        self._each = parts["answers"] / max_paid
+        self._variance = discrete_laplace_variance(self._each, _STEPS) / _STEPS**2
         seeded, assumes = self._source.seeded, matched.assumes
         self.privacy_loss = PrivacyLoss(exact, parts, seeded=seeded, assumes=assumes)
         charge(ledger, "Curator", self.privacy_loss)
@@ -221,10 +221,10 @@ class Curator:
             steps = round(min(max(value, -_MOST_RECORDS), _MOST_RECORDS) * _STEPS)
             paid = self._signs.query(abs(count - steps))
             if paid:
-                noisy = discrete_laplace(count, *self._noise, random_state=self._source)
+                noisy = discrete_laplace(count, self._each, _STEPS, random_state=self._source)
                 value, std = int(noisy) / _STEPS, math.sqrt(self._variance)
                 self._paid.append((weights, value))
-                half = discrete_laplace_quantile(self._level, *self._noise) / _STEPS
+                half = discrete_laplace_quantile(self._level, self._each, _STEPS) / _STEPS
                 law = "by the exact law of the noise; paid for."
             else:
                 half = self._signs.negative_below(self._level) / _STEPS

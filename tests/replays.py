@@ -74,6 +74,7 @@ from skdp._validation import as_epsilon
 from skdp.algorithms.additive import pairs as calibration
 from skdp.algorithms.additive.model import Logit, Records
 from skdp.model_selection import PrivateGridSearchCV
+from skdp.release import Boxes, BoxModel, Intervals
 
 EPSILONS = (0.05, 1.0, 1000.0)
 # The paper's noise would cut a domain down to its cells at a large epsilon.
@@ -808,6 +809,23 @@ def large_counts(rows: Any, epsilon: float, columns: int, threshold: int) -> Any
     )
 
 
+# One box for the whole plane, as an earlier release might have it.
+ONE_BOX = skdp.Synopsis(
+    PLANE,
+    BoxModel(Boxes([[0, 0]], [list(PLANE.shape)]), [8], PLANE.shape, Intervals(0.2)),
+)
+
+
+def asked(rows: Any, epsilon: float) -> Any:
+    """A session in which later questions depend on which answers were paid for."""
+    curator = skdp.Curator(rows, ONE_BOX, epsilon=epsilon, threshold=2, max_paid=2)
+    told = []
+    for query in ("x < 1", None, "x < 1 or x > 3", "x < 1", None):
+        if curator.remaining:
+            told.append(curator.ask(query if curator.remaining == 2 else None))
+    return told, curator.remaining, curator.history.drop(columns="query").to_numpy().tolist()
+
+
 SELECTIONS = [
     items(""),
     items(", all counts", 3, max_items=1),
@@ -822,6 +840,7 @@ SELECTIONS = [
         method="auto",
         count_share=0,
     ),
+    call("Curator", asked, lambda: pairs_of(PLANE)),
     call("sparse_counts", partial(large_counts, columns=1, threshold=2), cells),
     call("sparse_counts, many cells", partial(large_counts, columns=30, threshold=5), cells),
 ]
