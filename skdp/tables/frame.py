@@ -442,7 +442,7 @@ def _list_array(values: Sequence[Any]) -> NDArray[Any]:
 
     What is no row among rows, such as None, is a row without values.
     """
-    found = {place: attempt(partial(_row, value), None) for place, value in enumerate(values)}
+    found = {place: _row(value) for place, value in enumerate(values)}
     rows = {place: row for place, row in found.items() if row is not None}
     if not rows:
         return object_array(values)
@@ -459,11 +459,12 @@ def _list_array(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _row(value: Any) -> Any:
-    """A row of values in a list of rows; None for what is none."""
+    """A row of values in a list of rows; None for what is none. Never raises."""
     # By its type: what a value says of its class, or how long it is, may raise.
-    if issubclass(type(value), np.ndarray):
+    kind = type(value)
+    if kind is list or kind is tuple or issubclass(kind, np.ndarray):
         return value
-    return tuple(value) if issubclass(type(value), list | tuple) else None
+    return attempt(partial(tuple, value), None) if issubclass(kind, list | tuple) else None
 
 
 def check_unique(names: Iterable[Any]) -> None:

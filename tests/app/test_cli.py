@@ -397,14 +397,14 @@ def test_persons_are_protected_with_unit(files, capsys):
     rows.loc[:9, "person"] = None
     rows.to_csv(files / "rows.csv", index=False)
     rows.to_parquet(files / "rows.parquet")
-    persons = ["--privacy-id=person", "--max-rows-per-id=3"]
-    plan = ["--domain", files / "domain.json", "--epsilon", 1]
+    persons = ["--privacy-id=person", "--max-rows-per-id=3", "--epsilon=1"]
     for data in ("rows.csv", "rows.parquet"):
-        assert run("plan", files / data, *plan, *persons) == 0
+        assert run("plan", files / data, *persons, "--domain", files / "domain.json") == 0
         assert "1: 9.95%, 2: 19.9%, 5: 49.8%, 10: 99.5%. This is" in capsys.readouterr().out
         assert release(files, *GRID, *persons, data=data) == 0
         view = skdp.Synopsis.load(files / "view.skdp")
-        assert view.privacy_loss.max_rows_per_id == 3
+        run("info", files / "view.skdp")
+        assert "of at most 3 rows of each person" in capsys.readouterr().out
         # 199 persons, three rows of each.
         assert abs(view.count() - 597) < 400
 
