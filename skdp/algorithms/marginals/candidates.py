@@ -177,8 +177,8 @@ def distance_of_pairs(
 
     Distances of the pairs of a table have an exponential law, whose mean is log-normal over tables.
     Chance and the noise of columns add to them as independent errors do. People ask about numbers
-    that go together: a pair is asked about in proportion to the root of its distance, for each
-    number in it; less so the more is known, as the most distant pairs are measured then.
+    that go together: a pair is asked about in proportion to its distance, once for each number in
+    it; less so the more is known, as the most distant pairs are measured then.
 
     Parameters
     ----------
@@ -201,5 +201,5 @@ def distance_of_pairs(
     # Under an exponential law E[x^(2 + k)] / E[x^k] is (1 + k) (2 + k) / 2 times E[x^2].
     size = np.log(_TRIED)
     unknown = float(shares @ (size - shares @ size) ** 2) / TUNING.unlike**2
-    asked = n_ordered / 2.0 * min(unknown, 1.0)
+    asked = n_ordered * min(unknown, 1.0)
     return math.sqrt(float(shares @ _TRIED**2) * (1.0 + asked) * (2.0 + asked) / 2.0)

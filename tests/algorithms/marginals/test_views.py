@@ -408,7 +408,7 @@ def test_what_is_believed_of_distances_of_unmeasured_pairs_is_right_on_average(
     away = means[:, None] * rng.exponential(size=(4000, 30))
     seen = np.sqrt(away**2 + 0.03**2 + doubt**2).mean(axis=1) + noise * rng.normal(size=4000)
     found = [distance_of_pairs(each, noise, 0.03, doubt, n_ordered) for each in seen]
-    asked = 1 + n_ordered / 2 * (noise > 1)
+    asked = 1 + n_ordered * (noise > 1)
     # The mean square of a gamma law; of exponential distances it is twice that of the mean.
     wanted = asked * (asked + 1) / 2 * (means**2).mean()
     assert 0.8 < np.mean(np.square(found)) / wanted < 1.15
