@@ -177,7 +177,8 @@ def distance_of_pairs(
 
     Distances of the pairs of a table have an exponential law, whose mean is log-normal over tables.
     Chance and the noise of columns add to them as independent errors do. People ask about numbers
-    that go together: a pair of two is asked about in proportion to its distance.
+    that go together: a pair is asked about in proportion to its distance, once for each number in
+    it; less so the more is known, as the most distant pairs are measured then.
 
     Parameters
     ----------
@@ -196,6 +197,9 @@ def distance_of_pairs(
     logs = -0.5 * (np.log(_TRIED / typical) / TUNING.unlike) ** 2
     logs -= 0.5 * (seen - expected) ** 2 / (noise**2 + rough**2 + TINY**2)
     shares = np.exp(logs - logs.max())
-    square = float(shares @ _TRIED**2 / shares.sum())
-    # Under an exponential law E[x^3] / E[x] is three times E[x^2].
-    return math.sqrt(3.0 * square if n_ordered == 2 else square)
+    shares /= shares.sum()
+    # Under an exponential law E[x^(2 + k)] / E[x^k] is (1 + k) (2 + k) / 2 times E[x^2].
+    size = np.log(_TRIED)
+    unknown = float(shares @ (size - shares @ size) ** 2) / TUNING.unlike**2
+    asked = n_ordered * min(unknown, 1.0)
+    return math.sqrt(float(shares @ _TRIED**2) * (1.0 + asked) * (2.0 + asked) / 2.0)
