@@ -107,7 +107,10 @@ class PrivacyLoss:
         if most is not None and not (isinstance(most, int) and most >= 1):
             raise ValueError(f"max_rows_per_id must be None or at least 1, got {most!r}.")
         given = {"total": total} if parts is None else parts
-        exact = {str(name): as_fraction(value, f"part {name!r}") for name, value in given.items()}
+        exact = {
+            str(name): as_fraction(value, f"part {name!r}", _MOST_DIGITS)
+            for name, value in given.items()
+        }
         if any(value < 0 for value in exact.values()):
             raise ValueError(f"No part may be negative, got {parts_text(exact)}.")
         found = sum(exact.values(), Fraction(0))
@@ -132,7 +135,8 @@ class PrivacyLoss:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be deleted.")
 
-    def _with(self, **changes: Any) -> PrivacyLoss:
+    def with_changes(self, **changes: Any) -> PrivacyLoss:
+        """The same loss with other values of some parameters."""
         return PrivacyLoss(**{**vars(self), **changes})
 
     @property
@@ -145,7 +149,7 @@ class PrivacyLoss:
         """The same loss under one more assumption on the data."""
         if what in self.assumes.split(" and "):
             return self
-        return self._with(assumes=" and ".join(filter(None, [self.assumes, what])))
+        return self.with_changes(assumes=" and ".join(filter(None, [self.assumes, what])))
 
     @property
     def of_record(self) -> PrivacyLoss:
@@ -154,7 +158,7 @@ class PrivacyLoss:
         if most is None:
             return self
         parts = {name: value / most for name, value in self.parts.items()}
-        return self._with(epsilon=self.epsilon / most, parts=parts, max_rows_per_id=None)
+        return self.with_changes(epsilon=self.epsilon / most, parts=parts, max_rows_per_id=None)
 
     # A plain state rather than __reduce__ with a function: skops restores nothing else.
     def __getstate__(self) -> dict[str, Any]:
