@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 import pandas as pd
 
@@ -44,6 +45,7 @@ def parts_text(parts: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{name}={short_text(value)}" for name, value in parts.items())
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class PrivacyLoss:
     """The epsilon of one release, exact, with named parts that add up to it.
 
@@ -89,7 +91,7 @@ class PrivacyLoss:
     """
 
     epsilon: Fraction
-    parts: Mapping[str, Fraction]
+    parts: Mapping[str, Fraction] = field(hash=False)
     seeded: bool
     max_rows_per_id: int | None
     assumes: str
@@ -129,16 +131,6 @@ class PrivacyLoss:
             assumes=str(assumes),
         )
 
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be set.")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be deleted.")
-
-    def with_changes(self, **changes: Any) -> PrivacyLoss:
-        """The same loss with other values of some parameters."""
-        return PrivacyLoss(**{**vars(self), **changes})
-
     @property
     def neighbours(self) -> str:
         """What the guarantee protects, and what it assumes."""
@@ -149,7 +141,7 @@ class PrivacyLoss:
         """The same loss under one more assumption on the data."""
         if what in self.assumes.split(" and "):
             return self
-        return self.with_changes(assumes=" and ".join(filter(None, [self.assumes, what])))
+        return replace(self, assumes=" and ".join(filter(None, [self.assumes, what])))
 
     @property
     def of_record(self) -> PrivacyLoss:
@@ -158,7 +150,7 @@ class PrivacyLoss:
         if most is None:
             return self
         parts = {name: value / most for name, value in self.parts.items()}
-        return self.with_changes(epsilon=self.epsilon / most, parts=parts, max_rows_per_id=None)
+        return replace(self, epsilon=self.epsilon / most, parts=parts, max_rows_per_id=None)
 
     # A plain state rather than __reduce__ with a function: skops restores nothing else.
     def __getstate__(self) -> dict[str, Any]:
@@ -167,19 +159,6 @@ class PrivacyLoss:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Checked like what a caller gives.
         self.__init__(**state)  # type: ignore[misc]
-
-    def __copy__(self) -> PrivacyLoss:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLoss:
-        return self
-
-    def __eq__(self, other: object) -> bool:
-        return vars(self) == vars(other) if isinstance(other, PrivacyLoss) else NotImplemented
-
-    def __hash__(self) -> int:
-        parts = frozenset(self.parts.items())
-        return hash((self.epsilon, parts, self.seeded, self.max_rows_per_id))
 
     def __add__(self, other: object) -> PrivacyLoss:
         """Sequential composition: both releases read the same records."""

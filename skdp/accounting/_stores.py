@@ -120,7 +120,7 @@ def booked(total: Fraction | None, spent: Fraction, entry: Entry) -> tuple[Fract
     loss = entry.loss
     parts = dict(loss.parts)
     parts[_ROUNDING] = parts.get(_ROUNDING, Fraction(0)) + after - exact
-    return after, replace(entry, loss=loss.with_changes(epsilon=after - spent, parts=parts))
+    return after, replace(entry, loss=replace(loss, epsilon=after - spent, parts=parts))
 
 
 class FileStore:
