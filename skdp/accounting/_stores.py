@@ -152,7 +152,12 @@ class FileStore:
                 connection.execute("COMMIT")
         with self._transaction() as connection:
             self._check_balance(connection)
-        self._refuse_other_total(total)
+        if total not in (None, self.total):
+            raise ValueError(
+                f"The ledger at {str(path)!r} has the total epsilon={exact_text(self.total)}, but "
+                f"epsilon={exact_text(total)} was given. The budget of a data set is decided once: "
+                "leave epsilon out to use the ledger as it is."
+            )
         if name is not None and name != self.name:
             known = "an unnamed data set" if self.name is None else f"the data set {self.name!r}"
             warnings.warn(
@@ -188,14 +193,6 @@ class FileStore:
         summed, balance = total_of(self._read_entries(connection)), self._read_spent(connection)
         if summed != balance:
             raise self._damaged(f"its charges sum to {summed}, its balance says {balance}")
-
-    def _refuse_other_total(self, total: Fraction | None) -> None:
-        if total is not None and total != self.total:
-            raise ValueError(
-                f"The ledger at {str(self.path)!r} has the total epsilon="
-                f"{exact_text(self.total)}, but epsilon={exact_text(total)} was given. The budget "
-                "of a data set is decided once: leave epsilon out to use the ledger as it is."
-            )
 
     def _write_schema(self, connection: sqlite3.Connection, total: str, name: str | None) -> None:
         connection.execute(f"PRAGMA application_id = {self.APPLICATION_ID}")
@@ -405,7 +402,7 @@ class DetachedStore:
     def __init__(self, name: str | None) -> None:
         self.name = name
 
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, *given: object) -> NoReturn:
         named = "" if self.name is None else f" {self.name!r}"
         raise LedgerError(
             f"The ledger{named} of this estimator is not here: pickles (files, or estimators sent "
@@ -417,18 +414,8 @@ class DetachedStore:
             "clone(est), which is not fitted; or use threads, or n_jobs=1."
         )
 
-    @property
-    def total(self) -> Fraction | None:
-        self._refuse()
-
-    def charge(self, entry: Entry) -> None:
-        self._refuse()
-
-    def spent(self) -> Fraction:
-        self._refuse()
-
-    def entries(self) -> tuple[Entry, ...]:
-        self._refuse()
+    total = property(_refuse)
+    charge = spent = entries = _refuse
 
 
 class MemoryStore:

@@ -116,10 +116,10 @@ def flatten(raw: Any) -> pd.DataFrame:
 
 def _numbers(*sides: pd.DataFrame) -> list[str]:
     """Names of the numbers of outputs."""
-    return [name for name in dict.fromkeys(itertools.chain(*sides)) if name != _WORDS]
+    return [str(name) for name in dict.fromkeys(itertools.chain(*sides)) if name != _WORDS]
 
 
-def _codes(names: list[str], outputs: pd.DataFrame) -> NDArray[np.uint64]:
+def _codes(names: list[str], outputs: pd.DataFrame) -> NDArray[Any]:
     """A code of what each output holds of some names."""
     return pd.util.hash_pandas_object(outputs.reindex(columns=names), index=False).to_numpy()
 
@@ -369,7 +369,7 @@ def _beside(words: str, name: str, outputs: pd.DataFrame) -> FloatArray:
     return np.where(outputs[_WORDS] == words, _number(name, outputs), np.nan)
 
 
-def _together(middle: pd.Series, scale: pd.Series, least: Any, outputs: pd.DataFrame) -> FloatArray:
+def _together(middle: pd.Series, scale: Any, least: Any, outputs: pd.DataFrame) -> FloatArray:
     rows = (outputs.reindex(columns=middle.index) - middle) / scale
     return np.asarray(least(rows.to_numpy(float), axis=1))
 

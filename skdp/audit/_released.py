@@ -151,7 +151,7 @@ def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
     if hasattr(type(here), "collect") and hasattr(type(here), "columns"):
         return f"{path}: {type(here).__name__} cannot be compared before it is collected"
     if hasattr(here, "columns") and hasattr(here, "dtypes"):
-        return _frames(here, there, path, memo)
+        return _sequences(_frame(here), _frame(there), path, memo)
     return _objects(here, there, path, memo)
 
 
@@ -230,16 +230,10 @@ def _column(data: Any) -> list[Any]:
     return [data.dtype, getattr(data, "name", ""), list(getattr(data, "names", ())), values]
 
 
-def _frames(here: Any, there: Any, path: str, memo: dict) -> str | None:
-    first, second = as_frame(here), as_frame(there)
-    if first.names != second.names or first.dtypes != second.dtypes:
-        return f"{path}: columns {first.dtypes} and {second.dtypes}"
-    for name in first.names:
-        one, other = first.column(name).objects(), second.column(name).objects()
-        found = _sequences(one, other, f"{path}[{name!r}]", memo)
-        if found is not None:
-            return found
-    return None
+def _frame(data: Any) -> list[Any]:
+    """The contents of a frame of another library than pandas."""
+    frame = as_frame(data)
+    return [frame.dtypes, {name: frame.column(name).objects() for name in frame.names}]
 
 
 def _pandas(data: Any) -> list[Any]:
