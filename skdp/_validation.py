@@ -285,7 +285,7 @@ def _check_number(value: Any, name: str) -> None:
         raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
 
 
-def as_fraction(value: Any, name: str) -> Fraction:
+def as_fraction(value: Any, name: str, digits: int | None = None) -> Fraction:
     """Read a finite real number as the decimal that the user wrote.
 
     ``0.1`` becomes 1/10 and not the double next to it, so three charges of 0.1 fit into
@@ -296,11 +296,17 @@ def as_fraction(value: Any, name: str) -> Fraction:
     TypeError
         If ``value`` is not a real number (strings and booleans are not).
     ValueError
-        If it is not finite.
+        If it is not finite, or a fraction of more ``digits`` than allowed.
     """
     _check_number(value, name)
     if isinstance(value, numbers.Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
+        exact = Fraction(int(value.numerator), int(value.denominator))
+        if digits is not None and max(abs(exact.numerator), exact.denominator) >= 10**digits:
+            raise ValueError(
+                f"{name} must be a fraction whose numerator and denominator have at most "
+                f"{digits:,} digits. Give a shorter one: Fraction(...).limit_denominator(10**12)."
+            )
+        return exact
     number = float(value)
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {value!r}.")
@@ -343,12 +349,7 @@ def as_epsilon(value: Any, name: str = "epsilon", *, digits: int = 1_000) -> Fra
     ValueError
         If it is not positive and finite, or a fraction of more ``digits`` than allowed.
     """
-    epsilon = as_fraction(value, name)
-    if max(abs(epsilon.numerator), epsilon.denominator) >= 10**digits:
-        raise ValueError(
-            f"{name} must be a fraction whose numerator and denominator have at most "
-            f"{digits:,} digits. Give a shorter one: Fraction(...).limit_denominator(10**12)."
-        )
+    epsilon = as_fraction(value, name, digits)
     if epsilon > sys.float_info.max:
         raise ValueError(f"{name} must be finite, and less than 1e308.")
     if epsilon <= 0:

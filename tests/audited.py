@@ -202,10 +202,5 @@ SCORES = {
 
 # Name of a mechanism or estimator, perhaps followed by a comma and a variant.
 FEWER = {"MarginalSynthesizer": 2_000, "PrivateClassifier": 4_000, "PrivateRegressor": 2_000}
-ESTIMATORS = {
-    name: AuditCase(
-        case.estimator, case.dataset, case.neighbour, case.epsilon, FEWER.get(name, 5_000)
-    )
-    for name, case in REPLAYS.items()
-}
+ESTIMATORS = {name: AuditCase(*case, 1.0, FEWER.get(name, 5_000)) for name, case in REPLAYS.items()}
 ALL_AUDITS = {**ESTIMATORS, **MECHANISMS, **SCORES}

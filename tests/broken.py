@@ -146,18 +146,6 @@ def k_means_round(rng, in_place, centroids=(0.0, 1.0)):
     return mechanism
 
 
-def checked_sum(rng, check):
-    """A noisy sum of records in [0, 10]; ``check`` raises for others instead of clipping."""
-
-    def mechanism(records, n):
-        records = np.asarray(records, dtype=float)
-        if check and (records > 10).any():
-            raise ValueError("records must lie in [0, 10]")
-        return on_grid(np.clip(records, 0, 10).sum() + rng.laplace(0, 10, n))
-
-    return mechanism
-
-
 @dataclass(frozen=True)
 class Variant:
     """A broken mechanism, the pair of inputs that betrays it, and its repaired twin."""
@@ -225,13 +213,5 @@ BROKEN = {
         [-1.0] * 40 + [0.49],
         lambda rng: k_means_round(rng, False),
         ratio=np.exp(1.49),
-    ),
-    "exception that depends on a value": Variant(
-        lambda rng: checked_sum(rng, True),
-        [5.0, 7.0],
-        [5.0, 7.0, 99.0],
-        lambda rng: checked_sum(rng, False),
-        n_trials=20_000,
-        ratio=np.inf,
     ),
 }

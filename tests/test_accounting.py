@@ -43,10 +43,8 @@ def test_loss_is_exact_and_frozen():
     loss = PrivacyLoss(0.3, parts)
     assert loss.epsilon == Fraction(3, 10) and float(loss) == 0.3
     assert list(loss.parts.items()) == [("a", Fraction(1, 10)), ("b", Fraction(2, 10))]
-    with pytest.raises(AttributeError, match="frozen"):
+    with pytest.raises(AttributeError, match="cannot assign"):
         loss.epsilon = 1
-    with pytest.raises(AttributeError, match="frozen"):
-        del loss.epsilon
     with pytest.raises(TypeError):
         loss.parts["a"] = Fraction(1)
     # It does not follow the mapping it was made from.
@@ -120,9 +118,8 @@ TINY = Fraction(1, 10**5_000)
 
 def test_an_epsilon_is_written_or_refused_before_the_charge(tmp_path):
     ledger = PrivacyLedger(2, tmp_path / "ledger")
-    with pytest.raises(LedgerError, match="more digits than Python writes"):
-        ledger.charge("x", PrivacyLoss(1, {"a": TINY, "b": 1 - TINY}))
-    assert ledger.spent == 0
+    with pytest.raises(ValueError, match="part 'a' must be a fraction .* at most 4,300 digits"):
+        PrivacyLoss(1, {"a": TINY, "b": 1 - TINY})
     # As long as an estimator takes one.
     epsilon = 1 + Fraction(1, 10**900)
     view = skdp.GridSynthesizer(epsilon=epsilon, domain=skdp.Numeric(0, 1), ledger=ledger)
@@ -506,7 +503,7 @@ DAMAGED = "damaged|Cannot use"
         ("DROP TABLE charges", DAMAGED),
         ("DELETE FROM charges WHERE id = 1", DAMAGED),
         ("PRAGMA application_id = 1234", "other software"),
-        *((f"PRAGMA user_version = {version}", f"format {version}") for version in (2, 4)),
+        *((f"PRAGMA user_version = {version}", f"format {version}") for version in (3, 5)),
     ],
 )
 def test_damaged_and_foreign_contents(damage, match, tmp_path):
@@ -628,4 +625,4 @@ def test_ledger_is_shown(make_ledger):
     assert "1 seeded: no guarantee" in page
     for _ in range(30):
         ledger.charge("many", 0.01)
-    assert "the last 20 are shown" in ledger._repr_html_()
+    assert 15 < ledger._repr_html_().count("many") < 20 < ledger.to_html().count("many")

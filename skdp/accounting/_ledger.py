@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -17,17 +18,15 @@ from ..exceptions import LedgerError
 from ._loss import PrivacyLoss, parts_text, short_text
 from ._stores import (
     ABOUT,
+    PERSON,
     DetachedStore,
+    Entry,
     FileStore,
     MemoryStore,
-    NotedStore,
-    PrepaidStore,
     Store,
-    base_of,
     for_travel,
     new_entry,
     total_of,
-    unit_of,
 )
 
 
@@ -88,7 +87,7 @@ class PrivacyLedger:
 
     # No instance dictionary: a charge() that is set on a ledger by accident, or by a mock that was
     # left behind, would silently take the place of the real one.
-    __slots__ = ("__weakref__", "_stand_in", "_store")
+    __slots__ = ("__weakref__", "_note", "_purses", "_store")
 
     def __init__(
         self,
@@ -100,14 +99,22 @@ class PrivacyLedger:
         total = None if epsilon is None else as_epsilon(epsilon)
         if name is not None and not isinstance(name, str):
             raise TypeError(f"name must be a string, got {name!r}.")
-        self._store: Store
-        self._stand_in: PrivacyLedger | None = None
         if path is None:
-            self._store = MemoryStore(total, name)
+            self._enter(MemoryStore(total, name))
         else:
             # Absolute: worker processes may have another current directory.
             file = Path(os.path.abspath(Path(path).expanduser()))
-            self._store = FileStore(file, total, name)
+            self._enter(FileStore(file, total, name))
+
+    def _enter(
+        self, store: Store, note: Mapping[str, str] | None = None, purses: tuple[_Purse, ...] = ()
+    ) -> PrivacyLedger:
+        self._store = store
+        # What every charge says of itself, also its name.
+        self._note = note or {}
+        # What has been paid for: the innermost search first.
+        self._purses = purses
+        return self
 
     @property
     def epsilon(self) -> Fraction | None:
@@ -169,7 +176,12 @@ class PrivacyLedger:
             raise TypeError(f"A charge needs a name, a non-empty string; got {name!r}.")
         if not isinstance(loss, PrivacyLoss):
             loss = PrivacyLoss(loss)
-        self._store.charge(new_entry(name, loss, about, as_fraction(reserve, "reserve")))
+        note = dict(self._note)
+        name = note.pop("name", name)
+        about = {**(about or {}), **note}
+        entry = new_entry(name, loss, about, as_fraction(reserve, "reserve"))
+        if not any(purse.pays(entry) for purse in self._purses):
+            self._store.charge(entry)
 
     def noted(
         self, name: str | None = None, *, purpose: str = "", source: str = "", assumes: str = ""
@@ -200,8 +212,10 @@ class PrivacyLedger:
         [['visits', 'Annual report, table 3']]
         """
         about = {"purpose": purpose, "source": source, "assumes": assumes}
-        entry = new_entry(name or "charge", PrivacyLoss(1), about)
-        return _with_store(NotedStore(self._store, name, dict(entry.about)))
+        note = dict(new_entry("", PrivacyLoss(1), about).about)
+        if name is not None:
+            note["name"] = name
+        return _new_handle()._enter(self._store, {**self._note, **note}, self._purses)
 
     def to_frame(self) -> pd.DataFrame:
         """All charges in the order in which they were made.
@@ -246,12 +260,10 @@ class PrivacyLedger:
         Returns
         -------
         PrivacyLedger
-            The same object each time. Its ``charge``, ``epsilon``, ``spent`` and ``remaining``
-            raise `LedgerError`, which says how to attach the real ledger.
+            Its ``charge``, ``epsilon``, ``spent`` and ``remaining`` raise `LedgerError`, which
+            says how to attach the real ledger.
         """
-        if self._stand_in is None:
-            self._stand_in = _with_store(DetachedStore(self.name))
-        return self._stand_in
+        return _new_handle()._enter(DetachedStore(self.name))
 
     def __copy__(self) -> PrivacyLedger:
         return self
@@ -260,68 +272,86 @@ class PrivacyLedger:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_store": for_travel(self._store)}
+        # Nothing is prepaid for what goes to another process.
+        return {"store": for_travel(self._store), "note": self._note}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._store = state["_store"]
-        self._stand_in = None
+        self._enter(**state)
 
     def _repr_html_(self) -> str:
         try:
-            return self.to_html(rows=20)
+            return self.to_html(max_rows=20)
         except LedgerError as error:
             return f"<div><b>Privacy ledger</b>: {html.escape(str(error))}</div>"
 
-    def to_html(self, *, rows: int | None = None) -> str:
+    def to_html(self, *, max_rows: int | None = None) -> str:
         """Balance and charges for a page: what each cost, when, for what, from which source.
 
         Parameters
         ----------
-        rows : int, default=None
-            The newest charges that are shown; None: all.
+        max_rows : int, default=None
+            Most charges that are shown, the first and the last ones; None: all.
         """
         charges = self.to_frame().drop(columns=["exact", "process"])
         charges["time"] = charges["time"].dt.strftime("%Y-%m-%d %H:%M:%S UTC")
-        shown = charges if rows is None else charges.tail(rows)
-        notes = [html.escape(repr(self))]
-        if charges["seeded"].any():
-            notes.append(f"<b>{charges['seeded'].sum()} seeded: no guarantee</b>")
-        if len(shown) < len(charges):
-            notes.append(f"the last {len(shown)} are shown")
+        seeded = int(charges["seeded"].sum())
+        note = f"; <b>{seeded} seeded: no guarantee</b>" if seeded else ""
         # Texts are escaped and never cut.
         with pd.option_context("display.max_colwidth", None):
-            table = shown.to_html(index=False, border=0, na_rep="")
-        return f"<div>{'; '.join(notes)}{table}</div>"
+            table = charges.to_html(index=False, border=0, na_rep="", max_rows=max_rows)
+        return f"<div>{html.escape(repr(self))}{note}{table}</div>"
 
     def __repr__(self) -> str:
-        fields: list[str] = []
-        if isinstance(base_of(self._store), DetachedStore):
-            named = "" if self.name is None else f", name={self.name!r}"
-            return f"PrivacyLedger(detached{named})"
-        if self.epsilon is not None:
-            fields.append(f"epsilon={short_text(self.epsilon)}")
-        try:
-            entries = self._store.entries()
-        except LedgerError as error:
-            fields.append(f"unreadable: {error}")
+        if isinstance(self._store, DetachedStore):
+            fields = ["detached"]
         else:
-            spent = total_of(entries)
-            units = unit_of(entries)
-            fields.append(f"spent={short_text(spent)}" + (f" ({units})" if units else ""))
-            if self.epsilon is not None:
-                fields.append(f"remaining={short_text(self.epsilon - spent)}")
-            fields.append(f"charges={len(entries)}")
+            fields = self._balance()
         if self.name is not None:
             fields.append(f"name={self.name!r}")
         if self.path is not None:
             fields.append(f"path={str(self.path)!r}")
         return f"PrivacyLedger({', '.join(fields)})"
 
+    def _balance(self) -> list[str]:
+        total = self.epsilon
+        try:
+            entries = self._store.entries()
+        except LedgerError as error:
+            return [f"unreadable: {error}"]
+        spent = total_of(entries)
+        person = bool(entries) and entries[0].unit == PERSON
+        texts = [f"spent={short_text(spent)}" + " (per person)" * person]
+        if total is not None:
+            texts.insert(0, f"epsilon={short_text(total)}")
+            texts.append(f"remaining={short_text(total - spent)}")
+        return [*texts, f"charges={len(entries)}"]
 
-def _with_store(store: Store) -> PrivacyLedger:
-    ledger = object.__new__(PrivacyLedger)
-    ledger.__setstate__({"_store": store})
-    return ledger
+
+class _Purse:
+    """What was charged for a search before its fits; they pay from it as long as it lasts.
+
+    Anything beyond that is charged to the ledger, so that a search whose fits cost more than it
+    planned for still pays for them.
+    """
+
+    def __init__(self, left: Fraction) -> None:
+        self.left = left
+        self._lock = threading.Lock()
+
+    def pays(self, entry: Entry) -> bool:
+        with self._lock:
+            enough = entry.loss.epsilon + entry.reserve <= self.left
+            if enough:
+                self.left -= entry.loss.epsilon
+            return enough
+
+    def empty(self) -> None:
+        with self._lock:
+            self.left = Fraction(0)
+
+
+def _new_handle() -> PrivacyLedger:
+    return object.__new__(PrivacyLedger)
 
 
 def prepaid(ledger: PrivacyLedger, epsilon: Fraction) -> PrivacyLedger:
@@ -329,20 +359,21 @@ def prepaid(ledger: PrivacyLedger, epsilon: Fraction) -> PrivacyLedger:
 
     For a parameter search, which is charged once for all its fits.
     """
-    return _with_store(PrepaidStore(ledger._store, epsilon))
+    purses = (_Purse(epsilon), *ledger._purses)
+    return _new_handle()._enter(ledger._store, ledger._note, purses)
 
 
 def settle(handle: PrivacyLedger) -> None:
     """From now on ``handle`` charges its ledger directly, in every estimator that holds it."""
-    if isinstance(handle._store, PrepaidStore):
-        # A search within this one may have made a handle on this handle.
-        handle._store.exhaust()
-        handle._store = handle._store.direct
+    # A search within this one may have made a handle on this handle.
+    for purse in handle._purses[:1]:
+        purse.empty()
+    handle._purses = ()
 
 
 def same_budget(first: PrivacyLedger, second: PrivacyLedger) -> bool:
     """Whether two ledgers are the same: one ledger in memory, or one file."""
-    mine, theirs = (base_of(ledger._store) for ledger in (first, second))
+    mine, theirs = first._store, second._store
     if isinstance(mine, FileStore) and isinstance(theirs, FileStore):
         return mine.path == theirs.path
     return mine is theirs

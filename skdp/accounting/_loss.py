@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 import pandas as pd
 
@@ -44,6 +45,7 @@ def parts_text(parts: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{name}={short_text(value)}" for name, value in parts.items())
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class PrivacyLoss:
     """The epsilon of one release, exact, with named parts that add up to it.
 
@@ -89,7 +91,7 @@ class PrivacyLoss:
     """
 
     epsilon: Fraction
-    parts: Mapping[str, Fraction]
+    parts: Mapping[str, Fraction] = field(hash=False)
     seeded: bool
     max_rows_per_id: int | None
     assumes: str
@@ -107,7 +109,10 @@ class PrivacyLoss:
         if most is not None and not (isinstance(most, int) and most >= 1):
             raise ValueError(f"max_rows_per_id must be None or at least 1, got {most!r}.")
         given = {"total": total} if parts is None else parts
-        exact = {str(name): as_fraction(value, f"part {name!r}") for name, value in given.items()}
+        exact = {
+            str(name): as_fraction(value, f"part {name!r}", _MOST_DIGITS)
+            for name, value in given.items()
+        }
         if any(value < 0 for value in exact.values()):
             raise ValueError(f"No part may be negative, got {parts_text(exact)}.")
         found = sum(exact.values(), Fraction(0))
@@ -126,15 +131,6 @@ class PrivacyLoss:
             assumes=str(assumes),
         )
 
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be set.")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be deleted.")
-
-    def _with(self, **changes: Any) -> PrivacyLoss:
-        return PrivacyLoss(**{**vars(self), **changes})
-
     @property
     def neighbours(self) -> str:
         """What the guarantee protects, and what it assumes."""
@@ -145,7 +141,7 @@ class PrivacyLoss:
         """The same loss under one more assumption on the data."""
         if what in self.assumes.split(" and "):
             return self
-        return self._with(assumes=" and ".join(filter(None, [self.assumes, what])))
+        return replace(self, assumes=" and ".join(filter(None, [self.assumes, what])))
 
     @property
     def of_record(self) -> PrivacyLoss:
@@ -154,7 +150,7 @@ class PrivacyLoss:
         if most is None:
             return self
         parts = {name: value / most for name, value in self.parts.items()}
-        return self._with(epsilon=self.epsilon / most, parts=parts, max_rows_per_id=None)
+        return replace(self, epsilon=self.epsilon / most, parts=parts, max_rows_per_id=None)
 
     # A plain state rather than __reduce__ with a function: skops restores nothing else.
     def __getstate__(self) -> dict[str, Any]:
@@ -163,19 +159,6 @@ class PrivacyLoss:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Checked like what a caller gives.
         self.__init__(**state)  # type: ignore[misc]
-
-    def __copy__(self) -> PrivacyLoss:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLoss:
-        return self
-
-    def __eq__(self, other: object) -> bool:
-        return vars(self) == vars(other) if isinstance(other, PrivacyLoss) else NotImplemented
-
-    def __hash__(self) -> int:
-        parts = frozenset(self.parts.items())
-        return hash((self.epsilon, parts, self.seeded, self.max_rows_per_id))
 
     def __add__(self, other: object) -> PrivacyLoss:
         """Sequential composition: both releases read the same records."""

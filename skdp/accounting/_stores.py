@@ -7,7 +7,6 @@ import json
 import math
 import os
 import sqlite3
-import stat
 import threading
 import uuid
 import warnings
@@ -80,11 +79,6 @@ def total_of(entries: tuple[Entry, ...]) -> Fraction:
     return sum((entry.loss.epsilon for entry in entries), Fraction(0))
 
 
-def unit_of(entries: tuple[Entry, ...]) -> str:
-    """The unit of privacy of what was spent, if it is not a record."""
-    return "per person" if entries and entries[0].unit == PERSON else ""
-
-
 def refuse_other_unit(entry: Entry) -> NoReturn:
     """Refuse a charge for a person in a ledger of records, or the reverse.
 
@@ -126,10 +120,7 @@ def booked(total: Fraction | None, spent: Fraction, entry: Entry) -> tuple[Fract
     loss = entry.loss
     parts = dict(loss.parts)
     parts[_ROUNDING] = parts.get(_ROUNDING, Fraction(0)) + after - exact
-    loss = PrivacyLoss(
-        after - spent, parts, seeded=loss.seeded, max_rows_per_id=loss.max_rows_per_id
-    )
-    return after, replace(entry, loss=loss)
+    return after, replace(entry, loss=replace(loss, epsilon=after - spent, parts=parts))
 
 
 class FileStore:
@@ -142,30 +133,31 @@ class FileStore:
 
     # "skdp" in ASCII; kept in the header of the file.
     APPLICATION_ID = 0x736B6470
-    SCHEMA_VERSION = 3
+    SCHEMA_VERSION = 4
     BUSY_SECONDS = 10.0
 
-    # The newest charge that was seen in the file: its columns as `_read_newest` gives them.
+    # What identifies a charge, and the newest one that was seen in the file.
+    _NEWEST = "SELECT id, time, name, epsilon, process, spent, token FROM charges"
     _last: tuple[Any, ...] | None = None
 
     def __init__(self, path: Path, total: Fraction | None, name: str | None) -> None:
         self.path = path
         self._header: tuple[str, Fraction] | None = None
-        create = self._to_create(total)
-        with self._connect("rwc" if create else self._read_mode()) as connection:
-            if create and total is not None:
+        if self._to_create(total):
+            with self._connect("rwc") as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 # Under the lock: another process may have been faster.
                 if path.stat().st_size == 0:
-                    self._write_schema(connection, total, name)
+                    self._write_schema(connection, str(total), name)
                 connection.execute("COMMIT")
-            self.total, self.name = self._read_header(connection)
+        with self._transaction() as connection:
             self._check_balance(connection)
-            self._refuse_other_total(total)
-            if self.name is None and name is not None and not self._read_only_path():
-                # The first name given to a ledger stays.
-                connection.execute("UPDATE ledger SET name = ? WHERE name IS NULL", (name,))
-                self.total, self.name = self._read_header(connection)
+        if total not in (None, self.total):
+            raise ValueError(
+                f"The ledger at {str(path)!r} has the total epsilon={exact_text(self.total)}, but "
+                f"epsilon={exact_text(total)} was given. The budget of a data set is decided once: "
+                "leave epsilon out to use the ledger as it is."
+            )
         if name is not None and name != self.name:
             known = "an unnamed data set" if self.name is None else f"the data set {self.name!r}"
             warnings.warn(
@@ -179,10 +171,9 @@ class FileStore:
         """Whether there is no ledger yet; LedgerError if there can be none."""
         path = self.path
         if path.exists() and not path.is_file():
-            kind = "directory" if path.is_dir() else "device"
             raise LedgerError(
-                f"{str(path)!r} is a {kind}; a ledger is a file. Nothing was spent. Give the "
-                "path of a file."
+                f"{str(path)!r} is a directory or a device; a ledger is a file. Nothing was spent. "
+                "Give the path of a file."
             )
         if path.exists() and path.stat().st_size > 0:
             return False
@@ -199,27 +190,11 @@ class FileStore:
         check = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if check != "ok":
             raise self._damaged(check)
-        # One transaction: no charge may come between the two readings.
-        connection.execute("BEGIN")
-        entries = self._read_entries(connection)
-        balance = self._read_spent(connection)
-        self._last = self._read_newest(connection)
-        connection.execute("COMMIT")
-        summed = total_of(entries)
+        summed, balance = total_of(self._read_entries(connection)), self._read_spent(connection)
         if summed != balance:
             raise self._damaged(f"its charges sum to {summed}, its balance says {balance}")
 
-    def _refuse_other_total(self, total: Fraction | None) -> None:
-        if total is not None and total != self.total:
-            raise ValueError(
-                f"The ledger at {str(self.path)!r} has the total epsilon="
-                f"{exact_text(self.total)}, but epsilon={exact_text(total)} was given. The budget "
-                "of a data set is decided once: leave epsilon out to use the ledger as it is."
-            )
-
-    def _write_schema(
-        self, connection: sqlite3.Connection, total: Fraction, name: str | None
-    ) -> None:
+    def _write_schema(self, connection: sqlite3.Connection, total: str, name: str | None) -> None:
         connection.execute(f"PRAGMA application_id = {self.APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {self.SCHEMA_VERSION}")
         connection.execute(
@@ -231,91 +206,65 @@ class FileStore:
             "CREATE TABLE charges (id INTEGER PRIMARY KEY, time TEXT NOT NULL, "
             "name TEXT NOT NULL, epsilon TEXT NOT NULL, parts TEXT NOT NULL, "
             "seeded INTEGER NOT NULL, process INTEGER NOT NULL, spent TEXT NOT NULL, "
-            "unit TEXT NOT NULL, max_rows_per_id INTEGER, token TEXT NOT NULL, "
+            "max_rows_per_id INTEGER, token TEXT NOT NULL, "
             "about TEXT NOT NULL)"
         )
         created = datetime.now(UTC).isoformat(timespec="seconds")
         connection.execute(
-            "INSERT INTO ledger VALUES (?, ?, ?, ?)", (uuid.uuid4().hex, str(total), name, created)
+            "INSERT INTO ledger VALUES (?, ?, ?, ?)", (uuid.uuid4().hex, total, name, created)
         )
 
     def charge(self, entry: Entry) -> None:
         self._refuse_read_only()
-        with self._connect("rw") as connection:
-            # The write lock is taken before the balance is read: no other charge can come
-            # between the check and the entry.
-            connection.execute("BEGIN IMMEDIATE")
-            self._read_header(connection)
-            self._refuse_older_copy(connection)
-            differs = "SELECT 1 FROM charges WHERE unit != ? LIMIT 1"
-            if connection.execute(differs, (entry.unit,)).fetchone():
+        # The write lock is taken before the balance is read: no other charge can come between the
+        # check and the entry.
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            differs = "SELECT 1 FROM charges WHERE (max_rows_per_id IS NULL) != ? LIMIT 1"
+            if connection.execute(differs, (entry.unit == RECORD,)).fetchone():
                 refuse_other_unit(entry)
             after, entry = booked(self.total, self._read_spent(connection), entry)
             loss = entry.loss
-            epsilon, balance, *parts = self._texts(loss.epsilon, after, *loss.parts.values())
-            connection.execute(
-                "INSERT INTO charges (time, name, epsilon, parts, seeded, process, spent, unit, "
-                "max_rows_per_id, token, about) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    entry.time,
-                    entry.name,
-                    epsilon,
-                    json.dumps(dict(zip(loss.parts, parts, strict=True))),
-                    int(loss.seeded),
-                    entry.process,
-                    balance,
-                    entry.unit,
-                    loss.max_rows_per_id,
-                    uuid.uuid4().hex,
-                    json.dumps(dict(entry.about)),
-                ),
-            )
-            newest = self._read_newest(connection)
-            connection.execute("COMMIT")
-            self._last = newest
-
-    def _texts(self, *values: Fraction) -> list[str]:
-        """Fractions as the file holds them."""
-        try:
-            return [str(value) for value in values]
-        except ValueError as error:
-            raise LedgerError(
-                f"The ledger at {str(self.path)!r} cannot hold this charge: it is "
-                "a fraction of more digits than Python writes. Nothing was spent. Round it up."
-            ) from error
+            row = {
+                "time": entry.time,
+                "name": entry.name,
+                "epsilon": str(loss.epsilon),
+                "parts": json.dumps({part: str(value) for part, value in loss.parts.items()}),
+                "seeded": loss.seeded,
+                "process": entry.process,
+                "spent": str(after),
+                "max_rows_per_id": loss.max_rows_per_id,
+                "token": uuid.uuid4().hex,
+                "about": json.dumps(dict(entry.about)),
+            }
+            places = ", ".join(f":{column}" for column in row)
+            connection.execute(f"INSERT INTO charges VALUES (NULL, {places})", row)
 
     def spent(self) -> Fraction:
-        with self._reading() as connection:
+        with self._transaction() as connection:
             return self._read_spent(connection)
 
     def entries(self) -> tuple[Entry, ...]:
-        with self._reading() as connection:
+        with self._transaction() as connection:
             return self._read_entries(connection)
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._connect(self._read_mode()) as connection:
-            connection.execute("BEGIN")
+    def _transaction(self, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:
+        """Read or charge, if this is still the ledger that was opened, and no older copy."""
+        with self._connect("ro" if self._protected() else "rw") as connection:
+            connection.execute(begin)
             self._read_header(connection)
             self._refuse_older_copy(connection)
             yield connection
-            self._last = self._read_newest(connection)
-
-    def _read_newest(
-        self, connection: sqlite3.Connection, row: int | None = None
-    ) -> tuple[Any, ...] | None:
-        """The columns that identify the newest charge, or the charge of a row."""
-        which = "ORDER BY id DESC LIMIT 1" if row is None else "WHERE id = ?"
-        found: tuple[Any, ...] | None = connection.execute(
-            f"SELECT id, time, name, epsilon, process, spent, token FROM charges {which}",
-            () if row is None else (row,),
-        ).fetchone()
-        return found
+            newest = connection.execute(f"{self._NEWEST} ORDER BY id DESC LIMIT 1").fetchone()
+            connection.execute("COMMIT")
+            self._last = newest
 
     def _refuse_older_copy(self, connection: sqlite3.Connection) -> None:
         """Refuse a file that has lost the newest charge that was seen in it."""
         last = self._last
-        if last is not None and self._read_newest(connection, last[0]) != last:
+        if last is None:
+            return
+        if connection.execute(f"{self._NEWEST} WHERE id = ?", last[:1]).fetchone() != last:
             raise LedgerError(
                 f"The ledger at {str(self.path)!r} has lost the charge {last[2]!r} of "
                 f"{last[1][:19]} UTC, which was seen in it: an older copy of the file was put "
@@ -329,26 +278,23 @@ class FileStore:
             "SELECT time, name, epsilon, parts, seeded, process, max_rows_per_id, about "
             "FROM charges ORDER BY id"
         ).fetchall()
-        try:
-            return tuple(
-                Entry(
-                    time,
-                    name,
-                    PrivacyLoss(
-                        Fraction(epsilon),
-                        {part: Fraction(value) for part, value in json.loads(parts).items()},
-                        seeded=bool(seeded),
-                        max_rows_per_id=most,
-                    ),
-                    process,
-                    json.loads(told),
-                )
-                for time, name, epsilon, parts, seeded, process, most, told in rows
+        return tuple(
+            Entry(
+                time,
+                name,
+                PrivacyLoss(
+                    Fraction(epsilon),
+                    {part: Fraction(value) for part, value in json.loads(parts).items()},
+                    seeded=bool(seeded),
+                    max_rows_per_id=most,
+                ),
+                process,
+                json.loads(told),
             )
-        except (ValueError, TypeError, AttributeError, ZeroDivisionError) as error:
-            raise self._damaged(error) from error
+            for time, name, epsilon, parts, seeded, process, most, told in rows
+        )
 
-    def _read_header(self, connection: sqlite3.Connection) -> tuple[Fraction, str | None]:
+    def _read_header(self, connection: sqlite3.Connection) -> None:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application != self.APPLICATION_ID:
             raise LedgerError(
@@ -362,31 +308,25 @@ class FileStore:
                 f"knows format {self.SCHEMA_VERSION}. Use the skdp that wrote it, or a newer one. "
                 "Nothing was spent."
             )
-        rows = connection.execute("SELECT total, name, identity FROM ledger").fetchall()
-        try:
-            [(text, name, identity)] = rows
-            total = as_epsilon(Fraction(text))
-        except (ValueError, TypeError, ZeroDivisionError) as error:
-            raise self._damaged(error) from error
+        [(text, name, identity)] = connection.execute(
+            "SELECT total, name, identity FROM ledger"
+        ).fetchall()
+        total = as_epsilon(Fraction(text))
         if self._header not in (None, (identity, total)):
             raise LedgerError(
                 f"The file {str(self.path)!r} is no longer the ledger that was opened: it was "
                 "replaced or its total was edited. Nothing was spent. If that was intended, "
                 "open it again."
             )
-        self._header = (identity, total)
-        return total, name
+        self._header, self.total, self.name = (identity, total), total, name
 
     def _read_spent(self, connection: sqlite3.Connection) -> Fraction:
         row = connection.execute("SELECT spent FROM charges ORDER BY id DESC LIMIT 1").fetchone()
-        try:
-            return Fraction(row[0]) if row else Fraction(0)
-        except (ValueError, TypeError, ZeroDivisionError) as error:
-            raise self._damaged(error) from error
+        return Fraction(row[0]) if row else Fraction(0)
 
     @contextlib.contextmanager
     def _connect(self, mode: str) -> Iterator[sqlite3.Connection]:
-        """Open for one operation; every failure of SQLite becomes a LedgerError."""
+        """Open for one operation; whatever SQLite or the contents refuse is a LedgerError."""
         connection = None
         try:
             # isolation_level=None: transactions are begun and ended explicitly here.
@@ -402,6 +342,8 @@ class FileStore:
             yield connection
         except sqlite3.Error as error:
             raise self._explain(error) from error
+        except (ValueError, TypeError, AttributeError, ZeroDivisionError) as error:
+            raise self._damaged(error) from error
         finally:
             # An open transaction is rolled back by closing.
             if connection is not None:
@@ -423,8 +365,6 @@ class FileStore:
                 f"Cannot open the {where}: it does not exist, or its directory is missing or "
                 f"may not be read. Nothing was spent. ({error})"
             )
-        if kind.startswith(("SQLITE_READONLY", "SQLITE_PERM")):
-            return self._read_only(self.path)
         return LedgerError(f"Cannot use the {where}: {error}. Nothing was spent.")
 
     def _damaged(self, reason: object) -> LedgerError:
@@ -433,37 +373,25 @@ class FileStore:
             "left as it is and nothing was spent. Restore it from a backup, or give another path."
         )
 
-    def _read_only(self, path: Path) -> LedgerError:
-        return LedgerError(
-            f"Cannot charge the ledger at {str(self.path)!r}: {str(path)!r} is read-only. "
-            "Nothing was spent. Make it writable, or use another ledger."
-        )
-
-    def _read_mode(self) -> str:
-        return "ro" if self._read_only_path() else "rw"
-
-    def _read_only_path(self) -> Path | None:
-        """Return the file or its directory (which holds SQLite's journal) if it is read-only."""
+    def _protected(self) -> Path | None:
+        """The file or its directory (which holds SQLite's journal), if it is read-only."""
         for path in (self.path, self.path.parent):
-            try:
-                mode = path.stat().st_mode
-            except OSError:
-                continue
             # An administrator may write any file, but a file without any write permission was
             # protected on purpose.
-            if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(
-                path, os.W_OK
-            ):
+            if path.exists() and not (path.stat().st_mode & 0o222 and os.access(path, os.W_OK)):
                 return path
         return None
 
     def _refuse_read_only(self) -> None:
-        path = self._read_only_path()
+        path = self._protected()
         if path is not None:
-            raise self._read_only(path)
+            raise LedgerError(
+                f"Cannot charge the ledger at {str(self.path)!r}: {str(path)!r} is read-only. "
+                "Nothing was spent. Make it writable, or use another ledger."
+            )
 
 
-# --- the stores of a ledger that are not files: detached, in memory, and prepaid
+# --- the stores of a ledger that are not files: detached, and in memory
 
 
 class DetachedStore:
@@ -474,7 +402,7 @@ class DetachedStore:
     def __init__(self, name: str | None) -> None:
         self.name = name
 
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, *given: object) -> NoReturn:
         named = "" if self.name is None else f" {self.name!r}"
         raise LedgerError(
             f"The ledger{named} of this estimator is not here: pickles (files, or estimators sent "
@@ -486,18 +414,8 @@ class DetachedStore:
             "clone(est), which is not fitted; or use threads, or n_jobs=1."
         )
 
-    @property
-    def total(self) -> Fraction | None:
-        self._refuse()
-
-    def charge(self, entry: Entry) -> None:
-        self._refuse()
-
-    def spent(self) -> Fraction:
-        self._refuse()
-
-    def entries(self) -> tuple[Entry, ...]:
-        self._refuse()
+    total = property(_refuse)
+    charge = spent = entries = _refuse
 
 
 class MemoryStore:
@@ -543,97 +461,14 @@ class MemoryStore:
         return tuple(self._entries[: self._state[1]])
 
 
-class HandleStore:
-    """Another way to the same charges."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-
-    def charge(self, entry: Entry) -> None:
-        self.store.charge(entry)
-
-    @property
-    def base(self) -> Store:
-        """The underlying store, which is charged."""
-        return base_of(self.store)
-
-    @property
-    def name(self) -> str | None:
-        return self.store.name
-
-    @property
-    def path(self) -> Path | None:
-        return self.store.path
-
-    @property
-    def total(self) -> Fraction | None:
-        return self.store.total
-
-    def spent(self) -> Fraction:
-        return self.store.spent()
-
-    def entries(self) -> tuple[Entry, ...]:
-        return self.store.entries()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "store": for_travel(self.store)}
-
-
-class NotedStore(HandleStore):
-    """Writes a name, a purpose and a source to every charge."""
-
-    def __init__(self, store: Store, name: str | None, about: dict[str, str]) -> None:
-        super().__init__(store)
-        self._name, self._about = name, about
-
-    def charge(self, entry: Entry) -> None:
-        name = entry.name if self._name is None else self._name
-        self.store.charge(replace(entry, name=name, about={**entry.about, **self._about}))
-
-
-class PrepaidStore(HandleStore):
-    """Accepts charges that ``store`` has already been charged with, up to ``left``.
-
-    Anything beyond that is charged to ``store``, so that a search whose fits cost more than it
-    planned for still pays for them.
-    """
-
-    def __init__(self, store: Store, left: Fraction) -> None:
-        super().__init__(store)
-        self._left = left
-        self._lock = threading.Lock()
-
-    def charge(self, entry: Entry) -> None:
-        with self._lock:
-            if entry.loss.epsilon + entry.reserve <= self._left:
-                self._left -= entry.loss.epsilon
-                return
-        self.store.charge(entry)
-
-    def exhaust(self) -> None:
-        with self._lock:
-            self._left = Fraction(0)
-
-    @property
-    def direct(self) -> Store:
-        """What is charged once nothing is prepaid any more."""
-        return self.store.direct if isinstance(self.store, PrepaidStore) else self.store
-
-
-def base_of(store: Store) -> Store:
-    return store.base if isinstance(store, HandleStore) else store
-
-
 def for_travel(store: Store) -> Store:
     """What is pickled of a store: all of a file store, and only the name of a memory store.
 
     A copy of a memory store would not see what the original spends, and each could spend the whole
     budget. It refuses when it is charged and not when it is pickled, because joblib hides errors
-    raised while pickling behind one of its own. What was prepaid stays here.
+    raised while pickling behind one of its own.
     """
-    if isinstance(store, PrepaidStore):
-        return for_travel(store.direct)
     return DetachedStore(store.name) if isinstance(store, MemoryStore) else store
 
 
-Store = DetachedStore | MemoryStore | HandleStore | FileStore
+Store = DetachedStore | MemoryStore | FileStore

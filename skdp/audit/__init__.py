@@ -11,14 +11,13 @@
 """
 
 from ..exceptions import ReplayError
-from ._library import REPLAYS, ReplayCase, replay_library
+from ._library import REPLAYS, replay_library
 from ._lower_bound import AuditResult, audit, reachable_epsilon
 from ._replay import ReplayResult, replay
 
 __all__ = [
     "REPLAYS",
     "AuditResult",
-    "ReplayCase",
     "ReplayError",
     "ReplayResult",
     "audit",

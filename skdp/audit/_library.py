@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,28 +48,10 @@ from ..tree import PrivateDecisionTreeClassifier, PrivateRandomForestClassifier
 from ._replay import ReplayResult, replay
 
 
-@dataclass(frozen=True)
-class ReplayCase:
-    """What to replay.
-
-    Attributes
-    ----------
-    estimator : estimator
-    dataset, neighbour : object
-    epsilon : number, optional
-        The claim; None takes the estimator's.
-    """
-
-    estimator: Any
-    dataset: Any
-    neighbour: Any
-    epsilon: Any = None
-
-
-def _last_gone(estimator: Any, data: Any, epsilon: Any = None) -> ReplayCase:
+def _last_gone(estimator: Any, data: Any) -> tuple[Any, Any, Any]:
     """Case of rows, or of a pair of rows and labels, with and without the last."""
     less = tuple(part[:-1] for part in data) if isinstance(data, tuple) else data[:-1]
-    return ReplayCase(estimator, data, less, epsilon)
+    return estimator, data, less
 
 
 # --- a few records, where one of them changes most
@@ -107,7 +88,7 @@ _PLANES: dict[str, Any] = {"epsilon": 1.0, "domain": PLANE}
 _LABELS = {**_PLANES, "target": "s"}
 
 
-def cases() -> tuple[ReplayCase, ...]:
+def cases() -> tuple[tuple[Any, Any, Any], ...]:
     """One case of each estimator."""
     return (
         _last_gone(HDPViewSynthesizer(**_LINES), LINE_ROWS),
@@ -149,14 +130,13 @@ def cases() -> tuple[ReplayCase, ...]:
         _last_gone(
             PrivateClassifier(DecisionTreeClassifier(max_depth=2), HDPViewSynthesizer(**_LABELS)),
             (PLANE_ROWS[["x"]], PLANE_ROWS["s"]),
-            epsilon=1.0,
         ),
         _last_gone(PrivateRegressor(**_PLANES, target="x"), (PLANE_ROWS[["s"]], PLANE_ROWS["x"])),
     )
 
 
-#: The case of each estimator, by the name of its class.
-REPLAYS: dict[str, ReplayCase] = {type(case.estimator).__name__: case for case in cases()}
+#: An estimator and two neighbouring tables, by the name of its class.
+REPLAYS = {type(case[0]).__name__: case for case in cases()}
 
 
 def replay_library(
@@ -194,9 +174,7 @@ def replay_library(
         raise ValueError(f"There is no replay of {unknown[0]!r}; there are {', '.join(REPLAYS)}.")
     results = []
     for number, name in enumerate(chosen, start=1):
-        case = REPLAYS[name]
-        pair = case.dataset, case.neighbour
-        results.append(replay(case.estimator, *pair, n=n, epsilon=case.epsilon, name=name))
+        results.append(replay(*REPLAYS[name], n=n, name=name))
         if verbose:
             print(f"[{number}/{len(chosen)}] {results[-1]}", file=sys.stderr)
     if out is not None:

@@ -8,10 +8,10 @@ numbers are beyond their medians together, the text is a certain one, or the who
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 import warnings
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
@@ -25,7 +25,7 @@ from scipy.stats import binomtest
 from sklearn.base import clone
 
 from .._pipelines import ledgers
-from .._validation import FloatArray, as_epsilon
+from .._validation import FloatArray, as_between, as_epsilon, as_integer, as_number
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..exceptions import InsecureSeedWarning
@@ -39,10 +39,8 @@ _SEEDED = (
 )
 # Values of one number, and texts, that are tried.
 _TRIED = 1_000
-# Texts beside which each number is tried too.
-_TEXTS = 5
-# Outputs of one call.
-_BATCH = 100_000
+# Words beside which each number is tried too.
+_FREQUENT = 5
 # Standard errors between the means of a number on the two sides from which on it joins others.
 _TELLING = 4.0
 # Two batches are refused as copies where chance makes them equal less often.
@@ -83,49 +81,13 @@ def reachable_epsilon(n_trials: int, confidence: float = 0.999) -> float:
     return log_ratio_bound(n, 0, n, 1 - confidence) if n > 0 else -math.inf
 
 
-# --- outputs as numbers with names, and a text for the rest
+# --- outputs as numbers with names, and words for the rest
+
+_WORDS = "in words"
 
 
-@dataclass(frozen=True)
-class Outputs:
-    """Outputs of many trials: their numbers by name, NaN where there is none, and their texts."""
-
-    numbers: dict[str, FloatArray]
-    texts: NDArray[Any]
-
-    def number(self, name: str) -> FloatArray:
-        """One number of each output."""
-        return self.numbers.get(name, np.full(len(self.texts), np.nan))
-
-    def text_codes(self) -> NDArray[np.uint64]:
-        """A code of the text of each output."""
-        return pd.util.hash_array(self.texts)
-
-    def codes(self) -> NDArray[np.uint64]:
-        """A code of each output as a whole."""
-        codes = self.text_codes()
-        for name, values in self.numbers.items():
-            # Zero and minus zero are one value; a number that is missing adds nothing.
-            factor = np.uint64(2 * zlib.crc32(name.encode()) + 1)
-            hashed = pd.util.hash_array(values + 0.0) * factor
-            codes = codes + np.where(np.isnan(values), np.uint64(0), hashed)
-        return codes
-
-    def shown(self, row: int) -> str:
-        """One output in words."""
-        found = {name: values[row] for name, values in self.numbers.items()}
-        words = [f"{name} = {value:.6g}" for name, value in found.items() if value == value]
-        return "; ".join([str(self.texts[row]), *words]).removeprefix("; ")
-
-
-def _joined(parts: Sequence[Outputs]) -> Outputs:
-    names = dict.fromkeys(name for part in parts for name in part.numbers)
-    numbers = {name: np.concatenate([part.number(name) for part in parts]) for name in names}
-    return Outputs(numbers, np.concatenate([part.texts for part in parts]))
-
-
-def flatten(raw: Any) -> Outputs:
-    """Split outputs into numbers and texts.
+def flatten(raw: Any) -> pd.DataFrame:
+    """A row for each output: its numbers by name, NaN where there is none, and the rest in words.
 
     Raises
     ------
@@ -136,35 +98,52 @@ def flatten(raw: Any) -> Outputs:
         table = raw.reshape(len(raw), -1).astype(float)
         width = table.shape[1]
         names = [f"output[{j}]" for j in range(width)] if raw.ndim > 1 else ["output"]
-        patterns, places = np.unique(np.isnan(table), axis=0, return_inverse=True)
-        which = [np.array(names)[row].tolist() for row in patterns]
-        labels = np.array(
-            [f"{', '.join(each)} NaN" if each else "" for each in which], dtype=object
-        )
-        return Outputs(dict(zip(names, table.T, strict=True)), labels[places.ravel()])
-    rows: list[dict[str, float]] = []
-    words: list[str] = []
-    for output in raw:
-        numbers: dict[str, float] = {}
-        words.append("; ".join(_walk(output, "output", numbers)))
-        rows.append(numbers)
-    frame = pd.DataFrame(rows, index=range(len(rows)), dtype=float)
-    columns = {str(name): frame[name].to_numpy() for name in frame}
-    return Outputs(columns, np.array(words, dtype=object))
+        outputs = pd.DataFrame(table, columns=names)
+        words = pd.Series("", outputs.index, dtype=object)
+        for name in names:
+            words[outputs[name].isna()] += f"{name} is NaN; "
+        outputs[_WORDS] = words
+    else:
+        rows = []
+        for output in raw:
+            row: dict[str, Any] = {}
+            row[_WORDS] = "; ".join(_walk(output, "output", row))
+            rows.append(row)
+        outputs = pd.DataFrame(rows)
+    # Zero and minus zero are one value.
+    return outputs.assign(**{name: outputs[name] + 0.0 for name in _numbers(outputs)})
 
 
-def _walk(value: Any, name: str, numbers: dict[str, float]) -> Iterator[str]:
+def _numbers(*sides: pd.DataFrame) -> list[str]:
+    """Names of the numbers of outputs."""
+    return [str(name) for name in dict.fromkeys(itertools.chain(*sides)) if name != _WORDS]
+
+
+def _codes(names: list[str], outputs: pd.DataFrame) -> NDArray[Any]:
+    """A code of what each output holds of some names."""
+    return pd.util.hash_pandas_object(outputs.reindex(columns=names), index=False).to_numpy()
+
+
+def _number(name: str, outputs: pd.DataFrame) -> FloatArray:
+    found: FloatArray = outputs.reindex(columns=[name])[name].to_numpy(float)
+    return found
+
+
+def _shown(output: pd.Series) -> str:
+    """One output in words."""
+    found = output.drop(_WORDS).dropna()
+    numbers = [f"{name} = {value:.6g}" for name, value in found.items()]
+    return "; ".join([str(output[_WORDS]), *numbers]).removeprefix("; ")
+
+
+def _walk(value: Any, name: str, numbers: dict[str, Any]) -> Iterator[str]:
     """Enter the numbers of a value by their places; what else it holds, in words."""
-    if isinstance(value, Real | np.bool_):
-        try:
-            numbers[name] = float(value)
-        except OverflowError:
-            large: Any = value
-            numbers[name] = math.inf if large > 0 else -math.inf
+    if isinstance(value, np.bool_ | bool):
+        numbers[name] = float(value)
+    elif isinstance(value, Real):
+        numbers[name] = as_number(value, name)
         if math.isnan(numbers[name]):
             yield f"{name} is NaN"
-    elif isinstance(value, str | bytes) or value is None:
-        yield f"{name} is {value!r}"
     elif isinstance(value, set | frozenset):
         yield f"{name} is {sorted(map(repr, value))}"
     elif isinstance(value, Mapping | pd.DataFrame | pd.Series):
@@ -176,7 +155,7 @@ def _walk(value: Any, name: str, numbers: dict[str, float]) -> Iterator[str]:
         parts = value.ravel().tolist() if isinstance(value, np.ndarray) else value
         for place, part in enumerate(parts):
             yield from _walk(part, f"{name}[{place}]", numbers)
-    elif isinstance(value, Raised) or type(value).__hash__ not in (None, object.__hash__):
+    elif value is None or type(value).__hash__ not in (None, object.__hash__):
         yield f"{name} is {value!r}"
     else:
         raise TypeError(
@@ -214,12 +193,8 @@ def released_values(item: Any) -> Any:
 # --- trials
 
 
-@dataclass(frozen=True)
-class Raised:
-    """The outcome of a trial that raised: an adversary sees that, too."""
-
-    kind: str
-    message: str = field(compare=False, repr=False)
+# What a trial that raised has released: an adversary sees that, too.
+_RAISED = "raised {}"
 
 
 class _Trials:
@@ -240,31 +215,15 @@ class _Trials:
                 f"mechanism must be a function of the data or an estimator, got {mechanism!r}."
             )
 
-    def draw(self, data: Any, n: int) -> Outputs:
-        """Outputs of ``n`` fresh trials."""
-        if not self.vectorised:
-            return flatten([self._outcome(data) for _ in range(n)])
-        sizes = [min(_BATCH, n - done) for done in range(0, n, _BATCH)]
-        batches = [self._at_once(data, size) for size in sizes]
-        for other in batches[1:]:
-            self.refuse_copy(batches[0], other)
-        return _joined(batches)
-
-    def refuse_copy(self, first: Outputs, second: Outputs) -> None:
-        """Refuse two batches that are equal where chance would hardly ever make them so."""
-        size = min(len(first.texts), len(second.texts), 1_000)
-        here, there = (each.codes()[:size] for each in (first, second))
-        # Two independent outputs agree with this probability.
-        agree = np.square(np.unique(here, return_counts=True)[1] / size).sum()
-        if np.array_equal(here, there) and size * math.log(agree) < math.log(_BY_CHANCE):
-            raise ValueError(_SEEDED.format(what="Two batches gave exactly the same outputs."))
-
-    def _at_once(self, data: Any, n: int) -> Outputs:
-        raw = self._outcome(data, n)
-        if isinstance(raw, Raised):
-            # An error takes the other trials of its call with it.
-            singles = [self._at_once(data, 1) for _ in range(n)] if n > 1 else [flatten([raw])]
-            return _joined(singles)
+    def draw(self, data: Any, n: int) -> pd.DataFrame:
+        """Outputs of ``n`` fresh trials; a seed is refused."""
+        try:
+            if not self.vectorised:
+                return flatten([self._outcome(data) for _ in range(n)])
+            raw = self._run(data, n)
+        except InsecureSeedWarning as warning:
+            what = f"The {self.what} is seeded: {warning}."
+            raise ValueError(_SEEDED.format(what=what)) from warning
         if not isinstance(raw, np.ndarray | list) or len(raw) != n:
             raise ValueError(
                 f"A vectorised mechanism must return an array or a list of {n} outputs when asked "
@@ -272,19 +231,31 @@ class _Trials:
             )
         return flatten(raw)
 
-    def _outcome(self, *arguments: Any) -> Any:
-        """What a trial gives, or that it raised; a seed is refused."""
+    def _outcome(self, data: Any) -> Any:
+        """What a trial gives, or that it raised."""
+        try:
+            return self._run(data)
+        except InsecureSeedWarning:
+            raise
+        except Exception as error:
+            return _RAISED.format(type(error).__name__)
+
+    def _run(self, *arguments: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", InsecureSeedWarning)
-            try:
-                output = self.mechanism(*arguments)
-                return output if self.features is None else self.features(output)
-            except InsecureSeedWarning as warning:
-                what = f"The {self.what} is seeded: {warning}."
-                raise ValueError(_SEEDED.format(what=what)) from warning
-            except Exception as error:
-                return Raised(type(error).__name__, str(error)[:200])
+            output = self.mechanism(*arguments)
+            return output if self.features is None else self.features(output)
+
+
+def _refuse_copy(first: pd.DataFrame, second: pd.DataFrame) -> None:
+    """Refuse two batches that are equal where chance would hardly ever make them so."""
+    size = min(len(first), len(second), 1_000)
+    both = pd.concat([first[:size], second[:size]])
+    # Two independent outputs agree with this probability.
+    agree = np.square(both[:size].value_counts(normalize=True, dropna=False)).sum()
+    if both[:size].equals(both[size:]) and size * math.log(agree) < math.log(_BY_CHANCE):
+        raise ValueError(_SEEDED.format(what="Two batches gave exactly the same outputs."))
 
 
 def _fitting(estimator: Any) -> Callable[[Any], Any]:
@@ -322,11 +293,11 @@ class Event:
 
     text: str
     direction: str
-    _read: Callable[[Outputs], NDArray[Any]] = field(repr=False)
+    _read: Callable[[pd.DataFrame], NDArray[Any]] = field(repr=False)
     _test: str = field(repr=False)
     _value: Any = field(repr=False)
 
-    def count(self, outputs: Outputs) -> int:
+    def count(self, outputs: pd.DataFrame) -> int:
         """How many of the outputs are in it."""
         return int(np.count_nonzero(_TESTS[self._test](self._read(outputs), self._value)))
 
@@ -337,9 +308,9 @@ class Event:
 _DIRECTIONS = ("dataset > neighbour", "neighbour > dataset")
 
 
-def choose(here: Outputs, there: Outputs, alpha: float) -> Event:
+def choose(here: pd.DataFrame, there: pd.DataFrame, alpha: float) -> Event:
     """The event with the largest predicted bound, from as many trials on each side."""
-    n, z = len(here.texts), float(-ndtri(alpha / 2))
+    n, z = len(here), float(-ndtri(alpha / 2))
     best, event = -math.inf, None
     for name, read in _readings(here, there):
         sides = [np.sort(values[values == values]) for values in (read(here), read(there))]
@@ -363,46 +334,44 @@ def choose(here: Outputs, there: Outputs, alpha: float) -> Event:
                     if cuts.dtype.kind == "u":
                         outputs = (here, there)[k]
                         row = int(np.argmax(read(outputs) == cuts[i]))
-                        text = name.format(outputs.shown(row))
+                        text = name.format(_shown(outputs.iloc[row]))
                     event = Event(text, _DIRECTIONS[k], read, test, cuts[i])
     assert event is not None
     return event
 
 
-def _readings(here: Outputs, there: Outputs) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """What events compare: codes of texts and of whole outputs, each number, several at once."""
-    yield "the output is {}", Outputs.codes
-    yield "the text of the output is that of {}", Outputs.text_codes
-    texts = pd.Series(np.concatenate([here.texts, there.texts])).value_counts().index
-    frequent = list(texts[:_TEXTS]) if len(texts) > 1 else []
-    telling: dict[str, tuple[float, float]] = {}
-    for name in {**here.numbers, **there.numbers}:
-        yield name, partial(Outputs.number, name=name)
-        for text in frequent:
-            yield f"the text is {text!r} and {name}", partial(_beside, text, name)
-        sides = [outputs.number(name) for outputs in (here, there)]
-        sides = [values[np.isfinite(values)] for values in sides]
-        if min(map(len, sides)) < 2:
-            continue
-        with np.errstate(all="ignore"):
-            apart = sides[0].mean() - sides[1].mean()
-            spread = math.sqrt(sum(values.var() / len(values) for values in sides))
-        if math.isfinite(spread) and abs(apart) > _TELLING * spread > 0:
-            scale = math.copysign(spread, apart)
-            telling[name] = float(np.median(np.concatenate(sides))), scale
-    if len(telling) > 1:
+def _readings(here: pd.DataFrame, there: pd.DataFrame) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """What events compare: codes of words and of whole outputs, each number, several at once."""
+    numbers = _numbers(here, there)
+    yield "the output is {}", partial(_codes, [_WORDS, *numbers])
+    yield "the words of the output are those of {}", partial(_codes, [_WORDS])
+    found = pd.concat([here[_WORDS], there[_WORDS]]).value_counts().index
+    for name in numbers:
+        yield name, partial(_number, name)
+        for words in found[:_FREQUENT] if len(found) > 1 else ():
+            yield f"the words are {words!r} and {name}", partial(_beside, words, name)
+    finite = [
+        side.reindex(columns=numbers).replace([-np.inf, np.inf], np.nan) for side in (here, there)
+    ]
+    with np.errstate(all="ignore"):
+        apart = finite[0].mean() - finite[1].mean()
+        spread = np.hypot(finite[0].sem(), finite[1].sem())
+    telling = np.isfinite(spread) & (apart.abs() > _TELLING * spread) & (spread > 0)
+    if telling.sum() > 1:
         # What moves several numbers shows most where all of them are far out together.
-        yield f"the least of {list(telling)}, scaled,", partial(_together, telling, np.min)
-        yield f"the largest of {list(telling)}, scaled,", partial(_together, telling, np.max)
+        middle, scale = pd.concat(finite).median()[telling], np.copysign(spread, apart)[telling]
+        for words, least in (("least", np.min), ("largest", np.max)):
+            name = f"the {words} of {list(middle.index)}, scaled,"
+            yield name, partial(_together, middle, scale, least)
 
 
-def _beside(text: str, name: str, outputs: Outputs) -> FloatArray:
-    return np.where(outputs.texts == text, outputs.number(name), np.nan)
+def _beside(words: str, name: str, outputs: pd.DataFrame) -> FloatArray:
+    return np.where(outputs[_WORDS] == words, _number(name, outputs), np.nan)
 
 
-def _together(telling: dict[str, tuple[float, float]], least: Any, outputs: Outputs) -> FloatArray:
-    rows = [(outputs.number(name) - middle) / scale for name, (middle, scale) in telling.items()]
-    return np.asarray(least(rows, axis=0))
+def _together(middle: pd.Series, scale: Any, least: Any, outputs: pd.DataFrame) -> FloatArray:
+    rows = (outputs.reindex(columns=middle.index) - middle) / scale
+    return np.asarray(least(rows.to_numpy(float), axis=1))
 
 
 def _cuts(values: NDArray[Any]) -> NDArray[Any]:
@@ -520,7 +489,7 @@ def audit(
         fitted attributes.
     vectorised : bool, default=False
         The mechanism is ``mechanism(data, n)`` and returns ``n`` independent outputs at once, an
-        array or list of length n (features then takes that).
+        array or list of length n (features then takes that). It must not raise.
     relation : {"auto", "records", "answers"} or None, default="auto"
         What makes the inputs neighbours. "records": they are frames, arrays or lists of records and
         one record is added or removed. "answers": they are numbers or vectors of query answers (or
@@ -589,7 +558,7 @@ def audit(
     counts = []
     for data, before in zip((dataset, neighbour), halves, strict=True):
         outputs = trials.draw(data, n)
-        trials.refuse_copy(before, outputs)
+        _refuse_copy(before, outputs)
         counts.append(event.count(outputs))
     more, less = counts if event.direction == _DIRECTIONS[0] else counts[::-1]
     return AuditResult(
@@ -604,11 +573,11 @@ def audit(
     )
 
 
-def _refuse_constant(sides: Sequence[Outputs]) -> None:
+def _refuse_constant(sides: list[pd.DataFrame]) -> None:
     """Refuse a mechanism without noise, and one that raises always."""
-    if all(np.ptp(side.codes()) == 0 for side in sides):
-        shown = [side.shown(0) for side in sides]
-        if all(text.startswith("output is Raised") for text in shown):
+    if all(len(side.drop_duplicates()) == 1 for side in sides):
+        shown = [_shown(side.iloc[0]) for side in sides]
+        if all(_RAISED.format("") in text for text in shown):
             raise ValueError(f"The mechanism raised in every trial on both data sets: {shown[0]}")
         raise ValueError(
             _SEEDED.format(what="All trials gave the same output: there is no noise, or a seed.")
@@ -617,15 +586,12 @@ def _refuse_constant(sides: Sequence[Outputs]) -> None:
 
 def _check_sizes(n_trials: int, confidence: float, epsilon: float) -> float:
     """The largest bound that so many trials can give; refused where that is below the claim."""
-    if isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer) or n_trials < 1:
-        raise ValueError(f"n_trials must be a positive integer, got {n_trials!r}.")
-    if not 0.5 <= confidence < 1:
-        raise ValueError(
-            f"confidence must lie in [0.5, 1), got {confidence!r}; 0.999 means one false alarm in "
-            "a thousand audits of correct mechanisms."
-        )
-    reachable = reachable_epsilon(int(n_trials), confidence)
-    if n_trials < 16 or reachable <= epsilon:
+    as_integer(n_trials, "n_trials", 16)
+    as_between(
+        confidence, "confidence", 0.5, 1, meaning="0.999 means one false alarm in a thousand"
+    )
+    reachable = reachable_epsilon(n_trials, confidence)
+    if reachable <= epsilon:
         raise ValueError(
             f"n_trials={n_trials} is too small to say anything: at confidence {confidence:g} the "
             f"largest bound that {n_trials} trials per side can give, to a mechanism whose outputs "

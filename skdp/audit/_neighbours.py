@@ -31,22 +31,18 @@ def check_neighbours(dataset: Any, neighbour: Any, relation: Any, sensitivity: f
         _check_records(dataset, neighbour)
 
 
-def _are_answers(dataset: Any, neighbour: Any) -> bool:
-    if all(isinstance(data, numbers.Real | np.number) for data in (dataset, neighbour)):
-        return True
-    shapes = []
-    for data in (dataset, neighbour):
-        if not isinstance(data, np.ndarray | list | tuple):
+def _are_answers(*sides: Any) -> bool:
+    """Whether these are numbers, or vectors of equally many."""
+    sizes = set()
+    for data in sides:
+        values = [data] if isinstance(data, numbers.Real) else data
+        values = values.tolist() if isinstance(values, np.ndarray) and values.ndim else values
+        if not isinstance(values, list | tuple):
             return False
-        if not isinstance(data, np.ndarray) and not all(
-            isinstance(value, numbers.Real | np.number) for value in data
-        ):
+        if not all(isinstance(value, numbers.Real) for value in values):
             return False
-        array = np.asarray(data)
-        if array.ndim != 1 or array.dtype.kind not in "biuf":
-            return False
-        shapes.append(array.shape)
-    return shapes[0] == shapes[1]
+        sizes.add(len(values))
+    return len(sizes) == 1
 
 
 def _check_answers(dataset: Any, neighbour: Any, sensitivity: float) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import re
-import struct
 import tempfile
 import threading
 import types
@@ -30,7 +30,6 @@ _ATOMS = (type(None), bool, int, str, bytes, Fraction)
 _NAMED = (type, types.ModuleType)
 # Arrays that NumPy stores in place; other arrays (objects, text of any length) hold addresses.
 _PLAIN_KINDS = "biufcSUmMV"
-_BY_IDENTITY = (types.BuiltinFunctionType, types.MethodDescriptorType, np.ufunc)
 
 
 # Nothing can be learned from these.
@@ -94,11 +93,6 @@ def independent(value: Any) -> Any:
         return value
 
 
-def _listed(column: Any) -> list[Any]:
-    # pandas 2.2 deprecates one name, and Polars has no other.
-    return list(column.tolist() if hasattr(column, "tolist") else column.to_list())
-
-
 def _shown(result: Any) -> str:
     """The text that stands for an object, without addresses in memory."""
     return re.sub(r"0x[0-9a-f]+", "0x", repr(result))
@@ -134,15 +128,9 @@ _CONTAINERS = (*_ATOMS, float, complex, np.ndarray, list, tuple, set, frozenset,
 
 def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
     """As `first_difference`, for objects of the same type, without attributes of containers."""
-    if isinstance(here, (*_ATOMS, *_BY_IDENTITY)):
+    if isinstance(here, _ATOMS):
         return None if here == there else _differ(path, here, there)
-    if isinstance(here, float | complex):
-        one, other = (struct.pack("dd", each.real, each.imag) for each in (here, there))
-        return None if one == other else _differ(path, here, there)
-    if isinstance(here, range | slice):
-        ends = [(each.start, each.stop, each.step) for each in (here, there)]
-        return _sequences(ends[0], ends[1], path, memo)
-    if isinstance(here, np.ndarray | np.generic):
+    if isinstance(here, np.ndarray | np.generic | float | complex):
         return _arrays(np.asarray(here), np.asarray(there), path, memo)
     if isinstance(here, Mapping):
         found = _pairs(list(here.items()), list(there.items()), path, memo)
@@ -151,20 +139,19 @@ def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
     if isinstance(here, list | tuple | set | frozenset):
         # The order of a set is visible too, and may reveal the order in which it was filled.
         return _sequences(list(here), list(there), path, memo)
-    if isinstance(here, types.FunctionType | types.MethodType):
-        return _functions(here, there, path, memo)
+    if isinstance(here, types.FunctionType):
+        return _sequences(_function(here), _function(there), f"{path} (function)", memo)
+    if isinstance(here, types.MethodType):
+        ends = [[each.__self__, each.__func__] for each in (here, there)]
+        return _sequences(ends[0], ends[1], path, memo)
     if isinstance(here, pd.DataFrame | pd.Series):
         return _sequences(_pandas(here), _pandas(there), path, memo)
-    if isinstance(here, pd.Index):
-        parts = [[each.dtype, list(each.names), each.tolist()] for each in (here, there)]
-        return _sequences(parts[0], parts[1], f"{path} (index)", memo)
     if hasattr(here, "to_list") and hasattr(here, "dtype"):
-        parts = [[each.dtype, getattr(each, "name", ""), _listed(each)] for each in (here, there)]
-        return _sequences(parts[0], parts[1], path, memo)
+        return _sequences(_column(here), _column(there), path, memo)
     if hasattr(type(here), "collect") and hasattr(type(here), "columns"):
         return f"{path}: {type(here).__name__} cannot be compared before it is collected"
     if hasattr(here, "columns") and hasattr(here, "dtypes"):
-        return _frames(here, there, path, memo)
+        return _sequences(_frame(here), _frame(there), path, memo)
     return _objects(here, there, path, memo)
 
 
@@ -224,40 +211,29 @@ def _sequences(here: Any, there: Any, path: str, memo: dict) -> str | None:
     return None
 
 
-def _functions(here: Any, there: Any, path: str, memo: dict) -> str | None:
-    if isinstance(here, types.MethodType):
-        same = here.__func__ is there.__func__
-        return (
-            first_difference(here.__self__, there.__self__, path, memo)
-            if same
-            else f"{path}: two methods"
-        )
-    if here.__code__ is not there.__code__:
-        return f"{path}: two functions"
-    held = [
-        [[_cell(cell) for cell in f.__closure__ or ()], f.__defaults__, f.__kwdefaults__, vars(f)]
-        for f in (here, there)
+def _function(function: types.FunctionType) -> list[Any]:
+    """The contents of a function, whose code is compared by identity."""
+    held = inspect.getclosurevars(function).nonlocals
+    return [
+        function.__code__,
+        held,
+        function.__defaults__,
+        function.__kwdefaults__,
+        vars(function),
     ]
-    return _sequences(held[0], held[1], f"{path} (closure, defaults, attributes)", memo)
 
 
-def _cell(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return "empty"
+def _column(data: Any) -> list[Any]:
+    """The contents of an index, or of a column of another library than pandas."""
+    # pandas 2.2 deprecates one name, and Polars has no other.
+    values = data.tolist() if hasattr(data, "tolist") else data.to_list()
+    return [data.dtype, getattr(data, "name", ""), list(getattr(data, "names", ())), values]
 
 
-def _frames(here: Any, there: Any, path: str, memo: dict) -> str | None:
-    first, second = as_frame(here), as_frame(there)
-    if first.names != second.names or first.dtypes != second.dtypes:
-        return f"{path}: columns {first.dtypes} and {second.dtypes}"
-    for name in first.names:
-        one, other = first.column(name).objects(), second.column(name).objects()
-        found = _sequences(one, other, f"{path}[{name!r}]", memo)
-        if found is not None:
-            return found
-    return None
+def _frame(data: Any) -> list[Any]:
+    """The contents of a frame of another library than pandas."""
+    frame = as_frame(data)
+    return [frame.dtypes, {name: frame.column(name).objects() for name in frame.names}]
 
 
 def _pandas(data: Any) -> list[Any]:

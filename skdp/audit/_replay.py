@@ -263,12 +263,17 @@ def replay(
         other = run(independent(second), follower)
         _refuse_unrecorded(tape, follower)
         tally.add(tape, follower, seen, other)
-    tally.refuse_errors_only(n)
+    if tally.n_errors == n and tally.differs is None:
+        # A misspelt parameter would look certified.
+        _refuse_errors(seen)
     claimed = tally.claimed
-    if claimed is None:
-        claimed = _declared(mechanism)
+    if claimed is None and not hasattr(mechanism, "epsilon"):
+        raise ValueError(
+            "epsilon is needed: the privacy loss that the function claims. Only a fitted estimator "
+            "has it in privacy_loss_."
+        )
     return ReplayResult(
-        claimed,
+        float(as_epsilon(mechanism.epsilon)) if claimed is None else claimed,
         tally.worst if tally.diverged is None else math.inf,
         tally.parts,
         tally.declared,
@@ -297,11 +302,9 @@ class _Tally:
         # A dict keeps each text once, in order.
         self.violations: dict[str, None] = {}
         self.n_calls = self.n_errors = 0
-        self._last: Any = None
 
     def add(self, tape: Recorder, follower: Follower, seen: Any, other: Any) -> None:
         """Compare two runs: what was recorded and released on each data set."""
-        self._last = seen
         self.n_calls += len(tape.calls)
         if follower.apart is not None:
             self.diverged = self.diverged or follower.apart
@@ -320,11 +323,6 @@ class _Tally:
         if not self.given:
             self.claimed = min(self.claimed or math.inf, float(loss.epsilon))
         self.declared = {part: float(budget) for part, budget in loss.parts.items()}
-
-    def refuse_errors_only(self, n: int) -> None:
-        """Refuse a verdict if every run failed: a misspelt parameter would look certified."""
-        if self.n_errors == n and self.differs is None:
-            _refuse_errors(self._last)
 
 
 def _refuse_errors(seen: dict[str, Any]) -> NoReturn:
@@ -351,16 +349,6 @@ def _modes(outputs: str | Sequence[str]) -> list[str]:
     if unknown or not wanted:
         raise ValueError(f"outputs must be 'mixed' or among {list(OUTPUTS)}, got {outputs!r}.")
     return wanted
-
-
-def _declared(mechanism: Any) -> float:
-    """The claim if no run has finished, taken from the estimator."""
-    if hasattr(mechanism, "epsilon"):
-        return float(as_epsilon(mechanism.epsilon))
-    raise ValueError(
-        "epsilon is needed: the privacy loss that the function claims. Only a fitted estimator has "
-        "it in privacy_loss_."
-    )
 
 
 def _runner(mechanism: Any, whole: bool = True) -> Callable[[Any, Tape], Any]:

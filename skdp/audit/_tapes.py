@@ -6,6 +6,7 @@ that are in both data sets get the same random numbers in both runs.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 import sys
@@ -13,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,7 @@ OUTPUTS = {
 }
 # Empty cells that are made to reach the threshold of sparse counts, where noise is made up.
 _FALSE_CELLS = 3
+_T = TypeVar("_T")
 _PACKAGE = __name__.partition(".")[0]
 _SEAMS = tuple(f"{_PACKAGE}.{name}" for name in ("_random", "mechanisms", "audit._tapes"))
 
@@ -103,9 +105,9 @@ def _coin(seed: bytes, *tokens: bytes) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def _occurrences(tokens: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def _occurrences(tokens: Sequence[_T]) -> Iterator[tuple[_T, bytes]]:
     """Each token with the number of its earlier occurrences."""
-    seen: Counter[bytes] = Counter()
+    seen: Counter[_T] = Counter()
     for token in tokens:
         yield token, seen[token].to_bytes(8, "little")
         seen[token] += 1
@@ -204,19 +206,14 @@ class _Tape(Tape):
 
 def _owned(rows: list[bytes], owners: NDArray[Any]) -> Iterator[tuple[bytes, ...]]:
     """Identity of a record of a person: all records of the person, and its position among them."""
+    pairs = list(zip(owners.tolist(), rows, strict=True))
     belongings: dict[int, list[bytes]] = defaultdict(list)
-    for row, owner in zip(rows, owners.tolist(), strict=True):
+    for owner, row in pairs:
         belongings[owner].append(row)
-    alike: Counter[bytes] = Counter()
-    names: dict[int, tuple[bytes, bytes]] = {}
-    for owner, mine in belongings.items():
-        token = hashlib.blake2b(b"".join(sorted(mine))).digest()
-        names[owner] = token, alike[token].to_bytes(8, "little")
-        alike[token] += 1
-    seen: Counter[tuple[int, bytes]] = Counter()
-    for row, owner in zip(rows, owners.tolist(), strict=True):
-        yield *names[owner], row, seen[owner, row].to_bytes(8, "little")
-        seen[owner, row] += 1
+    persons = [hashlib.blake2b(b"".join(sorted(mine))).digest() for mine in belongings.values()]
+    names = dict(zip(belongings, _occurrences(persons), strict=True))
+    for (owner, row), number in _occurrences(pairs):
+        yield *names[owner], row, number
 
 
 def _site() -> str:
@@ -251,7 +248,7 @@ class Recorder(_Tape):
         else:
             entry.answer = len(self.calls)
         self.calls.append(entry)
-        return _copied(entry.answer)
+        return copy.deepcopy(entry.answer)
 
     def _noisy(self, values: IntArray, rate: Fraction) -> IntArray:
         if self._side_of_noise == "zero":
@@ -315,7 +312,7 @@ class Follower(_Tape):
             self._diverge(f"call {self.position}, {entry}: {odd}")
         if entry.values is not None and self._alignment.neighbours:
             self._count(told, entry)
-        return _copied(told.answer)
+        return copy.deepcopy(told.answer)
 
     def _diverge(self, where: str) -> NoReturn:
         self.diverged = self.diverged or Diverged(where)
@@ -351,14 +348,15 @@ class Follower(_Tape):
         elif entry.mechanism == "stream":
             self._follow_stream(told, entry, change)
         else:
-            width, starts = (
-                entry.public[1:]
-                if entry.mechanism == "selection"
-                else (entry.public[1], np.zeros(1, dtype=np.int64))
-            )
+            segmented = entry.mechanism == "selection"
+            starts = entry.public[2] if segmented else np.zeros(1, dtype=np.int64)
             spread = np.maximum.reduceat(change, starts) - np.minimum.reduceat(change, starts)
-            self._compare_with_declared(int(spread.max()), width, entry, "scores move {} apart")
-            times = _TIMES.get(entry.mechanism, lambda public: 1)(entry.public)
+            self._compare_with_declared(
+                int(spread.max()), entry.public[1], entry, "scores move {} apart"
+            )
+            # What is compared moves by more than the scores: each winner's score in turn, or the
+            # difference of two scores.
+            times = {"top_k": entry.public[-1], "top_k, together": 2}.get(entry.mechanism, 1)
             self._bound[entry.step] += times * rate * float(spread.sum())
 
     def _compare_with_declared(self, moved: int, declared: Any, entry: _Entry, what: str) -> None:
@@ -425,12 +423,6 @@ def _change(here: IntArray, there: IntArray) -> NDArray[Any]:
     return there - here
 
 
-def _copied(answer: Any) -> Any:
-    if isinstance(answer, np.ndarray):
-        return answer.copy()
-    return tuple(_copied(each) for each in answer) if isinstance(answer, tuple) else answer
-
-
 def _difference_of_public(told: _Entry, entry: _Entry) -> str | None:
     if not entry.public:
         return None
@@ -473,13 +465,6 @@ _OUTPUTS: dict[str, Callable[[IntArray, tuple[Any, ...]], Any]] = {
 
 
 # --- the loss of a call
-
-# By how much more than the scores of a selection that moves which is compared: each winner's score
-# in turn, or the difference of two scores.
-_TIMES: dict[str, Callable[[tuple[Any, ...]], int]] = {
-    "top_k": lambda public: int(public[2]),
-    "top_k, together": lambda public: 2,
-}
 
 
 def _log_side(values: IntArray, threshold: int, rate: float, above: BoolArray) -> FloatArray:
