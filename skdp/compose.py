@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from ._foreign import reraise_interrupts
 from ._models import ModelOfClasses
-from ._pipelines import Step, child, price, trained, walk
 from ._random import sampling_generator
 from ._validation import BoolArray, FloatArray, as_epsilon, as_sample_size, split_epsilon
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
@@ -40,6 +39,7 @@ from .base import (
 from .classification import PrivPfCClassifier
 from .domain import Attribute, Categorical, Domain, Numeric
 from .exceptions import DomainError, TrainingError
+from .inspection import Step, child, price, trained, walk
 from .mechanisms import discrete_laplace
 from .synthesis import MarginalSynthesizer
 from .tables import Frame, Layout, as_frame, count_rows, read_rows, select_columns, take_rows
