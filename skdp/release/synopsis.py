@@ -917,8 +917,7 @@ class Synopsis:
             Outline the boxes, as far as they differ in the two columns.
         norm : matplotlib Normalize or str, default=None
             Colour scale of a heat map, such as "linear" or ``matplotlib.colors.LogNorm(1)``. None:
-            linear from zero; for skewed counts, whose largest cell is more than ten times the mean,
-            linear up to the mean and logarithmic above. Negative cells have the colour of zero.
+            the square root of counts, from zero. Negative cells have the colour of zero.
 
         Returns
         -------
