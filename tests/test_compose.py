@@ -277,25 +277,6 @@ def test_numbers_for_labels_of_text_are_said_to_be_positions():
 # ------------------------------------------------------------------------- without an estimator
 
 
-@over("epsilon, least", [(0.1, 0.5), (20.0, 0.75)])
-def test_without_an_estimator_the_best_classifier_known_is_fitted(epsilon, least):
-    ledger = skdp.PrivacyLedger(20)
-    model = skdp.PrivateClassifier(epsilon=epsilon, domain=DOMAIN, target="income", ledger=ledger)
-    model.fit(X, Y)
-    kinds = [skdp.PrivPfCClassifier, skdp.PrivateAdditiveClassifier]
-    assert [type(each) for each in model.estimator_.models_] == kinds
-    # Charged once and beforehand, whatever is fitted; the models' own parts sum to the rest.
-    assert len(ledger.to_frame()) == 1 and float(ledger.spent) == epsilon
-    parts = model.privacy_loss_.parts
-    inner = sum(each.privacy_loss_.epsilon for each in model.estimator_.models_)
-    assert parts["models"] == inner and sum(parts.values()) == model.privacy_loss_.epsilon
-    assert model.score(X, Y) > least
-    shares = model.predict_proba(X)
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
-    assert model.classes_.tolist() == ["high", "low"]
-    assert (model.predict(X) == model.classes_[shares.argmax(axis=1)]).all()
-
-
 def test_the_default_for_a_rare_label_is_additive():
     Y = np.where(X["age"] > 80, "high", "low")
     model = skdp.PrivateClassifier(epsilon=5, domain=DOMAIN, target="income").fit(X, Y).estimator_
@@ -311,21 +292,31 @@ def test_the_default_for_a_rare_label_is_additive():
 
 
 @over(
-    "epsilon, share, weights",
+    "epsilon, share, weights, least",
     [
-        (0.2, Fraction(1, 5), (1.0, 0.1)),
-        (5, Fraction(2, 5), (0.7, 0.5)),
-        (200, Fraction(4, 5), (0.3, 0.8)),
+        (0.2, Fraction(1, 5), (1.0, 0.1), 0.5),
+        (5, Fraction(2, 5), (0.7, 0.5), 0.7),
+        (200, Fraction(4, 5), (0.3, 0.8), 0.75),
     ],
 )
-def test_the_default_adds_what_both_models_say_beyond_the_overall_shares(epsilon, share, weights):
-    model = skdp.PrivateClassifier(epsilon=epsilon, domain=DOMAIN, target="income").fit(X, Y)
-    cells, additive = model.estimator_.models_
-    assert additive.privacy_loss_.epsilon == share * model.privacy_loss_.parts["models"]
+def test_the_default_adds_what_both_models_say_beyond_the_overall_shares(
+    epsilon, share, weights, least
+):
+    ledger = skdp.PrivacyLedger(200)
+    model = skdp.PrivateClassifier(epsilon=epsilon, domain=DOMAIN, target="income", ledger=ledger)
+    cells, additive = model.fit(X, Y).estimator_.models_
+    assert isinstance(cells, skdp.PrivPfCClassifier) and model.score(X, Y) > least
+    # Charged once and beforehand, whatever is fitted; the models' own parts sum to the rest.
+    assert len(ledger.to_frame()) == 1 and float(ledger.spent) == epsilon
+    parts, shares = model.privacy_loss_.parts, model.predict_proba(X)
+    assert additive.privacy_loss_.epsilon == share * parts["models"]
+    assert cells.privacy_loss_.epsilon + additive.privacy_loss_.epsilon == parts["models"]
+    assert (model.predict(X) == np.array(["high", "low"])[shares.argmax(axis=1)]).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
     overall = cells.histogram_.reshape(-1, 2).sum(axis=0)
     away = [
         np.log(each[:, 1] / each[:, 0]) - np.log(overall[1] / overall[0])
-        for each in (cells.predict_proba(X), additive.predict_proba(X), model.predict_proba(X))
+        for each in (cells.predict_proba(X), additive.predict_proba(X), shares)
     ]
     np.testing.assert_allclose(away[2], weights[0] * away[0] + weights[1] * away[1], atol=1e-9)
 
