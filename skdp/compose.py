@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from ._foreign import reraise_interrupts
 from ._models import ModelOfClasses
-from ._pipelines import Step, child, price, trained, walk
 from ._random import sampling_generator
 from ._validation import BoolArray, FloatArray, as_epsilon, as_sample_size, split_epsilon
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
@@ -40,6 +39,7 @@ from .base import (
 from .classification import PrivPfCClassifier
 from .domain import Attribute, Categorical, Domain, Numeric
 from .exceptions import DomainError, TrainingError
+from .inspection import Step, child, price, trained, walk
 from .mechanisms import discrete_laplace
 from .synthesis import MarginalSynthesizer
 from .tables import Frame, Layout, as_frame, count_rows, read_rows, select_columns, take_rows
@@ -57,54 +57,41 @@ __all__ = [
 
 # Parameters of estimators that compare with a number of rows, whatever their weights.
 _COUNT_ROWS = ("min_samples_leaf", "min_samples_split", "min_child_samples")
-# Rows that weighted rows are expanded to, roughly, at most.
-_MOST_EXPANDED = 200_000
 
 
-def usable_rows(
+def fit_clone(
     estimator: Any,
     X: Any,
     y: NDArray[Any],
     weight: FloatArray | None,
     known: BoolArray,
     rng: np.random.Generator,
-) -> tuple[Any, NDArray[Any], FloatArray | None]:
-    """The rows with a label; drawn in proportion to weights that the estimator cannot take.
+) -> Any:
+    """Fit a clone of ``estimator`` to the rows with a known label.
 
-    An estimator that takes weights but counts rows, as trees do against ``min_samples_leaf``, gets
-    each row as many times as it weighs, each copy with an equal share of its weight.
+    Weights go to estimators that take them and count no rows, as trees do against
+    ``min_samples_leaf``; for others rows are drawn in proportion to their weights.
     """
-    if known.all() and (weight is None or has_fit_parameter(estimator, "sample_weight")):
-        if weight is None or not _counts_rows(estimator):
-            return X, y, weight
-        scale = min(1.0, _MOST_EXPANDED / max(float(weight.sum()), 1.0))
-        times = np.maximum(np.ceil(weight * scale), 1).astype(np.int64)
-        chosen = np.repeat(np.arange(len(y)), times)
-        return take_rows(X, chosen), y[chosen], (weight / times)[chosen]
+    estimator = clone(estimator)
     if weight is None:
         chosen = np.flatnonzero(known)
+    elif known.all() and has_fit_parameter(estimator, "sample_weight") and not _counts(estimator):
+        return estimator.fit(X, y, sample_weight=weight)
     else:
-        # Not every estimator takes weights: drawing rows in proportion does the same on average.
         share = known * weight
         n_rows = max(1, round(share.sum()))
         chosen = rng.choice(len(y), size=n_rows, p=share / share.sum())
-    return take_rows(X, chosen), y[chosen], None
+    # Where some are missing, they are objects.
+    labels = pd.Series(y[chosen]).infer_objects().to_numpy()
+    return estimator.fit(take_rows(X, chosen), labels)
 
 
-def _counts_rows(estimator: Any) -> bool:
+def _counts(estimator: Any) -> bool:
     """Whether a parameter of the estimator, or of one inside it, is a number of rows above two."""
-    for name, value in estimator.get_params().items():
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        # Two rows is the least that can be split; a float below one is a share of the rows.
-        if name.rpartition("__")[2] in _COUNT_ROWS and is_number and (value > 2 or 0 < value < 1):
-            return True
-    return False
-
-
-def fit_clone(estimator: Any, X: Any, y: NDArray[Any], weight: FloatArray | None) -> Any:
-    """Fit a clone of ``estimator``."""
-    estimator = clone(estimator)
-    return estimator.fit(X, y) if weight is None else estimator.fit(X, y, sample_weight=weight)
+    params = estimator.get_params().items()
+    values = [value for name, value in params if name.rpartition("__")[2] in _COUNT_ROWS]
+    # Two rows is the least that can be split; a float below one is a share of the rows.
+    return any(value is not None and (value > 2 or 0 < value < 1) for value in values)
 
 
 # --- what both wrappers share
@@ -112,8 +99,8 @@ def fit_clone(estimator: Any, X: Any, y: NDArray[Any], weight: FloatArray | None
 # Parameters of the default release, or of the default model; a synthesizer may take the last.
 _OWN = ("epsilon", "domain", "target", "max_rows_per_id", "privacy_id", "ledger")
 # Number of public rows on which an estimator is tried before the charge: the least, the number for
-# each label, and the most. The second line is for estimators that need many.
-_TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
+# each label, and the most.
+_TRIAL = (500, 20, 20_000)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -134,6 +121,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
     # Parameter that declares the label, in words, and its name.
     _shorthand: ClassVar[str]
     _label: ClassVar[str]
+    # What is fitted to the only prediction.
+    _constant: ClassVar[type]
 
     def _default(self, **params: Any) -> Any:
         """The private model that is fitted where no estimator is given."""
@@ -151,8 +140,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
                     + " Without a synthesizer give epsilon, domain and the label."
                 )
             own = getattr(self.synthesizer, "ledger", self.ledger)
-            frozen = isinstance(self.synthesizer, FrozenEstimator)
-            if self.ledger is None or own is self.ledger or frozen:
+            if self.ledger in (None, own) or isinstance(self.synthesizer, FrozenEstimator):
                 return self.synthesizer
             if own is not None:
                 raise ValueError(
@@ -176,15 +164,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         """Refuse a declared label that does not fit the task."""
         raise NotImplementedError
 
-    def _train(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        weight: FloatArray | None,
-        attribute: Attribute,
-        rng: np.random.Generator,
-    ) -> Any:
-        """Train a clone of ``estimator`` on rows of a release."""
+    def _known(self, y: NDArray[Any], attribute: Any) -> tuple[BoolArray, Any]:
+        """Which labels are known; the only prediction, as a list, where they allow no other."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -317,7 +298,10 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
     def _train_on_rows_of(self, release: Any, n_samples: int | None, random_state: Any) -> Any:
         rng = sampling_generator(random_state)
         X, y, weight = release.make_training_set(n_samples, random_state=rng)
-        return self._train(X, y, weight, release.domain_[release.target], rng)
+        known, only = self._known(y, release.domain_[release.target])
+        if only is not None:
+            return self._constant().fit([[0.0]], only)
+        return fit_clone(self.estimator, X, y, weight, known, rng)
 
     def _try_out(self, release: Any, domain: Domain, layout: Layout) -> None:
         """Train and predict on rows of the public domain, before anything is charged.
@@ -333,25 +317,22 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         books = [key for key in inner.get_params() if key.rpartition("__")[2] == "ledger"]
         twin.estimator = inner.set_params(**dict.fromkeys(books))
         n_labels = domain[release.target].n_values
-        failure = None
-        for least, each, most in _TRIALS:
-            n_rows = min(max(least, each * n_labels), most)
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    trained = twin._train_on_rows_of(public, n_rows, 0)
-                    trained.predict(public.make_training_set(n_rows, random_state=0)[0])
-                return
-            except Exception as error:
-                failure = error
-        raise ValueError(
-            f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried on "
-            f"{n_rows:,} rows drawn from the declared domain, with every label and, in nullable "
-            f"columns, with gaps, it raised {type(failure).__name__}: {failure}\nNothing was read "
-            "or spent. Text and dates need an encoder, and gaps an imputer, inside the estimator. "
-            "If it needs other rows than these, fit the synthesizer first, and pass it as "
-            "FrozenEstimator(synthesizer)."
-        ) from failure
+        least, each, most = _TRIAL
+        n_rows = min(max(least, each * n_labels), most)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                trained = twin._train_on_rows_of(public, n_rows, 0)
+                trained.predict(public.make_training_set(n_rows, random_state=0)[0])
+        except Exception as error:
+            raise ValueError(
+                f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried "
+                f"on {n_rows:,} rows drawn from the declared domain, with every label and, in "
+                f"nullable columns, with gaps, it raised {type(error).__name__}: {error}\nNothing "
+                "was read or spent. Text and dates need an encoder, and gaps an imputer, inside "
+                "the estimator. If it needs other rows than these, fit the synthesizer first, and "
+                "pass it as FrozenEstimator(synthesizer)."
+            ) from error
 
     def __sklearn_is_fitted__(self) -> bool:
         # A release whose training failed is kept, but predicts nothing.
@@ -378,12 +359,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             return X
         as_frame(X)
         validate_data(self, X, reset=False, skip_check_array=True)
-        release = self.synthesizer_
-        # In the order of the rows that the model was trained on.
-        names = release.domain_.names
-        if hasattr(release, "_given_names"):
-            names = release._given_names()
-        return release.prepare(select_columns(X, [n for n in names if n != release.target]))
+        return self.synthesizer_.prepare(X)
 
     def _privacy_steps(self, name: str) -> list[Step]:
         # Only the release reads the true rows; what is trained reads only the release.
@@ -431,14 +407,6 @@ BLENDS = {
 }
 # Less might not fit the noise of a model of a fifth of it into 64-bit integers.
 _LEAST = Fraction(2, 10**6)
-
-
-def combined(counts: Any, cells: Any, additive: Any, blend: tuple[Any, float, float]) -> FloatArray:
-    """Probabilities of PrivPfC and an additive model together, about the shares of ``counts``."""
-    base = np.log((counts + 1e-9) / (counts + 1e-9).sum())
-    first, second = (np.log(np.maximum(each, 1e-9)) - base for each in (cells, additive))
-    parts = np.exp(base + blend[1] * first + blend[2] * second)
-    return np.asarray(parts / parts.sum(axis=1, keepdims=True))
 
 
 class _DefaultClassifier(ModelOfClasses):
@@ -508,8 +476,12 @@ class _DefaultClassifier(ModelOfClasses):
         parts = [model.predict_proba(X) for model in self.models_]
         if len(parts) == 1:
             return np.asarray(parts[0])
+        # Together about the overall shares of PrivPfC.
         counts = self.models_[0].histogram_.reshape(-1, len(self.classes_)).sum(axis=0)
-        return combined(counts, parts[0], parts[1], self._blend)
+        overall = np.log((counts + 1e-9) / (counts + 1e-9).sum())
+        cells, additive = (np.log(np.maximum(part, 1e-9)) - overall for part in parts)
+        both = np.exp(overall + self._blend[1] * cells + self._blend[2] * additive)
+        return np.asarray(both / both.sum(axis=1, keepdims=True))
 
 
 # What a user made, in ledgers and messages.
@@ -628,6 +600,7 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
 
     _shorthand = "the list of classes="
     _label = "classes"
+    _constant = DummyClassifier
 
     def _default(self, **params: Any) -> Any:
         return _DefaultClassifier(**params)
@@ -638,18 +611,11 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
     def _check_label(self, attribute: Attribute, target: str) -> None:
         _declared_classes(attribute, target)
 
-    def _train(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        weight: FloatArray | None,
-        attribute: Attribute,
-        rng: np.random.Generator,
-    ) -> Any:
-        classes = _declared_classes(attribute, self.__class__.__name__)
-        estimator = _train_classifier(self.estimator, X, y, weight, classes, rng)
-        self.classes_ = classes
-        return estimator
+    def _known(self, y: NDArray[Any], attribute: Any) -> tuple[BoolArray, Any]:
+        self.classes_ = classes = _declared_classes(attribute, type(self).__name__)
+        known = pd.Series(y).isin(classes).to_numpy()
+        present = classes[pd.Series(classes).isin(y[known]).to_numpy()]
+        return known, (present if len(present) else classes)[:1] if len(present) < 2 else None
 
     @available_if(_offers_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:
@@ -689,24 +655,6 @@ def _declared_classes(attribute: Attribute, target: str) -> NDArray[Any]:
         f"The label {target!r} is declared as a {kind}. A classifier needs a "
         "Categorical, or a Numeric with integer=True."
     )
-
-
-def _train_classifier(
-    estimator: Any,
-    X: Any,
-    y: NDArray[Any],
-    weight: FloatArray | None,
-    classes: NDArray[Any],
-    rng: np.random.Generator,
-) -> Any:
-    """Train a clone of ``estimator``, or a constant where fewer than two labels occur."""
-    known = pd.Series(y).isin(classes).to_numpy()
-    present = classes[pd.Series(classes).isin(y[known]).to_numpy()]
-    if len(present) < 2:
-        constant = present[0] if len(present) else classes[0]
-        dummy = DummyClassifier(strategy="constant", constant=constant)
-        return dummy.fit(np.zeros((1, 1)), classes[classes == constant])
-    return fit_clone(estimator, *usable_rows(estimator, X, y, weight, known, rng))
 
 
 # --- any regressor, trained on a private release
@@ -798,6 +746,7 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
 
     _shorthand = "its target_range=(low, high)"
     _label = "target_range"
+    _constant = DummyRegressor
 
     def _default(self, **params: Any) -> Any:
         return PrivateAdditiveRegressor(**params)
@@ -812,21 +761,10 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
                 "needs a Numeric; for a Categorical take PrivateClassifier."
             )
 
-    def _train(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        weight: FloatArray | None,
-        attribute: Attribute,
-        rng: np.random.Generator,
-    ) -> Any:
-        assert isinstance(attribute, Numeric)
-        known = ~pd.isna(np.asarray(y))
-        if not known.any():
-            middle = (float(attribute.lower) + float(attribute.upper)) / 2
-            return DummyRegressor(strategy="constant", constant=middle).fit([[0.0]], [middle])
-        X, y, weight = usable_rows(self.estimator, X, y, weight, known, rng)
-        return fit_clone(self.estimator, X, np.asarray(y, dtype=float), weight)
+    def _known(self, y: NDArray[Any], attribute: Any) -> tuple[BoolArray, Any]:
+        known = ~pd.isna(y)
+        middle = float(attribute.lower) / 2 + float(attribute.upper) / 2
+        return known, None if known.any() else [middle]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

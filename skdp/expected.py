@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
 from sklearn.base import clone
 
 from ._random import sampling_generator
@@ -247,9 +247,8 @@ def is_of_records(question: str) -> bool:
 # what noise does depends on their product. Not where epsilon would be larger than this.
 _MOST_ROWS = 100_000
 _MOST_EPSILON = 4.0
-# Range of epsilon that `epsilon_for` searches, and how close it comes.
-_LEAST, _LARGEST = 0.001, 64.0
-_CLOSE = 1.1
+# Among these `epsilon_for` searches, each a tenth above the one before.
+_EPSILONS = [float(f"{0.001 * 1.1**power:.3g}") for power in range(117)]
 
 
 class ExpectsErrors:
@@ -370,12 +369,12 @@ class ExpectsErrors:
         Returns
         -------
         float
-            Between 0.001 and 64, at most a tenth larger than needed by the expectation.
+            Between 0.001 and 63.3, about a tenth larger than needed by the expectation.
 
         Raises
         ------
         DomainError, ValueError
-            As in :meth:`expected_error`, and if no epsilon up to 64 is enough.
+            As in :meth:`expected_error`, and if no such epsilon is enough.
         """
         wanted = as_number(error, "error")
         if not wanted > 0:
@@ -391,7 +390,15 @@ class ExpectsErrors:
                 )
             return float(found[question])
 
-        return _smallest(expected, wanted)
+        # Errors fall with epsilon.
+        place = bisect_left(_EPSILONS, -wanted, key=lambda epsilon: -expected(epsilon))
+        if place == len(_EPSILONS):
+            raise ValueError(
+                f"No epsilon up to {_EPSILONS[-1]:g} brings the expected error down to {wanted:g}. "
+                "Allow a larger error, declare fewer bins or columns, or ask another kind of "
+                "question."
+            )
+        return _EPSILONS[place]
 
     # -- what subclasses may define
 
@@ -457,25 +464,3 @@ class ExpectsErrors:
 def _rows_tried(n: int, epsilon: Fraction) -> int:
     """How many rows to try a release of ``n`` records with."""
     return min(n, max(_MOST_ROWS, math.ceil(n * float(epsilon) / _MOST_EPSILON)))
-
-
-def _smallest(expected: Callable[[float], float], wanted: float) -> float:
-    """Smallest epsilon at which an error that falls with it is small enough."""
-
-    def excess(place: float) -> float:
-        return math.log(max(expected(math.exp(place)), 1e-300) / wanted)
-
-    low, high = math.log(_LEAST), math.log(_LARGEST)
-    if excess(low) <= 0:
-        return _LEAST
-    if (most := excess(high)) > 0:
-        raise ValueError(
-            f"No epsilon up to {_LARGEST:g} brings the expected error down to {wanted:g}: it "
-            f"is {wanted * math.exp(most):.3g} there. Allow a larger error, declare fewer bins or "
-            "columns, or ask another kind of question."
-        )
-    near = math.log(_CLOSE) / 2
-    found = math.exp(brentq(excess, low, high, xtol=near) + near)
-    # Rounded up: an epsilon that is a little larger is still enough.
-    scale = 10.0 ** (2 - math.floor(math.log10(found)))
-    return math.ceil(found * scale) / scale

@@ -11,7 +11,6 @@ import datetime
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from os.path import commonprefix
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -22,10 +21,7 @@ from ._validation import as_level
 _MAX_LABELS = 20
 # Finer bins are added up: noise of thousands of cells says nothing, and a bar needs some pixels.
 _MAX_BINS, _MAX_LABELLED_BINS = 128, 64
-_MAX_CELLS = 1000
 _MAX_BLOCKS = 5000
-# A picture whose largest cell is more than so many times the mean one gets a skewed colour scale.
-_SKEWED = 10.0
 # Inches for a name in a new picture and, at least, in a given one; for what surrounds names; of the
 # largest new picture.
 _ROW, _NARROW, _AROUND, _LARGEST = 0.22, 0.175, 1.05, 14.0
@@ -188,8 +184,7 @@ def plot_view(
     blocks : ndarray of int, shape (n_blocks, 2, 2), default=None
         Rectangles to outline: first code and one past the last code, ``[block, axis]``.
     norm : matplotlib Normalize or str, default=None
-        Colour scale of a heat map, or its name. None: linear from zero; for skewed counts, whose
-        largest cell is more than ten times the mean, linear up to the mean and logarithmic above.
+        Colour scale of a heat map, or its name. None: the square root of counts, from zero.
     title : str, default=""
         Above axes that have no title yet.
     label : str, default="expected records"
@@ -233,7 +228,11 @@ def plot_view(
         counts.set_label_text(label)
     else:
         if norm is None:
-            norm = _colour_scale(_fewer_cells(_without_rest(tables[0], axes)))
+            from matplotlib.colors import PowerNorm
+
+            # The drawn table alone decides: for a release this is post-processing.
+            top = float(_without_rest(tables[0], axes).max())
+            norm = PowerNorm(0.5, 0.0, top if top > 0 else 1.0)
         _heat_map(ax, tables[0], borders, blocks, norm, label)
         for axis, border, line in zip(axes, borders, (ax.axvline, ax.axhline), strict=True):
             if axis.missing and axis.labels is None:
@@ -340,13 +339,11 @@ def plot_correlations(
     ax = axes_or_new(ax, (max(side + 1, 4.0), max(side, 3.2)))
     image = ax.imshow(np.atleast_2d(matrix), cmap="RdBu_r", vmin=-1.0, vmax=1.0)
     _wrap(ax, title)
-    around = []
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks(range(len(names)))
-        around.append(_name_ticks(axis, names, turned=axis is ax.xaxis, share=0.22))
-    # What names, colours and title leave to a cell, in points.
-    width, height = (72 * inches for inches in _cell(ax))
-    size = min(8.0, 0.23 * min(width - around[1] - 65, height - around[0] - 45) / n)
+        _name_ticks(axis, names, turned=axis is ax.xaxis, share=0.22)
+    # Names, colours and title leave about two thirds to the cells.
+    size = min(8.0, 0.15 * 72 * min(_cell(ax)) / n)
     if size >= _SMALLEST:
         for row, column in np.argwhere(~np.isnan(matrix)):
             ink = _ink_on(image.to_rgba(matrix[row, column]))
@@ -632,27 +629,15 @@ def _heat_map(
 ) -> None:
     from matplotlib import colormaps
     from matplotlib.collections import PatchCollection
-    from matplotlib.colors import AsinhNorm, Normalize
     from matplotlib.patches import Rectangle
 
-    drawn = _fewer_cells(table)
-    drawn_borders = [
-        np.append(border[:-1][:: _cells_added(size)], border[-1])
-        for border, size in zip(borders, table.shape, strict=True)
-    ]
     # A logarithmic scale knows no numbers that are not positive: they look like its lowest one.
     colours = colormaps["viridis"]
     colours = colours.with_extremes(bad=colours(0.0), under=colours(0.0))
-    mesh = ax.pcolormesh(*drawn_borders, drawn.T, cmap=colours, norm=norm, rasterized=True)
-    extend = "min" if mesh.norm.vmin == 0 and drawn.min() < 0 else "neither"
+    mesh = ax.pcolormesh(*borders, table.T, cmap=colours, norm=norm, rasterized=True)
+    extend = "min" if mesh.norm.vmin == 0 and table.min() < 0 else "neither"
     bar = ax.figure.colorbar(mesh, ax=ax, label=label, extend=extend)
-    if type(mesh.norm) is Normalize:
-        _number_ticks(bar.ax.yaxis)
-    if isinstance(norm, AsinhNorm):
-        ticks = [t for k in range(-3, 12) for t in (10.0**k, 3 * 10.0**k)]
-        ticks = [t for t in ticks if norm.linear_width / 2 <= t <= mesh.norm.vmax]
-        bar.set_ticks([0.0, *ticks], labels=[_number(t) for t in (0.0, *ticks)])
-        _fit_ticks(bar.ax.yaxis)
+    _number_ticks(bar.ax.yaxis)
     if blocks is not None:
         low, high = (
             np.stack([borders[side][blocks[:, side, end]] for side in (0, 1)], axis=1)
@@ -662,36 +647,6 @@ def _heat_map(
         ax.add_collection(
             PatchCollection(outlines, facecolor="none", edgecolor="white", linewidth=0.4)
         )
-
-
-def _cells_added(size: int) -> int:
-    """How many cells of an axis are drawn as one."""
-    return -(-size // _MAX_CELLS)
-
-
-def _fewer_cells(table: np.ndarray) -> np.ndarray:
-    """More cells than pixels are added up, so that none is dropped."""
-    for side, size in enumerate(table.shape):
-        if _cells_added(size) > 1:
-            table = np.add.reduceat(table, np.arange(0, size, _cells_added(size)), axis=side)
-    return table
-
-
-def _colour_scale(table: np.ndarray) -> Any:
-    """Colours from zero to the largest cell; half of them below the mean where that is far below.
-
-    The drawn table alone decides: for a release this is post-processing.
-    """
-    from matplotlib.colors import AsinhNorm, Normalize
-
-    if table.max() <= 0:
-        return Normalize(0.0, 1.0)
-    top = float(table.max())
-    # No narrower than a thousandth of the top, so that the noise of empty cells stays dark.
-    mean = max(float(table.clip(min=0.0).mean()), top / 1000)
-    if top <= _SKEWED * mean:
-        return Normalize(0.0, top)
-    return AsinhNorm(mean, 0.0, top)
 
 
 def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
@@ -736,21 +691,14 @@ def _round_numbers(described: PlotAxis) -> list[float]:
 
 def _dates(axis: Any, described: PlotAxis) -> tuple[list[float], list[str]]:
     """Days to write at an axis, and their texts; what all of them share stands beside the name."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, get_epoch, num2date
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, num2date
 
-    # Matplotlib counts days too, but a user may have moved its first one.
-    first = (np.datetime64("1970-01-01") - np.datetime64(get_epoch())) / np.timedelta64(1, "D")
-    low, high = described.edges[0], described.edges[-1]
+    ends = described.edges[[0, -1]]
     locator = AutoDateLocator(minticks=3, maxticks=8, tz=datetime.UTC)
-    values = [
-        value - first
-        for value in locator.tick_values(
-            *(num2date(end + first, datetime.UTC) for end in (low, high))
-        )
-        if low <= value - first <= high
-    ]
+    ticks = locator.tick_values(*num2date(ends, datetime.UTC))
+    values = [value for value in ticks if ends[0] <= value <= ends[1]]
     formatter = ConciseDateFormatter(locator, tz=datetime.UTC)
-    texts = formatter.format_ticks([v + first for v in values])
+    texts = formatter.format_ticks(values)
     if formatter.get_offset():
         axis.set_label_text(f"{described.name} ({formatter.get_offset()})")
     return values, texts
@@ -766,16 +714,14 @@ def _number_ticks(axis: Any) -> None:
     _fit_ticks(axis)
 
 
-def _name_ticks(axis: Any, texts: Sequence[str], *, turned: bool, share: float = _NAMES) -> float:
-    """Name the ticks of an axis; how many points the names take."""
+def _name_ticks(axis: Any, texts: Sequence[str], *, turned: bool, share: float = _NAMES) -> None:
+    """Name the ticks of an axis."""
     size = _text_size(axis)
     inches = _cell(axis.axes)[1 if axis.axis_name == "x" else 0]
     texts = _cut(texts, 72 * share * inches, size)
     axis.set_ticklabels(texts)
     axis.set_tick_params(labelrotation=90 if turned else 0, length=0)
     _fit_ticks(axis, turned=turned)
-    widest = max((_width(text, size) for text in texts), default=0.0)
-    return widest if turned or axis.axis_name == "y" else 1.2 * size
 
 
 def _side_by_side(ax: Any, axis: PlotAxis) -> bool:
@@ -839,25 +785,16 @@ def _width(text: str, size: float) -> float:
 
 
 def _cut(texts: Sequence[Any], room: float, size: float) -> list[str]:
-    """Names in so many points; where they would be equal, without what they share."""
-    texts = [" ".join(str(text).split()) for text in texts]
-
-    def cut(text: str) -> str:
-        n = min(len(text), int(2 * room / size) + 1)
-        while n > 2 and _width(text[:n] + "…" * (n < len(text)), size) > room:
-            n -= 1
-        return text[:n].rstrip() + "…" if n < len(text) else text
-
-    found = [cut(text) for text in texts]
-    for short in {text for text in found if found.count(text) > 1}:
-        alike = [place for place, text in enumerate(found) if text == short]
-        same = len(commonprefix([texts[place] for place in alike]))
-        for head in (4, 0):
-            for place in alike:
-                found[place] = cut(f"{texts[place][:head]}…{texts[place][max(same - 2, head) :]}")
-            if len({found[place] for place in alike}) == len(alike):
-                break
-    return [_plain(text) for text in found]
+    """Names in so many points; of long ones the beginning and the end."""
+    found = []
+    for text in texts:
+        name = whole = " ".join(str(text).split())
+        half = min(len(whole) // 2, int(room / size))
+        while half > 1 and _width(name, size) > room:
+            name = f"{whole[:half].rstrip()}…{whole[-half:].lstrip()}"
+            half -= 1
+        found.append(_plain(name))
+    return found
 
 
 def _plain(text: str) -> str:
@@ -871,21 +808,16 @@ def _wrap(ax: Any, title: str = "") -> None:
     given = title and not ax.get_title()
     if given:
         ax.set_title(title, fontsize="medium")
-    for text, inches, most in (
-        (ax.xaxis.label, 0.62 * width, 4), (ax.yaxis.label, 0.7 * height, 4),
-        *([(ax.title, 0.65 * width, 4)] if given else []),
-    ):  # fmt: skip
+    sides = [(ax.xaxis.label, 0.62 * width), (ax.yaxis.label, 0.7 * height)]
+    for text, inches in [*sides, (ax.title, 0.65 * width)] if given else sides:
         words = text.get_text()
         room = 72 * inches / max(_width(words, text.get_size()), 1e-9) * len(words)
         if room < max(map(len, words.split("\n"))):
             n = max(int(0.95 * room), 8)
-            # Names may be broken after an underscore, like after a blank.
-            parts = words.replace("_", "_\v").split("\n")
-            wrapped = [textwrap.wrap(part, n, replace_whitespace=False) for part in parts]
-            lines = [line.replace("\v", "") for part in wrapped for line in part]
-            if len(lines) > most:
-                lines[most - 1 :] = [lines[most - 1][: n - 1] + "…"]
-            words = "\n".join(lines)
+            parts = [
+                textwrap.wrap(part, n, max_lines=3, placeholder="…") for part in words.split("\n")
+            ]
+            words = "\n".join(line for part in parts for line in part)
         text.set_text(_plain(words))
 
 

@@ -19,7 +19,7 @@ LIMIT, LIMIT_OF_GUARDS = 0.3, 3.0
 PROOFS = {
     f"tests/test_{name}.py"
     for name in (
-        "blocks blue diffgen dplloyd genetic hdpview laplace linear lloyd measure pairs "
+        "blue diffgen genetic hdpview laplace linear lloyd measure pairs "
         "privbayes privpfc privtree projection quantiles selection sketch sparse_counts "
         "sparse_vector trees"
     ).split()

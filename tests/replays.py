@@ -68,7 +68,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
-from skdp import _pipelines, model_selection
+from skdp import inspection, model_selection
 from skdp._random import noise_source
 from skdp._validation import as_epsilon
 from skdp.algorithms.additive import pairs as calibration
@@ -619,8 +619,8 @@ def draw_from_all(times: int) -> None:
 
 
 # Classes of a user's may not stand behind a release; those of this module may, as a library's.
-_installed = _pipelines.is_installed
-_pipelines.is_installed = lambda module: module == __name__ or _installed(module)
+_installed = inspection.is_installed
+inspection.is_installed = lambda module: module == __name__ or _installed(module)
 
 
 class DrawingClassifier(ClassifierMixin, BaseEstimator):

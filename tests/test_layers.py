@@ -148,7 +148,7 @@ ONLY_IN = {
     # The second reads the schema of a frame, never a value.
     r"\b(import|from) narwhals": TABLES | {"skdp.domain.schemas"},
     r"\b(import|from) (polars|dask|pyspark)": TABLES,
-    r"\b(import|from) (pyarrow|duckdb)": TABLES | {"skdp.app.parquet"},
+    r"\b(import|from) (pyarrow|duckdb)": TABLES | {"skdp.app.csv"},
     r"\b(import|from) sqlite3": {"skdp.accounting"},
     r"\b(import|from) pickle": set(),
     # Randomness; the class of a generator may be named where one is passed on.

@@ -22,8 +22,8 @@ from benchmarks import _data
 from benchmarks.kmeans import best_nicv, blobs, nicv, private_fit
 from benchmarks.reproduce import MARKERS, TIE, UNTESTED, Finding, named, panels, save
 from skdp._random import noise_source, sampling_generator
+from skdp.algorithms.kmeans.algorithms import grid
 from skdp.algorithms.kmeans.genetic import block_centroids, genetic, sample_aggregate
-from skdp.algorithms.kmeans.grid import grid
 from skdp.algorithms.kmeans.lloyd import ray_turi
 from skdp.algorithms.kmeans.task import Task
 from skdp.mechanisms import discrete_laplace

@@ -3,7 +3,6 @@
 =================  ===============================================================================
 ``additive``       additive models: a function of each column
 ``binned_scores``  scores by class, in bins of about equal mass; sums of powers
-``blocks``         sample and aggregate: one output from those of many blocks
 ``boxes``          what several kernels share: boxes of codes that are divided, and the cuts
                    between their codes
 ``cuboids``        data cubes: All, Base, BMax, PMost, consistency

@@ -5,9 +5,7 @@
 ``csv``      the file of records: CSV or Parquet. Names and types first; values when asked for
 ``domains``  ``domain from-schema | check | describe``; files of domains
 ``outputs``  files written whole or not at all; what a command is doing, without a record
-``parquet``  Parquet files, in memory
-``plans``    ``plan``
-``release``  ``release``, and what a killed one has measured
+``release``  ``plan`` and ``release``
 ``views``    ``info``, ``query``, ``group-by``, ``sample``, ``page``, ``verify``, others
 ``wizard``   ``wizard``: a release by filling in pages in a browser
 ===========  =====================================================================================

@@ -227,7 +227,7 @@ def _plan(commands: Commands) -> None:
     plan = _command(
         commands,
         "plan",
-        "plans.plan",
+        "release.plan",
         "show what a release would cost, and the error bars to expect",
         "Nothing is spent. With --privacy-id and DATA, the share of the rows that each K keeps is\n"
         "shown too: exact, for the data owner only. Without DATA nothing is read.\n\n" + _DATA,

@@ -24,11 +24,11 @@ from scipy.special import ndtri
 from scipy.stats import binomtest
 from sklearn.base import clone
 
-from .._pipelines import ledgers
 from .._validation import FloatArray, as_between, as_epsilon, as_integer, as_number
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..exceptions import InsecureSeedWarning
+from ..inspection import ledgers
 from ._neighbours import check_neighbours
 from ._replay import Result, name_of
 

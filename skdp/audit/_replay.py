@@ -21,10 +21,10 @@ from typing import Any, ClassVar, NoReturn
 import pandas as pd
 from sklearn.base import clone
 
-from .._pipelines import ledgers
 from .._random import Tape, recording
 from .._validation import as_epsilon, as_integer
 from ..exceptions import ReplayError
+from ..inspection import ledgers
 from ._released import first_difference, independent, raised, released
 from ._tapes import OUTPUTS, Alignment, Diverged, Follower, Recorder
 

@@ -14,12 +14,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import BaseCrossValidator
 
 from .._foreign import copied, replaced, shared_generators
-from .._pipelines import LEAKS, PRIVATE, ledgers, price, walk
 from .._random import noise_source, shared_generators_kept, warn_after_charge
 from .._validation import IntArray, as_epsilon, as_integer
 from ..accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
 from ..base import HidesSeed, PrivateEstimator, composed
 from ..exceptions import BudgetExceededError, TrainingError
+from ..inspection import LEAKS, PRIVATE, ledgers, price, walk
 from ..release import QueryResult
 from ..tables import as_frame, take_rows
 from ._guard import Labels, Take, answers_of, draw_places, no_answers, true_rows

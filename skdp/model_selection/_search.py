@@ -15,12 +15,12 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._pipelines import Step, child, paid, price, walk
 from .._random import NoiseSource, noise_source, warn_after_charge
 from .._validation import FloatArray, as_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..base import HidesSeed, Published, ShowsPrivacy, require_y
 from ..exceptions import TrainingError
+from ..inspection import Step, child, paid, price, walk
 from ..mechanisms import noisy_max
 from ..tables import as_frame
 from ._cross_val import one_ledger, prepaid_clones, price_of_fit, rehearse

@@ -32,9 +32,8 @@ from .marginals import ViewsModel
 from .model import Release
 from .network import NetworkModel
 from .page import Page
-from .pictures import plot_correlation_parts, plot_parts
 from .quantiles import as_shares, quantiles
-from .result import of_a_column, of_records
+from .result import of_a_column, of_records, plot_axis
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
 from .statistics import Confidence, How, Statistics
@@ -918,8 +917,7 @@ class Synopsis:
             Outline the boxes, as far as they differ in the two columns.
         norm : matplotlib Normalize or str, default=None
             Colour scale of a heat map, such as "linear" or ``matplotlib.colors.LogNorm(1)``. None:
-            linear from zero; for skewed counts, whose largest cell is more than ten times the mean,
-            linear up to the mean and logarithmic above. Negative cells have the colour of zero.
+            the square root of counts, from zero. Negative cells have the colour of zero.
 
         Returns
         -------
@@ -936,8 +934,8 @@ class Synopsis:
         from ..plotting import plot_correlations, plot_view
 
         if columns is not None and not isinstance(columns, str) and len(columns) > 2 and not blocks:
-            return plot_correlations(**plot_correlation_parts(self, list(columns)), ax=ax)
-        return plot_view(**plot_parts(self, columns, blocks), ax=ax, norm=norm)
+            return plot_correlations(**_correlation_parts(self, list(columns)), ax=ax)
+        return plot_view(**_plot_parts(self, columns, blocks), ax=ax, norm=norm)
 
     def to_frame(self) -> pd.DataFrame:
         """Everything released, in a readable table.
@@ -1026,3 +1024,63 @@ class Synopsis:
         lost = metadata.get("skipped")
         skipped = None if lost is None else SkippedRecords.from_data(lost, domain)
         return cls(domain, model, privacy_loss=loss, mechanism=mechanism, skipped=skipped)
+
+
+# --- what pictures show: counts or correlations, axes, and a title with epsilon
+
+
+def _plot_parts(synopsis: Any, columns: Sequence[str] | str | None, blocks: bool) -> dict[str, Any]:
+    """Parameters of `skdp.plotting.plot_view` for one or two columns of a synopsis.
+
+    Raises
+    ------
+    ValueError
+        As in `Synopsis.view`, or if there are no boxes to outline.
+    """
+    from ..plotting import PlotAxis, loss_title
+
+    domain, model = synopsis.counted, synopsis.model
+    if columns is None:
+        columns = domain.names[:2]
+    columns = [columns] if isinstance(columns, str) else list(columns)
+    table = synopsis.view(columns)
+    rectangles = None
+    if blocks:
+        if not hasattr(model, "rectangles") or len(columns) != 2:
+            raise ValueError(
+                "blocks=True outlines boxes over two columns; this release or view has none."
+            )
+        rectangles = model.rectangles([domain.index(name) for name in columns])
+    return {
+        "table": table,
+        "axes": [PlotAxis(**plot_axis(name, domain[name].declared)) for name in columns],
+        "blocks": rectangles,
+        "title": loss_title(synopsis.mechanism, synopsis.privacy_loss),
+    }
+
+
+def _correlation_parts(synopsis: Any, columns: Sequence[str]) -> dict[str, Any]:
+    """Parameters of `skdp.plotting.plot_correlations`; without intervals if there are none.
+
+    Raises
+    ------
+    ValueError
+        As in `Synopsis.correlation`.
+    """
+    from ..plotting import loss_title
+
+    what, interval = [synopsis.mechanism or ""], None
+    try:
+        found = synopsis.correlation(columns, return_interval=True)
+        interval = [found[end].to_numpy() for end in ("lower", "upper")]
+        what.append("95% intervals")
+        found = found["value"]
+    except ValueError:
+        # Not every release has error bars; what is wrong with the columns is said here again.
+        found = synopsis.correlation(columns)
+    return {
+        "matrix": found.to_numpy(),
+        "names": columns,
+        "interval": interval,
+        "title": loss_title(", ".join(filter(None, what)), synopsis.privacy_loss),
+    }

@@ -1,12 +1,9 @@
 r"""Private k-means on integer points: the algorithms of Su's dissertation, and one of our own.
 
 ==============  ==================================================================================
-``algorithms``  the list of all, with the parts of their budgets
+``algorithms``  DPLloyd, DPLloyd-Impr, UGkM, MkM, EUGkM, Hybrid; the list of all, with budgets
 ``auto``        the default: noisy grid or tree, then rounds of residuals
-``dplloyd``     DPLloyd and DPLloyd-Impr: Lloyd's algorithm, every round noisy
 ``genetic``     PGkM: k-means by the genetic algorithm of PrivGene (Zhang and others)
-``grid``        UGkM, MkM and EUGkM: k-means on a noisy grid; Hybrid: EUGkM, then a round of
-                DPLloyd-Impr
 ``lloyd``       k-means on released points: free post-processing
 ``projection``  the default for many columns: a random projection, means in all columns
 ``sketch``      noisy grids over integer points, and their completion to a partition of the box

@@ -1,19 +1,19 @@
-"""Every algorithm of k-means spends exactly its budget."""
+"""Every algorithm of k-means spends exactly its budget; rounds of DPLloyd, the share of Hybrid."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
-from clustered import make_task, points_in
+from clustered import Exact, make_task, points_in
 from loops import over
 
+from skdp.algorithms.kmeans import algorithms, genetic
 from skdp.algorithms.kmeans import auto as kmeans_auto
 from skdp.algorithms.kmeans import auto as kmeans_sketch
-from skdp.algorithms.kmeans import dplloyd, genetic
-from skdp.algorithms.kmeans import grid as eugkm
 from skdp.algorithms.kmeans import task as kmeans_task
-from skdp.algorithms.kmeans.algorithms import ALGORITHMS
+from skdp.algorithms.kmeans.algorithms import ALGORITHMS, hybrid_share, lloyd_rounds
 
 # --- what is spent
 
@@ -55,11 +55,11 @@ def test_every_algorithm_spends_exactly_its_budget(algorithm, shape, epsilon, n_
             monkeypatch.setattr(module, name, recorded)
 
         patch(kmeans_task, "discrete_laplace", lambda values, epsilon, **kwargs: Fraction(epsilon))
-        patch(dplloyd, "discrete_laplace", noise_cost)
+        patch(algorithms, "discrete_laplace", noise_cost)
         patch(genetic, "discrete_laplace", noise_cost)
         patch(genetic, "noisy_max", lambda scores, epsilon, reach, **kwargs: epsilon)
         patch(genetic, "top_k", lambda scores, k, epsilon, reach, **kwargs: epsilon)
-        patch(eugkm, "measure_cells", grid_cost)
+        patch(algorithms, "measure_cells", grid_cost)
         patch(kmeans_sketch, "measure_cells", grid_cost)
         patch(kmeans_sketch, "measure_tree", lambda binned, margins, n, k, epsilon, source: epsilon)
         patch(kmeans_sketch, "measure_margins", lambda binned, margins, n, epsilon, source: epsilon)
@@ -72,3 +72,41 @@ def test_every_algorithm_spends_exactly_its_budget(algorithm, shape, epsilon, n_
         ALGORITHMS[algorithm][0](task)
     assert sum(spent) == epsilon == sum(task.parts.values())
     assert ("records" in task.parts) == (n_records is None and algorithm != "lloyd")
+
+
+# --- rounds and shares
+
+
+def test_every_round_freezes_its_centroids(monkeypatch):
+    """A record between two centroids is counted once, although the first one moves away."""
+    recorder = Exact()
+    monkeypatch.setattr(algorithms, "discrete_laplace", recorder)
+    points = np.array([[45], [0], [0]], dtype=np.int32)
+    init = np.array([[0.0], [100.0]])
+    task = make_task(points, (101,), 2, "lloyd", n_rounds=1, init=init)
+    algorithms.lloyd(task)
+    assert recorder.calls[0][0].tolist() == [3, 0]
+
+
+def test_rounds_follow_the_corrected_rule():
+    # Least budgets of a round on two data sets of the dissertation, r = 1.
+    assert lloyd_rounds(0.0106 * 5.2, 107_091, 5, 2) == 5
+    assert lloyd_rounds(0.0106 * 4.8, 107_091, 5, 2) == 4
+    assert lloyd_rounds(0.0962 * 3.1, 48_841, 5, 6) == 3
+    assert lloyd_rounds(0.0962 * 2.9, 48_841, 5, 6) == 2
+    assert lloyd_rounds(1e-9, 1, 5, 6) == 2 and lloyd_rounds(1e9, 10**6, 5, 6) == 7
+
+
+def test_hybrid_compares_what_can_be_compared():
+    assert hybrid_share(1e-3, 1000, 5, 2, 10) is None
+    assert hybrid_share(0.05, 5_000, 15, 2, 10) is None
+    share = hybrid_share(1.0, 48_842, 5, 6, 10)
+    assert share is not None and 0.5 <= share < 1
+    # The share minimises .14 V(f eps) + .42 R((1 - f) eps), here by hand on [-1, 1]^6.
+    c = (4 * 6 * 0.225**2) ** (1 / 3)
+
+    def error(f):
+        grid = 12 * 5 ** (4 / 6) / (3 * 10**1.5 * (48_842 * f) ** 0.5)
+        return 0.14 * grid + 0.42 * 2 * 25 * (6 + c) ** 3 / (48_842 * (1 - f)) ** 2
+
+    assert float(share) == min(np.arange(1, 20) / 20, key=error)
