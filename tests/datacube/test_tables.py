@@ -7,11 +7,10 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from cubes import ROWS, make, people, true_table
+from boxed import one_box_each
+from cubes import DIMENSIONS, ROWS, fitted_without_noise, make, people, true_table
 from loops import over
 
-import skdp
-from skdp.datacube import cube as cube_module
 from skdp.mechanisms import discrete_laplace_quantile
 
 HOLES = people(600, 3)
@@ -19,25 +18,15 @@ HOLES.loc[::7, "pay"] = np.nan
 CLIPPED = HOLES.assign(pay=HOLES["pay"].clip(0, 100))
 
 
-def exact(cube, rows):
-    """A cube fitted without noise."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            cube_module,
-            "discrete_laplace",
-            lambda values, epsilon, sensitivity=1, *, random_state=None: np.asarray(values),
-        )
-        return cube.fit(rows)
-
-
 @pytest.fixture(scope="module")
 def counts():
-    return exact(make(strategy="bmax"), ROWS)
+    return fitted_without_noise(make(strategy="bmax"), ROWS)
 
 
 @pytest.fixture(scope="module")
 def means():
-    return exact(make(strategy="bmax", measure="mean", value="pay", resolution=0.01), HOLES)
+    cube = make(strategy="bmax", measure="mean", value="pay", resolution=0.01)
+    return fitted_without_noise(cube, HOLES)
 
 
 # --- counts ---------------------------------------------------------------------------------------
@@ -155,11 +144,8 @@ def test_engines_sum_as_memory_does():
 
 
 def test_statistics_of_dimensions_are_those_of_the_cells(counts):
-    table = counts.tables_[("age", "sex", "region")]
-    cells = np.indices(table.shape).reshape(3, -1).T
-    boxes = skdp.release.Boxes(cells, cells + 1)
-    model = skdp.release.BoxModel(boxes, table.ravel(), table.shape)
-    synopsis = skdp.Synopsis(counts.domain_, model)
+    domain = counts.domain_.select(DIMENSIONS)
+    synopsis = one_box_each(domain, counts.tables_[tuple(DIMENSIONS)])
     questions = [
         lambda r: r.std("age", "sex == 'F'"),
         lambda r: r.quantile("age", [0.25, 0.5]),

@@ -13,12 +13,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from boxed import one_box_each
 from ruled import lawful_rows
 
 import skdp
 from skdp import Categorical, Date, Domain, Numeric, Synopsis, derived, forbid
 from skdp.accounting import PrivacyLoss
-from skdp.release import Boxes, BoxModel, Intervals
+from skdp.release import Intervals
 
 DOMAIN = Domain(
     {
@@ -38,11 +39,6 @@ def data_of(page):
 
 def held(page):
     return json.loads(data_of(page))
-
-
-def one_box_each(domain, counts, law=None):
-    lower = np.indices(domain.shape).reshape(len(domain.shape), -1).T
-    return Synopsis(domain, BoxModel(Boxes(lower, lower + 1), counts, domain.shape, law))
 
 
 @pytest.fixture(scope="module")

@@ -7,26 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from boxed import one_box_each
 from densities import GaussianNoise
 from loops import over
 
 import skdp
-from skdp import (
-    Categorical,
-    Date,
-    Domain,
-    Numeric,
-    QueryResult,
-    Synopsis,
-    derived,
-)
-from skdp.release import (
-    Boxes,
-    BoxModel,
-    Intervals,
-    LeafErrorBound,
-    Query,
-)
+from skdp import Categorical, Date, Domain, Numeric, QueryResult, derived
+from skdp.release import Boxes, BoxModel, Intervals, LeafErrorBound, Query
 from skdp.release.intervals import noise_quantile
 
 DOMAIN = Domain(
@@ -50,14 +37,8 @@ ROWS = pd.DataFrame(
 ).loc[np.repeat(np.arange(len(CELLS)), TABLE.ravel())]
 
 
-def cells(counts, law, domain=DOMAIN):
-    """One box for each cell."""
-    lower = np.indices(domain.shape).reshape(len(domain.shape), -1).T
-    return Synopsis(domain, BoxModel(Boxes(lower, lower + 1), np.ravel(counts), domain.shape, law))
-
-
 def gaussian(counts, variance, domain=DOMAIN):
-    return cells(counts, GaussianNoise(np.full(np.size(counts), float(variance))), domain)
+    return one_box_each(domain, counts, GaussianNoise(np.full(np.size(counts), float(variance))))
 
 
 def noisy(rng, std, table=TABLE):
@@ -485,7 +466,7 @@ def test_correlations_without_names_are_a_matrix():
 
 
 def test_wrong_questions_are_refused():
-    how, bare = {"return_interval": True}, cells(TABLE, None)
+    how, bare = {"return_interval": True}, one_box_each(DOMAIN, TABLE)
     for asked, message in (
         (lambda: EXACT.quantile("s"), "have no order"),
         (lambda: EXACT.mean("s"), "not numbers"),
