@@ -104,6 +104,15 @@ def exponential_law(scores, r):
     return {winner: share for (winner,), share in law_of_joint(scores, r, 1).items()}
 
 
+def law_of_peeling(scores, r):
+    """The exponential mechanism, and again among those that are left."""
+    weights = [r ** (max(scores) - q) for q in scores]
+    return {
+        (i, j): weights[i] / sum(weights) * weights[j] / (sum(weights) - weights[i])
+        for i, j in itertools.permutations(range(len(scores)), 2)
+    }
+
+
 def several(method, k=2):
     def mechanism(scores, epsilon, score_range, **keywords):
         keywords |= {"method": method, "ordered": method != "canonical"}
@@ -118,6 +127,7 @@ MECHANISMS = {
     "permute_and_flip": (permute_and_flip, law_of_permute_and_flip, 1),
     "exponential": (exponential, exponential_law, 1),
     "top_k": (several("one-shot"), law_of_top_two, 2),
+    "top_k, peeling": (several("peeling"), law_of_peeling, 2),
     "top_k, canonical": (several("canonical"), law_of_canonical, 2),
     "top_k, joint": (several("joint"), law_of_joint, 2),
 }

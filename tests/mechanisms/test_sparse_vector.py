@@ -16,7 +16,7 @@ from loops import over
 
 import skdp
 from skdp._random import noise_source
-from skdp.mechanisms import SparseVector, sparse_vector, sparse_vector_top_k, top_k
+from skdp.mechanisms import SparseVector, sparse_vector, sparse_vector_top_k
 from skdp.mechanisms.laplace import round_to_lattice
 
 # Statistical tests have fixed seeds, and this false-alarm rate for another one.
@@ -425,28 +425,6 @@ def test_passes_refuse_what_makes_no_sense():
     assert ledger.spent == 0
     with pytest.raises(ValueError, match="max_passes"):
         sparse_vector_top_k([1, 2], 1, 1.0, 5, max_passes=0)
-
-
-# ---------------------------------------------------------------------------------------------
-# Peeling
-
-
-def test_peeling_follows_the_exact_law():
-    scores, epsilon, n = [4, 3, 0], 2.0, 6000
-
-    def exact(by=1.0):
-        weights = np.exp(by * epsilon / 2 * np.array(scores))
-        return {
-            (i, j): weights[i] / weights.sum() * weights[j] / (weights.sum() - weights[i])
-            for i, j in itertools.permutations(range(3), 2)
-        }
-
-    source = noise_source(11)
-    counts = Counter(
-        tuple(top_k(scores, 2, epsilon, 1, method="peeling", random_state=source).tolist())
-        for _ in range(n)
-    )
-    assert fit(counts, exact()) > ALARM > max(fit(counts, exact(by)) for by in (0.8, 1.25))
 
 
 def test_negative_answers_are_below_their_bound_as_often_as_it_says():
