@@ -56,12 +56,8 @@ def test_it_pays_only_where_the_release_is_off():
     # What was paid for is known, and improves what depends on it.
     assert abs(curator.ask("v == 'b'").value - 3000) < 5
     assert abs(curator.ask(AB).value - 3040) < 5
-    assert curator.remaining == 1 and curator.history["paid"].tolist() == [
-        False,
-        True,
-        False,
-        False,
-    ]
+    assert curator.remaining == 1
+    assert np.flatnonzero(curator.history["paid"]).tolist() == [1]
     assert repr(curator) == "<Curator: epsilon=50, 4 answers, 1 of them paid for, 1 left>"
 
 

@@ -88,6 +88,13 @@ def check(view, domain, n_rows=200):
 # --- parameters
 
 
+FINE = Domain(dict.fromkeys("abcd", Numeric(0, 1, bins=128)))
+DERIVED = Domain(
+    DOMAIN.with_attribute("e", Categorical([0, 1])),
+    structure=[skdp.derived("e", "d", {(0, 2): 0, (2, None): 1})],
+)
+
+
 @over(
     "parameters, error, message",
     [
@@ -116,6 +123,12 @@ def check(view, domain, n_rows=200):
         ({"epsilon": 1e-12}, ValueError, "noise would not fit into 64-bit integers"),
         ({"epsilon": 1e-300}, ValueError, "noise would not fit into 64-bit integers"),
         ({"domain": Domain({"e": Numeric(0, 1)})}, DomainError, "'e'"),
+        ({"domain": DERIVED, "workload": {("a", "e"): 1}}, DomainError, "'e' is not measured"),
+        (
+            {"domain": FINE, "workload": {tuple("abcd"): 1}, "max_order": 4},
+            ValueError,
+            r"table of 268,435,456 cells.*Name smaller sets",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_spent(parameters, error, message):
@@ -127,24 +140,7 @@ def test_workloads_are_sets_of_positions():
     assert found == {(0, 2): Fraction(1, 10), (1, 3): 1, (3,): Fraction(1, 3)}
     for word in ("all", "ranges", "cells"):
         assert as_workload(word, DOMAIN, 3) == word
-
-
-def test_a_set_whose_table_would_not_fit_is_refused_before_anything_is_spent():
-    domain = Domain(dict.fromkeys("abcd", Numeric(0, 1, bins=128)))
-    frame = pd.DataFrame(np.zeros((1, 4)), columns=list("abcd"))
-    view = MarginalSynthesizer(domain=domain, workload={tuple("abcd"): 1}, max_order=4)
-    refused(view, ValueError, r"table of 268,435,456 cells.*Name smaller sets", frame)
-    assert as_workload({tuple("abc"): 1}, domain, 3) == {(0, 1, 2): 1}
-
-
-def test_derived_columns_are_no_part_of_a_workload():
-    domain = Domain(
-        {**dict(DOMAIN.items()), "e": Categorical([0, 1])},
-        structure=[skdp.derived("e", "d", {0: 0, 1: 0, 2: 1, 3: 1, 4: 1})],
-    )
-    frame = rows(10)
-    view = MarginalSynthesizer(domain=domain, workload={("a", "e"): 1})
-    refused(view, DomainError, "'e' is not measured", frame.assign(e=(frame["d"] > 1).astype(int)))
+    assert as_workload({tuple("abc"): 1}, FINE, 3) == {(0, 1, 2): 1}
 
 
 # --- what is spent

@@ -9,8 +9,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from boxed import Recorder, as_table, dense_tables, random_boxes, slices
+from boxed import Recorder, as_table, dense_tables, slices
 from designs import refused
+from exact_laws import law_of_noisy_max
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
@@ -36,16 +37,6 @@ def exact_error(x):
 
 def to_steps(error):
     return math.floor(error * GRID + Fraction(1, 2))
-
-
-@st.composite
-def blocks_of_tables(draw):
-    """A dense table, and some disjoint blocks of at least two cells in it, with their rows."""
-    cells = draw(dense_tables())
-    generator = np.random.default_rng(draw(st.integers(0, 10_000)))
-    found = random_boxes(cells.shape, min(draw(st.integers(1, 5)), cells.size), generator)
-    boxes = zip(found.lower, found.upper, strict=True)
-    return cells, as_table(cells), [box for box in boxes if np.prod(box[1] - box[0]) > 1]
 
 
 def in_kernel_form(table, boxes):
@@ -79,23 +70,6 @@ def expected_score(score, cells, lower, upper, left, right):
 
 
 # Scores and errors against brute force.
-
-
-@over("score", ["error", "imbalance"])
-@settings(max_examples=100)
-@given(drawn=blocks_of_tables())
-def test_cut_scores_are_exact(score, drawn):
-    cells, table, boxes = drawn
-    if not boxes:
-        return
-    score_of, _ = bisection.SCORES[score]
-    found = score_of(in_kernel_form(table, boxes), columns_of(table), table.counts)
-    expected = [
-        expected_score(score, cells, lower, upper, left, right)
-        for lower, upper in boxes
-        for left, right in all_cuts(lower, upper)
-    ]
-    assert found.tolist() == expected
 
 
 @over("score", ["error", "imbalance"])
@@ -167,7 +141,7 @@ def probability_of_split(b, r):
 
 
 def probability_of_stop(b, r):
-    return r**b / (1 + r) if b >= 0 else 1 - r ** (1 - b) / (1 + r)
+    return probability_of_split(1 - b, r)
 
 
 def largest_loss(rate, s, delta, floor, top):
@@ -292,31 +266,17 @@ class Walk:
         return np.array(out, dtype=bool)
 
     def noisy_max(self, scores, epsilon, score_range, *, starts, random_state):
-        rate = float(dyadic_floor(epsilon)) / score_range
-        return np.array(
-            [
-                start + self.decide(winner_law(tuple(part.tolist()), rate))
-                for start, part in zip(starts, np.split(scores, starts[1:]), strict=True)
-            ]
-        )
+        r = math.exp(-float(dyadic_floor(epsilon)) / score_range)
+        parts = np.split(scores, starts[1:])
+        # Below zero, so that powers of r stay small.
+        laws = [winner_law(tuple((part - part.max()).tolist()), r) for part in parts]
+        return starts + [self.decide(list(law.values())) for law in laws]
 
     def below(self, bound):
         return np.array([self.decide([1 / n] * n) for n in bound.tolist()], dtype=np.int64)
 
 
-@cache
-def winner_law(scores, rate):
-    """Exact law of report-noisy-max with geometric noise, ties to the lowest index."""
-    k = np.arange(max(scores) - min(scores) + math.ceil(36 / rate))
-    law = []
-    for i, score in enumerate(scores):
-        p = -math.expm1(-rate) * np.exp(-rate * k)
-        for j, other in enumerate(scores):
-            if j != i:
-                room = score - other + k + (j > i)
-                p = p * -np.expm1(-rate * np.maximum(room, 0))
-        law.append(float(p.sum()))
-    return law
+winner_law = cache(law_of_noisy_max)
 
 
 def partition_law(cells, parts, calibration, public):

@@ -35,30 +35,19 @@ def law(queries, cutoff, r_threshold, r_query, level, refreshing=False):
     """{outcome: probability}; above means query + nu >= level + rho. Sums over rho."""
     z = np.arange(0, int(45 / -math.log(r_threshold)) + 2)
     weights = (1 - r_threshold) * r_threshold**z
-
-    def rounds(begin, left):
-        """Outcomes from a fresh threshold on."""
-        found = {}
-
-        def go(i, outcome, given, left):
-            if i == len(queries) or left == 0:
-                found[outcome] = found.get(outcome, 0) + float(given @ weights)
-                return
-            above = tail(r_query, level + z - queries[i])
-            go(i + 1, (*outcome, False), given * (1 - above), left)
-            if refreshing:
-                p = float((given * above) @ weights)
-                rest = rounds(i + 1, left - 1) if left > 1 else {(): 1.0}
-                for end, q in rest.items():
-                    key = (*outcome, True, *end)
-                    found[key] = found.get(key, 0) + p * q
-            else:
-                go(i + 1, (*outcome, True), given * above, left - 1)
-
-        go(begin, (), np.ones(len(z)), left)
-        return found
-
-    return rounds(0, cutoff)
+    found = {}
+    for answers in itertools.product([False, True], repeat=len(queries)):
+        ends = np.flatnonzero(answers)[cutoff - 1 : cutoff] + 1
+        outcome = answers[: int(ends[0])] if len(ends) else answers
+        probability, given = 1.0, np.ones(len(z))
+        for query, positive in zip(queries, outcome, strict=False):
+            above = tail(r_query, level + z - query)
+            given = given * (above if positive else 1 - above)
+            if positive and refreshing:
+                probability *= float(given @ weights)
+                given = np.ones(len(z))
+        found[outcome] = probability * float(given @ weights)
+    return found
 
 
 def ratios_of(epsilon, cutoff, monotonic, variant="standard"):
@@ -165,6 +154,7 @@ def test_split_and_scales(script, cutoff, monotonic):
     assert list(parts) == ["threshold", "comparisons"]
     assert float(parts["comparisons"] / parts["threshold"]) == pytest.approx(width ** (2 / 3))
     assert asked == [(1, parts["threshold"], 2), (1, parts["comparisons"], 2 * width)]
+    assert vector.query_scale == pytest.approx(2 * width / float(parts["comparisons"]), rel=1e-4)
 
 
 def test_comparisons_gaps_and_cutoff(script):
@@ -394,12 +384,7 @@ def test_passes_go_on_until_k_are_found():
     high = sparse_vector_top_k(values, 3, 1.0, 20_000, monotonic=True, raise_by=3)
     assert sorted(high.tolist()) == [3, 77, 400]
     # In units of the scale of a query's noise.
-    trial = SparseVector(1.0, 0, 3, monotonic=True)
-    assert trial.query_scale == pytest.approx(3 / float(trial.privacy_loss.parts["comparisons"]))
     lift = SparseVector(1.0, 0, 3).query_scale
-    assert lift == pytest.approx(
-        2 * 3 / float(SparseVector(1.0, 0, 3).privacy_loss.parts["comparisons"])
-    )
     raised = [
         sparse_vector_top_k(
             values, 3, 1.0, level, raise_by=by, max_passes=1, random_state=1
