@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from boxed import one_box_each
 from loops import over
 
 import skdp
@@ -19,7 +20,7 @@ from skdp._random import recording
 from skdp.audit import replay
 from skdp.audit._tapes import Alignment, Recorder
 from skdp.interactive import Curator
-from skdp.release import Boxes, BoxModel, Intervals
+from skdp.release import Intervals
 from skdp.tables import Column
 
 DOMAIN = skdp.Domain({"v": skdp.Categorical(["a", "b", "c"])})
@@ -27,8 +28,7 @@ DOMAIN = skdp.Domain({"v": skdp.Categorical(["a", "b", "c"])})
 
 def public_release(counts=(40, 30, 20), std=5.0):
     """A release of public numbers: one box for each value."""
-    boxes = Boxes(lower=[[0], [1], [2]], upper=[[1], [2], [3]])
-    return skdp.Synopsis(DOMAIN, BoxModel(boxes, list(counts), DOMAIN.shape, Intervals(1 / std)))
+    return one_box_each(DOMAIN, counts, Intervals(1 / std))
 
 
 def table(a, b, c):
@@ -198,8 +198,7 @@ def test_differences_are_compared_and_the_noise_stands_outside():
 
 def test_weights_are_rounded_record_by_record():
     domain = skdp.Domain({"x": skdp.Numeric(0.0, 3.0, bins=3)})
-    boxes = Boxes(lower=[[0], [1], [2]], upper=[[1], [2], [3]])
-    release = skdp.Synopsis(domain, BoxModel(boxes, [0, 0, 0], domain.shape, Intervals(1.0)))
+    release = one_box_each(domain, [0, 0, 0], Intervals(1.0))
     rows = np.array([[0.5]] * 7 + [[2.5]])
     how = {"epsilon": 1, "threshold": 7, "max_paid": 1}
     calls, _ = forced(rows, ["x < 0.3 or x > 2"], [1], [0], release, **how)
@@ -309,20 +308,19 @@ def test_the_exact_law_keeps_the_bound_and_nearly_reaches_it(case, monkeypatch):
 def test_the_exact_law_convicts(fault, monkeypatch):
     monkeypatch.setattr(interactive, "_STEPS", 1)
 
-    def vector(*args, sensitivity, **options):
-        if fault == "monotonic":
-            return skdp.mechanisms.SparseVector(
-                *args, sensitivity=sensitivity, monotonic=True, **options
-            )
-        half = Fraction(sensitivity, 2)
-        return skdp.mechanisms.SparseVector(*args, sensitivity=half, **options)
+    vector, laplace = interactive.SparseVector, interactive.discrete_laplace
 
-    def laplace(values, epsilon, sensitivity, **options):
-        return skdp.mechanisms.discrete_laplace(values, 3 * epsilon, sensitivity, **options)
+    def wrong_vector(*args, **options):
+        if fault == "monotonic":
+            return vector(*args, **options | {"monotonic": True})
+        return vector(*args, **options | {"sensitivity": Fraction(options["sensitivity"], 2)})
+
+    def wrong_laplace(values, epsilon, *more, **options):
+        return laplace(values, 3 * epsilon, *more, **options)
 
     if fault == "answers cost nothing":
-        monkeypatch.setattr(interactive, "discrete_laplace", laplace)
+        monkeypatch.setattr(interactive, "discrete_laplace", wrong_laplace)
     else:
-        monkeypatch.setattr(interactive, "SparseVector", vector)
+        monkeypatch.setattr(interactive, "SparseVector", wrong_vector)
     pair, queries, epsilon, max_paid, threshold, _ = CASES[0]
     assert worst_loss(pair, queries, epsilon, max_paid, threshold) > 1.1 * float(epsilon)

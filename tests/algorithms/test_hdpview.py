@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from boxed import Recorder, as_table, dense_tables, slices
+from boxed import Recorder, as_table, dense_tables, random_boxes, slices
 from designs import refused
 from exact_laws import law_of_noisy_max
 from hypothesis import given, settings
@@ -37,6 +37,16 @@ def exact_error(x):
 
 def to_steps(error):
     return math.floor(error * GRID + Fraction(1, 2))
+
+
+@st.composite
+def blocks_of_tables(draw):
+    """A dense table, and some disjoint blocks of at least two cells in it, with their rows."""
+    cells = draw(dense_tables())
+    generator = np.random.default_rng(draw(st.integers(0, 10_000)))
+    found = random_boxes(cells.shape, min(draw(st.integers(1, 5)), cells.size), generator)
+    boxes = zip(found.lower, found.upper, strict=True)
+    return cells, as_table(cells), [box for box in boxes if np.prod(box[1] - box[0]) > 1]
 
 
 def in_kernel_form(table, boxes):
@@ -70,6 +80,23 @@ def expected_score(score, cells, lower, upper, left, right):
 
 
 # Scores and errors against brute force.
+
+
+@over("score", ["error", "imbalance"])
+@settings(max_examples=100)
+@given(drawn=blocks_of_tables())
+def test_cut_scores_are_exact(score, drawn):
+    cells, table, boxes = drawn
+    if not boxes:
+        return
+    score_of, _ = bisection.SCORES[score]
+    found = score_of(in_kernel_form(table, boxes), columns_of(table), table.counts)
+    expected = [
+        expected_score(score, cells, lower, upper, left, right)
+        for lower, upper in boxes
+        for left, right in all_cuts(lower, upper)
+    ]
+    assert found.tolist() == expected
 
 
 @over("score", ["error", "imbalance"])
