@@ -1,7 +1,5 @@
 """Records, a domain and a cube that tests of cubes share."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Exact output distributions on tiny domains, for differences that sampling would miss."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A curator: what it compares, pays for and refuses; its privacy by replay and by its exact law."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import math

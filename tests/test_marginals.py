@@ -1,7 +1,5 @@
 """Marginals: what they refuse, what they spend, what odd tables give, and that views agree."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 import warnings

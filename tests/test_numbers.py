@@ -1,7 +1,5 @@
 """What the pages quote is what the file of figures says, and closed forms are as the file says."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

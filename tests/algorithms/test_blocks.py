@@ -1,7 +1,5 @@
 """Aggregates of the outputs of blocks."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The command line: releases without Python, with clear errors and exit codes."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

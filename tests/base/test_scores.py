@@ -1,7 +1,5 @@
 """Exact scores and true rows say so once; likelihoods of rows under each release."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings

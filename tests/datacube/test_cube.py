@@ -1,7 +1,5 @@
 """Data cubes: exact without noise, stated errors, questions and plans."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Questions to cubes, with intervals; cubes of means; sums of persons and in engines."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

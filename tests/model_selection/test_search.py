@@ -1,7 +1,5 @@
 """Searches: what is refused before the charge, and what is hidden."""
 
-from __future__ import annotations
-
 import warnings
 from fractions import Fraction
 

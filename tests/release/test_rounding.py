@@ -1,7 +1,5 @@
 """Samples with rounded counts: exact bounds, the rules of the domain, seeds, odd sizes."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 

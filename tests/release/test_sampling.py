@@ -1,7 +1,5 @@
 """Samples under conditions, samples that complete given columns, and filled gaps."""
 
-from __future__ import annotations
-
 import itertools
 import operator
 import warnings

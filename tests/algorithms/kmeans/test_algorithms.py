@@ -1,7 +1,5 @@
 """Every algorithm of k-means spends exactly its budget."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

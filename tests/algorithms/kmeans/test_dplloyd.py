@@ -1,7 +1,5 @@
 """Rounds of DPLloyd."""
 
-from __future__ import annotations
-
 import numpy as np
 from clustered import Exact, make_task
 

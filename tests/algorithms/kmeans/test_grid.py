@@ -1,7 +1,5 @@
 """Hybrid divides epsilon between a grid and a round."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from skdp.algorithms.kmeans.grid import hybrid_share

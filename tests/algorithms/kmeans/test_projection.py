@@ -1,7 +1,5 @@
 """K-means of many columns: a random projection finds clusters, whose means have all columns."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
