@@ -168,31 +168,6 @@ def test_buckets_decide_only_what_is_certain(rate, signed):
 # More bits, without end.
 
 
-@over("signed", [True, False])
-@over("rate", [Fraction(1), Fraction(20), Fraction(1, 100)])
-def test_refinement_beyond_64_bits(rate, signed):
-    table = laplace._Sampler(rate, signed, True).top
-    thresholds = table.thresholds
-    tested = 0
-    for index in (0, thresholds.first_words.size // 2, thresholds.first_words.size - 1):
-        bits = thresholds.floor(index, 256)
-        parts = [bits >> 64 * k & (2**64 - 1) for k in (3, 2, 1, 0)]
-        word = np.array(parts[:1], dtype=np.uint64)
-        assert word[0] == thresholds.first_words[index]
-        # Equal for 64, 128, 192 bits, then above or below by one.
-        for equal in (1, 2, 3):
-            for change, side in ((-1, 0), (1, 1)):
-                last = parts[equal] + change
-                if not 0 <= last < 2**64 or table.tails[index + side]:
-                    continue
-                source = ScriptedSource([*parts[1:equal], last])
-                code = table.decide(source, word)
-                assert code.tolist() == [table.codes[index + side]]
-                assert source.taken == equal
-                tested += 1
-    assert tested >= 3
-
-
 def test_refinement_of_a_batch_and_through_the_buckets():
     table = laplace._Sampler(Fraction(1), True, True).top
     index = table.codes.tolist().index(0)  # thresholds[index] is the upper end of code 0
