@@ -9,7 +9,6 @@ numbers = pytest.importorskip("benchmarks.numbers")
 DOCS = numbers.FILE.parent
 FIGURES = numbers.read()
 PEOPLE, MAPS = ("Small", "Numerical", "Adult"), ("MDSalary", "twitter")
-BOXES = ("HDPView", "PrivTree", "kd-tree, two-step", "kd-tree, hierarchical", "grid, extended")
 
 
 def errors(release, epsilon):

@@ -13,11 +13,7 @@ from loops import over
 import skdp
 from skdp import Categorical, Domain, Numeric
 from skdp.release import Boxes, BoxModel
-from skdp.release.rounding import (
-    count_records,
-    round_line,
-    round_table,
-)
+from skdp.release.rounding import count_records, round_line, round_table
 
 SLACK = 1e-6
 
