@@ -48,6 +48,11 @@ def law_of_noisy_max(scores, r):
     return dict(enumerate(law))
 
 
+def probability_of_split(b, r):
+    """P(b + N > 0) for discrete Laplace noise of ratio r."""
+    return r ** (1 - b) / (1 + r) if b <= 0 else 1 - r**b / (1 + r)
+
+
 def fit(seen, law):
     outcomes = sorted(law)
     assert set(seen) <= set(outcomes)

@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import math
 import pickle
 from fractions import Fraction
 
@@ -11,6 +10,7 @@ import pandas as pd
 import pytest
 from boxed import one_box_each
 from loops import over
+from scipy.stats import dlaplace
 
 import skdp
 from skdp import interactive
@@ -256,10 +256,8 @@ def log_probability(calls, signs):
     found = float(np.logaddexp.reduce(total))
     for call in calls:
         if call.mechanism == "discrete_laplace":
-            rate = float(call.public[0])
-            found += math.log(math.tanh(rate / 2)) - rate * abs(
-                call.noisy - int(call.values.item())
-            )
+            noise = call.noisy - int(call.values.item())
+            found += dlaplace.logpmf(noise, float(call.public[0]))
     return found
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from boxed import Recorder, as_table, dense_tables, random_boxes, slices
 from designs import refused
-from exact_laws import law_of_noisy_max
+from exact_laws import law_of_noisy_max, probability_of_split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
@@ -160,11 +160,6 @@ def test_imbalance_of_many_records_and_codes_is_exact():
 
 
 # The loss of the converge tests.
-
-
-def probability_of_split(b, r):
-    """P(b + N > 0) for discrete Laplace noise of ratio r; r may be a Decimal."""
-    return r ** (1 - b) / (1 + r) if b <= 0 else 1 - r**b / (1 + r)
 
 
 def probability_of_stop(b, r):

@@ -16,6 +16,9 @@ HOLES.loc[::7, "pay"] = np.nan
 CLIPPED = HOLES.assign(pay=HOLES["pay"].clip(0, 100))
 
 
+MEANS = {"measure": "mean", "value": "pay", "resolution": 0.01}
+
+
 @pytest.fixture(scope="module")
 def counts():
     return fitted_without_noise(make(strategy="bmax"), ROWS)
@@ -23,8 +26,7 @@ def counts():
 
 @pytest.fixture(scope="module")
 def means():
-    cube = make(strategy="bmax", measure="mean", value="pay", resolution=0.01)
-    return fitted_without_noise(cube, HOLES)
+    return fitted_without_noise(make(strategy="bmax", **MEANS), HOLES)
 
 
 # --- counts ---------------------------------------------------------------------------------------
@@ -44,16 +46,13 @@ def test_errors_of_counts_are_those_of_slices(counts):
     assert drawn.sampling_std > 0 and drawn.upper > result.upper
 
 
-@over("measure, reach", [("count", 1), ("mean", 10_000)])
-def test_the_interval_of_a_cell_is_that_of_its_noise(measure, reach):
-    value = None if measure == "count" else "pay"
-    grid = {} if measure == "count" else {"resolution": 0.01}
-    cube = make(strategy="base", measure=measure, value=value, epsilon=0.5, **grid).fit(ROWS)
+@over("params, method, reach, step", [({}, "count", 1, 1), (MEANS, "sum", 10_000, 0.01)])
+def test_the_interval_of_a_cell_is_that_of_its_noise(params, method, reach, step):
+    cube = make(strategy="base", epsilon=0.5, **params).fit(ROWS)
     # The range begins at 0: a sum has the noise of one table alone.
-    ask = cube.count if measure == "count" else cube.sum
     cell = {"query": {"age": (20, 29), "sex": "F", "region": "N"}, "level": 0.9}
-    found = ask(**cell, return_interval=True)
-    exact = discrete_laplace_quantile(0.9, Fraction(1, 2) / reach) * (0.01 if grid else 1)
+    found = getattr(cube, method)(**cell, return_interval=True)
+    exact = discrete_laplace_quantile(0.9, Fraction(1, 2) / reach) * step
     assert exact <= found.upper - found.value <= 1.07 * exact + 1
 
 
