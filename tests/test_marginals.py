@@ -119,7 +119,6 @@ DERIVED = Domain(
         ({"target": "age"}, DomainError, "target"),
         ({"epsilon": 0}, ValueError, "epsilon must be positive"),
         ({"epsilon": 1e-12}, ValueError, "noise would not fit into 64-bit integers"),
-        ({"epsilon": 1e-300}, ValueError, "noise would not fit into 64-bit integers"),
         ({"domain": Domain({"e": Numeric(0, 1)})}, DomainError, "'e'"),
         ({"domain": DERIVED, "workload": {("a", "e"): 1}}, DomainError, "'e' is not measured"),
         (
@@ -592,13 +591,11 @@ def test_bars_tell_what_groups_of_categories_hide(codes, others, epsilon):
     domain = Domain(
         {name: Categorical(range(int(max(each)) + 1)) for name, each in columns.items()}
     )
-    release = (
-        MarginalSynthesizer(epsilon=epsilon, domain=domain).fit(pd.DataFrame(columns)).synopsis_
-    )
+    view = MarginalSynthesizer(epsilon=epsilon, domain=domain).fit(pd.DataFrame(columns))
     truth = np.zeros((8, domain["code"].size))
     np.add.at(truth, (ward, code), 1)
     asked = [{"ward": a, "code": b} for a, b in np.ndindex(truth.shape)]
-    found = release.count(asked, return_interval=True)
+    found = view.count(asked, return_interval=True)
     held = [a.lower <= t <= a.upper for a, t in zip(found, truth.ravel(), strict=True)]
     assert np.mean(held) > 0.88
     if not others:

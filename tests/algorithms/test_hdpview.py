@@ -58,10 +58,6 @@ def in_kernel_form(table, boxes):
     return Blocks(lower, upper, total, row, block)
 
 
-def columns_of(table):
-    return [table.codes[:, axis] for axis in range(len(table.shape))]
-
-
 def all_cuts(lower, upper):
     for axis in range(len(lower)):
         for code in range(lower[axis] + 1, upper[axis]):
@@ -90,7 +86,7 @@ def test_cut_scores_are_exact(score, drawn):
     if not boxes:
         return
     score_of, _ = bisection.SCORES[score]
-    found = score_of(in_kernel_form(table, boxes), columns_of(table), table.counts)
+    found = score_of(in_kernel_form(table, boxes), table.codes.T, table.counts)
     expected = [
         expected_score(score, cells, lower, upper, left, right)
         for lower, upper in boxes
@@ -110,7 +106,7 @@ def test_one_record_moves_the_scores_of_a_block_within_the_range(score, cells):
 
     def scores(x):
         table = as_table(x)
-        return score_of(in_kernel_form(table, box), columns_of(table), table.counts)
+        return score_of(in_kernel_form(table, box), table.codes.T, table.counts)
 
     allowed = range_of(np.array([cells.shape]))[0]
     before = scores(cells)
@@ -134,7 +130,7 @@ def test_score_ranges_are_attained(score, cells, record, widest):
     changes = []
     for x in (cells, cells + (np.arange(801) == record)):
         table = as_table(x)
-        changes.append(score_of(in_kernel_form(table, box), columns_of(table), table.counts))
+        changes.append(score_of(in_kernel_form(table, box), table.codes.T, table.counts))
     assert range_of(np.array([[801]])).tolist() == [widest]
     assert np.ptp(changes[1] - changes[0]) >= widest - 1
     # Small blocks have less.
@@ -152,7 +148,7 @@ def test_imbalance_of_many_records_and_codes_is_exact():
     counts = np.array([2**51 - 3, 2**51 + 5])
     table = CountTable(np.array([[7], [2**20]]), counts, (2**20 + 1,))
     blocks = in_kernel_form(table, [(np.array([0]), np.array([2**20 + 1]))])
-    found = bisection._imbalance(blocks, columns_of(table), counts)
+    found = bisection._imbalance(blocks, table.codes.T, counts)
     for left in (1, 7, 8, 2**19, 2**20):
         in_left = int(counts[0]) if left > 7 else 0
         wrong = abs(in_left - Fraction(int(counts.sum()) * left, 2**20 + 1))

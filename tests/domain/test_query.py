@@ -179,14 +179,8 @@ WIDE = Domain(
 )
 
 
-def weights_of(query, domain=WIDE):
-    """Weights of a conjunction."""
-    [weights] = parse(query, domain).products
-    return weights
-
-
 def one(query, name, domain=WIDE):
-    weights = weights_of(query, domain)
+    [weights] = parse(query, domain).products
     assert list(weights) == [domain.index(name)]
     vector = weights[domain.index(name)]
     assert vector.dtype == np.float64

@@ -56,11 +56,8 @@ def hard_release(epsilon=1.0):
         },
         structure=[derived("group", from_="age", map=young), forbid("sex == 'M' and stars == 3")],
     )
-    return (
-        skdp.MarginalSynthesizer(epsilon=epsilon, domain=domain)
-        .fit(lawful_rows(2000, domain))
-        .synopsis_
-    )
+    synthesizer = skdp.MarginalSynthesizer(epsilon=epsilon, domain=domain)
+    return synthesizer.fit(lawful_rows(2000, domain)).synopsis_
 
 
 @pytest.fixture(scope="module")

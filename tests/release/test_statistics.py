@@ -197,19 +197,14 @@ def random_query(rng, shape):
 def test_covariances_of_blocks_are_semidefinite_and_those_of_each(name):
     numbers = Domain({"n": Numeric(0, 9, bins=5), "s": Categorical(["F", "M"])})
     how, pairs = {"epsilon": 1.0, "domain": numbers, "random_state": 0}, ROWS[["n", "s"]]
+    line = how | {"domain": numbers.select(["n"]), "partition": "adaptive"}
     made = {
         "marginals": lambda: skdp.MarginalSynthesizer(**how).fit(pairs).synopsis_.model,
         "boxes": lambda: skdp.HDPViewSynthesizer(**how).fit(pairs).synopsis_.model,
         "any spread": lambda: skdp.GridSynthesizer(**how, rule=2).fit(pairs).synopsis_.model,
         "cube": lambda: skdp.DataCube(**how).fit(pairs)._asked().model,
         "programs": lambda: skdp.DataCube(**how, consistency="l1").fit(pairs)._asked().model,
-        "line": lambda: (
-            skdp.RangeTreeHistogram(
-                **{**how, "domain": numbers.select(["n"])}, partition="adaptive"
-            )
-            .fit(ROWS[["n"]])
-            ._model
-        ),
+        "line": lambda: skdp.RangeTreeHistogram(**line).fit(ROWS[["n"]])._model,
     }
     model = made[name]()
     assert model.about.startswith("noisy counts") and model.covers.startswith("the noise")
@@ -302,12 +297,8 @@ def test_a_spread_that_noise_hides_does_not_make_a_correlation_small():
 
 
 def test_nothing_is_known_of_empty_groups():
-    counts = np.zeros(DOMAIN.shape)
-    for release in (
-        gaussian(counts, 100.0),
-        gaussian(counts - 5, 100.0),
-        gaussian(counts + 1, 1e6),
-    ):
+    for count, variance in ((0, 100.0), (-5, 100.0), (1, 1e6)):
+        release = gaussian(np.full(DOMAIN.shape, count), variance)
         mean = release.mean("n", "s == 'F'", return_interval=True)
         assert (mean.lower, mean.upper) == (0, 9) and 0 < mean.std <= 4.5
         assert "too few records for this noise" in mean.guarantee
@@ -366,9 +357,7 @@ def test_intervals_stay_within_what_is_possible():
 @over("std", [0.0, 30.0])
 def test_means_lie_within_the_ends_that_a_condition_leaves(std):
     domain = Domain({"x": Numeric(0, 100, bins=4), "s": Categorical([1, 5, 9])})
-    release = gaussian(
-        np.full((4, 3), 5.0) + noisy(GENERATOR, std, np.zeros((4, 3))), std**2, domain
-    )
+    release = gaussian(noisy(GENERATOR, std, np.full((4, 3), 5.0)), std**2, domain)
     for column, query, low, high in (
         ("x", "30 < x < 40", 30, 40),
         ("x", "x == 33", 33, 33),
