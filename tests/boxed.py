@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import skdp
 from skdp.algorithms import dpcube, privtree
-from skdp.release import Boxes
+from skdp.release import Boxes, BoxModel
 from skdp.tables import CountTable
 
 
@@ -35,6 +35,13 @@ def random_boxes(shape, n_boxes, generator):
         upper.append(upper[i].copy())
         lower[-1][axis] = upper[i][axis] = cut
     return Boxes(np.array(lower), np.array(upper))
+
+
+def one_box_each(domain, counts, law=None):
+    """A synopsis with one box for each cell."""
+    lower = np.indices(domain.shape).reshape(len(domain.shape), -1).T
+    model = BoxModel(Boxes(lower, lower + 1), np.ravel(counts), domain.shape, law)
+    return skdp.Synopsis(domain, model)
 
 
 def expanded(boxes, counts, shape):

@@ -1,7 +1,5 @@
 """What tests of k-means share: tasks, sources with seeds, and noise that is none."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,11 +1,11 @@
 """Records, a domain and a cube that tests of cubes share."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
+import pytest
 
 from skdp import Categorical, DataCube, Domain, Numeric, Taxonomy
+from skdp.datacube import cube as cube_module
 
 DOMAIN = Domain(
     {
@@ -41,6 +41,24 @@ ROWS = people(500)
 
 def make(**params):
     return DataCube(**{"domain": DOMAIN, "dimensions": DIMENSIONS, **params})
+
+
+def recorded(monkeypatch):
+    """Replaces the mechanism by one without noise, and records its calls."""
+    made = []
+
+    def recording(values, epsilon, sensitivity=1, *, random_state=None):
+        made.append((np.array(values), epsilon, sensitivity, random_state))
+        return np.asarray(values)
+
+    monkeypatch.setattr(cube_module, "discrete_laplace", recording)
+    return made
+
+
+def fitted_without_noise(cube, rows):
+    with pytest.MonkeyPatch.context() as patch:
+        recorded(patch)
+        return cube.fit(rows)
 
 
 def true_table(rows, dimensions):

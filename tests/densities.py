@@ -20,7 +20,7 @@ def reach_of(model, weights, level):
     return found.std[0], found.below[0], found.above[0], found.guarantee
 
 
-def random_forest(rng, shape, *, grouped=(), zeros=False, joined=0.8):
+def random_forest(rng, shape, *, grouped=(), zeros=False):
     """A density of random views, each attribute joined to an earlier one with a probability."""
     groups = {axis: np.arange(shape[axis]) // 2 for axis in grouped}
     marginals = []
@@ -32,7 +32,7 @@ def random_forest(rng, shape, *, grouped=(), zeros=False, joined=0.8):
     bare = TreeDensity(marginals, (), groups)
     edges = []
     for node in range(1, len(shape)):
-        if rng.random() < joined:
+        if rng.random() < 0.85:
             other = int(rng.integers(node))
             table = rng.gamma(0.5, size=(bare.sizes[other], bare.sizes[node]))
             table = couple(table, bare.grouped[other], bare.grouped[node])

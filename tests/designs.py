@@ -1,7 +1,5 @@
 """Designs, records and refusals that tests of linear models share."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """What tests of lazy frames share: silent engines, and frames of PySpark."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

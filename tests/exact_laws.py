@@ -1,7 +1,5 @@
 """Exact output distributions on tiny domains, for differences that sampling would miss."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -22,6 +20,37 @@ def law_of_permute_and_flip(scores, r):
                 ]
         law.append(pass_[i] * sum(Fraction(1, m + 1) * a for m, a in enumerate(passed)))
     return dict(enumerate(law))
+
+
+def product(factors):
+    """Coefficients of the product of the polynomials 1 - c y."""
+    coefficients = [1]
+    for c in factors:
+        shifted = [0, *(-c * x for x in coefficients)]
+        coefficients = [a + b for a, b in zip([*coefficients, 0], shifted, strict=True)]
+    return coefficients
+
+
+def series(r, start, coefficients, power):
+    """Sum over v >= start of y**power * polynomial(y) at y = r**v."""
+    return sum(
+        a * r ** (start * (m + power)) / (1 - r ** (m + power)) for m, a in enumerate(coefficients)
+    )
+
+
+def law_of_noisy_max(scores, r):
+    start = max(scores)
+    law = []
+    for i, score in enumerate(scores):
+        # Others stay at v or, with a lower index, below it: 1 - r**(v + 1 - q) or 1 - r**(v - q).
+        factors = [r ** ((j > i) - q) for j, q in enumerate(scores) if j != i]
+        law.append((1 - r) * r**-score * series(r, start, product(factors), 1))
+    return dict(enumerate(law))
+
+
+def probability_of_split(b, r):
+    """P(b + N > 0) for discrete Laplace noise of ratio r."""
+    return r ** (1 - b) / (1 + r) if b <= 0 else 1 - r**b / (1 + r)
 
 
 def fit(seen, law):

@@ -1,7 +1,5 @@
 """Tables, options and selections that tests of grids for classification share."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Random trees of counts, measured with noise."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Small estimators and rows from which the tests of `privacy_report` compose pipelines."""
 
-from __future__ import annotations
-
 import numpy as np
 from estimators import DOMAIN, people
 from sklearn.linear_model import LogisticRegression

@@ -1,7 +1,5 @@
 """A domain with rules of every kind, records that follow them, and rows that do not."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from skdp import Categorical, Domain, Identifier, Numeric, at_most, derived, forbid

@@ -1,7 +1,5 @@
 """Scores of records of additive models."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from skdp.algorithms.additive import UNIT

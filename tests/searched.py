@@ -1,7 +1,5 @@
 """Records and a pipeline that tests of model selection share."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier

@@ -1,7 +1,5 @@
 """The frozen baseline: what the file says of each figure, and what fails a comparison with it."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """How much there is to own: figures of `benchmarks/house.py`, and ceilings of `layers.toml`."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks import house

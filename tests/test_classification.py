@@ -1,7 +1,5 @@
 """PrivPfC, DiffGen and projected histograms as estimators."""
 
-from __future__ import annotations
-
 import warnings
 from types import SimpleNamespace
 

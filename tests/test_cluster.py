@@ -1,7 +1,5 @@
 """DPKMeans: results, post-processing of the release, and input that is odd but legal."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import matplotlib

@@ -1,7 +1,5 @@
 """What holds for every estimator of skdp: scikit-learn's checks and our own."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import itertools

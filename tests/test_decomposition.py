@@ -1,7 +1,5 @@
 """Components of the covariance."""
 
-from __future__ import annotations
-
 import numpy as np
 from designs import DOMAIN, people, refused
 

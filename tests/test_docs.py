@@ -1,7 +1,5 @@
 """The documentation is complete and its examples run."""
 
-from __future__ import annotations
-
 import doctest
 import importlib.util
 import inspect

@@ -1,7 +1,5 @@
 """Expected errors before anything is spent."""
 
-from __future__ import annotations
-
 import warnings
 
 import matplotlib as mpl

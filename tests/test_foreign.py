@@ -1,7 +1,5 @@
 """What is known of the objects of others: who wrote them, and which generators they share."""
 
-from __future__ import annotations
-
 import copy
 import random
 

@@ -1,7 +1,5 @@
 """RangeTreeHistogram: exact where it can be (a recording noise source), statistical where not."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

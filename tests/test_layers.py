@@ -4,8 +4,6 @@ Imports go down the list in `layers.toml`. A released object must not be able to
 the package that defines it does not import, even indirectly, the one for rows and exact counts.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

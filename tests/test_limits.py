@@ -1,7 +1,5 @@
 """Hardly any noise, and hardly any signal: what is released at both ends of epsilon."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 

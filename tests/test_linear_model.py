@@ -1,7 +1,5 @@
 """Linear models as estimators."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

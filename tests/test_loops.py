@@ -1,7 +1,5 @@
 """Loops over cases fail where a case fails, and say which."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

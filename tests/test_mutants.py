@@ -1,7 +1,5 @@
 """The mutation ring knows every call of a mechanism. Running it takes an hour: tests/mutants.py."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

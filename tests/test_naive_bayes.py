@@ -1,7 +1,5 @@
 """Naive Bayes."""
 
-from __future__ import annotations
-
 import numpy as np
 from designs import DOMAIN, people
 from loops import over

@@ -1,7 +1,5 @@
 """What the pages quote is what the file of figures says, and closed forms are as the file says."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -11,7 +9,6 @@ numbers = pytest.importorskip("benchmarks.numbers")
 DOCS = numbers.FILE.parent
 FIGURES = numbers.read()
 PEOPLE, MAPS = ("Small", "Numerical", "Adult"), ("MDSalary", "twitter")
-BOXES = ("HDPView", "PrivTree", "kd-tree, two-step", "kd-tree, hierarchical", "grid, extended")
 
 
 def errors(release, epsilon):

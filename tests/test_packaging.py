@@ -1,7 +1,5 @@
 """The metadata agree with each other and with the code."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A reader of a paper finds its algorithm: the table in the glossary names what exists."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import functools

@@ -3,8 +3,6 @@
 Tests of a module have only what lies beyond this: values that do not fit each other, and remedies.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 

@@ -1,7 +1,5 @@
 """Private means, spreads and quantiles."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

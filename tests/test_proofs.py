@@ -5,8 +5,6 @@ a part exact. They run estimators and public functions, and so do not depend on 
 written.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The quality report: distances, exact or with noise, and what each number may change by."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import pickle

@@ -7,12 +7,7 @@ from loops import over
 
 from benchmarks import questions
 from benchmarks._fidelity_tables import Table
-from benchmarks.questions import (
-    KINDS,
-    Question,
-    judged,
-    over_questions,
-)
+from benchmarks.questions import KINDS, Question, judged, over_questions
 from skdp import Categorical, Domain, Numeric
 
 N_ROWS = 1_500

@@ -1,7 +1,5 @@
 """The figures of the five works: all are listed, judged by rules, published, and one is drawn."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Sample and aggregate: the estimator, and one record in one block."""
 
-from __future__ import annotations
-
 import random
 import threading
 import warnings

@@ -9,8 +9,6 @@ matrices may round its last bits differently where memory is aligned differently
 the versions of NumPy and SciPy that they were recorded with.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import warnings

@@ -6,8 +6,6 @@ or request anything from elsewhere. Needs ``playwright`` and an installed Chromi
 says so and does nothing.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

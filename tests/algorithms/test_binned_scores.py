@@ -1,7 +1,5 @@
 """Binned scores: every cell is noised, and a row has parts of one record."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """DiffGen and projected histograms: sensitivities of scores and what is selected."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

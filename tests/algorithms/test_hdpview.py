@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from boxed import Recorder, as_table, dense_tables, random_boxes, slices
 from designs import refused
+from exact_laws import law_of_noisy_max, probability_of_split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
@@ -57,10 +58,6 @@ def in_kernel_form(table, boxes):
     return Blocks(lower, upper, total, row, block)
 
 
-def columns_of(table):
-    return [table.codes[:, axis] for axis in range(len(table.shape))]
-
-
 def all_cuts(lower, upper):
     for axis in range(len(lower)):
         for code in range(lower[axis] + 1, upper[axis]):
@@ -89,7 +86,7 @@ def test_cut_scores_are_exact(score, drawn):
     if not boxes:
         return
     score_of, _ = bisection.SCORES[score]
-    found = score_of(in_kernel_form(table, boxes), columns_of(table), table.counts)
+    found = score_of(in_kernel_form(table, boxes), table.codes.T, table.counts)
     expected = [
         expected_score(score, cells, lower, upper, left, right)
         for lower, upper in boxes
@@ -109,7 +106,7 @@ def test_one_record_moves_the_scores_of_a_block_within_the_range(score, cells):
 
     def scores(x):
         table = as_table(x)
-        return score_of(in_kernel_form(table, box), columns_of(table), table.counts)
+        return score_of(in_kernel_form(table, box), table.codes.T, table.counts)
 
     allowed = range_of(np.array([cells.shape]))[0]
     before = scores(cells)
@@ -133,7 +130,7 @@ def test_score_ranges_are_attained(score, cells, record, widest):
     changes = []
     for x in (cells, cells + (np.arange(801) == record)):
         table = as_table(x)
-        changes.append(score_of(in_kernel_form(table, box), columns_of(table), table.counts))
+        changes.append(score_of(in_kernel_form(table, box), table.codes.T, table.counts))
     assert range_of(np.array([[801]])).tolist() == [widest]
     assert np.ptp(changes[1] - changes[0]) >= widest - 1
     # Small blocks have less.
@@ -151,7 +148,7 @@ def test_imbalance_of_many_records_and_codes_is_exact():
     counts = np.array([2**51 - 3, 2**51 + 5])
     table = CountTable(np.array([[7], [2**20]]), counts, (2**20 + 1,))
     blocks = in_kernel_form(table, [(np.array([0]), np.array([2**20 + 1]))])
-    found = bisection._imbalance(blocks, columns_of(table), counts)
+    found = bisection._imbalance(blocks, table.codes.T, counts)
     for left in (1, 7, 8, 2**19, 2**20):
         in_left = int(counts[0]) if left > 7 else 0
         wrong = abs(in_left - Fraction(int(counts.sum()) * left, 2**20 + 1))
@@ -161,13 +158,8 @@ def test_imbalance_of_many_records_and_codes_is_exact():
 # The loss of the converge tests.
 
 
-def probability_of_split(b, r):
-    """P(b + N > 0) for discrete Laplace noise of ratio r; r may be a Decimal."""
-    return r ** (1 - b) / (1 + r) if b <= 0 else 1 - r**b / (1 + r)
-
-
 def probability_of_stop(b, r):
-    return r**b / (1 + r) if b >= 0 else 1 - r ** (1 - b) / (1 + r)
+    return probability_of_split(1 - b, r)
 
 
 def largest_loss(rate, s, delta, floor, top):
@@ -292,31 +284,17 @@ class Walk:
         return np.array(out, dtype=bool)
 
     def noisy_max(self, scores, epsilon, score_range, *, starts, random_state):
-        rate = float(dyadic_floor(epsilon)) / score_range
-        return np.array(
-            [
-                start + self.decide(winner_law(tuple(part.tolist()), rate))
-                for start, part in zip(starts, np.split(scores, starts[1:]), strict=True)
-            ]
-        )
+        r = math.exp(-float(dyadic_floor(epsilon)) / score_range)
+        parts = np.split(scores, starts[1:])
+        # Below zero, so that powers of r stay small.
+        laws = [winner_law(tuple((part - part.max()).tolist()), r) for part in parts]
+        return starts + [self.decide(list(law.values())) for law in laws]
 
     def below(self, bound):
         return np.array([self.decide([1 / n] * n) for n in bound.tolist()], dtype=np.int64)
 
 
-@cache
-def winner_law(scores, rate):
-    """Exact law of report-noisy-max with geometric noise, ties to the lowest index."""
-    k = np.arange(max(scores) - min(scores) + math.ceil(36 / rate))
-    law = []
-    for i, score in enumerate(scores):
-        p = -math.expm1(-rate) * np.exp(-rate * k)
-        for j, other in enumerate(scores):
-            if j != i:
-                room = score - other + k + (j > i)
-                p = p * -np.expm1(-rate * np.maximum(room, 0))
-        law.append(float(p.sum()))
-    return law
+winner_law = cache(law_of_noisy_max)
 
 
 def partition_law(cells, parts, calibration, public):

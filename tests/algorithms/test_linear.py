@@ -1,7 +1,5 @@
 """Kernels of linear models: what one record adds at most, and solvers against exact answers."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """PrivBayes: scores and their ranges, candidates, conditional tables."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -4,8 +4,6 @@ Statistical tests have fixed seeds; the probability that a correct implementatio
 them, over the choice of its seed, is below 1e-6.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from fractions import Fraction

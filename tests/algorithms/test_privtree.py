@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from boxed import Recorder, as_table, dense_tables, quieted, slices
+from exact_laws import probability_of_split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
@@ -38,13 +39,8 @@ def test_privtree_tests_lose_at_most_their_part(epsilon, n_split):
     assert paper.delta == pytest.approx(paper.lam * math.log(fanout), abs=1 / GRID)
     assert paper.floor == -paper.delta
     # An empty box has at most half a divided part.
-    r = math.exp(-float(tight.rate))
-    assert r ** (1 - tight.floor_steps) / (1 + r) <= 0.5 / fanout * (1 + 1e-9)
-
-
-def split_probability(b, r):
-    """P(b + N > 0) for discrete Laplace N."""
-    return r ** (1 - b) / (1 + r) if b <= 0 else 1 - r**b / (1 + r)
+    empty = probability_of_split(tight.floor_steps, math.exp(-float(tight.rate)))
+    assert empty <= 0.5 / fanout * (1 + 1e-9)
 
 
 def tree_law(counts, public, rate, depth=0, low=0):
@@ -54,7 +50,7 @@ def tree_law(counts, public, rate, depth=0, low=0):
     biased = max(GRID * sum(counts) - depth * public.delta_steps, public.floor_steps)
     r = math.exp(-rate)
     # N is symmetric; 1 - p would lose its digits.
-    p, stop = split_probability(biased, r), split_probability(1 - biased, r)
+    p, stop = probability_of_split(biased, r), probability_of_split(1 - biased, r)
     law = {((low, low + len(counts)),): stop}
     middle = (len(counts) + 1) // 2
     left = tree_law(counts[:middle], public, rate, depth + 1, low)

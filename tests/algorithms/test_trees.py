@@ -1,7 +1,5 @@
 """Kernels of trees and forests: ranges of qualities, growing, shares of the budget."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Messy files, as they come: each with the right result, and each record read by itself."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """The wizard: nothing is charged before the last page, once; strangers get no answer."""
 
-from __future__ import annotations
-
 import html
 import os
 import re

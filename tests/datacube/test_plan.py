@@ -1,7 +1,5 @@
 """The plan that cubes have by default."""
 
-from __future__ import annotations
-
 from cubes import make
 
 from skdp import DataCube

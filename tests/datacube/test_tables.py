@@ -1,17 +1,14 @@
 """Questions to cubes, with intervals; cubes of means; sums of persons and in engines."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
 import polars as pl
 import pytest
-from cubes import ROWS, make, people, true_table
+from boxed import one_box_each
+from cubes import DIMENSIONS, ROWS, fitted_without_noise, make, people, true_table
 from loops import over
 
-import skdp
-from skdp.datacube import cube as cube_module
 from skdp.mechanisms import discrete_laplace_quantile
 
 HOLES = people(600, 3)
@@ -19,25 +16,17 @@ HOLES.loc[::7, "pay"] = np.nan
 CLIPPED = HOLES.assign(pay=HOLES["pay"].clip(0, 100))
 
 
-def exact(cube, rows):
-    """A cube fitted without noise."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            cube_module,
-            "discrete_laplace",
-            lambda values, epsilon, sensitivity=1, *, random_state=None: np.asarray(values),
-        )
-        return cube.fit(rows)
+MEANS = {"measure": "mean", "value": "pay", "resolution": 0.01}
 
 
 @pytest.fixture(scope="module")
 def counts():
-    return exact(make(strategy="bmax"), ROWS)
+    return fitted_without_noise(make(strategy="bmax"), ROWS)
 
 
 @pytest.fixture(scope="module")
 def means():
-    return exact(make(strategy="bmax", measure="mean", value="pay", resolution=0.01), HOLES)
+    return fitted_without_noise(make(strategy="bmax", **MEANS), HOLES)
 
 
 # --- counts ---------------------------------------------------------------------------------------
@@ -57,16 +46,13 @@ def test_errors_of_counts_are_those_of_slices(counts):
     assert drawn.sampling_std > 0 and drawn.upper > result.upper
 
 
-@over("measure, reach", [("count", 1), ("mean", 10_000)])
-def test_the_interval_of_a_cell_is_that_of_its_noise(measure, reach):
-    value = None if measure == "count" else "pay"
-    grid = {} if measure == "count" else {"resolution": 0.01}
-    cube = make(strategy="base", measure=measure, value=value, epsilon=0.5, **grid).fit(ROWS)
+@over("params, method, reach, step", [({}, "count", 1, 1), (MEANS, "sum", 10_000, 0.01)])
+def test_the_interval_of_a_cell_is_that_of_its_noise(params, method, reach, step):
+    cube = make(strategy="base", epsilon=0.5, **params).fit(ROWS)
     # The range begins at 0: a sum has the noise of one table alone.
-    ask = cube.count if measure == "count" else cube.sum
     cell = {"query": {"age": (20, 29), "sex": "F", "region": "N"}, "level": 0.9}
-    found = ask(**cell, return_interval=True)
-    exact = discrete_laplace_quantile(0.9, Fraction(1, 2) / reach) * (0.01 if grid else 1)
+    found = getattr(cube, method)(**cell, return_interval=True)
+    exact = discrete_laplace_quantile(0.9, Fraction(1, 2) / reach) * step
     assert exact <= found.upper - found.value <= 1.07 * exact + 1
 
 
@@ -155,11 +141,8 @@ def test_engines_sum_as_memory_does():
 
 
 def test_statistics_of_dimensions_are_those_of_the_cells(counts):
-    table = counts.tables_[("age", "sex", "region")]
-    cells = np.indices(table.shape).reshape(3, -1).T
-    boxes = skdp.release.Boxes(cells, cells + 1)
-    model = skdp.release.BoxModel(boxes, table.ravel(), table.shape)
-    synopsis = skdp.Synopsis(counts.domain_, model)
+    domain = counts.domain_.select(DIMENSIONS)
+    synopsis = one_box_each(domain, counts.tables_[tuple(DIMENSIONS)])
     questions = [
         lambda r: r.std("age", "sex == 'F'"),
         lambda r: r.quantile("age", [0.25, 0.5]),

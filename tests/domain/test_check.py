@@ -1,7 +1,5 @@
 """What `Domain.check` says of messy records, and the declaration that it proposes."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

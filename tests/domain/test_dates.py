@@ -1,7 +1,5 @@
 """Date and Datetime: one number line whatever holds the values; values that are no dates."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 

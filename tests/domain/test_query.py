@@ -7,16 +7,17 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from boxed import one_box_each
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from loops import over
 
 import skdp
-from skdp import Categorical, Domain, Numeric, Synopsis
+from skdp import Categorical, Domain, Numeric
 from skdp.domain import Taxonomy
 from skdp.domain.query import parts_of
 from skdp.domain.regions import POINT
-from skdp.release import Boxes, BoxModel, Intervals, parse
+from skdp.release import Intervals, parse
 
 DOMAIN = Domain(
     {
@@ -28,15 +29,9 @@ DOMAIN = Domain(
 )
 
 
-def exact(domain, counts):
-    """A synopsis with one box for each cell."""
-    lower = np.indices(domain.shape).reshape(len(domain.shape), -1).T
-    return Synopsis(domain, BoxModel(Boxes(lower, lower + 1), counts, domain.shape, Intervals(1.0)))
-
-
 CELLS = np.indices(DOMAIN.shape).reshape(4, -1).T
 COUNTS = np.random.default_rng(0).integers(0, 9, len(CELLS))
-RELEASE = exact(DOMAIN, COUNTS)
+RELEASE = one_box_each(DOMAIN, COUNTS, Intervals(1.0))
 ROWS = pd.DataFrame(
     {
         "n": np.where(CELLS[:, 0] < 5, CELLS[:, 0], np.nan),
@@ -152,7 +147,7 @@ def test_unions_on_every_model(model):
 @over("method", ["rounded", "independent"])
 def test_samples_of_a_union_follow_it(method):
     domain = Domain({"x": Numeric(0, 8, bins=4), "s": Categorical(["F", "M"])})
-    release = exact(domain, [100, 0, 100, 50, 300, 0, 0, 200])
+    release = one_box_each(domain, [100, 0, 100, 50, 300, 0, 0, 200], Intervals(1.0))
     where = "x < 1 or x >= 2.5 and x < 5 and s == 'F' or x > 7"
     rows = release.sample(4000, 0, where=where, method=method)
     assert len(rows.query(where)) == 4000
@@ -184,14 +179,8 @@ WIDE = Domain(
 )
 
 
-def weights_of(query, domain=WIDE):
-    """Weights of a conjunction."""
-    [weights] = parse(query, domain).products
-    return weights
-
-
 def one(query, name, domain=WIDE):
-    weights = weights_of(query, domain)
+    [weights] = parse(query, domain).products
     assert list(weights) == [domain.index(name)]
     vector = weights[domain.index(name)]
     assert vector.dtype == np.float64

@@ -1,7 +1,5 @@
 """Trees of counts against dense least squares, brute force and closed forms."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Budgets of nodes and plans of levels, against optimisers and brute force."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """GBLUE and Boost against the closed form."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

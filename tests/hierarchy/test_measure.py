@@ -1,7 +1,5 @@
 """Shares that are spent, the noise that is drawn, and quantiles of sums of noise."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

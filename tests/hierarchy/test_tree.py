@@ -1,7 +1,5 @@
 """Trees: no bin is counted twice in a level, whatever made them."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

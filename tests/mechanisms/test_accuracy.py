@@ -1,7 +1,5 @@
 """Bounds of selections hold where they are simulated, and errors are those of the dissertation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

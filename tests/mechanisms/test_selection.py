@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from exact_laws import fit, law_of_permute_and_flip
+from exact_laws import fit, law_of_noisy_max, law_of_permute_and_flip, product, series
 from loops import over
 
 from skdp._random import noise_source
@@ -28,32 +28,6 @@ ALARM = 1e-6
 
 # ---------------------------------------------------------------------------------------------
 # The laws in closed form, for r = exp(-epsilon / R) of any number type: exact for a Fraction.
-
-
-def product(factors):
-    """Coefficients of the product of the polynomials 1 - c y."""
-    coefficients = [1]
-    for c in factors:
-        shifted = [0, *(-c * x for x in coefficients)]
-        coefficients = [a + b for a, b in zip([*coefficients, 0], shifted, strict=True)]
-    return coefficients
-
-
-def series(r, start, coefficients, power):
-    """Sum over v >= start of y**power * polynomial(y) at y = r**v."""
-    return sum(
-        a * r ** (start * (m + power)) / (1 - r ** (m + power)) for m, a in enumerate(coefficients)
-    )
-
-
-def law_of_noisy_max(scores, r):
-    start = max(scores)
-    law = []
-    for i, score in enumerate(scores):
-        # Others stay at v or, with a lower index, below it: 1 - r**(v + 1 - q) or 1 - r**(v - q).
-        factors = [r ** ((j > i) - q) for j, q in enumerate(scores) if j != i]
-        law.append((1 - r) * r**-score * series(r, start, product(factors), 1))
-    return dict(enumerate(law))
 
 
 def law_of_top_two(scores, r):
@@ -104,6 +78,15 @@ def exponential_law(scores, r):
     return {winner: share for (winner,), share in law_of_joint(scores, r, 1).items()}
 
 
+def law_of_peeling(scores, r):
+    """The exponential mechanism, and again among those that are left."""
+    weights = [r ** (max(scores) - q) for q in scores]
+    return {
+        (i, j): weights[i] / sum(weights) * weights[j] / (sum(weights) - weights[i])
+        for i, j in itertools.permutations(range(len(scores)), 2)
+    }
+
+
 def several(method, k=2):
     def mechanism(scores, epsilon, score_range, **keywords):
         keywords |= {"method": method, "ordered": method != "canonical"}
@@ -118,6 +101,7 @@ MECHANISMS = {
     "permute_and_flip": (permute_and_flip, law_of_permute_and_flip, 1),
     "exponential": (exponential, exponential_law, 1),
     "top_k": (several("one-shot"), law_of_top_two, 2),
+    "top_k, peeling": (several("peeling"), law_of_peeling, 2),
     "top_k, canonical": (several("canonical"), law_of_canonical, 2),
     "top_k, joint": (several("joint"), law_of_joint, 2),
 }

@@ -1,7 +1,5 @@
 """Private folds and cross-validation: what is released and what is charged."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

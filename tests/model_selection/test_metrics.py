@@ -1,7 +1,5 @@
 """Private metrics: exact without noise, intervals that cover, and what odd input costs."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

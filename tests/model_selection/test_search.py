@@ -1,7 +1,5 @@
 """Searches: what is refused before the charge, and what is hidden."""
 
-from __future__ import annotations
-
 import warnings
 from fractions import Fraction
 
@@ -21,11 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 import skdp
 from skdp._random import recording
 from skdp.audit._tapes import Alignment, Recorder
-from skdp.model_selection import (
-    PrivateGridSearchCV,
-    make_private_scorer,
-    private_cross_val_score,
-)
+from skdp.model_selection import PrivateGridSearchCV, make_private_scorer, private_cross_val_score
 
 
 def compared(search, X, y):

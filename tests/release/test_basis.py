@@ -1,7 +1,5 @@
 """The prior of marginals: its field, what is believed of measured sets, and errors of answers."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

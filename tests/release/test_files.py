@@ -1,7 +1,5 @@
 """Files that are written whole or not at all, and files of releases that are not what they say."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import json

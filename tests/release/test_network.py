@@ -1,7 +1,5 @@
 """Networks of a release, against the whole table by multiplying."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

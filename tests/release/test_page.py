@@ -13,12 +13,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from boxed import one_box_each
 from ruled import lawful_rows
 
 import skdp
 from skdp import Categorical, Date, Domain, Numeric, Synopsis, derived, forbid
 from skdp.accounting import PrivacyLoss
-from skdp.release import Boxes, BoxModel, Intervals
+from skdp.release import Intervals
 
 DOMAIN = Domain(
     {
@@ -40,18 +41,28 @@ def held(page):
     return json.loads(data_of(page))
 
 
-def one_box_each(domain, counts, law=None):
-    lower = np.indices(domain.shape).reshape(len(domain.shape), -1).T
-    return Synopsis(domain, BoxModel(Boxes(lower, lower + 1), counts, domain.shape, law))
+@cache
+def hard_release(epsilon=1.0):
+    """Columns of every kind, under rules, with noise that makes some counts negative."""
+    young = {n: "old" if n > 40 else "young" for n in range(20, 60)}
+    domain = Domain(
+        {
+            **dict(DOMAIN.select(["age", "pay", "sex", "<b>&"]).items()),
+            "stars": Categorical([1, 2, 3], ordered=True),
+            "gain": Numeric(0, 99_999, scale="log", integer=True, bins=12, special=[0]),
+            "cents": Numeric(0, 5, bins=11, decimals=2, special=[5, 2.5]),
+            "day": Date("2024-01-01", "2024-03-31", bins=13),
+            "group": Categorical(["young", "old"], ordered=True),
+        },
+        structure=[derived("group", from_="age", map=young), forbid("sex == 'M' and stars == 3")],
+    )
+    synthesizer = skdp.MarginalSynthesizer(epsilon=epsilon, domain=domain)
+    return synthesizer.fit(lawful_rows(2000, domain)).synopsis_
 
 
 @pytest.fixture(scope="module")
 def release():
-    return (
-        skdp.MarginalSynthesizer(epsilon=2.0, domain=DOMAIN)
-        .fit(lawful_rows(3000, DOMAIN))
-        .synopsis_
-    )
+    return hard_release(2.0)
 
 
 def test_statistics_are_those_of_pandas():
@@ -136,7 +147,9 @@ def test_a_page_stands_by_itself(release, tmp_path):
         assert words in shown
     # Nothing in the data ends the script that holds it.
     assert "<" not in data_of(release.page())
-    assert [column["name"] for column in held(release.page())["columns"]] == list(DOMAIN.names)
+    assert [column["name"] for column in held(release.page())["columns"]] == list(
+        release.domain.columns
+    )
 
 
 def test_a_page_is_small_and_has_a_fingerprint(release, tmp_path):
@@ -176,28 +189,6 @@ def test_a_page_warns_of_seeds_and_unknown_losses(release):
 
 
 # --- the script of the page answers as Python does
-
-
-@cache
-def hard_release(epsilon=1.0):
-    """Columns of every kind, under rules, with noise that makes some counts negative."""
-    young = {n: "old" if n > 40 else "young" for n in range(20, 60)}
-    domain = Domain(
-        {
-            **dict(DOMAIN.select(["age", "pay", "sex", "<b>&"]).items()),
-            "stars": Categorical([1, 2, 3], ordered=True),
-            "gain": Numeric(0, 99_999, scale="log", integer=True, bins=12, special=[0]),
-            "cents": Numeric(0, 5, bins=11, decimals=2, special=[5, 2.5]),
-            "day": Date("2024-01-01", "2024-03-31", bins=13),
-            "group": Categorical(["young", "old"], ordered=True),
-        },
-        structure=[derived("group", from_="age", map=young), forbid("sex == 'M' and stars == 3")],
-    )
-    return (
-        skdp.MarginalSynthesizer(epsilon=epsilon, domain=domain)
-        .fit(lawful_rows(2000, domain))
-        .synopsis_
-    )
 
 
 def asked_condition(generator, column):

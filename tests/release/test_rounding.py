@@ -1,7 +1,5 @@
 """Samples with rounded counts: exact bounds, the rules of the domain, seeds, odd sizes."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 
@@ -15,11 +13,7 @@ from loops import over
 import skdp
 from skdp import Categorical, Domain, Numeric
 from skdp.release import Boxes, BoxModel
-from skdp.release.rounding import (
-    count_records,
-    round_line,
-    round_table,
-)
+from skdp.release.rounding import count_records, round_line, round_table
 
 SLACK = 1e-6
 

@@ -1,7 +1,5 @@
 """Samples under conditions, samples that complete given columns, and filled gaps."""
 
-from __future__ import annotations
-
 import itertools
 import operator
 import warnings
@@ -324,10 +322,6 @@ SHAPE = (3, 4, 5, 2)
 FALSE_ALARM = 1e-6
 
 
-def random_tree(rng, shape=SHAPE, **options):
-    return random_forest(rng, shape, joined=0.85, **options)
-
-
 def under(table, weights):
     """The law of records under weights, as a table that sums to 1."""
     table = weighted(table, weights)
@@ -350,7 +344,7 @@ WHERE = {1: np.array([1.0, 0.5, 0.0, 1.0]), 2: np.array([0.0, 1.0, 0.3, 1.0, 0.0
 
 @over("grouped", [(), (1, 2)])
 def test_draws_under_a_condition_follow_the_exact_law(grouped):
-    tree = random_tree(np.random.default_rng(5), grouped=grouped)
+    tree = random_forest(np.random.default_rng(5), SHAPE, grouped=grouped)
     table = dense(tree)
     codes = by_tree(tree).sample_codes(60_000, np.random.default_rng(1), WHERE)
     assert codes.dtype == np.int32 and codes.shape == (60_000, 4)
@@ -367,7 +361,7 @@ def test_draws_under_a_condition_follow_the_exact_law(grouped):
 @over("grouped, told", itertools.product([(), (0, 2), (1, 2)], [(0,), (3, 0), (1, 2)]))
 def test_draws_given_known_values_follow_the_exact_law(grouped, told):
     rng = np.random.default_rng(11)
-    tree = random_tree(rng, grouped=grouped)
+    tree = random_forest(rng, SHAPE, grouped=grouped)
     table = dense(tree)
     weights = {axis: w for axis, w in WHERE.items() if axis not in told}
     known = np.full((40_000, 4), -1)
@@ -393,7 +387,7 @@ def test_draws_given_known_values_follow_the_exact_law(grouped, told):
 def test_known_codes_stay_and_codes_of_weight_zero_are_never_drawn(shape, seed, zeros):
     rng = np.random.default_rng(seed)
     grouped = [axis for axis in range(len(shape)) if shape[axis] > 1 and rng.random() < 0.3]
-    tree = random_tree(rng, shape, grouped=grouped, zeros=zeros)
+    tree = random_forest(rng, shape, grouped=grouped, zeros=zeros)
     known = np.stack([rng.integers(-1, size, 15) for size in shape], axis=1)
     weights = {axis: rng.random(shape[axis]) for axis in range(len(shape)) if rng.random() < 0.5}
     for axis in weights:
@@ -428,7 +422,7 @@ def test_a_condition_of_probability_zero_follows_what_is_nearest_and_warns():
 
 def test_weighted_records_serve_where_enough_of_them_agree():
     rng = np.random.default_rng(3)
-    tree = random_tree(rng)
+    tree = random_forest(rng, SHAPE)
     rows = tree.sample(60_000, rng)
     weights = rng.gamma(2.0, size=len(rows)) * (1 + (rows[:, 0] == rows[:, 1]))
     model = TreeModel(tree, 1.0, rows=rows, row_weights=weights / weights.sum())

@@ -1,32 +1,19 @@
 """Statistics of a release with intervals: values, coverage, limits, bad input."""
 
-import functools
 import itertools
 from fractions import Fraction
+from functools import partial, reduce
 
 import numpy as np
 import pandas as pd
 import pytest
+from boxed import one_box_each
 from densities import GaussianNoise
 from loops import over
 
 import skdp
-from skdp import (
-    Categorical,
-    Date,
-    Domain,
-    Numeric,
-    QueryResult,
-    Synopsis,
-    derived,
-)
-from skdp.release import (
-    Boxes,
-    BoxModel,
-    Intervals,
-    LeafErrorBound,
-    Query,
-)
+from skdp import Categorical, Date, Domain, Numeric, QueryResult, derived
+from skdp.release import Boxes, BoxModel, Intervals, LeafErrorBound, Query
 from skdp.release.intervals import noise_quantile
 
 DOMAIN = Domain(
@@ -50,14 +37,8 @@ ROWS = pd.DataFrame(
 ).loc[np.repeat(np.arange(len(CELLS)), TABLE.ravel())]
 
 
-def cells(counts, law, domain=DOMAIN):
-    """One box for each cell."""
-    lower = np.indices(domain.shape).reshape(len(domain.shape), -1).T
-    return Synopsis(domain, BoxModel(Boxes(lower, lower + 1), np.ravel(counts), domain.shape, law))
-
-
 def gaussian(counts, variance, domain=DOMAIN):
-    return cells(counts, GaussianNoise(np.full(np.size(counts), float(variance))), domain)
+    return one_box_each(domain, counts, GaussianNoise(np.full(np.size(counts), float(variance))))
 
 
 def noisy(rng, std, table=TABLE):
@@ -67,44 +48,38 @@ def noisy(rng, std, table=TABLE):
 EXACT = gaussian(TABLE, 0.0)
 WOMEN = ROWS[ROWS["s"] == "F"]
 BOTH = ROWS.dropna()
-# A question to a release, and what it is in a table.
+# A method of a release, what it is given, and what is true of the table.
 STATISTICS = {
-    "count": (lambda r, **how: r.count("n > 3", **how), (ROWS["n"] > 3).sum()),
-    "or": (
-        lambda r, **how: r.count("n > 7 or s == 'F'", **how),
-        len(ROWS.query("n > 7 or s == 'F'")),
-    ),
-    "sum": (lambda r, **how: r.sum("n", "s == 'F'", **how), WOMEN["n"].sum()),
-    "mean": (lambda r, **how: r.mean("n", "s == 'F'", **how), WOMEN["n"].mean()),
-    "missing": (lambda r, **how: r.mean("m", **how), ROWS["m"].mean()),
-    "either": (
-        lambda r, **how: r.mean("n", "s == 'F' or m == 2", **how),
-        ROWS.query("s == 'F' or m == 2")["n"].mean(),
-    ),
-    "std": (lambda r, **how: r.std("n", **how), ROWS["n"].std(ddof=0)),
-    "share": (lambda r, **how: r.proportion("n < 3", "s == 'F'", **how), (WOMEN["n"] < 3).mean()),
+    "count": ("count", ["n > 3"], (ROWS["n"] > 3).sum()),
+    "or": ("count", ["n > 7 or s == 'F'"], len(ROWS.query("n > 7 or s == 'F'"))),
+    "sum": ("sum", ["n", "s == 'F'"], WOMEN["n"].sum()),
+    "mean": ("mean", ["n", "s == 'F'"], WOMEN["n"].mean()),
+    "missing": ("mean", ["m"], ROWS["m"].mean()),
+    "either": ("mean", ["n", "s == 'F' or m == 2"], ROWS.query("s == 'F' or m == 2")["n"].mean()),
+    "std": ("std", ["n"], ROWS["n"].std(ddof=0)),
+    "share": ("proportion", ["n < 3", "s == 'F'"], (WOMEN["n"] < 3).mean()),
     "shares": (
-        lambda r, **how: r.proportion("n < 3 or m == 1", "m < 3", **how),
+        "proportion",
+        ["n < 3 or m == 1", "m < 3"],
         ROWS.query("m < 3").eval("n < 3 or m == 1").mean(),
     ),
-    "covariance": (
-        lambda r, **how: r.covariance("n", "m", **how),
-        BOTH[["n", "m"]].cov(ddof=0).iloc[0, 1],
-    ),
-    "correlation": (
-        lambda r, **how: r.correlation("n", "m", **how),
-        BOTH[["n", "m"]].corr().iloc[0, 1],
-    ),
+    "covariance": ("covariance", ["n", "m"], BOTH[["n", "m"]].cov(ddof=0).iloc[0, 1]),
+    "correlation": ("correlation", ["n", "m"], BOTH[["n", "m"]].corr().iloc[0, 1]),
 }
 
 
-@over("name", STATISTICS)
-def test_statistics_of_exact_counts_are_those_of_the_table(name):
-    asked, truth = STATISTICS[name]
-    assert asked(EXACT) == pytest.approx(truth)
-    result = asked(EXACT, return_interval=True)
+def ask(release, statistic, **how):
+    method, given, _ = statistic
+    return getattr(release, method)(*given, **how)
+
+
+@over("statistic", STATISTICS.values())
+def test_statistics_of_exact_counts_are_those_of_the_table(statistic):
+    truth = statistic[-1]
+    assert ask(EXACT, statistic) == pytest.approx(truth)
+    result = ask(EXACT, statistic, return_interval=True)
     assert isinstance(result, QueryResult)
-    assert float(result) == asked(EXACT)
+    assert float(result) == ask(EXACT, statistic)
     assert (result.std, result.lower, result.upper) == pytest.approx((0, truth, truth), abs=1e-9)
     assert result.sampling_std == 0
     assert result.guarantee
@@ -125,8 +100,8 @@ def test_intervals_cover_as_often_as_they_say_and_half_of_them_do_not():
     covered, halved = (dict.fromkeys([*STATISTICS, "median"], 0) for _ in range(2))
     for _ in range(200):
         release = gaussian(noisy(rng, 12.0), 144.0 + 1 / 12)
-        for name, (asked, truth) in STATISTICS.items():
-            found = asked(release, return_interval=True, level=0.8)
+        for name, statistic in STATISTICS.items():
+            found, truth = ask(release, statistic, return_interval=True, level=0.8), statistic[-1]
             covered[name] += found.lower <= truth <= found.upper
             low, high = ((found.value + end) / 2 for end in (found.lower, found.upper))
             halved[name] += low <= truth <= high
@@ -146,24 +121,19 @@ def test_sampling_of_a_population_is_covered_beside_the_noise():
     people = rng.binomial(9, 0.4, 1400)
     domain = Domain({"n": Numeric(0, 9, integer=True)})
     asked = {
-        "mean": (lambda r, **how: r.mean("n", **how), people.mean()),
-        "std": (lambda r, **how: r.std("n", **how), people.std()),
-        "share": (lambda r, **how: r.proportion("n > 4", **how), (people > 4).mean()),
-        "count": (lambda r, **how: r.count("n > 4", **how), (people > 4).sum() / 2),
+        "mean": ("mean", ["n"], people.mean()),
+        "std": ("std", ["n"], people.std()),
+        "share": ("proportion", ["n > 4"], (people > 4).mean()),
+        "count": ("count", ["n > 4"], (people > 4).sum() / 2),
     }
     covered, alone = (dict.fromkeys(asked, 0) for _ in range(2))
     for _ in range(200):
         counts = np.bincount(rng.permutation(people)[:700], minlength=10)
         release = gaussian(noisy(rng, 3.0, counts), 9.0, domain)
-        for name, (question, truth) in asked.items():
-            found = question(
-                release,
-                return_interval=True,
-                level=0.8,
-                interval="population",
-                population_size=1400,
-            )
-            plain = question(release, return_interval=True, level=0.8)
+        for name, statistic in asked.items():
+            truth, how = statistic[-1], {"return_interval": True, "level": 0.8}
+            found = ask(release, statistic, **how, interval="population", population_size=1400)
+            plain = ask(release, statistic, **how)
             # Noise may make the fourth moment of a spread negative.
             assert found.sampling_std > 0 or name == "std"
             assert plain.sampling_std == 0
@@ -227,19 +197,14 @@ def random_query(rng, shape):
 def test_covariances_of_blocks_are_semidefinite_and_those_of_each(name):
     numbers = Domain({"n": Numeric(0, 9, bins=5), "s": Categorical(["F", "M"])})
     how, pairs = {"epsilon": 1.0, "domain": numbers, "random_state": 0}, ROWS[["n", "s"]]
+    line = how | {"domain": numbers.select(["n"]), "partition": "adaptive"}
     made = {
         "marginals": lambda: skdp.MarginalSynthesizer(**how).fit(pairs).synopsis_.model,
         "boxes": lambda: skdp.HDPViewSynthesizer(**how).fit(pairs).synopsis_.model,
         "any spread": lambda: skdp.GridSynthesizer(**how, rule=2).fit(pairs).synopsis_.model,
         "cube": lambda: skdp.DataCube(**how).fit(pairs)._asked().model,
         "programs": lambda: skdp.DataCube(**how, consistency="l1").fit(pairs)._asked().model,
-        "line": lambda: (
-            skdp.RangeTreeHistogram(
-                **{**how, "domain": numbers.select(["n"])}, partition="adaptive"
-            )
-            .fit(ROWS[["n"]])
-            ._model
-        ),
+        "line": lambda: skdp.RangeTreeHistogram(**line).fit(ROWS[["n"]])._model,
     }
     model = made[name]()
     assert model.about.startswith("noisy counts") and model.covers.startswith("the noise")
@@ -272,8 +237,8 @@ def test_sums_of_noise_are_simulated_by_their_law(low):
     low, high, epsilon = np.array(low), np.array([1.0, 0.7, 0.45]), Fraction(7, 10)
     z = np.arange(-30, 31)
     law = np.tanh(0.35) * np.exp(-0.7 * np.abs(z))
-    sums = functools.reduce(np.add.outer, np.maximum(low[:, None] * z, high[:, None] * z))
-    chances = functools.reduce(np.multiply.outer, [law] * 3).ravel()
+    sums = reduce(np.add.outer, np.maximum(low[:, None] * z, high[:, None] * z))
+    chances = reduce(np.multiply.outer, [law] * 3).ravel()
     order = np.argsort(-sums.ravel())
     exact = sums.ravel()[order][np.searchsorted(np.cumsum(chances[order]), 0.025)]
     found, how = noise_quantile(low, high, [epsilon], np.zeros(3, dtype=int), 0.025)
@@ -303,7 +268,7 @@ def test_records_of_a_box_may_lie_in_any_one_cell():
 def test_correlations_that_no_table_has_are_left_out():
     """The spread of a column may be hidden in noise: not every correlation is possible then."""
     rng, covered, widths = np.random.default_rng(3), 0, []
-    truth = STATISTICS["correlation"][1]
+    truth = STATISTICS["correlation"][-1]
     for _ in range(100):
         release = gaussian(noisy(rng, 80.0), 6400.0)
         found = release.correlation("n", "m", return_interval=True, level=0.8)
@@ -332,12 +297,8 @@ def test_a_spread_that_noise_hides_does_not_make_a_correlation_small():
 
 
 def test_nothing_is_known_of_empty_groups():
-    counts = np.zeros(DOMAIN.shape)
-    for release in (
-        gaussian(counts, 100.0),
-        gaussian(counts - 5, 100.0),
-        gaussian(counts + 1, 1e6),
-    ):
+    for count, variance in ((0, 100.0), (-5, 100.0), (1, 1e6)):
+        release = gaussian(np.full(DOMAIN.shape, count), variance)
         mean = release.mean("n", "s == 'F'", return_interval=True)
         assert (mean.lower, mean.upper) == (0, 9) and 0 < mean.std <= 4.5
         assert "too few records for this noise" in mean.guarantee
@@ -386,8 +347,8 @@ def test_intervals_stay_within_what_is_possible():
     rng = np.random.default_rng(15)
     for std in (3.0, 30.0, 300.0):
         release = gaussian(noisy(rng, std), std**2)
-        for name, (asked, _) in STATISTICS.items():
-            found = asked(release, return_interval=True)
+        for name, statistic in STATISTICS.items():
+            found = ask(release, statistic, return_interval=True)
             low, high = LIMITS.get(name, (-np.inf, np.inf))
             assert low <= found.lower <= found.upper <= high, name
             assert np.isfinite([found.lower, found.upper]).all(), name
@@ -396,9 +357,7 @@ def test_intervals_stay_within_what_is_possible():
 @over("std", [0.0, 30.0])
 def test_means_lie_within_the_ends_that_a_condition_leaves(std):
     domain = Domain({"x": Numeric(0, 100, bins=4), "s": Categorical([1, 5, 9])})
-    release = gaussian(
-        np.full((4, 3), 5.0) + noisy(GENERATOR, std, np.zeros((4, 3))), std**2, domain
-    )
+    release = gaussian(noisy(GENERATOR, std, np.full((4, 3), 5.0)), std**2, domain)
     for column, query, low, high in (
         ("x", "30 < x < 40", 30, 40),
         ("x", "x == 33", 33, 33),
@@ -485,7 +444,7 @@ def test_correlations_without_names_are_a_matrix():
 
 
 def test_wrong_questions_are_refused():
-    how, bare = {"return_interval": True}, cells(TABLE, None)
+    how, bare = {"return_interval": True}, one_box_each(DOMAIN, TABLE)
     for asked, message in (
         (lambda: EXACT.quantile("s"), "have no order"),
         (lambda: EXACT.mean("s"), "not numbers"),
@@ -500,7 +459,7 @@ def test_wrong_questions_are_refused():
         (lambda: EXACT.mean("n", population_size=9, **how), "population_size"),
         (lambda: EXACT.mean("n", interval="population", population_size=0, **how), "positive"),
         (lambda: EXACT.std("x"), "no column 'x'"),
-        *((lambda each=each: each(bare, **how), "no intervals") for each, _ in STATISTICS.values()),
+        *((partial(ask, bare, each, **how), "no intervals") for each in STATISTICS.values()),
     ):
         with pytest.raises(ValueError, match=message):
             asked()

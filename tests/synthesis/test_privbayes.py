@@ -1,7 +1,5 @@
 """The synthesizer of PrivBayes: releases, files, odd cases."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lazy frames: the same counts, hence the same releases, as of rows in memory; silent errors."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import warnings

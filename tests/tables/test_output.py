@@ -1,7 +1,5 @@
 """Tables that are given back: drawn, filled and completed rows, in the library of the user."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

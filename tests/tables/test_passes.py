@@ -1,7 +1,5 @@
 """Many marginals together: the counts of each by itself, on every way to them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Contribution bounds: the person as the unit of privacy, in memory and in engines."""
 
-from __future__ import annotations
-
 import datetime
 import pickle
 from decimal import Decimal

@@ -9,8 +9,6 @@ Persons are keyed as they are written: what a reader has merged, "01" and "1" as
 seen, so they are compared in tables of one schema, and the loss states the assumption.
 """
 
-from __future__ import annotations
-
 import io
 import warnings
 from argparse import Namespace

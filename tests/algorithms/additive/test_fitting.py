@@ -1,7 +1,5 @@
 """Budgets of columns, their noise, and parts that sum to epsilon."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Residuals of records are bounded integers; priors and posteriors of one column."""
 
-from __future__ import annotations
-
 import numpy as np
 from loops import over
 from scored import some_scores

@@ -1,7 +1,5 @@
 """Calibration and pairs: no record moves a sum by more than is paid for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Every algorithm of k-means spends exactly its budget; rounds of DPLloyd, the share of Hybrid."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The default algorithm of k-means: clipping, grids of ranges, and cells that are kept."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Genetic k-means and sample and aggregate: ranges of scores, blocks and axes."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Assignment, starts and indices of k-means, and the noise of a private round."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,19 +1,16 @@
 """K-means of many columns: a random projection finds clusters, whose means have all columns."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from clustered import seeded
 from sklearn.cluster import KMeans
 
 from skdp import DPKMeans
-from skdp._random import noise_source
 from skdp.algorithms.kmeans import projection
 from skdp.algorithms.kmeans.lloyd import clipped
 from skdp.algorithms.kmeans.projection import MANY_AXES, _measured, _reach, _Rows
-from skdp.exceptions import InsecureSeedWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
 
@@ -30,11 +27,6 @@ def excess(model, X, labels):
     means = np.stack([X[labels == j].mean(axis=0) for j in np.unique(labels)])
     best = KMeans(len(means), init=means, n_init=1).fit(X).inertia_
     return -model.score(X) / best - 1
-
-
-def seeded(seed):
-    with pytest.warns(InsecureSeedWarning):
-        return noise_source(seed)
 
 
 def test_clusters_of_many_columns_are_found():

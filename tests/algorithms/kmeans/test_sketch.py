@@ -1,7 +1,5 @@
 """Grids, trees, margins and ranges from which k-means starts, and what they cost."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

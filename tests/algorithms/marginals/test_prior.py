@@ -1,7 +1,5 @@
 """A prior: when rows start from it, what is refused, and that the release names it."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Releases under structural zeros: cells that public rules leave empty stay empty."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 from fractions import Fraction
