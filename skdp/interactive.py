@@ -229,7 +229,8 @@ class Curator:
             else:
                 half = self._signs.negative_below(self._level) / _STEPS
                 law = "for all known answers together, by the law of the threshold's noise."
-            guarantee = f"at least {100 * self._level:g}%, {law}"
+            cut = " Bins covered in part count in proportion." * weights.cuts
+            guarantee = f"at least {100 * self._level:g}%, {law}{cut}{self._release.about}"
             answer = QueryResult(value, std, value - half, value + half, guarantee)
             self._answers.append((query, answer, paid))
             return answer

@@ -101,6 +101,17 @@ def test_intervals_of_known_answers_hold_together():
     assert known > 50 and missed / known < 0.2
 
 
+def test_a_guarantee_says_what_is_counted():
+    rows = pd.DataFrame({"x": [0.5, 1.5, 2.5] * 100, "v": ["a", "b", "b"] * 100})
+    rules = [skdp.forbid("x < 1 and v == 'b'")]
+    domain = skdp.Domain({"x": (0.0, 3.0), "v": ["a", "b"]}, structure=rules)
+    release = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain).fit(rows)
+    curator = Curator(rows, release, epsilon=1, threshold=500, max_paid=2)
+    cut, whole = (curator.ask(query).guarantee for query in ("x < 0.12345", "v == 'a'"))
+    assert "satisfy the rules" in cut and "satisfy the rules" in whole
+    assert "in proportion" in cut and "in proportion" not in whole
+
+
 def test_it_is_neither_copied_nor_pickled():
     curator = Curator(table(1, 2, 3), public_release(), epsilon=1, threshold=5, max_paid=1)
     for act in (copy.copy, copy.deepcopy, pickle.dumps):
@@ -132,6 +143,15 @@ def test_it_is_charged_before_a_value_is_read(monkeypatch):
         with pytest.raises((TypeError, ValueError), match=message):
             Curator(rows, release, epsilon=0.1, ledger=ledger, **{**how, **more})
     assert ledger.spent == 0
+
+
+def test_a_cube_of_persons_is_refused():
+    rows = table(20, 30, 10).assign(who=range(60))
+    how = {"privacy_id": "who", "max_rows_per_id": 1}
+    cube = skdp.DataCube(epsilon=1.0, domain=DOMAIN, **how).fit(rows)
+    assert "1 row of each person" in cube.count(A, return_interval=True).guarantee
+    with pytest.raises(ValueError, match="protects persons"):
+        Curator(rows, cube, epsilon=1, threshold=5, max_paid=1)
 
 
 def test_values_never_raise_and_a_bad_query_uses_nothing_up():

@@ -373,7 +373,8 @@ class DataCube(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator, T
     def _asked(self):
         """Counts of the dimensions as a synopsis."""
         check_is_fitted(self)
-        return Synopsis(self.plan_.domain, CubeModel(self.plan_, self.tables_))  # type: ignore[arg-type]
+        model: Any = CubeModel(self.plan_, self.tables_)
+        return Synopsis(self.plan_.domain, model, privacy_loss=self.privacy_loss_)
 
     def _asked_of(self, column):
         """What answers questions on a column, and its name there: `value` has one of its own."""
@@ -386,7 +387,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator, T
         if column not in (None, self.value):
             return asked, column
         domain, name = tables.with_value(self.plan_, self.value)
-        return Synopsis(domain, asked.model), name
+        return Synopsis(domain, asked.model, privacy_loss=self.privacy_loss_), name
 
     # -- likelihoods
 

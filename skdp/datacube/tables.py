@@ -147,8 +147,8 @@ def with_value(plan, value):
     Its codes are the ends of the range. Queries cannot mean it: it has a name of its own.
     """
     low, high = map(float, plan._range)
-    name = free_name(f"value of {value}", plan.domain.names)
-    return Domain({**dict(plan.domain.items()), name: Categorical([high, low])}), name
+    name = free_name(f"value of {value}", plan.domain.columns)
+    return plan.domain.with_attribute(name, Categorical([high, low])), name
 
 
 # ------------------------------------------------------------------------------------------------

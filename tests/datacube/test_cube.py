@@ -145,6 +145,18 @@ def test_rollup(exact):
     assert cold["count"].to_list() == pytest.approx([len(few), 0, 0])
 
 
+def test_means_by_a_column_that_follows_from_another():
+    rows = pd.DataFrame({"age": [5, 12, 30, 60] * 250, "pay": [1.0, 3.0, 8.0, 4.0] * 250})
+    adult = skdp.derived("adult", "age", {(None, 18): "no", (18, None): "yes"})
+    ages = Numeric(0, 79, bins=4, integer=True)
+    columns = {"age": ages, "pay": (0.0, 10.0), "adult": ["no", "yes"]}
+    domain = Domain(columns, structure=[adult])
+    cube = DataCube(epsilon=1000, domain=domain, measure="mean", value="pay").fit(rows)
+    assert cube.count("adult == 'no'") == pytest.approx(500, abs=0.1)
+    for query in ("adult == 'no'", "age < 18"):
+        assert cube.mean(query=query) == pytest.approx(2, abs=0.01)
+
+
 # --- the plan -------------------------------------------------------------------------------------
 
 
