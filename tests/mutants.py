@@ -3,7 +3,6 @@
     python tests/mutants.py                     # all mutants, some of an hour
     python tests/mutants.py skdp/cluster.py     # those of some files
     python tests/mutants.py --list              # what there is, without running it
-    python tests/mutants.py --near              # replays and nearest tests only
     python tests/mutants.py --hand              # those of tests/hand_mutants.toml instead
 
 Four mutants for each call site outside `skdp.mechanisms`:
@@ -38,7 +37,11 @@ import tempfile
 import time
 import tomllib
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
+
+from skdp import mechanisms
+from skdp.mechanisms import selection
 
 ROOT = Path(__file__).resolve().parent.parent
 MECHANISMS = {
@@ -53,25 +56,8 @@ MECHANISMS = {
     "select_on_pieces",
     "top_k",
 }
-# Position of the budget, and position and name of the sensitivity or range, among the arguments.
-EPSILON = dict.fromkeys(MECHANISMS, 1) | {
-    "top_k": 2,
-    "bounded_sum": 3,
-    "choose_buckets": 2,
-    "select_on_line": 3,
-    "select_on_pieces": 2,
-}
-SENSITIVITY = {
-    "above_threshold": (3, "sensitivity"),
-    "choose_buckets": (3, "score_range"),
-    "discrete_laplace": (2, "sensitivity"),
-    "exponential": (2, "score_range"),
-    "noisy_max": (2, "score_range"),
-    "permute_and_flip": (2, "score_range"),
-    "select_on_line": (4, "score_range"),
-    "select_on_pieces": (3, "score_range"),
-    "top_k": (3, "score_range"),
-}
+# Names of sensitivities and of ranges of scores among the arguments.
+WIDTHS = {"sensitivity", "score_range"}
 KINDS = ("exact zeros", "double epsilon", "half sensitivity", "part exact")
 # Names of ranges and sensitivities where they are defined, and mutants of numbers.
 RANGES = {"score_range", "joint"}
@@ -150,11 +136,11 @@ _BY_HAND = tomllib.loads((ROOT / "tests" / "hand_mutants.toml").read_text(encodi
 WRITTEN = [Written(**each) for each in _BY_HAND["mutant"]]
 
 
-class _Calls(ast.NodeVisitor):
-    """Calls of mechanisms, with the function around each."""
+class _Visitor(ast.NodeVisitor):
+    """Knows the function around a node."""
 
     def __init__(self) -> None:
-        self.found: list[tuple[str, ast.Call]] = []
+        self.found: list[tuple] = []
         self._where: list[str] = []
 
     def _enter(self, node):
@@ -164,9 +150,16 @@ class _Calls(ast.NodeVisitor):
 
     visit_FunctionDef = visit_ClassDef = _enter
 
+    def _add(self, *found) -> None:
+        self.found.append((".".join(self._where) or "<module>", *found))
+
+
+class _Calls(_Visitor):
+    """Calls of mechanisms, with the function around each."""
+
     def visit_Call(self, node):
         if isinstance(node.func, ast.Name) and node.func.id in MECHANISMS:
-            self.found.append((".".join(self._where) or "<module>", node))
+            self._add(node)
         self.generic_visit(node)
 
 
@@ -176,20 +169,12 @@ def calls_of(source: str) -> list[tuple[str, ast.Call]]:
     return visitor.found
 
 
-class _Numbers(ast.NodeVisitor):
+class _Numbers(_Visitor):
     """Expressions of ranges and prices, with the function around each, the name and the kind."""
 
     def __init__(self, charges: bool) -> None:
-        self.found: list[tuple[str, str, str, ast.expr]] = []
-        self._where: list[str] = []
+        super().__init__()
         self._charges = charges
-
-    def _enter(self, node):
-        self._where.append(node.name)
-        self.generic_visit(node)
-        self._where.pop()
-
-    visit_FunctionDef = visit_ClassDef = _enter
 
     def _add(self, name: str, kind: str, value: ast.expr) -> None:
         if isinstance(value, ast.IfExp):
@@ -199,7 +184,7 @@ class _Numbers(ast.NodeVisitor):
         elif not isinstance(value, ast.Name | ast.Attribute | ast.Tuple) and not (
             isinstance(value, ast.Constant) and value.value in (0, 1, None)
         ):
-            self.found.append((".".join(self._where) or "<module>", name, kind, value))
+            super()._add(name, kind, value)
 
     def visit_Assign(self, node):
         # Attributes of classes and of objects; local variables of these names are other things.
@@ -254,19 +239,20 @@ def all_mutants() -> list[Mutant]:
     return mutants
 
 
-def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    if len(call.args) > place and not any(
-        isinstance(a, ast.Starred) for a in call.args[: place + 1]
-    ):
-        return call.args[place]
-    return next((k.value for k in call.keywords if k.arg == name), None)
+def _argument(call: ast.Call, names: set[str]) -> ast.expr | None:
+    """What a call gives for the parameter that has one of these names."""
+    mechanism = getattr(mechanisms, call.func.id, None) or selection.select_on_pieces
+    parameters = enumerate(signature(mechanism).parameters)
+    place = next((place for place, name in parameters if name in names), len(call.args))
+    if place < len(call.args):
+        before = call.args[: place + 1]
+        return None if any(isinstance(each, ast.Starred) for each in before) else before[-1]
+    return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
 
 
 def _has_sensitivity(call: ast.Call) -> bool:
     """Whether a sensitivity is given other than a literal 1, which has no half among integers."""
-    if call.func.id not in SENSITIVITY:
-        return False
-    given = _argument(call, *SENSITIVITY[call.func.id])
+    given = _argument(call, WIDTHS)
     return given is not None and not (isinstance(given, ast.Constant) and given.value == 1)
 
 
@@ -294,10 +280,10 @@ def mutated(source: str, mutant: Mutant) -> str:
         helper = "_mutant_zeros" if mutant.kind == "exact zeros" else "_mutant_part"
         new = f"{helper}({inner[:opening]}, {inner[opening + 1 :]}"
     elif mutant.kind == "double epsilon":
-        target = _argument(call, EPSILON[mutant.mechanism], "epsilon")
+        target = _argument(call, {"epsilon"})
         new = f"(2 * ({ast.get_source_segment(source, target)}))"
     else:
-        target = _argument(call, *SENSITIVITY[mutant.mechanism])
+        target = _argument(call, WIDTHS)
         new = f"_mutant_half({ast.get_source_segment(source, target)})"
     return _replaced(source, target, new)
 
@@ -370,8 +356,8 @@ def branches_of(mutant: Mutant) -> str:
 CERTIFIED = f"{file_of('test_replay')}::test_every_branch_is_certified"
 
 
-def killed_by(mutant: Mutant, folder: Path, near: bool = False) -> str | None:
-    """The first ring that notices a mutant, or None; ``near`` tries the first two rings only."""
+def killed_by(mutant: Mutant, folder: Path) -> str | None:
+    """The first ring that notices a mutant, or None."""
     path = folder / mutant.file
     original = path.read_text(encoding="utf-8")
     path.write_text(mutated(original, mutant), encoding="utf-8")
@@ -383,8 +369,6 @@ def killed_by(mutant: Mutant, folder: Path, near: bool = False) -> str | None:
         "common checks": [file_of("test_common")],
         "the rest": ["-n", "2", "tests", *(f"--ignore={name}" for name in tests)],
     }
-    if near:
-        del rings["common checks"], rings["the rest"]
     try:
         return next(
             (
@@ -448,7 +432,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="*", help="files of skdp; default: all")
     parser.add_argument("--list", action="store_true", help="name the mutants and stop")
-    parser.add_argument("--near", action="store_true", help="replays and nearest tests only")
     parser.add_argument("--hand", action="store_true", help="those of tests/hand_mutants.toml")
     parser.add_argument("--part", default="1/1", help="such as 2/4: the second quarter")
     options = parser.parse_args()
@@ -481,7 +464,7 @@ def main() -> int:
             key = (mutant.file, mutant.function, mutant.mechanism, mutant.kind)
             verdict = f"equivalent: {EQUIVALENT[key]}" if key in EQUIVALENT else None
             if verdict is None:
-                ring = killed_by(mutant, folder, options.near)
+                ring = killed_by(mutant, folder)
                 verdict = "SURVIVED" if ring is None else f"killed by {ring}"
                 survivors += [mutant] if ring is None else []
             seconds = time.perf_counter() - begin

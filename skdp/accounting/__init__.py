@@ -6,7 +6,7 @@ people, whichever columns it uses.
 ===============  ===================================================================================
 ``_loss``        `PrivacyLoss`: an exact epsilon with named parts
 ``_ledger``      `PrivacyLedger`: budget and charges of one data set, also as a table
-``_stores``      one charge, the rules for the next; charges in memory, prepaid, in an SQLite file
+``_stores``      one charge, the rules for the next; charges in memory, in an SQLite file
 ===============  ===================================================================================
 """
 
