@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -399,12 +400,10 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 # for up to 2,000 records times epsilon, the second up to 50,000, the third beyond. PrivPfC counts
 # correct predictions, which say little where one label has three quarters of the records: there the
 # additive model alone takes the place of the second (``python -m benchmarks.baseline``, models).
-_FEW, _MOST, _RARE = 2_000.0, 50_000.0, 0.75
-BLENDS = {
-    "few": (Fraction(1, 5), 1.0, 0.1),
-    "many": (Fraction(2, 5), 0.7, 0.5),
-    "most": (Fraction(4, 5), 0.3, 0.8),
-}
+_FEW = 2_000.0, Fraction(1, 5), 1.0, 0.1
+_MANY = 50_000.0, Fraction(2, 5), 0.7, 0.5
+_MOST = math.inf, Fraction(4, 5), 0.3, 0.8
+_RARE = 0.75
 # Less might not fit the noise of a model of a fifth of it into 64-bit integers.
 _LEAST = Fraction(2, 10**6)
 
@@ -442,10 +441,9 @@ class _DefaultClassifier(ModelOfClasses):
         table = count_rows(rows, domain.plain([target]), bound)
         counts = discrete_laplace(table.dense(), noise["rows"], random_state=source)
         signal = int(counts.sum()) * float(noise["models"])
-        level = "few" if signal <= _FEW else "many" if signal <= _MOST else "most"
-        blend = BLENDS[level]
-        kinds: Any = {PrivPfCClassifier: 1 - blend[0], PrivateAdditiveClassifier: blend[0]}
-        if level == "many" and counts.max() >= _RARE * counts.sum():
+        blend = next(each for each in (_FEW, _MANY, _MOST) if signal <= each[0])
+        kinds: Any = {PrivPfCClassifier: 1 - blend[1], PrivateAdditiveClassifier: blend[1]}
+        if blend is _MANY and counts.max() >= _RARE * counts.sum():
             kinds = {PrivateAdditiveClassifier: Fraction(1)}
         given = self.get_params(deep=False) | {"ledger": None, "random_state": source}
         models = [
@@ -463,7 +461,7 @@ class _DefaultClassifier(ModelOfClasses):
         self.target_ = target
         self.label_counts_ = counts
         self.models_ = models
-        self._blend = blend
+        self._blend = blend[2:]
         self.privacy_loss_ = loss
         return self
 
@@ -480,7 +478,7 @@ class _DefaultClassifier(ModelOfClasses):
         counts = self.models_[0].histogram_.reshape(-1, len(self.classes_)).sum(axis=0)
         overall = np.log((counts + 1e-9) / (counts + 1e-9).sum())
         cells, additive = (np.log(np.maximum(part, 1e-9)) - overall for part in parts)
-        both = np.exp(overall + self._blend[1] * cells + self._blend[2] * additive)
+        both = np.exp(overall + self._blend[0] * cells + self._blend[1] * additive)
         return np.asarray(both / both.sum(axis=1, keepdims=True))
 
 

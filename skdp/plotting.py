@@ -171,7 +171,7 @@ def plot_view(
 ) -> Any:
     """Draw expected counts: over one column as bars, over two as a heat map.
 
-    Bars of categories lie, one below the other, where their names would not fit side by side.
+    Bars of categories lie, one below the other.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def plot_view(
     tables = [np.asarray(each, dtype=float) for each in (table, *(interval or ()))]
     if blocks is None:
         tables, axes = _pooled(tables, axes, ax)
-    lying = len(axes) == 1 and axes[0].labels is not None and not _side_by_side(ax, axes[0])
+    lying = len(axes) == 1 and axes[0].labels is not None
     sides = [ax.yaxis] if lying else [ax.xaxis, ax.yaxis]
     borders = [_with_missing(axis) for axis in axes]
     for axis, border, set_scale in zip(axes, borders, (ax.set_xscale, ax.set_yscale), strict=False):
@@ -341,7 +341,7 @@ def plot_correlations(
     _wrap(ax, title)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks(range(len(names)))
-        _name_ticks(axis, names, turned=axis is ax.xaxis, share=0.22)
+        _name_ticks(axis, names, share=0.22)
     # Names, colours and title leave about two thirds to the cells.
     size = min(8.0, 0.15 * 72 * min(_cell(ax)) / n)
     if size >= _SMALLEST:
@@ -458,7 +458,7 @@ def _shape_panel(ax: Any, shape: Any, reach: float) -> int:
             # Few categories would stand at the very edges of the panel.
             ax.margins(x=max(0.05, 0.5 / len(order)))
             ax.tick_params(axis="x", labelsize=7)
-            _name_ticks(ax.xaxis, [shape.labels[group] for group in order], turned=True)
+            _name_ticks(ax.xaxis, [shape.labels[group] for group in order])
     return 0 if n_steps else len(shape.labels) - len(order)
 
 
@@ -488,7 +488,7 @@ def _pair_panel(ax: Any, pair: Any, reach: float, score: str) -> None:
     for axis, labels, name in zip((ax.xaxis, ax.yaxis), pair.labels, pair.columns, strict=True):
         axis.set_ticks(np.arange(len(labels)) + 0.5)
         axis.set_tick_params(labelsize=7)
-        _name_ticks(axis, labels, turned=axis is ax.xaxis)
+        _name_ticks(axis, labels)
         axis.set_label_text(name)
     _wrap(ax)
 
@@ -655,8 +655,7 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
     if described.labels is not None:
         axis.set_ticks(middles)
         texts = [*described.labels, *(["missing"] if described.missing else [])]
-        turned = axis.axis_name == "x" and not _side_by_side(axis.axes, described)
-        _name_ticks(axis, texts, turned=turned)
+        _name_ticks(axis, texts)
         return
     if described.dates:
         values, texts = _dates(axis, described)
@@ -714,23 +713,15 @@ def _number_ticks(axis: Any) -> None:
     _fit_ticks(axis)
 
 
-def _name_ticks(axis: Any, texts: Sequence[str], *, turned: bool, share: float = _NAMES) -> None:
+def _name_ticks(axis: Any, texts: Sequence[str], share: float = _NAMES) -> None:
     """Name the ticks of an axis."""
     size = _text_size(axis)
     inches = _cell(axis.axes)[1 if axis.axis_name == "x" else 0]
     texts = _cut(texts, 72 * share * inches, size)
     axis.set_ticklabels(texts)
+    turned = axis.axis_name == "x"
     axis.set_tick_params(labelrotation=90 if turned else 0, length=0)
     _fit_ticks(axis, turned=turned)
-
-
-def _side_by_side(ax: Any, axis: PlotAxis) -> bool:
-    """Whether names of categories fit side by side below axes."""
-    texts = [*(axis.labels or ()), *(["missing"] if axis.missing else [])]
-    size = _text_size(ax.xaxis)
-    # The names, numbers and colours at the sides take about a third.
-    room = 72 * 0.68 * _cell(ax)[0] / len(texts)
-    return all(_width(str(text), size) + size / 2 <= room for text in texts)
 
 
 def _fit_ticks(axis: Any, *, turned: bool = False, last: bool = False) -> None:

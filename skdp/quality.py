@@ -6,7 +6,6 @@ ordered columns by how far they would have to move.
 
 from __future__ import annotations
 
-import html
 import itertools
 import math
 import warnings
@@ -91,21 +90,13 @@ class QualityReport:
         )
         return f"{text}; SEEDED noise: no guarantee" if self.privacy_loss.seeded else text
 
-    @property
-    def _tables(self) -> list[pd.DataFrame]:
-        shown = [self.scores, self.columns]
+    def __repr__(self) -> str:
+        tables = [self.scores, self.columns]
         if self.pairs is not None:
             # The furthest.
-            shown.append(self.pairs.nlargest(5, "distance"))
-        return [table for table in shown if len(table)]
-
-    def __repr__(self) -> str:
-        shown = [t.to_string(index=False, float_format="{:.4g}".format) for t in self._tables]
+            tables.append(self.pairs.nlargest(5, "distance"))
+        shown = [t.to_string(index=False, float_format="{:.4g}".format) for t in tables if len(t)]
         return "\n".join([self._facts, *shown])
-
-    def _repr_html_(self) -> str:
-        shown = [t.to_html(index=False, float_format="{:.4g}".format) for t in self._tables]
-        return "".join([f"<p>{html.escape(self._facts)}</p>", *shown])
 
 
 def quality_report(

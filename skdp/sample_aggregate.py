@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -196,13 +196,13 @@ class SampleAggregate(NoScore, MetaEstimatorMixin, PrivateEstimator):
             for number, mine in enumerate(places_by_group(block, n_blocks)):
                 seed_all([*seed, number])
                 outputs[number] = self._output_steps(template, mine, takers, low, high)
-        found = aggregate(outputs, self.aggregate, parts, source)
+        values, stds = aggregate(outputs, self.aggregate, parts, source)
         width = (high - low).ravel() / STEPS
         self._remember_columns(X, rows)
         self.privacy_loss_ = loss
         self.n_blocks_ = n_blocks
-        self.value_ = _shaped(low.ravel() + found.values * width, low.shape)
-        self.std_ = _shaped(found.stds * width, low.shape)
+        self.value_ = _shaped(low.ravel() + values * width, low.shape)
+        self.std_ = _shaped(stds * width, low.shape)
         return self
 
     def rehearse(self, X, y=None) -> Any:
@@ -410,23 +410,6 @@ def _seed(estimator, coins):
 # --- one output from those of many blocks: integers on a public grid
 
 
-class Aggregate(NamedTuple):
-    """What is released of the outputs of all blocks, in steps of the grid.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_outputs,)
-    stds : ndarray of shape (n_outputs,)
-        Standard deviation of the noise; NaN for medians.
-    limits : ndarray of shape (n_outputs, 2)
-        Between which the outputs of blocks were clipped.
-    """
-
-    values: FloatArray
-    stds: FloatArray
-    limits: FloatArray
-
-
 def aggregate_parts(epsilon: Fraction, how: str, counted: bool) -> dict[str, Fraction]:
     """Parts of epsilon: the number of records, where it is paid for, quartiles, and the output.
 
@@ -449,8 +432,12 @@ def paid_blocks(n_records: int, epsilon: Fraction, source: Any) -> int:
     return int(np.clip(round(max(total, 1.0) ** _POWER), 2, _MOST_BLOCKS))
 
 
-def aggregate(outputs: IntArray, how: str, parts: Mapping[str, Fraction], source: Any) -> Aggregate:
-    """Mean or median of the outputs of blocks, with noise.
+def aggregate(
+    outputs: IntArray, how: str, parts: Mapping[str, Fraction], source: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Mean or median of the outputs of blocks, in steps of the grid, with noise, and its spread.
+
+    The standard deviation of the noise of a median is NaN.
 
     Parameters
     ----------
@@ -467,11 +454,10 @@ def aggregate(outputs: IntArray, how: str, parts: Mapping[str, Fraction], source
     # them, one value moves by at most their distance. "median": one selection.
     n_outputs = outputs.shape[1]
     each = {name: part / n_outputs for name, part in parts.items()}
-    found: list[tuple[float, float, int, int]] = []
+    found: list[tuple[float, float]] = []
     for values in outputs.T:
         if how == "median":
-            place = _quantile(values, 1, 2, each["output"], source)
-            found.append((place, np.nan, 0, STEPS))
+            found.append((_quantile(values, 1, 2, each["output"], source), np.nan))
             continue
         low, high = 0, STEPS
         if how == "winsorised":
@@ -479,9 +465,9 @@ def aggregate(outputs: IntArray, how: str, parts: Mapping[str, Fraction], source
         sums = int((np.clip(values, low, high) - low).sum())
         noisy = discrete_laplace(sums, each["output"], high - low, random_state=source)
         std = np.sqrt(discrete_laplace_variance(each["output"], high - low)) / len(values)
-        found.append((low + float(np.clip(noisy / len(values), 0, high - low)), std, low, high))
-    table = np.array(found, dtype=np.float64)
-    return Aggregate(table[:, 0], table[:, 1], table[:, 2:])
+        found.append((low + float(np.clip(noisy / len(values), 0, high - low)), std))
+    values, stds = np.array(found, dtype=np.float64).T
+    return values, stds
 
 
 def _limits(values: IntArray, epsilon: Fraction, source: Any) -> tuple[int, int]:

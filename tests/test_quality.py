@@ -47,7 +47,7 @@ def test_an_exact_report_says_that_it_is_not_private():
     assert list(report.columns["column"]) == list(DOMAIN.names)
     assert (report.columns["distance"] == report.columns["distance_lower"]).all()
     assert report.pairs["distance"].between(0, 1).all()
-    assert repr(report).startswith("NOT PRIVATE") and "NOT PRIVATE" in report._repr_html_()
+    assert repr(report).startswith("NOT PRIVATE")
     # Rows may be of another library.
     polars = pytest.importorskip("polars")
     other = quality_report(ROWS, polars.from_pandas(people(1_000, 5)), domain=DOMAIN)
@@ -120,7 +120,7 @@ def test_a_private_report_is_near_the_exact_one():
     near = (report.columns["distance"] - exact.columns["distance"]).abs()
     assert near.max() < 0.02
     assert np.array_equal(report.columns["wasserstein"].isna(), exact.columns["wasserstein"].isna())
-    assert "epsilon = 2" in repr(report) and "<table" in report._repr_html_()
+    assert "epsilon = 2" in repr(report)
     pickle.dump(report, io.BytesIO())
     with pytest.raises(skdp.BudgetExceededError):
         quality_report(rows, synthetic, domain=DOMAIN, epsilon=2, ledger=ledger)

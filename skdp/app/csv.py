@@ -613,17 +613,15 @@ class ParquetFile:
         self.names: list[str] = []
         # Damaged files raise almost anything.
         with suppress(Exception):
-            self._empty, self.names = self._columns() if whole else (None, [])
+            if whole:
+                from pyarrow import parquet
+
+                self._empty = parquet.read_schema(path).remove_metadata().empty_table()
+                self.names = list(self._empty.column_names)
         # Raised here, without the library's error as its context.
         if self._empty is None:
             raise ValueError(f"{self._path} is not a Parquet file, or it is damaged.")
         check_unique(self.names)
-
-    def _columns(self) -> tuple[Any, list[str]]:
-        from pyarrow import parquet
-
-        empty = parquet.read_schema(self._path).remove_metadata().empty_table()
-        return empty, list(empty.column_names)
 
     def empty(self, columns: Sequence[str]) -> Any:
         """A table of these columns without rows: names and types."""

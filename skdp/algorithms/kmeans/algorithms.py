@@ -1,4 +1,4 @@
-"""The algorithms behind `DPKMeans`: DPLloyd, grids and Hybrid, and the list of all with budgets.
+"""The algorithms behind `DPKMeans`: DPLloyd, DPLloyd-Impr, UGkM, MkM, EUGkM, Hybrid; a list of all.
 
 Every algorithm takes a `Task`, spends exactly ``task.parts`` on its points and returns a
 `Clustering`, which holds releases only. `algorithm_parts` gives the parts, which are computed from
