@@ -59,8 +59,7 @@ class Candidates:
         self._counts = dict(zip(weights, table.regrouped_many(asked), strict=True))
         # Of the released counts of the bins.
         self._variances = {
-            axis: column.variance(np.eye(int(codes[axis].max()) + 1)[codes[axis]])
-            for axis, column in columns.items()
+            axis: _variances(column, np.asarray(codes[axis])) for axis, column in columns.items()
         }
 
     def best(
@@ -137,10 +136,14 @@ class Candidates:
         variance = discrete_laplace_variance(epsilon, len(sets))
         by_chance = sum(by_chance for _, by_chance in found)
         doubt = sum(self._doubt(axes, binned) for axes in sets)
-        seen, noise, *without = np.array([noisy, math.sqrt(variance), by_chance, doubt]) / (
-            len(sets) * self._total
+        records = len(sets) * self._total
+        return distance_of_pairs(
+            noisy / records,
+            math.sqrt(variance) / records,
+            by_chance / records,
+            doubt / records,
+            n_ordered,
         )
-        return distance_of_pairs(seen, noise, *without, n_ordered)
 
     def _score(self, axes: Axes, binned: Population, each: Fraction) -> int:
         """Distance from the rows in records, less what chance and the noise of a table add."""
@@ -163,6 +166,11 @@ class Candidates:
         one, other = (self._variances[axis] for axis in axes)
         variance = np.outer(one, shares[1] ** 2) + np.outer(shares[0] ** 2, other)
         return float(np.sqrt(2 / math.pi * variance).sum())
+
+
+def _variances(column: ColumnEstimate, bins: IntArray) -> FloatArray:
+    """Variances of the released counts of some bins of the codes of a column."""
+    return np.array([column.variance(1.0 * (bins == k)) for k in range(int(bins.max()) + 1)])
 
 
 # Mean distances that are tried, as shares of the records, and quantiles of an exponential law.
