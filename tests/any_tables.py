@@ -4,8 +4,6 @@ Whatever a run decides by must have been released to it before. So each branch i
 that have nothing to do with each other, on either side of all that the code tells apart.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

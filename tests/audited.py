@@ -1,7 +1,5 @@
 """Cases of audits: mechanisms, estimators that `skdp.audit` replays, and scores and searches."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

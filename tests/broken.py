@@ -9,8 +9,6 @@ The sparse vector algorithms are numbered as in D. Su, Differentially Private Da
 Data Analysis (Purdue, 2016), chapter 5; epsilon and the sensitivity are 1, the threshold is 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

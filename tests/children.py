@@ -1,7 +1,5 @@
 """Forks of the process of the tests."""
 
-from __future__ import annotations
-
 import multiprocessing
 import warnings
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 A new estimator is added here (test_common.py fails until it is).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Fits of every estimator, and what they show."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io

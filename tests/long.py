@@ -8,8 +8,6 @@ is listed instead of them. Guards of privacy that go over every estimator in one
 longer, and are listed one by one: `make test` is to run what it can of them.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from pathlib import Path

@@ -5,8 +5,6 @@ A thousand small tests cost more to collect than to run. The cases of one loop r
 other; the first that fails is raised, with a note that names all that fail.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence

@@ -25,8 +25,6 @@ the default suite, up to the first failure. One that was written by hand names t
 fail. The exit code is 1 if one survives that is not listed as equivalent.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import os

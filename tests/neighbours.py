@@ -1,7 +1,5 @@
 """Domains, and pairs of neighbours in them that are hard on an estimator."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Any

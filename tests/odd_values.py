@@ -1,7 +1,5 @@
 """Odd values of one record, the tables that can hold them, and pairs of neighbours with one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction

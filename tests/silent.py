@@ -5,8 +5,6 @@ record more, with an odd value, may change neither what becomes of the other rec
 step raises or warns.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import warnings

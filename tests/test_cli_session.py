@@ -1,7 +1,5 @@
 """The shell session of the guide runs as it is printed."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import io

@@ -1,7 +1,5 @@
 """PrivateClassifier in Pipelines and cross-validation."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values that raise, warn or deceive: each has its meaning, and no other record feels it."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

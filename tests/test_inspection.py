@@ -1,7 +1,5 @@
 """privacy_report: what passes, what does not, and what both cost."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

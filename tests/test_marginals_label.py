@@ -1,7 +1,5 @@
 """Marginals with a target: pairs with it come first, and rows predict it."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

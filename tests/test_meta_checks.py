@@ -1,7 +1,5 @@
 """What holds for every meta-estimator: scikit-learn's checks, and what a copy or a file keeps."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import itertools

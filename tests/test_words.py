@@ -4,8 +4,6 @@
 at zero stays there.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

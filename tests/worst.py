@@ -10,8 +10,6 @@ score range that its noise was drawn for, and what it was paid.
 - Every call reaches what it declares on its worst pair: a sensitivity that is too small shows.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import fnmatch

@@ -29,6 +29,7 @@ __all__ = [
     "Look",
     "MeasuredSums",
     "Prior",
+    "SCALES",
     "along",
     "basis_of",
     "cut_shares",
@@ -269,7 +270,7 @@ def along(matrix: FloatArray, table: FloatArray, place: int) -> FloatArray:
 
 # Values of u that a set may have, and scales of the law of their roots.
 _VARIANCES = np.append(0.0, np.geomspace(1e-6, 300.0, 32))
-_SCALES = np.geomspace(0.002, 5.0, 40)
+SCALES = np.geomspace(0.002, 5.0, 40)
 # A set of three columns that was not measured varies by this part of the least of its pairs.
 _THIRD = 0.1
 # Groups by which the distance of a set from what is expected is counted.
@@ -284,7 +285,7 @@ def _exponential_laws() -> FloatArray:
     """Shares of `_VARIANCES` if their roots have an exponential law, one row for each scale."""
     between = np.sqrt(_VARIANCES[1:-1] * _VARIANCES[2:])
     edges = np.sqrt(np.concatenate([[0.0, _VARIANCES[1] / 10], between, [np.inf]]))
-    laws: FloatArray = np.diff(-np.exp(-edges / _SCALES[:, None]), axis=1)
+    laws: FloatArray = np.diff(-np.exp(-edges / SCALES[:, None]), axis=1)
     return laws
 
 

@@ -1,7 +1,5 @@
 """What is steered by something exact is refuted by a replay on any tables of one schema."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

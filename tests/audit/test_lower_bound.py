@@ -5,8 +5,6 @@ False alarms: each audit of a correct mechanism fails with probability at most .
 of skdp's own noise does not, so its audit has the confidence SURE.
 """
 
-from __future__ import annotations
-
 import html
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Replay: every estimator is certified on hostile pairs, and what is broken is convicted."""
 
-from __future__ import annotations
-
 import fnmatch
 import functools
 import itertools

@@ -12,6 +12,7 @@ from ..._random import NoiseSource
 from ..._validation import FloatArray, IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
 from ...release import ColumnEstimate
+from ...release.basis import SCALES
 from ...tables import Counts
 from .fit import Population
 from .groups import TINY, TUNING, Attribute, equal_mass_bins
@@ -137,13 +138,8 @@ class Candidates:
         by_chance = sum(by_chance for _, by_chance in found)
         doubt = sum(self._doubt(axes, binned) for axes in sets)
         records = len(sets) * self._total
-        return distance_of_pairs(
-            noisy / records,
-            math.sqrt(variance) / records,
-            by_chance / records,
-            doubt / records,
-            n_ordered,
-        )
+        told = (each / records for each in (noisy, math.sqrt(variance), by_chance, doubt))
+        return distance_of_pairs(n_ordered, *told)
 
     def _score(self, axes: Axes, binned: Population, each: Fraction) -> int:
         """Distance from the rows in records, less what chance and the noise of a table add."""
@@ -173,13 +169,13 @@ def _variances(column: ColumnEstimate, bins: IntArray) -> FloatArray:
     return np.array([column.variance(1.0 * (bins == k)) for k in range(int(bins.max()) + 1)])
 
 
-# Mean distances that are tried, as shares of the records, and quantiles of an exponential law.
-_TRIED = np.geomspace(0.002, 1.5, 60)
-_QUANTILES = -np.log1p(-(np.arange(40) + 0.5) / 40)
+# Mean distances that are tried, as shares of the records, and a quadrature of exponential laws.
+_TRIED = SCALES
+_POINTS, _WEIGHTS = np.polynomial.laguerre.laggauss(len(SCALES))
 
 
 def distance_of_pairs(
-    seen: float, noise: float, by_chance: float, doubt: float, n_ordered: int
+    n_ordered: int, seen: float, noise: float, by_chance: float, doubt: float
 ) -> float:
     """Mean of the exponential law with the mean square expected of pairs that people ask about.
 
@@ -190,15 +186,15 @@ def distance_of_pairs(
 
     Parameters
     ----------
+    n_ordered : int
+        How many columns are numbers.
     seen, noise : float
         Mean distance of the pairs of a table as released, and the standard deviation of its noise.
     by_chance, doubt : float
         What chance, and the noise of columns, add to pairs that agree.
-    n_ordered : int
-        How many columns are numbers.
     """
-    away = _TRIED[:, None] * _QUANTILES
-    expected = np.sqrt(away**2 + by_chance**2 + doubt**2).mean(axis=1)
+    away = _TRIED[:, None] * _POINTS
+    expected = np.sqrt(away**2 + by_chance**2 + doubt**2) @ _WEIGHTS
     # The relative deviation of a sum of so many absolute values.
     rough = doubt * math.sqrt((math.pi / 2 - 1) / TUNING.bins)
     typical = TUNING.dependence * (1 + n_ordered)

@@ -407,7 +407,7 @@ def test_what_is_believed_of_distances_of_unmeasured_pairs_is_right_on_average(
     means = 0.07 * (1 + n_ordered) * np.exp(0.8 * rng.normal(size=4000))
     away = means[:, None] * rng.exponential(size=(4000, 30))
     seen = np.sqrt(away**2 + 0.03**2 + doubt**2).mean(axis=1) + noise * rng.normal(size=4000)
-    found = [distance_of_pairs(each, noise, 0.03, doubt, n_ordered) for each in seen]
+    found = [distance_of_pairs(n_ordered, each, noise, 0.03, doubt) for each in seen]
     asked = 1 + n_ordered * (noise > 1)
     # The mean square of a gamma law; of exponential distances it is twice that of the mean.
     wanted = asked * (asked + 1) / 2 * (means**2).mean()
