@@ -1,7 +1,5 @@
 """What benchmarks share: the list of data files, and scores."""
 
-import hashlib
-
 import skdp
 from benchmarks import data, house
 
@@ -14,15 +12,6 @@ def test_the_list_of_files_is_complete():
         assert facts["use"] in ("tune", "check")
         assert len(facts["sha256"]) == 64
     assert {facts["use"] for facts in files.values()} == {"tune", "check"}
-
-
-def test_a_file_is_present_missing_or_different(tmp_path):
-    content = b"a,b\n1,2\n"
-    digest = hashlib.sha256(content).hexdigest()
-    assert data.state("table.csv", digest, tmp_path) == "missing"
-    (tmp_path / "table.csv").write_bytes(content)
-    assert data.state("table.csv", digest, tmp_path) == "present"
-    assert data.state("table.csv", "0" * 64, tmp_path) == "different"
 
 
 def test_figures_of_the_house_are_counted(tmp_path, monkeypatch):

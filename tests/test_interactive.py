@@ -137,7 +137,6 @@ def test_it_is_charged_before_a_value_is_read(monkeypatch):
         (table(1, 1, 1), persons, {}, "protects persons"),
         (table(1, 1, 1), "release", {}, "must be a Synopsis"),
         (table(1, 1, 1), public_release(), {"answer_share": 1}, "answer_share"),
-        (table(1, 1, 1), public_release(), {"max_paid": 0}, "max_paid"),
         (table(1, 1, 1).rename(columns={"v": "w"}), public_release(), {}, "'v'"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
@@ -253,15 +252,6 @@ def test_replay(pair, paid):
     assert found.loss > 1
 
 
-def test_replay_convicts_what_is_known_from_records(monkeypatch):
-    def known(self, query):
-        return self._count(query) / 1024, 1.0
-
-    monkeypatch.setattr(Curator, "_known", known)
-    how = {"epsilon": 2.0, "threshold": 4, "max_paid": 1}
-    assert not replay(lambda rows: session(rows, **how), *NEIGHBOURS[0], epsilon=2.0).passed
-
-
 def log_probability(calls, signs):
     """Exact logarithm of the probability of signs and paid answers, given what was compared."""
     streams = [call for call in calls if call.mechanism == "stream"]
@@ -307,7 +297,6 @@ FAR = (table(50, 19, 20), table(51, 19, 20))
 CASES = [
     (FAR, [*[A] * 16, AB], Fraction(2), 1, 4, 0.95),
     (FAR, [A, A, AB, A, AB], Fraction(1), 2, 4, 0.7),
-    ((table(30, 30, 20), table(31, 30, 20)), [A, C, AB, A], Fraction(3), 1, 6, 0.5),
 ]
 
 

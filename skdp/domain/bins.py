@@ -247,6 +247,9 @@ class _Contents:
     edges: NDArray[Any]
     special: NDArray[Any]
 
+    def __post_init__(self) -> None:
+        _ = self._rate, self._right
+
     @functools.cached_property
     def _rate(self) -> float:
         """Bins in a unit of the number line, where they are about equally wide; else 0."""

@@ -68,20 +68,6 @@ def test_every_estimator_runs_in_a_pipeline_or_says_where_to_put_it(case):
     assert ledger.spent == 0
 
 
-def test_scalers_and_selectors_run_in_front_of_a_private_model():
-    ledger, how = skdp.PrivacyLedger(), {"epsilon": 1.0, "classes": ["low", "high"]}
-    selector = skdp.DPTopKSelector(k=2, domain=FEATURES, ledger=ledger, **how)
-    chosen = FEATURES.select(["age", "sex"])
-    model = skdp.PrivateNaiveBayes(domain=chosen, ledger=ledger, **how)
-    pipeline = make_pipeline(selector.set_output(transform="pandas"), model)
-    found = cross_validate(pipeline, X.assign(work="none"), Y, cv=2, error_score="raise")
-    assert (found["test_score"] > 0.6).all() and ledger.spent == 4
-    scaler = skdp.PrivateStandardScaler(epsilon=1.0, domain=(17, 90), ledger=ledger)
-    model = skdp.PrivateLinearSVC(domain=(-3, 3), **how)
-    searched = PrivateGridSearchCV(make_pipeline(scaler, model), {}, epsilon=1.0, ledger=ledger)
-    assert searched.fit(X[["age"]], Y).score(X[["age"]], Y) > 0.6 and ledger.spent == 7
-
-
 # --- likelihoods
 
 TABLE = skdp.Domain({"a": skdp.Categorical(range(4)), "b": skdp.Categorical(range(3))})
@@ -120,26 +106,6 @@ def test_probabilities_of_all_rows_are_those_of_the_release(name):
     assert release.score(PAIRS) == release.score_samples(PAIRS).mean()
 
 
-def test_likelihoods_of_grids_share_a_cell_among_its_codes():
-    domain = skdp.Domain(
-        {
-            "a": skdp.Numeric(0, 7, integer=True),
-            "noise": skdp.Categorical(["p", "q"], nullable=True),
-            "label": skdp.Categorical(["low", "high"]),
-        }
-    )
-    rows = pd.DataFrame([*itertools.product(range(8), "pq")] * 250, columns=["a", "noise"])
-    labels = np.where(rows["a"] < 4, "low", "high")
-    grid = skdp.PrivPfCTransformer(epsilon=50, domain=domain, target="label").fit(rows, labels)
-    assert grid.grid_.columns == ("a",)
-    np.testing.assert_allclose(np.exp(grid.score_samples(rows, labels)), 1 / 16, rtol=0.02)
-    # Never drawn: a value that is missing where the grid does not look, and a missing label.
-    floor = grid.score_samples(rows.iloc[:1].assign(noise=None), labels[:1])
-    assert floor == grid.score_samples(rows.iloc[:1], np.array([None])) < -12
-    # Without labels, the probability of a row with any.
-    np.testing.assert_allclose(np.exp(grid.score_samples(rows)), 1 / 16, rtol=0.02)
-
-
 @over("strategy", ["cube", "boxes"])
 def test_probabilities_sum_to_one_where_noise_made_many_records(strategy):
     domain = skdp.Domain({"a": (0, 29), "b": (0, 29)})
@@ -176,12 +142,8 @@ def test_a_search_chooses_by_likelihood():
         cube, {"epsilon": [0.001, 2.0]}, epsilon=0.5, metric="log_likelihood", domain=(-12, 0)
     ).fit(PAIRS)
     assert search.best_params_ == {"epsilon": 2.0} and float(ledger.spent) == 2.501
-    with pytest.raises(ValueError, match="scores whole rows"):
-        search.fit(PAIRS, PAIRS[:, 0])
     with pytest.raises(ValueError, match="public range of a row's log-likelihood"):
         PrivateGridSearchCV(cube, {}, metric="log_likelihood").fit(PAIRS)
-    with pytest.raises(ValueError, match="must be one of"):
-        private_cross_val_score(cube, PAIRS, PAIRS[:, 0], epsilon=1, metric="log_likelihood")
 
 
 # --- what is said once

@@ -64,8 +64,8 @@ def test_cross_validation_scores_rows_by_the_model_that_did_not_see_them(monkeyp
     monkeypatch.setattr(DummyClassifier, "predict", spy)
     spied = model(estimator=DummyClassifier())
     private_cross_val_score(spied, X, Y, epsilon=1, cv=PrivateKFold(3))
-    # The estimator is tried out on 64 public rows; true ones are predicted in tables of one size.
-    assert {len(rows) for rows in seen} == {64, 1024}
+    # The estimator is tried out on 500 public rows; true ones are predicted in tables of one size.
+    assert {len(rows) for rows in seen} == {500, 1024}
     assert set().union(*(rows["a"] for rows in seen if len(rows) == 1024)) == set(X["a"])
 
 

@@ -174,7 +174,7 @@ def test_a_winner_keeps_the_ledger_of_the_search(estimator):
 
 def fails_on_many(self, X, y):
     """It can be trained on the few rows of a trial, and not on a release."""
-    if len(X) > 100:
+    if len(X) > 500:
         raise ValueError("too many")
     self.classes_ = np.unique(y)
     return self

@@ -134,12 +134,10 @@ class Candidates:
         found = [self._distance(axes, binned) for axes in sets]
         exact = np.array(sum(distance for distance, _ in found))
         noisy = float(discrete_laplace(exact, epsilon, len(sets), random_state=source))
-        variance = discrete_laplace_variance(epsilon, len(sets))
+        deviation = math.sqrt(discrete_laplace_variance(epsilon, len(sets)))
         by_chance = sum(by_chance for _, by_chance in found)
-        doubt = sum(self._doubt(axes, binned) for axes in sets)
-        records = len(sets) * self._total
-        told = (each / records for each in (noisy, math.sqrt(variance), by_chance, doubt))
-        return distance_of_pairs(n_ordered, *told)
+        told = noisy, deviation, by_chance, sum(self._doubt(axes, binned) for axes in sets)
+        return distance_of_pairs(n_ordered, *(each / len(sets) / self._total for each in told))
 
     def _score(self, axes: Axes, binned: Population, each: Fraction) -> int:
         """Distance from the rows in records, less what chance and the noise of a table add."""
@@ -169,8 +167,7 @@ def _variances(column: ColumnEstimate, bins: IntArray) -> FloatArray:
     return np.array([column.variance(1.0 * (bins == k)) for k in range(int(bins.max()) + 1)])
 
 
-# Mean distances that are tried, as shares of the records, and a quadrature of exponential laws.
-_TRIED = SCALES
+# A quadrature of exponential laws. As shares of the records the scales are mean distances.
 _POINTS, _WEIGHTS = np.polynomial.laguerre.laggauss(len(SCALES))
 
 
@@ -193,17 +190,16 @@ def distance_of_pairs(
     by_chance, doubt : float
         What chance, and the noise of columns, add to pairs that agree.
     """
-    away = _TRIED[:, None] * _POINTS
+    away = SCALES[:, None] * _POINTS
     expected = np.sqrt(away**2 + by_chance**2 + doubt**2) @ _WEIGHTS
     # The relative deviation of a sum of so many absolute values.
     rough = doubt * math.sqrt((math.pi / 2 - 1) / TUNING.bins)
-    typical = TUNING.dependence * (1 + n_ordered)
-    logs = -0.5 * (np.log(_TRIED / typical) / TUNING.unlike) ** 2
+    size = np.log(SCALES)
+    logs = -0.5 * ((size - math.log(TUNING.dependence * (1 + n_ordered))) / TUNING.unlike) ** 2
     logs -= 0.5 * (seen - expected) ** 2 / (noise**2 + rough**2 + TINY**2)
     shares = np.exp(logs - logs.max())
     shares /= shares.sum()
     # Under an exponential law E[x^(2 + k)] / E[x^k] is (1 + k) (2 + k) / 2 times E[x^2].
-    size = np.log(_TRIED)
     unknown = float(shares @ (size - shares @ size) ** 2) / TUNING.unlike**2
     asked = n_ordered * min(unknown, 1.0)
-    return math.sqrt(float(shares @ _TRIED**2) * (1.0 + asked) * (2.0 + asked) / 2.0)
+    return math.sqrt(float(shares @ SCALES**2) * (1.0 + asked) * (2.0 + asked) / 2.0)

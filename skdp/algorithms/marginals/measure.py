@@ -699,10 +699,9 @@ class _Views:
         )
         for axis, column in self.columns.items():
             # Ordered counts below zero are noise: ranges are nearer without them.
-            inside = slice(0, column.n_codes - column.n_alone)
             if self.orders[axis] is not None:
-                places = np.arange(column.n_codes - column.n_alone)
-                column.counts[inside] = without_negatives(column.counts[inside], places)
+                ordered = column.counts[: column.n_codes - column.n_alone]
+                ordered[:] = without_negatives(ordered, np.arange(len(ordered)))
         cells = None if self.joint is None else (self.joint.noise, self.joint.elsewhere)
         return ViewsModel(
             rows,
