@@ -251,12 +251,12 @@ class _Contents:
         _ = self._rate, self._right
 
     @functools.cached_property
+    @np.errstate(all="ignore")
     def _rate(self) -> float:
         """Bins in a unit of the number line, where they are about equally wide; else 0."""
-        number = np.arange(len(self.edges))
-        rate = float(number[-1] / np.ptp(self.edges))
-        even = np.abs((self.edges - self.edges[0]) * rate - number) < 0.49
-        return rate if even.all() else 0.0
+        rate = float((len(self.edges) - 1) / np.ptp(self.edges))
+        away = np.abs((self.edges - self.edges[0]) * rate - np.arange(len(self.edges)))
+        return rate if (away < 0.49).all() else 0.0
 
     @functools.cached_property
     def _right(self) -> FloatArray:

@@ -106,7 +106,7 @@ def test_beliefs_are_the_posterior_of_one_law():
         precision = rng.uniform(0.5, 2.0, (7, 7)) * (rng.random((7, 7)) < 0.9)
         looks[pair] = Look(centre + rng.normal(size=(7, 7)) * 3, precision)
     prior = Prior(50.0, columns, looks, lambda axes: centre, {2: 0.3})
-    values, scales = basis_module._VARIANCES, basis_module._SCALES
+    values, scales = basis_module._VARIANCES, basis_module.SCALES
     laws = basis_module._exponential_laws()
     np.testing.assert_allclose(laws.sum(axis=1), 1)
 

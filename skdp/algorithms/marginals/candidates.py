@@ -136,8 +136,8 @@ class Candidates:
         noisy = float(discrete_laplace(exact, epsilon, len(sets), random_state=source))
         deviation = math.sqrt(discrete_laplace_variance(epsilon, len(sets)))
         by_chance = sum(by_chance for _, by_chance in found)
-        told = noisy, deviation, by_chance, sum(self._doubt(axes, binned) for axes in sets)
-        return distance_of_pairs(n_ordered, *(each / len(sets) / self._total for each in told))
+        sums = noisy, deviation, by_chance, sum(self._doubt(axes, binned) for axes in sets)
+        return distance_of_pairs(n_ordered, *(each / len(sets) / self._total for each in sums))
 
     def _score(self, axes: Axes, binned: Population, each: Fraction) -> int:
         """Distance from the rows in records, less what chance and the noise of a table add."""
