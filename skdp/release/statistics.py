@@ -461,8 +461,8 @@ def _terms(statistic: str) -> list[Powers]:
 
 def _spread(statistic: str, drawn: FloatArray, n_columns: int) -> tuple[FloatArray, BoolArray]:
     """A statistic of numbers in units of their range from their sums, and where there is one."""
-    known = drawn[0] > 0
-    sums = drawn[1:] / np.maximum(drawn[0], 1e-9)
+    known = drawn[0] > _WHOLE
+    sums = drawn[1:] / np.maximum(drawn[0], _WHOLE)
     means = sums[:n_columns]
     if statistic == "mean":
         return means[0], known
@@ -842,4 +842,4 @@ _MAX_GROUPS = 100_000
 _FEWEST = 500  # possible draws, of 2,000, below which nothing is known
 _LEAST_SPREAD = 0.03  # as a part of the median draw, by which the weight of a draw is bounded
 _SIMULATED = 32  # functions that are simulated together: their draws fit into a core's cache
-_WHOLE = 1e-9  # by which rounding may exceed what is possible
+_WHOLE = 1e-9  # by which rounding may exceed what is possible, and nobody

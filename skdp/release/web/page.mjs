@@ -1005,7 +1005,7 @@ export class Release {
     const found = one.map((z, d) => {
       const records = count + factor * first * z;
       // Where there are no records nothing is known: each of the bounds in turn.
-      if (!(records > 0)) return [least, most][d % 2];
+      if (!(records > WHOLE)) return [least, most][d % 2];
       return clip(statistic(records, value + factor * (shared * z + rest * other[d])), least, most);
     });
     const [lower, upper] = endsOf(found);
@@ -1022,8 +1022,8 @@ export class Release {
     const top = this.weights(this.conditions(question));
     const values = [this.model.answer(bottom), this.model.answer(top)];
     const covariance = this.model.covariance(bottom, top);
-    const of = (count, both) => both / Math.max(count, 1e-9);
-    const value = values[0] > 0 ? clip(values[1] / values[0], 0, 1) : NaN;
+    const of = (count, both) => both / Math.max(count, WHOLE);
+    const value = values[0] > WHOLE ? clip(values[1] / values[0], 0, 1) : NaN;
     const found = this.simulated(values, covariance, of, question.level, [0, 1]);
     found.text += found.nothing ? NO_VALUE : "";
     return { value, ...found };
@@ -1050,14 +1050,14 @@ export class Release {
     const any = held.some((each) => each > 0);
     const end = (bounds, of, from) => bounds.reduce((x, each, i) => (held[i] > 0 || !any ? of(x, each) : x), from);
     const [low, high] = [end(lows, Math.min, Infinity), end(highs, Math.max, -Infinity)];
-    const value = count > 0 ? clip(total / count, low, high) : NaN;
+    const value = count > WHOLE ? clip(total / count, low, high) : NaN;
     const centre = Number.isNaN(value) ? (low + high) / 2 : value;
     const scale = high > low ? high - low : 1;
     const centred = new Map(weights).set(axis, held.map((each, i) => each * ((mean[i] - centre) / scale)));
     const covariance = this.model.covariance(weights, centred);
     const anywhere = reach.some((each) => each !== 0) ? Math.max(this.model.answer(times(reach)), 0) : 0;
     covariance[2] += (anywhere / 2 / scale) ** 2;
-    const of = (records, sum) => centre + scale * (sum / Math.max(records, 1e-9));
+    const of = (records, sum) => centre + scale * (sum / Math.max(records, WHOLE));
     const off = (total - centre * count) / scale;
     return { value, anywhere, ...this.simulated([count, off], covariance, of, level, [low, high]) };
   }
