@@ -673,7 +673,7 @@ class Statistics:
             return Estimates.plain(count[:, 0])
         low, high = cases.ends()
         with np.errstate(divide="ignore", invalid="ignore"):
-            means = np.clip(np.where(count > 0, totals / count, np.nan), low, high)
+            means = np.clip(np.where(count > _WHOLE, totals / count, np.nan), low, high)
         value = means[:, 0]
         if statistic == "mean" and self.confidence is None:
             return Estimates.plain(value)
