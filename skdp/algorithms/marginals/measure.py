@@ -699,8 +699,8 @@ class _Views:
         )
         for axis, column in self.columns.items():
             # Ordered counts below zero are noise: ranges are nearer without them.
-            if self.orders[axis] is not None:
-                ordered = column.counts[: column.n_codes - column.n_alone]
+            ordered = column.counts[: column.n_codes - column.n_alone]
+            if self.orders[axis] is not None and ordered.sum() > 0:
                 ordered[:] = without_negatives(ordered, np.arange(len(ordered)))
         cells = None if self.joint is None else (self.joint.noise, self.joint.elsewhere)
         return ViewsModel(
