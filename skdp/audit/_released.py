@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import inspect
 import re
 import tempfile
 import threading
@@ -213,10 +212,11 @@ def _sequences(here: Any, there: Any, path: str, memo: dict) -> str | None:
 
 def _function(function: types.FunctionType) -> list[Any]:
     """The contents of a function, whose code is compared by identity."""
-    held = inspect.getclosurevars(function).nonlocals
+    # A variable of an outer function may have no value yet.
+    cells, none = function.__closure__ or (), types.CellType()
     return [
         function.__code__,
-        held,
+        ["empty" if each == none else each.cell_contents for each in cells],
         function.__defaults__,
         function.__kwdefaults__,
         vars(function),

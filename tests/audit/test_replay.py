@@ -1,7 +1,6 @@
 """Replay: every estimator is certified on hostile pairs, and what is broken is convicted."""
 
 import fnmatch
-import functools
 import itertools
 import logging
 import math
@@ -12,8 +11,9 @@ import warnings
 from collections import defaultdict
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from inspect import signature
+from types import CellType, FunctionType
 
 import numpy as np
 import pandas as pd
@@ -154,7 +154,7 @@ def test_every_estimator_has_a_branch_and_persons_where_they_can_be():
 def test_what_is_known_of_worst_pairs_is_of_branches_that_exist():
     names = {branch.name: branch for branch in BRANCHES}
     assert len(names) == len(BRANCHES)
-    pairs = functools.cache(lambda name: {*names[name].pairs()})
+    pairs = cache(lambda name: {*names[name].pairs()})
     for step, known in STEPS.items():
         # What no branch reaches has a reason.
         assert ("least" in known) == ("why" in known) and ("worst" in known or "why" in known), step
@@ -508,7 +508,7 @@ def test_the_log_probability_of_a_side(rate):
     assert np.isfinite(far).all() and (far < -1e11).all()
 
 
-@functools.cache
+@cache
 def stream_probability(margins, gaps, threshold_rate, query_rate, reach=300):
     """Exact law of signs and gaps (None: below) with geometric noise, no refreshing."""
     total = 0.0
@@ -690,7 +690,7 @@ class Slotted:
         self.__exact = exact
 
 
-@functools.cache
+@cache
 def derived_from(kind):
     """A class made from a built-in one, which may hold more than that does."""
     return type("Derived", (kind,), {})
@@ -707,7 +707,7 @@ def cycle(n):
     return found
 
 
-SHARED = {}
+SHARED, LATE = {}, (lambda late: lambda: late)(0).__code__
 # What a release of 3 and one of 4 records tell apart, and two of 3 do not.
 TELLING = {
     "the last bit": lambda n: np.nextafter(1.0, 9 * (n > 3)),
@@ -721,7 +721,7 @@ TELLING = {
     "the name of a series": lambda n: pd.Series([1], name=str(n)),
     "the name of the columns": lambda n: pd.DataFrame({"a": [1]}).rename_axis(columns=str(n)),
     "the object of a method of Python": lambda n: Fraction(1, n).limit_denominator,
-    "what a function holds": lambda n: lambda: n,
+    "what a function holds": lambda n: [FunctionType(LATE, {}, closure=(CellType(),)), lambda: n],
     "several indices": lambda n: pd.MultiIndex.from_tuples([(1, "x"), (n, "y")]),
     "a frame of Polars": lambda n: pytest.importorskip("polars").DataFrame({"a": [n]}),
     "a table of Arrow": lambda n: pytest.importorskip("pyarrow").table({"a": [n, 2]}),
