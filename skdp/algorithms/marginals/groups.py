@@ -104,7 +104,7 @@ class Tuning:
     # ---------------------------------------------------------------- what is measured
 
     # The square of the number of sets, for each unit of records times epsilon and cell; plan.
-    sets: float = 0.5
+    sets: float = 1.5
     # Cells of a typical table of a set: larger tables have coarser grids; plan.
     typical: int = 60
     # Records times epsilon of a mean cell from which on categories are told apart; plan.

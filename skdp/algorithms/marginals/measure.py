@@ -8,10 +8,10 @@ coefficients.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,8 @@ Grids = dict[Axes, tuple[int, ...]]
 
 # Most columns of one table of all: a table has coefficients for each of their subsets.
 _WHOLE_COLUMN_COUNTS = 10
+# Units of the needs by which epsilon is divided.
+_UNITS_OF_NEED = 1000
 # Units of half the range of a number in sums by group.
 _UNITS_OF_SUM = 1 << 20
 
@@ -234,7 +236,7 @@ class _Views:
             asked.progress("all columns together")
             axes = tuple(self.several)
             self.grids[axes] = tuple(self.known.ladders[axis].n_units for axis in axes)
-            self._measure(self.grids, left)
+            self._measure(self.grids, {axes: left})
             self.budget["sets"] = left
             self._join_columns()
         elif sets:
@@ -296,10 +298,11 @@ class _Views:
         # Privacy. Released: noisy counts of the blocks of each level of each column's tree, the
         # empty ones too. A record lies in one block of a level: sensitivity 1. Levels and columns
         # follow each other, and their shares add up to one. The trees follow from public sizes
-        # and the released total.
-        each = left * share / max(len(self.used), 1)
+        # and the released total, and so do the columns' shares, which add up to one.
+        whole = left * share if self.used else left * 0
+        shares = _divided(whole, self._needs_of_columns(self.records * float(whole)))
         alone = self.asked.n_alone or [0] * len(self.table.shape)
-        for axis in self.used:
+        for axis, each in shares.items():
             size, order = self.table.shape[axis], self.orders[axis]
             plan = column_plan(size, order is not None, self.records * float(each))
             exact = np.zeros(plan.sizes[-1], dtype=np.int64)
@@ -336,8 +339,8 @@ class _Views:
             self.known.average((), own, column.own_total_variance)
         # Their totals agree, whatever is measured after them: a mean is a ratio of both.
         self._join_columns()
-        self.budget["columns"] = each * len(self.used)
-        return left - self.budget["columns"]
+        self.budget["columns"] = whole
+        return left - whole
 
     @property
     def weights(self) -> dict[Axes, float | Fraction]:
@@ -364,10 +367,11 @@ class _Views:
         the first ones; with a label, the first ones are the pairs with it.
         """
         # Privacy. Released one after the other: the choice of some sets and a table of each, twice,
-        # and how far the other sets are from the rows. The parts of "choice" and "sets" are equal
-        # for each set that is chosen and measured, and follow from public facts and releases before
-        # them; the distances take a part of "choice". Pairs with a label are public, and if all
-        # sets are measured, none is chosen.
+        # and how far the other sets are from the rows. "choice" has equal parts for the sets that
+        # are chosen, and a part for the distances. "sets" has equal parts too, which the sets of a
+        # step divide among them so that they add up to the same: all follow from public facts and
+        # releases before them. Pairs with a label are public, and if all sets are measured, none is
+        # chosen.
         attributes, population = self._population()
         candidates = Candidates(self.table, attributes, self.weights, self.records, self.columns)
         number = self._n_sets(self.records * float(left))
@@ -383,8 +387,13 @@ class _Views:
             sets = candidates.best(population, self.grids, some, part, each, self.source)
             if own and not self.grids:
                 sets = own
-            grids = {axes: self._grid(axes, self.records * float(each)) for axes in sets}
-            self._measure(grids, each)
+            needs = self._needs_of_sets(sets, self.records * float(each))
+            shares = _divided(each * len(sets), needs)
+            grids = {
+                axes: self._grid(axes, self.records * float(epsilon))
+                for axes, epsilon in shares.items()
+            }
+            self._measure(grids, shares)
             self.grids |= grids
             self.asked.progress(f"{len(self.grids)} of {number} sets of columns")
             self._join_columns()
@@ -411,8 +420,8 @@ class _Views:
             for kind in sorted(kinds)
         }
 
-    def _measure(self, grids: Grids, epsilon: Fraction) -> None:
-        """Noisy counts of all cells of some tables of groups, each for ``epsilon``."""
+    def _measure(self, grids: Grids, shares: Mapping[Axes, Fraction]) -> None:
+        """Noisy counts of all cells of some tables of groups, each for its share of epsilon."""
         # Privacy. Released: the noisy count of every cell of each table, the empty ones too. A
         # record lies in one cell: sensitivity 1. The tables follow each other.
         ladders = self.known.ladders
@@ -425,8 +434,8 @@ class _Views:
             # Groups without codes hold no record, and get noise like the others.
             full = np.zeros(sizes, dtype=np.int64)
             full[tuple(slice(0, size) for size in exact.shape)] = exact
-            noisy = discrete_laplace(full, epsilon, random_state=self.source)
-            variance = discrete_laplace_variance(epsilon)
+            noisy = discrete_laplace(full, shares[axes], random_state=self.source)
+            variance = discrete_laplace_variance(shares[axes])
             self.known.add(axes, noisy, variance)
             if self.prior is not None:
                 self.unseen.append((axes, sizes, noisy.astype(np.float64), variance))
@@ -468,13 +477,44 @@ class _Views:
         return self.records * float(left) / cells >= TUNING.whole
 
     def share_of_columns(self, signal: float) -> Fraction:
-        """Share of single columns: each counts as much as a table of a set."""
+        """Share of single columns, in proportion to what they and the sets need."""
         word = self.asked.workload if isinstance(self.asked.workload, str) else "all"
         factor = {"ranges": TUNING.word, "cells": 1 / TUNING.word}.get(word, 1.0)
-        columns = factor * len(self.used)
         # What the choice leaves is for sets.
         n_sets = self._n_sets(signal * float(1 - TUNING.choice))
-        return Fraction(round(1000 * columns / (columns + n_sets)), 1000)
+        each = signal / (len(self.used) + n_sets)
+        columns = factor * sum(self._needs_of_columns(each * len(self.used)).values())
+        sets = n_sets * np.mean([*self._needs_of_sets(self.weights, each).values()])
+        return Fraction(round(1000 * columns / (columns + sets)), 1000)
+
+    def _needs_of_columns(self, signal: float) -> dict[int, float]:
+        """`_need` of each column, in the blocks in which it is measured; all have this signal."""
+        shape, each = self.table.shape, signal / max(len(self.used), 1)
+        plans = {
+            axis: column_plan(shape[axis], self.orders[axis] is not None, each)
+            for axis in self.used
+        }
+        return {axis: self._need({axis: min(plan.shares)}) for axis, plan in plans.items()}
+
+    def _needs_of_sets(self, sets: Iterable[Axes], signal: float) -> dict[Axes, float]:
+        """`_need` of each set, for a table with this signal."""
+        most = self._most_cells(signal)
+        return {
+            axes: self._need(
+                {axis: min(self.sizes[axis], most ** (1 / len(axes))) for axis in axes}
+            )
+            for axes in sets
+        }
+
+    def _need(self, groups: Mapping[int, float]) -> float:
+        """Share of epsilon that a table of so many groups of some columns needs beside others.
+
+        A question adds up about a quarter of the groups of an ordered column, and one category. The
+        noise of k counts is in proportion to k / epsilon^2, and the sum over all tables is least if
+        shares are in proportion to the cube root of k.
+        """
+        ordered = [size for axis, size in groups.items() if self.orders[axis] is not None]
+        return math.prod(max(size / 4, 1.0) for size in ordered) ** (1 / 3)
 
     def _grid(self, axes: Axes, signal: float) -> tuple[int, ...]:
         """Numbers of groups with which noise and what cut groups hide are about as large.
@@ -713,6 +753,12 @@ class _Views:
             followed=[each.axes for each in targets if len(each.axes) > 1],
             misfits=self.misfits,
         )
+
+
+def _divided(whole: Fraction, needs: Mapping[Any, float]) -> dict[Any, Fraction]:
+    """Shares in proportion to needs, of at least 1, which add up to the whole exactly."""
+    units = {key: round(_UNITS_OF_NEED * need) for key, need in needs.items()}
+    return {key: whole * Fraction(each, sum(units.values())) for key, each in units.items()}
 
 
 def _standing_out(column: ColumnEstimate) -> FloatArray:
