@@ -87,10 +87,9 @@ class Tuning:
 
     # By how much "ranges" raises the budget of single columns, and "cells" lowers it; questions.
     word: float = 2.0
-    # Share that the choice of sets takes, in AIM as published, and what of it measures how far the
-    # others are; plan.
-    choice: Fraction = Fraction(1, 10)
-    rest: Fraction = Fraction(1, 5)
+    # Share that the choice of sets takes, and what of it measures how far the others are; questions.
+    choice: Fraction = Fraction(1, 20)
+    rest: Fraction = Fraction(2, 5)
     # Share of single columns beside one table of all, and joint counts; plan.
     beside: Fraction = Fraction(1, 10)
     # Mean distance of pairs of columns from independent ones, as a share of the records, for each
