@@ -534,7 +534,7 @@ class Prior:
     def unmeasured(self, kind: int) -> float:
         """The variance u of pairs without a table, so many of whose columns are ordered."""
         distance = self._distances.get(kind)
-        return self._measured if distance is None else min(math.pi * distance**2, self._measured)
+        return self._measured if distance is None else math.pi * distance**2
 
     def scale(self, axes: Axes) -> float:
         """The variance of the field of a set, before features."""
