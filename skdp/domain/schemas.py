@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
-import numpy as np
 import pandas as pd
 
 from ..exceptions import DomainError
@@ -30,7 +29,7 @@ from .attributes import Attribute, Categorical, Identifier, declared_categories
 from .dates import DAY, Date, Datetime, moment
 from .numeric import AUTO, MOST_SINGLE, Numeric
 from .taxonomy import Taxonomy
-from .values import digits, number_written, refuse_placeholder, some
+from .values import digits, refuse_placeholder, some
 
 # What every domain in JSON begins with; one that was read from records is none.
 _HEAD = {"format": "skdp.domain", "version": 1, "inferred": False}
@@ -274,42 +273,36 @@ def _dumped(value: Any) -> str:
 
 # --- types of columns
 
-# What names of types mean, without digits, signs and what stands in brackets.
-_TYPES: tuple[tuple[str, dict[str, Any], str], ...] = (
-    ("numeric", {"integer": True}, "(u|big|small|tiny|medium|huge)*int(eger)?|long|whole(number)?"),
-    ("numeric", {"integer": False}, "num(ber|eric(al)?)?|(half)?float|double(precision)?|real"),
-    ("numeric", {"integer": False}, "decimal|money|currency|amount|percent(age)?|quantity"),
-    ("categorical", {"categories": [False, True]}, "bool(ean)?|logical|flag|bit"),
-    ("categorical", {"ordered": True}, "ordinal|ordered|likert"),
-    ("categorical", {}, "category|categorical|enum|factor|nominal|codes?|choices?|dictionary"),
-    ("categorical", {}, "n?(var)?char|character(varying)?|text|(large)?utf|binary"),
-    ("categorical", {}, "(large)?str(ing)?(dtype|view)?"),
-    ("date", {}, "date|day"),
-    ("datetime", {}, "(small)?datetime|timestamp(tz|withtimezone)?"),
-    ("identifier", {}, "(unique|record)?id(entifier)?|(primary)?key|[ug]uid"),
-)
-_ZONE = re.compile(r"(?i:tz|zone)=['\"]?(?!None)\w|, ?[A-Z]|(?i:timestamptz|with time zone)$")
+# What names of types mean by their beginnings, in any library; the first that fits counts.
+_TYPES: dict[str, dict[str, Any]] = {
+    r"u?int(eger)?\d*$|long$": {"type": "numeric", "integer": True},
+    "float|double|real|num|decimal": {"type": "numeric", "integer": False},
+    "bool": {"type": "categorical", "categories": [False, True]},
+    "ordinal": {"type": "categorical", "ordered": True},
+    "categor|enum|dictionary|str|text|varchar": {"type": "categorical"},
+    # Times with a time zone.
+    r"(datetime|timestamp)(.*\[\w+, |.*zone='| with)": {"type": "datetime", "tz": "UTC"},
+    "datetime64": {"type": "date"},  # the one type of NumPy for days and times
+    "datetime|timestamp": {"type": "datetime"},
+    "date": {"type": "date"},
+    "id|uuid": {"type": "identifier"},
+    "object": {"type": ...},
+}
 
 
 def of_name(type_name: str) -> dict[str, Any]:
-    """Entries of the type that a name means, such as "int64", "NUMERIC(10, 2)", "Ordinal"."""
-    word = re.sub(r"[^a-z]", "", re.split(r"[(\[<]", type_name)[0].casefold())
-    meant = ({"type": kind, **more} for kind, more, words in _TYPES if re.fullmatch(words, word))
-    data: dict[str, Any] = next(meant, {"type": type_name})
-    places = re.search(r"\(\D*\d+\s*,\D*(\d+)\s*\)\s*$", type_name)
-    if places and data.get("integer") is False:
-        data |= {"decimals": int(places[1])} if int(places[1]) else {"integer": True}
-    if data["type"] == "datetime" and _ZONE.search(type_name):
-        data["tz"] = "UTC"
-    elif type_name.startswith("datetime64"):
-        data["type"] = "date"  # the one type of NumPy for days and times
+    """Entries of the type that a name means, such as "int64", "Float64", "date"."""
+    found = (data for name, data in _TYPES.items() if re.match(name, type_name, re.IGNORECASE))
+    data = {**next(found, {"type": type_name})}
+    if data.get("integer") is False and (places := re.search(r",\D*(\d+)\)$", type_name)):
+        data["decimals"] = int(places[1])
     return data
 
 
 def _of_type(name: Any, dtype: Any) -> Draft:
     """The column that a type means: of NumPy, pandas, Polars, narwhals or Python, or its name."""
-    text = dtype.__name__ if isinstance(dtype, type) else str(dtype)
-    data: dict[str, Any] = {"type": ...} if text.casefold() == "object" else of_name(text)
+    text = getattr(dtype, "__name__", str(dtype))
+    data = of_name(text)
     with contextlib.suppress(DomainError):  # not a type of categories, or it does not say which
         if data["type"] == "categorical" or isinstance(dtype, type):
             listed, ordered = declared_categories(dtype)
@@ -362,14 +355,13 @@ def _given(draft: Draft, given: Any) -> Draft:
 
 
 # --- code books: a CSV file with one row for each column of the table
+#
+# A header is what JSON calls an entry, or one of four words; other columns are ignored. A cell is a
+# value of JSON, or else text; lists have | or ; or commas between their values, each of which may
+# have a label, as in 1=Male; 2=Female.
 
-# What the columns of a code book may be called beside "name", "type", "range" and parameters of
-# attributes, in any case; others are ignored.
-_CALLED = {
-    **dict.fromkeys(("variable", "column", "field"), "name"),
-    **{"min": "lower", "max": "upper", "values": "categories", "missing": "nullable"},
-}
-HEADERS = {"name", "type", "range"}.union(*_PARAMETERS.values())
+_CALLED = {"min": "lower", "max": "upper", "values": "categories", "missing": "nullable"}
+HEADERS = {"name", "type"}.union(*_PARAMETERS.values())
 
 
 def _drafts_of_codebook(path: Path, encoding: str) -> list[Draft]:
@@ -389,12 +381,12 @@ def _drafts_of_codebook(path: Path, encoding: str) -> list[Draft]:
     except (LookupError, ValueError, csv.Error) as error:
         said = f"A code book is a CSV file, but {path.name} is none in {encoding} (see encoding=)"
         raise DomainError(f"{said}: {error}.") from error
-    means = [_CALLED.get(cell.strip().casefold(), cell.strip().casefold()) for cell in header]
+    means = [_CALLED.get(each, each) for each in (cell.strip().casefold() for cell in header)]
     known = [each for each in means if each in HEADERS]
     if "name" not in known or len(set(known)) < len(known):
         raise DomainError(
-            f"The first row of {path.name} must name one column 'name', 'variable', 'column' or "
-            f"'field', and no two columns that mean the same. It is {some(header, 20)}."
+            f"The first row of {path.name} must name one column 'name', and no two columns that "
+            f"mean the same. It is {some(header, 20)}."
         )
     pairs = [zip(means, map(str.strip, cells), strict=False) for cells in lines]
     rows = [{each: cell for each, cell in row if each in known and cell} for row in pairs]
@@ -410,54 +402,35 @@ def _of_row(row: dict[str, str]) -> Draft:
     if data["type"] == "identifier":
         return Draft(name, data)
     said = {key: _READ.get(key, _cell)(text) for key, text in row.items()}
-    said = said.pop("range", {}) | said
     if "categories" in said:
         data = {"type": "categorical", "ordered": data.get("ordered", False)}
-        if re.match("str|n?char|n?varchar|text", type_name.casefold()):
-            said["categories"] = _texts(row["categories"])
-        same = [each for each in said["categories"] if str(each) == said.get("other")]
-        said |= {"other": same[0]} if same else {}
     return Draft(name, data | said, type_name)
 
 
 def _cell(text: str) -> Any:
-    """What a cell says: yes or no, a number as people write it, or a text."""
-    word, found = text.casefold(), number_written(text)
-    if word in ("yes", "no", "true", "false"):
-        return word in ("yes", "true")
-    return text.strip() if np.isnan(found) else found
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
-def _range(text: str) -> dict[str, Any]:
-    """The ends of ``0..99``, ``0 to 99`` or ``0-99``."""
-    found = re.fullmatch(r"(.+)(?:\.\.| to )(.+)|([^-]+)-([^-]+)", text)
-    if found is None:
-        raise DomainError(f"The range {text!r} is not one such as 0..99 or 2020-01..2020-12.")
-    ends = [_cell(end) for end in found.groups() if end]
-    return dict(zip(("lower", "upper"), ends, strict=True))
+def _flag(text: str) -> Any:
+    return {"yes": True, "no": False}.get(text.casefold(), _cell(text.casefold()))
 
 
-def _texts(text: str) -> list[str]:
-    """Values such as ``a|b|c`` or ``1=Male; 2=Female``, without their labels."""
-    separator = next((mark for mark in "|;," if mark in text), ";")
-    parts = [part.strip() for part in text.split(separator)]
-    return [part.partition("=")[0].strip() or part for part in parts if part]
+def _list(text: str) -> list[Any]:
+    """Values without their labels: numbers or truth values where all are, else text."""
+    mark = next((mark for mark in "|;," if mark in text), ";")
+    parts = [part.strip() for part in text.split(mark)]
+    texts = [part.partition("=")[0].strip() or part for part in parts if part]
+    values = [_cell(each) for each in texts]
+    kinds = {bool} if bool in map(type, values) else {int, float}
+    return values if {*map(type, values)} <= kinds else texts
 
 
-def _values(text: str) -> list[Any]:
-    """Values of one column: numbers if all are, booleans if all are, else text."""
-    texts = _texts(text)
-    words = [each.casefold() for each in texts]
-    if {*words} <= {"true", "false"} or all(map(_NUMBER.fullmatch, words)):
-        return [json.loads(each) for each in words]
-    return texts
-
-
-# Numbers as JSON writes them: 007 is text, and so is what no float holds.
-_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d{1,12})?")
 # How the cells of some columns are read.
 _READ: dict[str, Callable[[str], Any]] = {
-    "range": _range,
-    **dict.fromkeys(("categories", "special", "edges"), _values),
-    **dict.fromkeys(("other", "tz", "format"), str),
+    **dict.fromkeys(("nullable", "ordered", "integer"), _flag),
+    **dict.fromkeys(("categories", "special", "edges"), _list),
+    **dict.fromkeys(("other", "format"), str),
 }
