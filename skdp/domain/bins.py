@@ -7,6 +7,7 @@ cents).
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
@@ -37,14 +38,30 @@ BLOCK = 2**15
 def even_edges(lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
     """Edges of bins of equal width, or of about equally many integers each."""
     if not integer:
-        edges = np.arange(bins + 1) * (upper - lower) / bins + lower
-        edges[-1] = upper
-        return edges
+        with np.errstate(all="ignore"):
+            edges = np.arange(bins + 1) * (upper - lower) / bins + lower
+        edges[[0, -1]] = lower, upper
+        return apart(edges)
     low, span = int(lower), int(upper) - int(lower)
     if bins == span + 1:
         return np.arange(low, low + bins + 1)
     # The smallest integer x with floor((x - lower) * bins / span) of at least each bin.
     return np.array([*(low - (-bin * span) // bins for bin in range(bins)), low + span + 1])
+
+
+def apart(edges: FloatArray) -> FloatArray:
+    """The edges; refused where float64 cannot tell bins apart."""
+    low, *_, high = edges.tolist()
+    bins = len(edges) - 1
+    if not math.isfinite((high - low) * bins):
+        raise DomainError(f"The range from {low!r} to {high!r} is too wide for float64.")
+    ends = np.maximum(np.abs(edges[:-1]), np.abs(edges[1:]))
+    if (np.diff(edges) < 8 * np.spacing(ends)).any():
+        raise DomainError(
+            f"{bins} bins between {low!r} and {high!r} are narrower than float64 can tell apart; "
+            "use fewer bins."
+        )
+    return edges
 
 
 def bins_of(inner: FloatArray, x: FloatArray) -> CodeArray:
@@ -72,35 +89,18 @@ def _first_bits(x: FloatArray) -> IntArray:
     return np.negative(bits, out=bits, where=below) if below.any() else bits
 
 
-def check_real_bins(low: float, high: float, bins: int, edges: FloatArray | None = None) -> None:
-    """Refuse bins that float64 cannot tell apart: even ones, or those between edges."""
-    if not math.isfinite((high - low) * bins):
-        raise DomainError(f"The range from {low!r} to {high!r} is too wide for float64.")
-    if edges is None:
-        narrow = (high - low) / bins < 8 * float(np.spacing(max(abs(low), abs(high))))
-    else:
-        ends = np.maximum(np.abs(edges[:-1]), np.abs(edges[1:]))
-        narrow = bool((np.diff(edges) < 8 * np.spacing(ends)).any())
-    if narrow:
-        raise DomainError(
-            f"{bins} bins between {low!r} and {high!r} are narrower than float64 can tell apart; "
-            "use fewer bins."
-        )
-
-
-def bins_of_grid(grid: Grid, bins: int | None) -> int:
-    """Number of bins over a grid, one for each number by default."""
-    count = len(grid)
-    if bins is None and count > MAX_BINS:
-        raise DomainError(
-            f"The {count} values are too many for one code each: give bins=, such as bins=32, with "
-            "scale='log' where most values are small, or edges=[...]."
-        )
-    if bins is not None and bins > count:
-        raise DomainError(
-            f"bins={bins} exceeds the number of possible values ({count}): some would be empty."
-        )
-    return count if bins is None else bins
+def number_of_bins(given: Any, grid: Grid | None, scale: str) -> int:
+    """The declared number of bins; by default one for each number of a grid."""
+    most = MAX_BINS if grid is None else min(len(grid), MAX_BINS)
+    if given is not None and 1 <= (bins := as_int(given, "bins")) <= most:
+        return bins
+    if given is None and grid is not None and (scale != "linear" or len(grid) <= MAX_BINS):
+        return len(grid) if scale == "linear" else min(FEW_BINS, len(grid))
+    values = "" if grid is None else f" There are {len(grid)} possible values."
+    raise DomainError(
+        f"bins must be in 1..{most}, got {given!r}.{values} Give bins=32 or so, with scale='log' "
+        "where most values are small, or edges=[...]."
+    )
 
 
 def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool) -> NDArray[Any]:
@@ -119,10 +119,12 @@ def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool)
                 f"{digits(right)}. Sort them, and give each once."
             )
     if not integer:
-        check_real_bins(listed[0], listed[-1], 1)
+        apart(np.array([listed[0], listed[-1]]))
     return np.array([*listed[:-1], listed[-1] + integer], dtype=np.int64 if integer else np.float64)
 
 
+# Where a few bins are wanted and none are declared.
+FEW_BINS = 32
 # From 0 on, a log scale is linear up to about this share of the range.
 _LINEAR_SHARE = 1000.0
 
@@ -139,8 +141,10 @@ def check_scale(scale: Any, lower: float, upper: float) -> None:
         )
 
 
-def scale_edges(scale: str, lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
+def edges_on(scale: str, lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
     """Edges that are equally far apart on a scale; each bin of integers holds at least one."""
+    if scale == "linear":
+        return even_edges(lower, upper, bins, integer)
     end = upper + 1 if integer else upper
     if scale == "log":
         unit = lower if lower > 0 else upper / _LINEAR_SHARE
@@ -152,8 +156,7 @@ def scale_edges(scale: str, lower: float, upper: float, bins: int, integer: bool
     edges = np.array([float(f"{edge:.12g}") for edge in edges.tolist()])
     edges[0], edges[-1] = lower, end
     if not integer:
-        check_real_bins(lower, upper, bins, edges)
-        return edges
+        return apart(edges)
     whole = np.ceil(edges).astype(np.int64)
     # Where the scale cuts finer than integers, each bin gets one.
     steps = np.arange(bins + 1)
@@ -501,35 +504,26 @@ def lattice_edges(lower: float, upper: float, least: Fraction = Fraction(0)) -> 
     largest = max(abs(low), abs(high))
     # Edges must differ as floats.
     least = max(least, 8 * Fraction(float(np.spacing(max(abs(lower), abs(upper))))))
-    fine = max((high - low) / MOST_BINS, least)
+    widths = _widths()
+    first = bisect.bisect_left(widths, max((high - low) / MOST_BINS, least))
+    last = bisect.bisect_left(widths, largest / _PARTS)
     for decades in _DECADES:
-        near = max(_at_most(largest / (_PARTS * 10**decades)), _at_least(least))
-        for far in range(_at_least(fine), _at_least(largest / _PARTS) + 1):
+        near = max(
+            bisect.bisect_right(widths, largest / (_PARTS * 10**decades)) - 1,
+            bisect.bisect_left(widths, least),
+        )
+        for far in range(first, last + 1):
             pieces = list(_pieces(low, high, min(near, far), far))
             if sum(last - first + 1 for first, last, _ in pieces) < MOST_BINS:
                 return _edges(lower, upper, pieces)
     raise AssertionError("one width for all bins fits always")
 
 
-def _width(index: int) -> Fraction:
-    """..., 0.5, 1, 2, 5, 10, ...; 1 at 0."""
-    power, digit = divmod(index, 3)
-    return (1, 2, 5)[digit] * Fraction(10) ** power
-
-
-def _at_most(x: Fraction) -> int:
-    """Index of the largest width that is at most x."""
-    # The logarithm is near; whole numbers decide.
-    index = 3 * (len(str(x.numerator)) - len(str(x.denominator)) + 1)
-    while _width(index) > x:
-        index -= 1
-    return index
-
-
-def _at_least(x: Fraction) -> int:
-    """Index of the smallest width that is at least x."""
-    index = _at_most(x)
-    return index if _width(index) == x else index + 1
+@functools.cache
+def _widths() -> list[Fraction]:
+    """..., 0.5, 1, 2, 5, 10, ...: all widths that floats have."""
+    tens = (Fraction(10) ** power for power in range(-330, 310))
+    return [digit * ten for ten in tens for digit in (1, 2, 5)]
 
 
 def _pieces(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tuple[int, int, int]]:
@@ -538,11 +532,12 @@ def _pieces(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tupl
     From 0 the widths are that of ``near``, from 50 times a width on that one, up to that of
     ``far``; on both sides of 0.
     """
+    widths = _widths()
     for index in range(near, far + 1):
-        width = _width(index)
+        width = widths[index]
         start = _PARTS if index > near else 0
         # The end of a piece is the start of the next.
-        end = math.inf if index == far else _PARTS * _width(index + 1) / width - 1
+        end = math.inf if index == far else _PARTS * widths[index + 1] / width - 1
         for sign, left, right in ((1, low, high), (-1, -high, -low)):
             # 0 is on the first side alone.
             first = max(start, int(sign < 0), math.floor(left / width) + 1)
@@ -554,7 +549,7 @@ def _pieces(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tupl
 def _edges(lower: float, upper: float, pieces: list[tuple[int, int, int]]) -> FloatArray:
     inner: list[tuple[float, float]] = []
     for first, last, index in pieces:
-        width = _width(index)
+        width = _widths()[index]
         # A quotient of whole numbers is the float nearest to the decimal number.
         numbers = (k * width.numerator / width.denominator for k in range(first, last + 1))
         inner += [(number, float(width)) for number in numbers]

@@ -19,7 +19,7 @@ from .._foreign import reraise_interrupts
 from .._keys import DAY, FURTHEST, key_of, moment_of, moment_of_text
 from .._validation import FloatArray, IntArray, is_word
 from ..exceptions import DomainError
-from .attributes import Coding, Column
+from .attributes import Coding
 from .bins import MOST_BINS, even_edges
 from .numeric import AUTO, Numeric, runs
 from .values import MAX_INTEGER, refuse_placeholder, some
@@ -392,13 +392,13 @@ class _Temporal(Numeric):
     def _written(self, value: float) -> str:
         return self._clock.text(int(value))
 
-    def _intervals(self, cuts: IntArray) -> list[str]:
+    def _texts(self, cuts: IntArray) -> list[str]:
         return runs(self.edges[cuts].tolist(), self._written)
 
     # Privacy. No zone is refused: DuckDB gives text with zones the zone of the session, so that one
     # record decides whether a column has one.
 
-    def _numbers(self, column: Column) -> FloatArray:
+    def _numbers(self, column: Any) -> FloatArray:
         return column.instants(self._clock)
 
     def _said(self) -> dict[str, Any]:
@@ -408,7 +408,7 @@ class _Temporal(Numeric):
             said["bins"] = self.bins
         if self.special:
             said["special"] = [self._written(value) for value in self.special]
-        return said | self._chosen()
+        return said
 
 
 def _is_day(value: Any) -> bool:
