@@ -93,14 +93,8 @@ class PublicTable:
 
     def __init__(self, frame: Any) -> None:
         rows = read(frame)
-        n_rows = getattr(rows, "n_rows", None)
-        if n_rows is None:
-            raise TypeError(
-                f"PublicTable needs rows in memory, got a {type(frame).__name__}, which an engine "
-                "has yet to read. Collect it first."
-            )
         self.frame = frame
-        self._shape = n_rows, len(rows.names)
+        self._shape = rows.n_rows, len(rows.names)
 
     def __repr__(self) -> str:
         n_rows, n_columns = self._shape

@@ -209,13 +209,11 @@ def declared_grid(
     """The grid of a declaration, with ``decimals`` as a plain number."""
     if decimals is None and not integer:
         return None, None
-    if decimals is not None and integer:
-        raise DomainError(
-            f"integer=True has no decimals, got decimals={decimals!r}: leave one of them out."
-        )
     places = 0 if integer else as_int(decimals, "decimals")
-    if not 0 <= places <= 15:
-        raise DomainError(f"decimals must be in 0..15, got {decimals!r}.")
+    if not 0 <= places <= 15 or (integer and decimals is not None):
+        raise DomainError(
+            f"decimals must be in 0..15, and left out beside integer=True, got {decimals!r}."
+        )
     # As written: 0.1 is a tenth.
     first, last = (Fraction(repr(end)) * 10**places for end in (lower, upper))
     grid = Grid(math.ceil(first), math.floor(last), 10**places)
@@ -236,8 +234,8 @@ def declared_grid(
 
 
 @dataclass(frozen=True)
-class _Contents:
-    """What `Spread` and `Points` share.
+class Spread:
+    """Real numbers in bins, without those of ``special``.
 
     Attributes
     ----------
@@ -280,22 +278,27 @@ class _Contents:
         codes += x >= self._right[codes]
         return codes
 
-    @property
+    @functools.cached_property
     def ends(self) -> NDArray[Any]:
         """Where bins begin, and the last one ends: numbers, or places of the grid."""
-        raise NotImplementedError
+        return self.edges
+
+    @functools.cached_property
+    def whole(self) -> tuple[NDArray[Any], FloatArray]:
+        """How much each bin holds, and the sum of its numbers."""
+        widths = np.diff(self.edges)
+        return np.ones(len(widths)), self.edges[:-1] + widths / 2
 
     def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:
         """The bin of each cut, how much of it lies below the cut, and the sum of its numbers.
 
         Cuts are numbers, or places of the grid.
         """
-        raise NotImplementedError
-
-    @functools.cached_property
-    def whole(self) -> tuple[NDArray[Any], FloatArray]:
-        """How much each bin holds, and the sum of its numbers."""
-        raise NotImplementedError
+        values = np.clip(cuts, self.edges[0], self.edges[-1])
+        codes = self.codes(values).astype(np.int64)
+        left, right = self.edges[codes], self.edges[codes + 1]
+        share = snapped(codes + (values - left) / (right - left)) - codes
+        return codes, share, share * (left + share / 2 * (right - left))
 
     def between(
         self, starts: FloatArray, stops: FloatArray, owners: IntArray, n: int
@@ -342,10 +345,6 @@ class _Contents:
         amount, total = self.whole
         return total / amount
 
-
-class Spread(_Contents):
-    """Real numbers in bins, without those of ``special``."""
-
     def draw(
         self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray
     ) -> FloatArray:
@@ -369,22 +368,6 @@ class Spread(_Contents):
             high[high == special] = np.nextafter(special, -np.inf)
         return low, high
 
-    @property
-    def ends(self) -> FloatArray:  # noqa: D102
-        return self.edges
-
-    @functools.cached_property
-    def whole(self) -> tuple[FloatArray, FloatArray]:  # noqa: D102
-        widths = np.diff(self.edges)
-        return np.ones(len(widths)), self.edges[:-1] + widths / 2
-
-    def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:  # noqa: D102
-        values = np.clip(cuts, self.edges[0], self.edges[-1])
-        codes = self.codes(values).astype(np.int64)
-        left, right = self.edges[codes], self.edges[codes + 1]
-        share = snapped(codes + (values - left) / (right - left)) - codes
-        return codes, share, share * (left + share / 2 * (right - left))
-
     def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
         """Numbers of bins below which the shares of the bin lie."""
         low, high = self.edges[codes], self.edges[codes + 1]
@@ -392,7 +375,7 @@ class Spread(_Contents):
 
 
 @dataclass(frozen=True)
-class Points(_Contents):
+class Points(Spread):
     """The numbers of a grid in bins, without those of ``special``.
 
     Those that are left have ranks, without gaps: counts and draws are of ranks.
@@ -426,10 +409,9 @@ class Points(_Contents):
         first, last = self._ranks(np.arange(len(self.edges) - 1))
         return np.flatnonzero(last < first)
 
-    def draw(
+    def draw(  # noqa: D102
         self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray
     ) -> FloatArray:
-        """A point of each bin, within closed bounds where the bin meets them."""
         first, last = self._ranks(codes)
         start = np.clip(self._rank(self.grid.at_least(low)), first, last)
         stop = np.clip(self._rank(self.grid.at_most(high) + 1) - 1, first, last)

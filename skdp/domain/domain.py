@@ -16,17 +16,17 @@ from numpy.typing import ArrayLike
 from .._random import sampling_generator
 from .._validation import CodeArray
 from ..exceptions import DomainError, PrivacyLeakWarning
-from .attributes import Attribute, Categorical, Identifier, Text, read
+from .attributes import Attribute, Categorical, Identifier, read
 from .check import DomainReport, examined
 from .constraints import Structure, structure_from_data
 from .numeric import Numeric
 from .query import Schema
 from .schemas import domain_to_text, from_schema, parts_from_text, short_form
-from .values import plain_text, refuse_placeholder, some
+from .values import plain_text, some
 
 
 def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
-    """Declarations by name; errors for anything that declares no column."""
+    """Declarations by name; one error for all that declare no column."""
     if not pairs:
         raise DomainError("The domain has no attributes. Declare at least one column.")
     declared: dict[str, Any] = {}
@@ -34,33 +34,16 @@ def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise DomainError(f"Expected (name, attribute) pairs, got {pair!r}.")
-        name, attribute = pair
+        name, given = pair
         if not isinstance(name, str):
             kind = type(name).__name__
             raise DomainError(f"Column names must be strings, got {name!r} of type {kind}.")
-        plain_text(name, "Column name")
-        refuse_placeholder(attribute, f"The declaration of column {name!r}")
-        if isinstance(attribute, Text) or attribute is Text:
-            raise DomainError(
-                f"Column {name!r} is free text, which no release can hold. Leave the column out; "
-                "or declare Identifier(), which ignores it and gives synthetic rows fresh ids; or "
-                "replace it by a Categorical of what is in it."
-            )
-        if isinstance(attribute, list | tuple | dict):
-            try:
-                attribute = short_form(attribute)
-            except DomainError as error:
-                wrong.append(f"Column {name!r}: {error}")
-                continue
-        if not isinstance(attribute, Numeric | Categorical | Identifier):
-            raise DomainError(
-                f"Column {name!r} must be declared by a pair (smallest, largest), a list of all "
-                "values, or by Numeric, Date, Datetime, Categorical or Identifier, got "
-                f"{type(attribute).__name__}."
-            )
         if name in declared:
             raise DomainError(f"Column names must be unique, but {name!r} is repeated.")
-        declared[str(name)] = attribute
+        try:
+            declared[plain_text(name, "Column name")] = short_form(given)
+        except DomainError as error:
+            wrong.append(f"Column {name!r}: {error}")
     if wrong:
         raise DomainError("\n".join(wrong[:20]))
     return declared
@@ -241,9 +224,8 @@ class Domain(Schema):
         if name not in self:
             raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.names)}.")
         if name not in self._positions:
-            rule = self.structure.derived[name]
-            why = "it follows from other columns"
-            raise DomainError(f"Column {name!r} is not measured: {why}, by {rule!r}.")
+            why = f"it follows from other columns, by {self.structure.derived[name]!r}"
+            raise DomainError(f"Column {name!r} is not measured: {why}.")
         return self._positions[name]
 
     def __getitem__(self, name: str) -> Numeric | Categorical:
@@ -315,13 +297,13 @@ class Domain(Schema):
         missing = [name for name in self.names if name not in present]
         extra = [name for name in frame.names if name not in self._declared]
         if missing or extra:
-            lacking = f" Missing: {some(missing)}." if missing else ""
-            more = f" Not declared: {some(extra)}." if extra else ""
-            how = " Add them, or leave them out of the domain (`domain.select`)."
+            what = "The columns of the data are not those of the domain."
+            what += f" Missing: {some(missing)}." if missing else ""
+            what += f" Not declared: {some(extra)}." if extra else ""
+            how = "Add them, or leave them out of the domain (`domain.select`)."
             if extra:
-                how = " Select those of the domain (data[names], or data.select), or declare all."
-            what = "The columns of the data are not those of the domain"
-            raise DomainError(f"{what}.{lacking}{more}{how}")
+                how = "Select those of the domain (data[names], or data.select), or declare all."
+            raise DomainError(f"{what} {how}")
         return frame
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -345,11 +327,7 @@ class Domain(Schema):
     # --- other domains
 
     @classmethod
-    def for_array(
-        cls,
-        attributes: Any,
-        n_columns: int,
-    ) -> Domain:
+    def for_array(cls, attributes: Any, n_columns: int) -> Domain:
         """Domain of an array, whose columns are called x0, x1, ...
 
         Parameters
@@ -363,12 +341,11 @@ class Domain(Schema):
         DomainError
             If a list or a Domain has another length than ``n_columns``.
         """
-        domain = cls(attributes) if isinstance(attributes, Mapping) else attributes
-        if isinstance(domain, Domain):
-            parts: Any = domain.attributes
-        else:
-            parts = [domain] * n_columns if isinstance(domain, Attribute | tuple) else domain
-        if not isinstance(parts, list | tuple):
+        if isinstance(attributes, Mapping):
+            attributes = cls(attributes)
+        one = isinstance(attributes, Attribute | tuple)
+        parts = [attributes] * n_columns if one else attributes
+        if not isinstance(parts, list | Domain):
             raise DomainError(
                 "A domain must be a Domain, a dict, one attribute or pair (low, high) for all "
                 f"columns, or a list of these, got {attributes!r}."
@@ -377,8 +354,8 @@ class Domain(Schema):
             raise DomainError(
                 f"The domain declares {len(parts)} columns, but the data has {n_columns}."
             )
-        if isinstance(domain, Domain):
-            return domain
+        if isinstance(parts, Domain):
+            return parts
         return cls([(f"x{position}", part) for position, part in enumerate(parts)])
 
     def without_structure(self) -> Domain:
@@ -448,10 +425,6 @@ class Domain(Schema):
         DomainError
             If the column is declared already.
         """
-        if name in self._declared:
-            raise DomainError(
-                f"Column {name!r} is declared twice: in the domain and separately. Declare it once."
-            )
         pairs = [*self._given.items(), (name, attribute)]
         return Domain(pairs, structure=self.structure.rules)
 
@@ -640,11 +613,9 @@ class Domain(Schema):
         DomainError
             For errors of the schema, see :meth:`check_schema`.
         """
-        rows = known = read(data)
-        if not rows.n_unnamed:
-            known = rows.select([name for name in rows.names if name in self._declared])
-        self.check_schema(known)
-        return _examined(self, self._named(rows) if rows.n_unnamed else rows)
+        rows = self.with_names(read(data))
+        self.check_schema(rows.select([name for name in rows.names if name in self._declared]))
+        return _examined(self, rows)
 
     def to_json(self) -> str:
         """The domain as JSON text, which :meth:`from_json` reads."""

@@ -300,7 +300,7 @@ class Numeric(Attribute):
         return self.integer and self.bins == self.upper - self.lower + 1
 
     @functools.cached_property
-    def contents(self) -> Spread | Points:
+    def contents(self) -> Spread:
         """What the bins hold: `Points` of a grid (of integers, cents), or all numbers."""
         grid, special = self._grid, np.array(sorted(self.special), dtype=np.float64)
         if grid is None:

@@ -16,6 +16,7 @@ import json
 import numbers
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +26,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from ..exceptions import DomainError
-from .attributes import Attribute, Categorical, Identifier, declared_categories
+from .attributes import Attribute, Categorical, Identifier, Text, declared_categories
 from .dates import DAY, Date, Datetime, moment
 from .numeric import AUTO, MOST_SINGLE, Numeric
 from .taxonomy import Taxonomy
@@ -155,9 +156,29 @@ def attribute_from_data(data: Mapping[str, Any]) -> Any:
 
 
 def short_form(given: Any) -> Any:
-    """The attribute that a pair, a list of all values, or the entries of JSON declare."""
+    """The attribute that a pair, a list of all values, or the entries of JSON declare, or itself.
+
+    Raises
+    ------
+    DomainError
+        If it declares no column.
+    """
+    refuse_placeholder(given, "the declaration")
+    if isinstance(given, Text) or given is Text:
+        raise DomainError(
+            "it is free text, which no release can hold. Leave the column out; or declare "
+            "Identifier(), which ignores it and gives synthetic rows fresh ids; or replace it by a "
+            "Categorical of what is in it."
+        )
+    if isinstance(given, Attribute | Identifier):
+        return given
     if isinstance(given, list):
         return Categorical(given)
+    if not isinstance(given, dict | tuple):
+        raise DomainError(
+            "it must be declared by a pair (smallest, largest), a list of all values, or by "
+            f"Numeric, Date, Datetime, Categorical or Identifier, got {type(given).__name__}."
+        )
     data = given if isinstance(given, dict) else _of_pair(given)
     ends: Any = [data.get("lower"), data.get("upper")]
     if data.get("integer") and all(isinstance(end, int | float) for end in ends):
@@ -231,10 +252,10 @@ def read_json(source: str | os.PathLike[str]) -> Any:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON in which no key occurs twice."""
-    found, names = dict(pairs), [name for name, _ in pairs]
-    if len(found) < len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise DomainError(f"{twice!r} occurs twice in one object; names must be unique")
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = [name for name, n in Counter(name for name, _ in pairs).items() if n > 1]
+        raise DomainError(f"{some(twice)} occurs twice in one object; names must be unique")
     return found
 
 

@@ -211,7 +211,7 @@ def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
         ((0, 2), {"special": 0}, "special must be a list"),
         ((0, 2), {"special": [0, 0.0]}, "must differ"),
         ((0, 2), {"special": [0], "integer": True}, "every value has a cell without being special"),
-        ((0, 2), {"decimals": 1, "integer": True}, "no decimals"),
+        ((0, 2), {"decimals": 1, "integer": True}, "left out beside integer=True"),
         ((0, 2), {"decimals": 20}, "0..15"),
         ((0, 1e15), {"decimals": 6}, "more than float64 can tell apart"),
         ((0.2, 0.8), {"decimals": 0}, "No number lies from 0.2 to 0.8"),
