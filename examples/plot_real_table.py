@@ -108,7 +108,7 @@ rules = [
     forbid("ward == 'Maternity' and born >= '2011-01'"),
 ]
 domain = Domain.from_schema(folder / "codebook.csv", structure=rules)
-domain.describe()
+print(domain)
 
 # %%
 # Check it

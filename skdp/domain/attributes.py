@@ -343,11 +343,9 @@ class Attribute:
         return hash((type(self).__name__, self._key()))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{type(self).__name__} cannot be changed; declare a new one.")
-
-    def _set(self, **values: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        if name in vars(self):
+            raise AttributeError(f"{type(self).__name__} cannot be changed; declare a new one.")
+        super().__setattr__(name, value)
 
 
 # Arguments that are given by position.
@@ -484,11 +482,6 @@ class Categorical(Attribute):
         "nullable": False,
     }
 
-    categories: tuple[Category, ...]
-    ordered: bool
-    taxonomy: Taxonomy | None
-    other: Category | None
-
     def __init__(
         self,
         categories: Any,
@@ -532,17 +525,11 @@ class Categorical(Attribute):
                 "The leaves of the taxonomy must be the categories, but "
                 f"{some(sorted(odd, key=str))} are in one of the two only."
             )
-        self._set(
-            categories=values,
-            ordered=in_order if ordered is None else as_flag(ordered, "ordered"),
-            taxonomy=taxonomy,
-            other=other,
-            nullable=as_flag(nullable, "nullable"),
-            _keys=keys,
-        )
-
-    # Codes by the keys of the categories.
-    _keys: Mapping[Key, int]
+        self.categories, self._keys = values, keys
+        self.ordered = in_order if ordered is None else as_flag(ordered, "ordered")
+        self.taxonomy: Taxonomy | None = taxonomy
+        self.other = other
+        self.nullable = as_flag(nullable, "nullable")
 
     @property
     def n_values(self) -> int:

@@ -110,17 +110,16 @@ def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool)
     listed = [read(edge, f"edges[{place}]") for place, edge in enumerate(given)]
     if not 2 <= len(listed) <= MAX_BINS + 1:
         raise DomainError(f"edges needs at least two numbers, for {MAX_BINS} bins at most.")
-    for place, (left, right) in enumerate(itertools.pairwise(listed)):
-        # The last bin is closed, so it may hold a single integer.
-        single = integer and left == right and place == len(listed) - 2
-        if not (left < right or single):
-            raise DomainError(
-                f"edges must increase, but edges[{place}]={digits(left)} is followed by "
-                f"{digits(right)}. Sort them, and give each once."
-            )
+    # The last bin is closed, so it may hold a single integer.
+    cuts = [*listed[:-1], listed[-1] + integer]
+    if wrong := [left for left, right in itertools.pairwise(cuts) if left >= right]:
+        raise DomainError(
+            f"edges must increase, but {digits(wrong[0])} is not before what follows it. Sort "
+            "them, and give each once."
+        )
     if not integer:
         apart(np.array([listed[0], listed[-1]]))
-    return np.array([*listed[:-1], listed[-1] + integer], dtype=np.int64 if integer else np.float64)
+    return np.array(cuts, dtype=np.int64 if integer else np.float64)
 
 
 # Where a few bins are wanted and none are declared.
@@ -225,7 +224,8 @@ def declared_grid(
     if max(abs(first), abs(last)) > MAX_INTEGER - 2 * (not integer):
         raise DomainError(
             f"The values from {digits(lower)} to {digits(upper)} with {places} decimals are more "
-            "than float64 can tell apart: give ends that are nearer to 0, or fewer decimals."
+            "than float64 can tell apart: give ends that are nearer to 0 (dates: to 1970), fewer "
+            "decimals, or a coarser unit."
         )
     return grid, None if integer else places
 

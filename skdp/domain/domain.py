@@ -21,7 +21,7 @@ from .check import DomainReport, examined
 from .constraints import Structure, structure_from_data
 from .numeric import Numeric
 from .query import Schema
-from .schemas import domain_to_text, from_schema, parts_from_text, short_form
+from .schemas import Code, domain_to_text, from_schema, parts_from_text, short_form
 from .values import plain_text, some
 
 
@@ -319,8 +319,8 @@ class Domain(Schema):
         return hash(self._key())
 
     def __repr__(self) -> str:
-        shown = _first([f"{name!r}: {part!r}" for name, part in self._given.items()], 12)
-        rules = _first([*map(repr, self.structure.rules)], 6)
+        shown = some([Code(f"{name!r}: {part!r}") for name, part in self._given.items()], 12)
+        rules = some(self.structure.rules, 6)
         tail = f", structure=[{rules}]" if rules else ""
         return f"Domain({{{shown}}}{tail})"
 
@@ -703,37 +703,6 @@ class Domain(Schema):
         """
         pairs = from_schema(source, ranges or {}, encoding)
         return cls(pairs, structure=structure or ())
-
-    def describe(self) -> pd.DataFrame:
-        """One row for each column: its declaration, cells and rules, shortened.
-
-        ``cells`` is 0 for columns that are not measured.
-
-        Examples
-        --------
-        >>> from skdp import Categorical, Domain, Numeric
-        >>> Domain({"sex": Categorical(["F", "M"])}).describe()[["declared", "cells"]]
-                            declared  cells
-        sex  Categorical(['F', 'M'])      2
-        """
-        rows = {}
-        for name, attribute in self._given.items():
-            rules = [rule for rule in self.structure if name in self.structure.columns_of(rule)]
-            rows[name] = {
-                "declared": _cut(repr(attribute)),
-                "cells": self[name].size if name in self._positions else 0,
-                "structure": _cut("; ".join(map(repr, rules))),
-            }
-        return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def _first(texts: Sequence[str], limit: int) -> str:
-    more = len(texts) - limit
-    return ", ".join([*texts[:limit], *[f"... ({more} more)"] * (more > 0)])
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 70 else text[:67] + "..."
 
 
 def _examined(domain: Domain | None, frame: Any) -> DomainReport:

@@ -23,7 +23,6 @@ from .attributes import MISSING_LABEL, NO_FATES, Attribute, Coding, Level, halvi
 from .bins import (
     BLOCK,
     MOST_BINS,
-    Grid,
     Points,
     Spread,
     apart,
@@ -131,21 +130,11 @@ class Numeric(Attribute):
         "decimals": None,
     }
 
-    lower: float
-    upper: float
     bins: int
     edges: NDArray[Any]
-    integer: bool
-    scale: str
-    special: tuple[float, ...]
-    decimals: int | None
-    # Numbers that it can hold, where these are integers or decimals.
-    _grid: Grid | None
     # Whether bins are those of a number of bins alone, or those of "auto".
     even: bool
     auto: bool = False
-    # Whether they were declared by edges.
-    _by_edges: bool
 
     def __init__(
         self,
@@ -160,8 +149,8 @@ class Numeric(Attribute):
         special: Any = (),
         decimals: int | None = None,
     ) -> None:
-        self._set(integer=as_flag(integer, "integer"), nullable=as_flag(nullable, "nullable"))
-        self._set(_by_edges=edges is not None)
+        self.integer, self.nullable = as_flag(integer, "integer"), as_flag(nullable, "nullable")
+        self._by_edges = edges is not None
         if edges is None:
             low, high = self._range(lower, upper)
             check_scale(scale, low, high)
@@ -173,11 +162,12 @@ class Numeric(Attribute):
             cuts = declared_edges(edges, self._read, self.integer)
             low, high = cuts[0].item(), cuts[-1].item() - self.integer
             self._recut(cuts)
-        grid, places = declared_grid(low, high, self.integer, decimals)
-        self._set(lower=low, upper=high, scale=str(scale), decimals=places, _grid=grid)
+        self.lower, self.upper, self.scale = low, high, str(scale)
+        # The numbers that it can hold, where these are integers or decimals.
+        self._grid, self.decimals = declared_grid(low, high, self.integer, decimals)
         if edges is None:
             self._cut(bins)
-        self._set(special=declared_special(special, self._read))
+        self.special = declared_special(special, self._read)
         self._check_contents()
 
     def _read(self, value: Any, name: str) -> float:
@@ -186,11 +176,6 @@ class Numeric(Attribute):
 
     def _range(self, lower: Any, upper: Any) -> tuple[float, float]:
         """The range of a declaration."""
-        if lower is None or upper is None:
-            raise DomainError(
-                f"{type(self).__name__} needs lower and upper, or edges: declare the range that is "
-                "publicly known; values beyond it are clipped."
-            )
         low, high = self._read(lower, "lower"), self._read(upper, "upper")
         if low > high or (low == high and not self.integer):
             raise DomainError(
@@ -231,7 +216,7 @@ class Numeric(Attribute):
             least = Fraction(0) if grid is None else Fraction(1, grid.denominator)
             inner = lattice_edges(float(low), float(high), least)[1:-1]
         ends = low, *inner, high + self.integer
-        edges = np.array(ends, dtype=np.int64 if self.integer else np.float64)
+        edges: NDArray[Any] = np.array(ends, dtype=np.int64 if self.integer else np.float64)
         return apart(edges) if grid is None else edges
 
     def _check_contents(self) -> None:
@@ -263,9 +248,9 @@ class Numeric(Attribute):
 
     def _recut(self, edges: NDArray[Any], *, even: bool = False, **more: Any) -> None:
         """Set the edges; ``even`` says that they are those of a number of bins alone."""
-        self.__dict__.pop("contents", None)
+        vars(self).pop("contents", None)
         edges.setflags(write=False)
-        self._set(edges=edges, bins=len(edges) - 1, even=even, **more)
+        vars(self).update(edges=edges, bins=len(edges) - 1, even=even, **more)
 
     @property
     def fine(self) -> Any:  # noqa: D102

@@ -136,16 +136,14 @@ def _rule(rule: Any) -> str:
 # --- attributes
 
 
-def attribute_from_data(data: Mapping[str, Any]) -> Any:
+def _attribute(said: dict[str, Any]) -> Any:
     """The attribute that entries of JSON declare; raises if anything is wrong with them."""
-    # A proposal has notes, too.
-    said = {key: value for key, value in data.items() if key not in ("name", "type", "note")}
-    kind = data["type"]
+    kind = said.pop("type")
     refuse_placeholder(kind, "the type (numeric, categorical, date, ...)")
     if kind not in _CLASSES:
         raise DomainError(f"the type {kind!r} is unknown: give {some([*_CLASSES])}.")
     if said.pop("fine", False):
-        return attribute_from_data({"type": kind, **said}).fine
+        return _attribute({"type": kind, **said}).fine
     if unknown := [key for key in said if key not in _PARAMETERS[kind]]:
         known = f"{_CLASSES[kind].__name__} takes {some(_PARAMETERS[kind], 10)}"
         raise DomainError(f"{known}, not {some(unknown)}.")
@@ -180,11 +178,13 @@ def short_form(given: Any) -> Any:
             f"Numeric, Date, Datetime, Categorical or Identifier, got {type(given).__name__}."
         )
     data = given if isinstance(given, dict) else _of_pair(given)
+    # A proposal has notes, too.
+    data = {key: value for key, value in data.items() if key not in ("name", "note")}
     ends: Any = [data.get("lower"), data.get("upper")]
     if data.get("integer") and all(isinstance(end, int | float) for end in ends):
         # One code each for a million integers is rarely meant.
         data = {"bins": AUTO, **data} if ends[1] - ends[0] >= MOST_SINGLE else data
-    return attribute_from_data(data)
+    return _attribute(data)
 
 
 def _of_pair(pair: Any) -> dict[str, Any]:
@@ -260,15 +260,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def drafts_of(domain: Any) -> list[Draft]:
-    """The columns of a domain, without bins that follow from the rest: a change is made once."""
+    """The columns of a domain, without the bins that real numbers have by themselves."""
     drafts = []
     for name in domain.columns:
         data = domain.declared(name).to_data()
-        rest = {key: value for key, value in data.items() if key != "bins"}
-        # Some have no attribute without them.
-        with contextlib.suppress(DomainError):
-            if attribute_from_data(rest) == short_form(rest) == domain.declared(name):
-                data = rest
+        if data.get("bins") == AUTO and not data["integer"]:
+            del data["bins"]
         drafts.append(Draft(name, data))
     return drafts
 

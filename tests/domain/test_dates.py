@@ -244,11 +244,11 @@ YEARS = ("2021-01-01", "2021-12-31")
         (Date, (*YEARS, "hour"), {}, "unit must be one of 'day'.*got 'hour'"),
         (Date, YEARS, {"bins": 366}, "There are 365 possible values"),
         (Date, ("2021-01", "2021-12"), {}, "must be a date, got '2021-01'"),
-        (Date, ("2021-01-01T00:00Z", "2021-12-31"), {}, "has a time zone.*Leave it out"),
+        (Date, ("2021-01-01T00:00Z", "2021-12-31"), {}, "00Z'.*with a time zone only"),
         (Date, YEARS, {"special": [0]}, "A special value of Date must be"),
-        (Datetime, ("2021-01-01T00:00Z", "2021-12-31"), {}, "has a time zone.*Declare it with"),
+        (Datetime, ("2021-01-01T00:00Z", "2021-12-31"), {}, "for a Datetime with tz='UTC'"),
         (Datetime, YEARS, {"tz": "Europe/Berlin"}, "must be 'UTC'.*got 'Eur.*first: .dt.tz_conv"),
-        (Datetime, ("1000-01-01", "2021-01-01", "microsecond"), {}, "too far from 1970"),
+        (Datetime, ("1000-01-01", "2021-01-01", "microsecond"), {}, "a coarser unit"),
         *((Date, YEARS, {"format": form}, "strptime") for form in ("%d", "%Y-%Y-%m-%d", "", 3)),
     ],
 )
@@ -333,7 +333,7 @@ def test_queries(domain, query, codes):
     [
         (YEAR, "t >= 5", "A value compared with column 't' must be a date, got 5. Give ISO text"),
         (YEAR, "t >= '2021-02-30'", "must be a date"),
-        (YEAR, "t >= '2021-03-01T00:00Z'", "has a time zone"),
+        (YEAR, "t >= '2021-03-01T00:00Z'", "with a time zone only"),
         (YEAR, {"t": True}, "must be a date, got True"),
         (YEAR, {"t": ("2021-03-01", "2021-02-01")}, "reversed"),
         (YEAR, {"t": float("nan")}, "must be a date"),

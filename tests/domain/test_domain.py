@@ -312,7 +312,7 @@ def changed(path, value):
         (changed(["attributes"], None), "damaged"),
         (changed(["attributes", 0, "type"], "colour"), "type 'colour' is unknown"),
         (changed(["attributes", 0, "lower"], math.nan), "finite"),
-        (changed(["attributes", 0, "upper"], KeyError), "needs lower and upper"),
+        (changed(["attributes", 0, "upper"], KeyError), "upper must be a number, got None"),
         (changed(["attributes", 0, "bins"], 1e30), "bins must be in"),
         (changed(["attributes", 0, "extra"], 1), "Numeric takes 'lower', .*, not 'extra'"),
         (changed(["attributes", 1, "categories"], ["b"]), "leaves of the taxonomy"),
