@@ -107,7 +107,7 @@ rules = [
     forbid("ward == 'Maternity' and born < '1966-01'"),
     forbid("ward == 'Maternity' and born >= '2011-01'"),
 ]
-domain = Domain.from_schema(folder / "codebook.csv", structure=rules)
+domain = Domain(Domain.from_schema(folder / "codebook.csv"), structure=rules)
 print(domain)
 
 # %%

@@ -442,13 +442,11 @@ class Categorical(Attribute):
 
     Parameters
     ----------
-    categories : sequence of str, int, float or bool, or a type
-        Publicly known values, in the order of their codes. A type that lists them may be given
-        instead: a pandas CategoricalDtype, an Enum of Polars, a class of Python's Enum (its values;
-        members in the data stand for them).
-    ordered : bool, default=None
-        Whether the order is meaningful, so that queries may ask for ranges of categories. None: as
-        the type says, else False; an Enum of Polars is ordered, one of Python is not.
+    categories : sequence of str, int, float or bool
+        Publicly known values, in the order of their codes; members of an Enum stand for their
+        values.
+    ordered : bool, default=False
+        Whether the order is meaningful, so that queries may ask for ranges of categories.
     taxonomy : Taxonomy or what :meth:`Taxonomy.from_tree` takes, optional
         Nested groups whose leaves are the categories, in any order.
     other : category, optional
@@ -486,23 +484,27 @@ class Categorical(Attribute):
         self,
         categories: Any,
         *,
-        ordered: bool | None = None,
+        ordered: bool = False,
         taxonomy: Any = None,
         other: Category | None = None,
         nullable: bool = False,
     ) -> None:
-        listed, in_order = declared_categories(categories)
-        values = tuple(plain_category(value, "Category") for value in listed)
+        if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
+            raise DomainError(
+                f"categories must be a list of values, got {categories!r} of type "
+                f"{type(categories).__name__}. List them, as in Categorical(['F', 'M']); reading "
+                "them from the data would leak them."
+            )
+        values = tuple(plain_category(value, "Category") for value in categories)
         if not 1 <= len(values) <= MAX_BINS:
             raise DomainError(f"Categorical needs at least one category, and {MAX_BINS} at most.")
         if (shared := shared_key(values)) is not None:
             first, second = shared
             raise DomainError(
-                f"Categories {first!r} and {second!r} mean one text, number, date or gap. Readers "
-                "of files tell them apart only where some other record holds text, so one record "
-                "would decide the codes of all. Declare one of them; or, to keep them apart, write "
-                f"them with a letter, in the declaration and in the data: 'c{first}' and "
-                f"'c{second}'."
+                f"Categories {first!r} and {second!r} mean one text, number, date or gap: readers "
+                "of files tell them apart only where other records are such that they can. Declare "
+                "one of them; or, to keep them apart, write them with a letter, in the declaration "
+                f"and in the data: 'c{first}' and 'c{second}'."
             )
         keys = positions_of(values)
         if None in keys and nullable is True:
@@ -526,7 +528,7 @@ class Categorical(Attribute):
                 f"{some(sorted(odd, key=str))} are in one of the two only."
             )
         self.categories, self._keys = values, keys
-        self.ordered = in_order if ordered is None else as_flag(ordered, "ordered")
+        self.ordered = as_flag(ordered, "ordered")
         self.taxonomy: Taxonomy | None = taxonomy
         self.other = other
         self.nullable = as_flag(nullable, "nullable")
@@ -621,30 +623,3 @@ class Categorical(Attribute):
 
     def _said(self) -> dict[str, Any]:
         return {"categories": self.categories}
-
-
-def declared_categories(declared: Any) -> tuple[list[Any], bool]:
-    """The categories of a list or of a type, and whether the type orders them.
-
-    Parameters
-    ----------
-    declared : iterable, CategoricalDtype, Enum of Polars or narwhals, or class of enum.Enum
-        No import is needed to recognise them.
-
-    Raises
-    ------
-    DomainError
-        If it does not say which they are.
-    """
-    listed, ordered = declared, False
-    if not isinstance(declared, Iterable):
-        listed = getattr(declared, "categories", None)
-        # Polars compares the values of an Enum by their place.
-        ordered = bool(getattr(declared, "ordered", True))
-    if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
-        raise DomainError(
-            f"categories must be a list of values, or a type that lists them, got {declared!r} of "
-            f"type {type(declared).__name__}. List them, as in Categorical(['F', 'M']); reading "
-            "them from the data would leak them."
-        )
-    return list(listed), ordered

@@ -128,9 +128,11 @@ FEW_BINS = 32
 _LINEAR_SHARE = 1000.0
 
 
-def check_scale(scale: Any, lower: float, upper: float) -> None:
-    """Refuse a scale that is not known, or cannot cut the range."""
-    if scale not in ("linear", "log", "sqrt"):
+def edges_on(scale: str, lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
+    """Edges that are equally far apart on a scale; each bin of integers holds at least one."""
+    if scale == "linear":
+        return even_edges(lower, upper, bins, integer)
+    if scale not in ("log", "sqrt"):
         raise DomainError(f"scale must be 'linear', 'log' or 'sqrt', got {scale!r}.")
     if scale == "log" and not 0 <= lower <= upper != 0:
         raise DomainError(
@@ -138,12 +140,6 @@ def check_scale(scale: Any, lower: float, upper: float) -> None:
             f"upper={digits(upper)}. Use scale='sqrt', or a positive lower with the other values "
             "in special=[...], such as special=[0]."
         )
-
-
-def edges_on(scale: str, lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
-    """Edges that are equally far apart on a scale; each bin of integers holds at least one."""
-    if scale == "linear":
-        return even_edges(lower, upper, bins, integer)
     end = upper + 1 if integer else upper
     if scale == "log":
         unit = lower if lower > 0 else upper / _LINEAR_SHARE

@@ -657,14 +657,7 @@ class Domain(Schema):
     # --- schemas, comparisons, pictures
 
     @classmethod
-    def from_schema(
-        cls,
-        source: Any,
-        *,
-        ranges: Mapping[str, Any] | None = None,
-        structure: Any = (),
-        encoding: str = "utf-8-sig",
-    ) -> Domain:
+    def from_schema(cls, source: Any, *, ranges: Mapping[str, Any] | None = None) -> Domain:
         """Declare a domain by types of columns, or by a code book. No row is read.
 
         Parameters
@@ -677,10 +670,6 @@ class Domain(Schema):
             What the source does not say, or says otherwise: a tuple ``(smallest, largest)`` of
             numbers or dates; a list of all values, of which numbers are categories in their order;
             or a whole attribute. Types that can hold missing values get a cell for them.
-        structure : sequence of Rule, optional
-            Rules between columns, as for `Domain`.
-        encoding : str, default="utf-8-sig"
-            Of a code book.
 
         Returns
         -------
@@ -701,8 +690,7 @@ class Domain(Schema):
         >>> Domain.from_schema(types, ranges={"age": (0, 99)})
         Domain({'age': Numeric(0, 99, integer=True), 'smoker': Categorical([False, True])})
         """
-        pairs = from_schema(source, ranges or {}, encoding)
-        return cls(pairs, structure=structure or ())
+        return cls(from_schema(source, {} if ranges is None else ranges))
 
 
 def _examined(domain: Domain | None, frame: Any) -> DomainReport:

@@ -26,7 +26,6 @@ from .bins import (
     Points,
     Spread,
     apart,
-    check_scale,
     declared_edges,
     declared_grid,
     edges_on,
@@ -153,7 +152,6 @@ class Numeric(Attribute):
         self._by_edges = edges is not None
         if edges is None:
             low, high = self._range(lower, upper)
-            check_scale(scale, low, high)
         else:
             if scale != "linear" or (lower, upper, bins) != (None, None, None):
                 raise DomainError(

@@ -7,7 +7,6 @@ some may be blank. Attributes are made of them in one place, by the parameters o
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import datetime
 import inspect
@@ -26,7 +25,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from ..exceptions import DomainError
-from .attributes import Attribute, Categorical, Identifier, Text, declared_categories
+from .attributes import Attribute, Categorical, Identifier, Text
 from .dates import DAY, Date, Datetime, moment
 from .numeric import AUTO, MOST_SINGLE, Numeric
 from .taxonomy import Taxonomy
@@ -321,22 +320,18 @@ def _of_type(name: Any, dtype: Any) -> Draft:
     """The column that a type means: of NumPy, pandas, Polars, narwhals or Python, or its name."""
     text = getattr(dtype, "__name__", str(dtype))
     data = of_name(text)
-    with contextlib.suppress(DomainError):  # not a type of categories, or it does not say which
-        if data["type"] == "categorical" or isinstance(dtype, type):
-            listed, ordered = declared_categories(dtype)
-            data = {"type": "categorical", "categories": listed, "ordered": ordered}
     if data["type"] != "identifier":
         # Integers and booleans of NumPy hold no gaps.
         data["nullable"] = not re.fullmatch(r"u?int\d*|bool", text)
     return Draft(name, data, text.partition("(categories")[0])
 
 
-def from_schema(source: Any, ranges: Any, encoding: str) -> list[tuple[str, Any]]:
+def from_schema(source: Any, ranges: Any) -> list[tuple[str, Any]]:
     """Pairs of `Domain.from_schema`."""
     if not isinstance(ranges, Mapping):
         raise DomainError(f"ranges must be a dict from column names, got {ranges!r:.60}.")
     if isinstance(source, str | os.PathLike):
-        drafts = _drafts_of_codebook(Path(source), encoding)
+        drafts = _drafts_of_codebook(Path(source))
     else:
         types = source.dtypes if isinstance(source, pd.DataFrame) else source
         if not isinstance(types, Mapping | pd.Series):
@@ -382,7 +377,7 @@ _CALLED = {"min": "lower", "max": "upper", "values": "categories", "missing": "n
 HEADERS = {"name", "type"}.union(*_PARAMETERS.values())
 
 
-def _drafts_of_codebook(path: Path, encoding: str) -> list[Draft]:
+def _drafts_of_codebook(path: Path) -> list[Draft]:
     """Columns of a code book in CSV.
 
     Raises
@@ -393,12 +388,11 @@ def _drafts_of_codebook(path: Path, encoding: str) -> list[Draft]:
         If it cannot be read.
     """
     try:
-        text = path.read_bytes().decode(encoding)
+        text = path.read_text("utf-8-sig")
         mark = max(",;\t|", key=text.partition("\n")[0].count)
         header, *lines = [*csv.reader(io.StringIO(text, newline=""), delimiter=mark)] or [[]]
-    except (LookupError, ValueError, csv.Error) as error:
-        said = f"A code book is a CSV file, but {path.name} is none in {encoding} (see encoding=)"
-        raise DomainError(f"{said}: {error}.") from error
+    except (ValueError, csv.Error) as error:
+        raise DomainError(f"{path.name} is no code book, a CSV file in UTF-8: {error}.") from error
     means = [_CALLED.get(each, each) for each in (cell.strip().casefold() for cell in header)]
     known = [each for each in means if each in HEADERS]
     if "name" not in known or len(set(known)) < len(known):

@@ -51,13 +51,11 @@ def plain_category(value: Any, what: str) -> Category:
         return value
     if isinstance(value, numbers.Integral):
         return int(value)
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return float(value)
-        raise DomainError(f"{what} {value!r} is not finite. For a gap use nullable=True.")
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
     raise DomainError(
-        f"{what} {value!r} has type {type(value).__name__}; categories must be str, int, float or "
-        "bool. Convert it to text, here and in the data; for gaps use nullable=True."
+        f"{what} {value!r} has type {type(value).__name__}; categories must be str, int, bool or "
+        "finite float. Convert it to text, here and in the data; for gaps use nullable=True."
     )
 
 
