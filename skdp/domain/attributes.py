@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,7 +21,7 @@ from .._keys import Key, key_of, positions_of, shared_key
 from .._validation import CodeArray, FloatArray, IntArray, run_starts
 from ..exceptions import DomainError
 from .taxonomy import Taxonomy
-from .values import MAX_BINS, Category, as_flag, digits, plain_category, some
+from .values import MAX_BINS, Category, as_flag, as_list, digits, plain_category, some
 
 
 @dataclass(frozen=True)
@@ -318,12 +318,14 @@ class Attribute:
 
     def to_data(self) -> dict[str, Any]:
         """What JSON says of it; flags are always there."""
-        of, kind = self.declared, {"type": type(self).__name__.lower()}
-        chosen = of._chosen()
-        flags = [name for name in self._options if name in chosen or self._options[name] is False]
-        said = {**of._said(), **{name: chosen.get(name, False) for name in flags}}
-        fine = {} if self._coarse is None else {"fine": True}
-        return {**kind, **{name: _plain(value) for name, value in said.items()}, **fine}
+        of, said = self.declared, self.declared._said()
+        for name, default in of._options.items():
+            value = getattr(of, name)
+            if default is False or value != default:
+                said[name] = value
+        fine = {} if of is self else {"fine": True}
+        plain = {name: _plain(value) for name, value in said.items()}
+        return {"type": type(self).__name__.lower(), **plain, **fine}
 
     def __repr__(self) -> str:
         if self._coarse is not None:
@@ -489,13 +491,8 @@ class Categorical(Attribute):
         other: Category | None = None,
         nullable: bool = False,
     ) -> None:
-        if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
-            raise DomainError(
-                f"categories must be a list of values, got {categories!r} of type "
-                f"{type(categories).__name__}. List them, as in Categorical(['F', 'M']); reading "
-                "them from the data would leak them."
-            )
-        values = tuple(plain_category(value, "Category") for value in categories)
+        listed = as_list(categories, "categories")
+        values = tuple(plain_category(value, "Category") for value in listed)
         if not 1 <= len(values) <= MAX_BINS:
             raise DomainError(f"Categorical needs at least one category, and {MAX_BINS} at most.")
         if (shared := shared_key(values)) is not None:

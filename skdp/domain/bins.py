@@ -11,7 +11,7 @@ import bisect
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray, snapped
 from ..exceptions import DomainError
-from .values import MAX_BINS, MAX_INTEGER, as_int, digits
+from .values import MAX_BINS, MAX_INTEGER, as_int, as_list, digits
 
 # --- bins: where a range is cut, and the bin of each number
 
@@ -105,9 +105,7 @@ def number_of_bins(given: Any, grid: Grid | None, scale: str) -> int:
 
 def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool) -> NDArray[Any]:
     """The edges of a declaration."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise DomainError(f"edges must be a list of numbers, got {given!r}.")
-    listed = [read(edge, f"edges[{place}]") for place, edge in enumerate(given)]
+    listed = [read(edge, f"edges[{place}]") for place, edge in enumerate(as_list(given, "edges"))]
     if not 2 <= len(listed) <= MAX_BINS + 1:
         raise DomainError(f"edges needs at least two numbers, for {MAX_BINS} bins at most.")
     # The last bin is closed, so it may hold a single integer.
@@ -468,15 +466,15 @@ _DECADES = (4, 3, 2, 1, 0)
 
 
 @functools.lru_cache(maxsize=256)
-def lattice_edges(lower: float, upper: float, least: Fraction = Fraction(0)) -> FloatArray:
-    """Edges of at most `MOST_BINS` bins from ``lower`` to ``upper``; cannot be changed.
+def lattice_edges(lower: float, upper: float, least: Fraction) -> tuple[float, ...]:
+    """Edges within a range, of at most `MOST_BINS` bins.
 
     Parameters
     ----------
     lower, upper : float
         ``lower < upper``, both finite.
-    least : Fraction, default=0
-        Least width of a bin: the distance of the numbers of a grid.
+    least : Fraction
+        Least width of a bin: the distance of the numbers of a grid, or 0.
     """
     low, high = Fraction(lower), Fraction(upper)
     largest = max(abs(low), abs(high))
@@ -493,7 +491,7 @@ def lattice_edges(lower: float, upper: float, least: Fraction = Fraction(0)) -> 
         for far in range(first, last + 1):
             pieces = list(_pieces(low, high, min(near, far), far))
             if sum(last - first + 1 for first, last, _ in pieces) < MOST_BINS:
-                return _edges(lower, upper, pieces)
+                return _inner(lower, upper, pieces)
     raise AssertionError("one width for all bins fits always")
 
 
@@ -524,19 +522,12 @@ def _pieces(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tupl
                 yield (first, last, index) if sign > 0 else (-last, -first, index)
 
 
-def _edges(lower: float, upper: float, pieces: list[tuple[int, int, int]]) -> FloatArray:
-    inner: list[tuple[float, float]] = []
+def _inner(lower: float, upper: float, pieces: list[tuple[int, int, int]]) -> tuple[float, ...]:
+    numbers: list[tuple[float, float]] = []
     for first, last, index in pieces:
         width = _widths()[index]
         # A quotient of whole numbers is the float nearest to the decimal number.
-        numbers = (k * width.numerator / width.denominator for k in range(first, last + 1))
-        inner += [(number, float(width)) for number in numbers]
-    inner.sort()
+        ks = range(first, last + 1)
+        numbers += [(k * width.numerator / width.denominator, float(width)) for k in ks]
     # No sliver at an end: its records lie in the bin beside it.
-    while inner and inner[0][0] - lower < inner[0][1] / 2:
-        del inner[0]
-    while inner and upper - inner[-1][0] < inner[-1][1] / 2:
-        del inner[-1]
-    edges = np.array([lower, *(number for number, _ in inner), upper])
-    edges.setflags(write=False)
-    return edges
+    return tuple(x for x, width in sorted(numbers) if min(x - lower, upper - x) >= width / 2)

@@ -25,10 +25,8 @@ from .schemas import Code, domain_to_text, from_schema, parts_from_text, short_f
 from .values import plain_text, some
 
 
-def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
+def checked_columns(pairs: Iterable[Any]) -> dict[str, Any]:
     """Declarations by name; one error for all that declare no column."""
-    if not pairs:
-        raise DomainError("The domain has no attributes. Declare at least one column.")
     declared: dict[str, Any] = {}
     wrong: list[str] = []
     for pair in pairs:
@@ -85,9 +83,8 @@ class Domain(Schema):
     Raises
     ------
     DomainError
-        If there are no attributes, names are repeated or are not strings, the domain has a single
-        cell, or rules do not fit the columns or contradict each other (the error names the
-        shortest contradiction).
+        If there are no attributes, names are repeated or are not strings, or rules do not fit the
+        columns or contradict each other (the error names the shortest contradiction).
 
     Examples
     --------
@@ -134,29 +131,21 @@ class Domain(Schema):
     ) -> None:
         rules = Structure.read(structure)
         if isinstance(attributes, Domain):
-            pairs: list[Any] = list(attributes._given.items())
             rules = [*attributes.structure.rules, *rules]
-        elif isinstance(attributes, Mapping):
-            pairs = list(attributes.items())
-        elif isinstance(attributes, Attribute | str) or not isinstance(attributes, Iterable):
+            attributes = attributes._given
+        if isinstance(attributes, Mapping):
+            attributes = attributes.items()
+        if isinstance(attributes, str) or not isinstance(attributes, Iterable):
             raise DomainError(
                 "A Domain is declared by a mapping of column names to pairs, lists or attributes, "
                 f"such as {{'age': (0, 120)}}, got {attributes!r}. For arrays see Domain.for_array."
             )
-        else:
-            pairs = list(attributes)
-        self._init(pairs, rules)
-        if self.size == 1:
-            what = "there is nothing to release but the number of records"
-            raise DomainError(f"The domain has a single cell: {what}. Declare more than one value.")
-
-    def _init(self, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> None:
-        given = checked_columns(pairs)
+        given = checked_columns(attributes)
         structure = Structure(rules, given)
         measured = {name: structure._declared[name] for name in structure.measured}
         if not measured:
-            how = "Declare at least one Numeric or Categorical column"
-            raise DomainError(f"The domain has no column to measure, only identifiers. {how}.")
+            how = "Declare at least one that is no Identifier"
+            raise DomainError(f"The domain has no attributes to measure. {how}.")
         self.__dict__.update(
             names=tuple(measured),
             attributes=tuple(measured.values()),
@@ -171,14 +160,7 @@ class Domain(Schema):
         return {"columns": list(self._given.items()), "rules": self.structure.to_data()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._init(state["columns"], structure_from_data(state["rules"]))
-
-    @classmethod
-    def _trusted(cls, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> Domain:
-        """A part of a domain, which may have a single cell."""
-        domain = cls.__new__(cls)
-        domain._init(pairs, rules)
-        return domain
+        Domain.__init__(self, state["columns"], structure=structure_from_data(state["rules"]))
 
     # --- which columns there are, and which of them are measured
 
@@ -360,11 +342,11 @@ class Domain(Schema):
 
     def without_structure(self) -> Domain:
         """The same columns without rules: those that were derived are measured then."""
-        return Domain._trusted(list(self._given.items()))
+        return Domain(self._given)
 
     def plain(self, names: Iterable[str]) -> Domain:
         """Measured and derived columns with the same codes, for records that may break rules."""
-        return Domain._trusted([(name, self[name]) for name in names])
+        return Domain([(name, self[name]) for name in names])
 
     def select(self, names: Sequence[str]) -> Domain:
         """The domain of some of the columns, in the order given.
@@ -373,7 +355,7 @@ class Domain(Schema):
         comes from is measured.
         """
         rules = self.structure.kept_by(names)
-        return self._trusted([(name, self.declared(name)) for name in names], rules)
+        return Domain([(name, self.declared(name)) for name in names], structure=rules)
 
     def resolved(self, most: int | None) -> Domain:
         """The domain with at most ``most`` bins in each column whose bins are "auto".
@@ -415,7 +397,7 @@ class Domain(Schema):
         pairs = [(name, change(each)) for name, each in self._given.items()]
         if all(each is self._given[name] for name, each in pairs):
             return self
-        return Domain._trusted(pairs, self.structure.rules)
+        return Domain(pairs, structure=self.structure.rules)
 
     def with_attribute(self, name: str, attribute: Numeric | Categorical) -> Domain:
         """The domain with one more column at the end.
@@ -649,7 +631,7 @@ class Domain(Schema):
         """
         try:
             pairs, rules = parts_from_text(source)
-            return cls._trusted(pairs, structure_from_data(rules))
+            return cls(pairs, structure=structure_from_data(rules))
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             what = error if isinstance(error, DomainError) else f"It is damaged: {error!r}."
             raise DomainError(f"This JSON declares no valid domain. {what}") from error

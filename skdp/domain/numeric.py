@@ -8,7 +8,7 @@ import functools
 import itertools
 import numbers
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -32,7 +32,7 @@ from .bins import (
     lattice_edges,
     number_of_bins,
 )
-from .values import as_flag, as_float, as_int, digits, some
+from .values import as_flag, as_float, as_int, as_list, digits, some
 
 # Integers in a range of at most this size get one code each where nobody gives bins, in schemas
 # and in domains read from data.
@@ -209,10 +209,10 @@ class Numeric(Attribute):
         if self.scale != "linear":
             return edges_on(self.scale, low, high, most, self.integer)
         if grid is not None and len(grid) == most:
-            inner = grid.value(np.arange(grid.first + 1, grid.last + 1))
+            inner = (*grid.value(np.arange(grid.first + 1, grid.last + 1)),)
         else:
             least = Fraction(0) if grid is None else Fraction(1, grid.denominator)
-            inner = lattice_edges(float(low), float(high), least)[1:-1]
+            inner = lattice_edges(float(low), float(high), least)
         ends = low, *inner, high + self.integer
         edges: NDArray[Any] = np.array(ends, dtype=np.int64 if self.integer else np.float64)
         return apart(edges) if grid is None else edges
@@ -546,9 +546,7 @@ def runs(edges: list[int], written: Callable[[int], str]) -> list[str]:
 
 def declared_special(given: Any, read: Callable[[Any, str], float]) -> tuple[float, ...]:
     """The special values as plain numbers, in the declared order."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise DomainError(f"special must be a list of values, such as [0, 999], got {given!r}.")
-    values = tuple(read(value, "A special value") for value in given)
+    values = tuple(read(value, "A special value") for value in as_list(given, "special"))
     repeated = [value for value in set(values) if values.count(value) > 1]
     if repeated:
         raise DomainError(f"special values must differ, but {some(repeated)} is repeated.")

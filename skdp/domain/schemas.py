@@ -25,7 +25,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from ..exceptions import DomainError
-from .attributes import Attribute, Categorical, Identifier, Text
+from .attributes import Attribute, Categorical, Identifier
 from .dates import DAY, Date, Datetime, moment
 from .numeric import AUTO, MOST_SINGLE, Numeric
 from .taxonomy import Taxonomy
@@ -161,12 +161,6 @@ def short_form(given: Any) -> Any:
         If it declares no column.
     """
     refuse_placeholder(given, "the declaration")
-    if isinstance(given, Text) or given is Text:
-        raise DomainError(
-            "it is free text, which no release can hold. Leave the column out; or declare "
-            "Identifier(), which ignores it and gives synthetic rows fresh ids; or replace it by a "
-            "Categorical of what is in it."
-        )
     if isinstance(given, Attribute | Identifier):
         return given
     if isinstance(given, list):
@@ -174,7 +168,8 @@ def short_form(given: Any) -> Any:
     if not isinstance(given, dict | tuple):
         raise DomainError(
             "it must be declared by a pair (smallest, largest), a list of all values, or by "
-            f"Numeric, Date, Datetime, Categorical or Identifier, got {type(given).__name__}."
+            "Numeric, Date, Datetime, Categorical or Identifier, which ignores it, got "
+            f"{type(given).__name__}. No release can hold free text: leave it out."
         )
     data = given if isinstance(given, dict) else _of_pair(given)
     # A proposal has notes, too.
@@ -196,12 +191,11 @@ def _of_pair(pair: Any) -> dict[str, Any]:
         data = dict(zip(("lower", "upper"), pair, strict=True))
         if all(isinstance(end, numbers.Real) and not isinstance(end, bool) for end in pair):
             return {"type": "numeric", **data, "integer": all(isinstance(end, int) for end in pair)}
-        said = [moment(end, "month") for end in pair if isinstance(end, str | datetime.date)]
-        dates = [each for each in said if each is not None]
-        if len(dates) == 2:
-            timed = any(micros % DAY for micros in dates)
-            timed |= any(isinstance(end, str) and ":" in end for end in pair)
-            timed |= any(getattr(end, "tzinfo", None) is not None for end in pair)
+        found = [moment(end, "month") for end in pair if isinstance(end, str | datetime.date)]
+        if len(found) == 2 and None not in found:
+            zoned = any(getattr(end, "tzinfo", None) is not None for end in pair)
+            timed = zoned or any(isinstance(end, str) and ":" in end for end in pair)
+            timed |= any(micros % DAY for micros in found if micros)
             return {"type": "datetime" if timed else "date", **data}
     raise DomainError(
         f"A tuple is a range, (smallest, largest) in numbers or in ISO dates, got {pair!r}. "

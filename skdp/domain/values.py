@@ -7,7 +7,7 @@ import enum
 import math
 import numbers
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -89,6 +89,14 @@ def as_float(value: Any, name: str) -> float:
         how = "Declare the range that is publicly known; values beyond it are clipped."
         raise DomainError(f"{name} must be finite, got {value!r}. {how}")
     return number + 0.0  # no negative zero
+
+
+def as_list(value: Any, name: str) -> list[Any]:
+    """A declared list of values."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        kind = type(value).__name__
+        raise DomainError(f"{name} must be a list of values, got {value!r} of type {kind}.")
+    return list(value)
 
 
 def as_flag(value: Any, name: str) -> bool:

@@ -55,7 +55,7 @@ def test_unknown_and_missing():
         ([b"a"], "has type bytes"),
         ([np.datetime64("2020-01-01", "ns")], "has type datetime64"),
         (["\ud800"], "not valid Unicode"),
-        (pd.CategoricalDtype(["a"]), "must be a list of values.*List them"),
+        (pd.CategoricalDtype(["a"]), "categories must be a list of values, got .*Categor"),
         # What readers of files take for one number.
         (["01", "1"], "'01'.*'1'.*mean one text, number, date or gap.*write them with a letter"),
         *((pair, "mean one text, number, date or gap") for pair in ALIKE),

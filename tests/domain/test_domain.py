@@ -121,7 +121,6 @@ def test_encode_arrays_by_position():
     "make, message",
     [
         (lambda: Domain({}), "no attributes"),
-        (lambda: Domain({"a": Categorical(["x"]), "b": Numeric(0, 1, 1)}), "a single cell"),
         (lambda: Domain([("a", [1, 2]), ("a", [1, 2])]), "unique, but 'a' is repeated"),
         (lambda: Domain({1: Numeric(0, 1)}), "must be strings, got 1 of type int"),
         (lambda: Domain({"\udfff": Numeric(0, 1)}), "not valid Unicode"),
@@ -154,10 +153,10 @@ def test_select_and_with_attribute():
     part = PEOPLE.select(["größe", "age"])
     assert part.names == ("größe", "age")
     assert part.with_attribute("y", Categorical([0, 1])).names == ("größe", "age", "y")
-    # Parts may have a single cell, which cannot be declared.
-    constant = Domain({"a": Numeric(0, 1), "b": Categorical(["only"])})
-    assert constant.select(["b"]).size == 1
-    assert Domain.from_json(constant.select(["b"]).to_json()) == constant.select(["b"])
+    # A domain may have a single cell.
+    constant = PEOPLE.select(["sex"]).with_attribute("b", ["only"]).select(["b"])
+    assert constant == Domain({"b": ["only"]}) == Domain.from_json(constant.to_json())
+    assert constant.size == 1
 
 
 @given(domains())

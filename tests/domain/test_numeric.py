@@ -203,7 +203,7 @@ def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
         ),
         ((), {"edges": [0, 1, 1]}, "1 is not before what follows it. Sort them"),
         ((), {"edges": [0]}, "at least two"),
-        ((), {"edges": 5}, "list of numbers"),
+        ((), {"edges": 5}, "must be a list of values"),
         ((), {"edges": [0, 1.5], "integer": True}, r"edges\[1\] must be an integer"),
         ((1, 2), {"edges": [0, 2]}, "leave out lower, upper, bins and scale"),
         ((0, 2), {"scale": ["log"]}, "'linear', 'log' or 'sqrt'"),
