@@ -425,7 +425,7 @@ def _flag(text: str) -> Any:
 
 
 def _list(text: str) -> list[Any]:
-    """Values without their labels: numbers or truth values where all are, else text."""
+    """Values without their labels: numbers or booleans where all are, else text."""
     mark = next((mark for mark in "|;," if mark in text), ";")
     parts = [part.strip() for part in text.split(mark)]
     texts = [part.partition("=")[0].strip() or part for part in parts if part]
