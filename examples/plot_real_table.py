@@ -75,18 +75,18 @@ visits.to_csv(folder / "visits.csv", index=False)
 
 (folder / "codebook.csv").write_text(
     """\
-name,type,unit,range,values,special,missing,scale,decimals,bins,label
-visit,identifier,,,,,,,,,Number of the visit
-person,identifier,,,,,,,,,Number of the person
-born,date,month,1930-01 to 2022-12,,,,,,31,Month of birth
-day,date,,2023-01-01 to 2024-12-31,,,,,,24,Day of the visit
-ward,category,,,Children|Eyes|Heart|Lungs|Maternity|Skin|Surgery,,,,,,Ward
-hospital,category,,,Harbour|North|South,,,,,,Where the ward is
-billed,money,,1 to 10000,,0,no,log,2,16,Cost of the visit
-paid,money,,1 to 10000,,0,no,log,2,16,Part that the person paid
-score,integer,,0 to 99,,999=unknown,yes,,,20,Risk score
-risk,category,,,?|low|high,,yes,,,,Band of the score
-week,integer,,1 to 42,,,yes,,,,Week of pregnancy
+name,type,unit,min,max,values,special,missing,scale,decimals,bins,label
+visit,identifier,,,,,,,,,,Number of the visit
+person,identifier,,,,,,,,,,Number of the person
+born,date,month,1930-01,2022-12,,,,,,31,Month of birth
+day,date,,2023-01-01,2024-12-31,,,,,,24,Day of the visit
+ward,category,,,,Children|Eyes|Heart|Lungs|Maternity|Skin|Surgery,,,,,,Ward
+hospital,category,,,,Harbour|North|South,,,,,,Where the ward is
+billed,number,,1,10000,,0,no,log,2,16,Cost of the visit
+paid,number,,1,10000,,0,no,log,2,16,Part that the person paid
+score,integer,,0,99,,999=unknown,yes,,,20,Risk score
+risk,category,,,,?|low|high,,yes,,,,Band of the score
+week,integer,,1,42,,,yes,,,,Week of pregnancy
 """
 )
 print((folder / "codebook.csv").read_text())
@@ -107,8 +107,8 @@ rules = [
     forbid("ward == 'Maternity' and born < '1966-01'"),
     forbid("ward == 'Maternity' and born >= '2011-01'"),
 ]
-domain = Domain.from_schema(folder / "codebook.csv", structure=rules)
-domain.describe()
+domain = Domain(Domain.from_schema(folder / "codebook.csv"), structure=rules)
+print(domain)
 
 # %%
 # Check it

@@ -160,9 +160,6 @@ _MODULES = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if _MODULES.get(name, name) == "domain":
-        # A domain reads tables through what this package registers with it.
-        import_module(".tables", __name__)
     if name in _MODULES:
         value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     elif name in _PACKAGES:

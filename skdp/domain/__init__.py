@@ -28,11 +28,12 @@ membership question for free. Only the schema (columns and declared types) is ch
 """
 
 from .attributes import Attribute, Categorical, Identifier, Level, PublicTable, Text
+from .bins import FEW_BINS
 from .check import DomainReport
 from .constraints import Rule, Structure, Zeros, at_most, derived, forbid, structure_from_data
 from .dates import Date, Datetime
 from .domain import Domain
-from .numeric import FEW_BINS, Numeric
+from .numeric import Numeric
 from .taxonomy import Taxonomy
 
 __all__ = [

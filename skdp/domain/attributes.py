@@ -1,7 +1,7 @@
 """What all attributes share: codes, labels and levels; `Categorical`, `Identifier`, `Text`.
 
 A domain knows the schema only. Releases hold domains, and a release must not be able to reach rows.
-So the package for rows imports this one, never the other way round, and registers its reader here.
+So the package for rows imports this one, never the other way round.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._keys import Key, key_of, positions_of, shared_key
 from .._validation import CodeArray, FloatArray, IntArray, run_starts
 from ..exceptions import DomainError
 from .taxonomy import Taxonomy
-from .values import MAX_BINS, Category, as_flag, digits, is_missing, plain_category, some
+from .values import MAX_BINS, Category, as_flag, as_list, digits, plain_category, some
 
 
 @dataclass(frozen=True)
@@ -55,42 +55,10 @@ class Coding:
         return self.missing if key is None else self.table.get(key, self.unknown)
 
 
-class Column(Protocol):
-    """A column: its type, which says what it may hold; in memory also its values."""
-
-    kind: str
-    dtype: str
-
-    def codes(self, coding: Coding) -> CodeArray:
-        """Code of each value, -1 where there is none. Never raises."""
-
-    def numbers(self) -> FloatArray:
-        """Values as float64, NaN where missing or not a number. Never raises."""
-
-    def instants(self, clock: Any) -> FloatArray:
-        """Dates as whole units of a clock, NaN where missing or no date. Never raises."""
-
-    def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
-        """Values as positions in a list of distinct values; -1 where missing. Never raises."""
-
-
-_reader: Callable[[Any], Any] | None = None
-
-
-def provide_reader(reader: Callable[[Any], Any]) -> None:
-    """Register the reader of row containers; `skdp.tables` calls this once, on import."""
-    global _reader
-    _reader = reader
-
-
 def read(data: Any) -> Any:
     """The columns of a container; only names and types have been looked at."""
-    if _reader is None:
-        # A script may have asked for names of domains and releases alone. The top level loads
-        # the package for rows, which registers its reader, when it is asked for it.
-        _ = sys.modules[__name__.partition(".")[0]].tables
-    assert _reader is not None
-    return _reader(data)
+    # The top level loads the package for rows when it is asked for it.
+    return sys.modules[__name__.partition(".")[0]].tables.as_frame(data)
 
 
 class PublicTable:
@@ -125,14 +93,8 @@ class PublicTable:
 
     def __init__(self, frame: Any) -> None:
         rows = read(frame)
-        n_rows = getattr(rows, "n_rows", None)
-        if n_rows is None:
-            raise TypeError(
-                f"PublicTable needs rows in memory, got a {type(frame).__name__}, which an engine "
-                "has yet to read. Collect it first."
-            )
         self.frame = frame
-        self._shape = n_rows, len(rows.names)
+        self._shape = rows.n_rows, len(rows.names)
 
     def __repr__(self) -> str:
         n_rows, n_columns = self._shape
@@ -149,9 +111,6 @@ MISSING_LABEL = "missing"
 NO_FATES = dict.fromkeys(
     ("below", "above", "to_other", "to_missing", "skipped", "not_understood"), 0
 )
-
-# Groups of codes, and a text for each.
-Groups = tuple[IntArray, list[str]]
 
 
 class Level(NamedTuple):
@@ -272,13 +231,13 @@ class Attribute:
         categories. Below the top level, special values are groups of their own, then the missing
         cell.
         """
-        (_, texts), *below = nested = self._nested()
+        top, *below = nested = self._nested()
         if not below and self.n_alone:
             below = nested
-        top = Level(np.zeros(self.size, dtype=np.int64), texts)
-        return top, *(self._with_alone(*each) for each in below)
+        top = top._replace(groups=np.zeros(self.size, dtype=np.int64))
+        return top, *map(self._with_alone, below)
 
-    def _nested(self) -> list[Groups]:
+    def _nested(self) -> list[Level]:
         """Levels of the codes that do not stand alone, the coarsest first."""
         codes = self.leaf_codes
         height = (len(codes) - 1).bit_length()
@@ -313,7 +272,7 @@ class Attribute:
         seen: set[bytes] = set()
         for family in self._families(max_groups - self.n_alone, against_rest):
             levels = []
-            for level in (self._with_alone(*merged) for merged in family):
+            for level in map(self._with_alone, family):
                 key = level.groups.tobytes()
                 if 2 <= len(level.labels) <= max_groups and key not in seen:
                     seen.add(key)
@@ -322,40 +281,25 @@ class Attribute:
                 families.append(tuple(levels))
         return tuple(families)
 
-    def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
+    def _families(self, limit: int, against_rest: bool) -> Iterator[list[Level]]:
         """Groups of all codes but the last, which stand alone, family by family."""
         raise NotImplementedError
 
-    def _with_alone(self, groups: IntArray, texts: list[str]) -> Level:
+    def _with_alone(self, level: Level) -> Level:
         """A grouping of all codes: those that stand alone are groups of their own."""
-        if not self.n_alone:
-            return Level(groups, texts)
-        own = len(texts) + np.arange(self.n_alone)
-        return Level(np.concatenate([groups, own]), [*texts, *self.labels()[-self.n_alone :]])
+        own = len(level.labels) + np.arange(self.n_alone)
+        texts = self.labels()[self.size - self.n_alone :]
+        return Level(np.concatenate([level.groups, own]), [*level.labels, *texts])
 
-    def _spans(self, groups: IntArray) -> Groups:
+    def _spans(self, groups: IntArray) -> Level:
         """Groups of consecutive codes with their labels."""
-        return groups, self._texts(np.append(run_starts(groups), len(groups)))
+        return Level(groups, self._texts(np.append(run_starts(groups), len(groups))))
 
     def _texts(self, cuts: IntArray) -> list[str]:
         """Text for the codes from each cut up to the next, exclusive."""
         raise NotImplementedError
 
-    def _refusal(self, column: Column) -> str | None:
-        """Why a column of this type cannot hold the attribute, with the remedy.
-
-        Privacy. Readers of files choose types by looking at the values, so one record decides
-        whether a column holds numbers, text, booleans, dates or times. It must not decide
-        whether there is an error: only types are refused that no reader chooses by itself.
-        """
-        if column.kind in ("duration", "other"):
-            return (
-                "holds durations, or neither numbers, text nor dates; convert it to numbers (such "
-                "as minutes), text or a type of dates"
-            )
-        return None
-
-    def _diagnose(self, column: Column) -> dict[str, int]:
+    def _diagnose(self, column: Any) -> dict[str, int]:
         """Exact counts for ``Domain.check``: private."""
         raise NotImplementedError
 
@@ -365,29 +309,29 @@ class Attribute:
     def _chosen(self) -> dict[str, Any]:
         """Of the options, those that were chosen."""
         own = {name: getattr(self, name) for name in self._options}
-        return {name: value for name, value in own.items() if value != self._options[name]}
+        chosen = {name: value for name, value in own.items() if value != self._options[name]}
+        return chosen | {"special": [*self.special]} if "special" in chosen else chosen
 
     def _said(self) -> dict[str, Any]:
-        """The arguments that declare it, without those that follow from the others."""
+        """The arguments but for the options, without those that follow from the others."""
         raise NotImplementedError
 
     def to_data(self) -> dict[str, Any]:
-        """What JSON says of it."""
-        said = {name: _plain(value) for name, value in self.declared._said().items()}
-        options = {
-            name: said.pop(name, default)
-            for name, default in self._options.items()
-            if name in said or default is False
-        }
-        fine = {} if self._coarse is None else {"fine": True}
-        return {"type": type(self).__name__.lower(), **said, **options, **fine}
+        """What JSON says of it; flags are always there."""
+        of, said = self.declared, self.declared._said()
+        for name, default in of._options.items():
+            value = getattr(of, name)
+            if default is False or value != default:
+                said[name] = value
+        fine = {} if of is self else {"fine": True}
+        plain = {name: _plain(value) for name, value in said.items()}
+        return {"type": type(self).__name__.lower(), **plain, **fine}
 
     def __repr__(self) -> str:
         if self._coarse is not None:
             return f"{self._coarse!r}.fine"
-        said = {name: _shown(value) for name, value in self._said().items()}
-        parts = [said.pop(name) for name in _FIRST if name in said]
-        parts += [f"{name}={text}" for name, text in said.items()]
+        said = {name: _shown(value) for name, value in {**self._said(), **self._chosen()}.items()}
+        parts = [text if name in _FIRST else f"{name}={text}" for name, text in said.items()]
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _key(self) -> str:
@@ -401,11 +345,9 @@ class Attribute:
         return hash((type(self).__name__, self._key()))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{type(self).__name__} cannot be changed; declare a new one.")
-
-    def _set(self, **values: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        if name in vars(self):
+            raise AttributeError(f"{type(self).__name__} cannot be changed; declare a new one.")
+        super().__setattr__(name, value)
 
 
 # Arguments that are given by position.
@@ -470,25 +412,17 @@ class Identifier:
         return {"type": "identifier"}
 
 
+@dataclass(frozen=True)
 class Text:
     """Free text, which no release can hold: a `Domain` refuses it and says what to do.
-
-    A code book may have such columns; this name for them gives a clear error instead of a domain
-    that silently lacks them.
 
     Parameters
     ----------
     description : str, default=""
         What the column holds.
-    **facts
-        What else is known of it, such as ``max_length=200``; not used.
     """
 
-    def __init__(self, description: str = "", **facts: Any) -> None:
-        self.description = description
-
-    def __repr__(self) -> str:
-        return f"Text({self.description!r})" if self.description else "Text()"
+    description: str = ""
 
 
 # Without order or taxonomy, lists of at most this many categories are not halved, and lists of at
@@ -510,13 +444,11 @@ class Categorical(Attribute):
 
     Parameters
     ----------
-    categories : sequence of str, int, float or bool, or a type
-        Publicly known values, in the order of their codes. A type that lists them may be given
-        instead: a pandas CategoricalDtype, an Enum of Polars, a class of Python's Enum (its values;
-        members in the data stand for them).
-    ordered : bool, default=None
-        Whether the order is meaningful, so that queries may ask for ranges of categories. None: as
-        the type says, else False; an Enum of Polars is ordered, one of Python is not.
+    categories : sequence of str, int, float or bool
+        Publicly known values, in the order of their codes; members of an Enum stand for their
+        values.
+    ordered : bool, default=False
+        Whether the order is meaningful, so that queries may ask for ranges of categories.
     taxonomy : Taxonomy or what :meth:`Taxonomy.from_tree` takes, optional
         Nested groups whose leaves are the categories, in any order.
     other : category, optional
@@ -550,32 +482,26 @@ class Categorical(Attribute):
         "nullable": False,
     }
 
-    categories: tuple[Category, ...]
-    ordered: bool
-    taxonomy: Taxonomy | None
-    other: Category | None
-
     def __init__(
         self,
         categories: Any,
         *,
-        ordered: bool | None = None,
+        ordered: bool = False,
         taxonomy: Any = None,
         other: Category | None = None,
         nullable: bool = False,
     ) -> None:
-        listed, in_order = declared_categories(categories)
+        listed = as_list(categories, "categories")
         values = tuple(plain_category(value, "Category") for value in listed)
         if not 1 <= len(values) <= MAX_BINS:
             raise DomainError(f"Categorical needs at least one category, and {MAX_BINS} at most.")
         if (shared := shared_key(values)) is not None:
             first, second = shared
             raise DomainError(
-                f"Categories {first!r} and {second!r} mean one text, number, date or gap. Readers "
-                "of files tell them apart only where some other record holds text, so one record "
-                "would decide the codes of all. Declare one of them; or, to keep them apart, write "
-                f"them with a letter, in the declaration and in the data: 'c{first}' and "
-                f"'c{second}'."
+                f"Categories {first!r} and {second!r} mean one text, number, date or gap: readers "
+                "of files tell them apart only where other records are such that they can. Declare "
+                "one of them; or, to keep them apart, write them with a letter, in the declaration "
+                f"and in the data: 'c{first}' and 'c{second}'."
             )
         keys = positions_of(values)
         if None in keys and nullable is True:
@@ -598,17 +524,11 @@ class Categorical(Attribute):
                 "The leaves of the taxonomy must be the categories, but "
                 f"{some(sorted(odd, key=str))} are in one of the two only."
             )
-        self._set(
-            categories=values,
-            ordered=in_order if ordered is None else as_flag(ordered, "ordered"),
-            taxonomy=taxonomy,
-            other=other,
-            nullable=as_flag(nullable, "nullable"),
-            _keys=keys,
-        )
-
-    # Codes by the keys of the categories.
-    _keys: Mapping[Key, int]
+        self.categories, self._keys = values, keys
+        self.ordered = as_flag(ordered, "ordered")
+        self.taxonomy: Taxonomy | None = taxonomy
+        self.other = other
+        self.nullable = as_flag(nullable, "nullable")
 
     @property
     def n_values(self) -> int:
@@ -623,10 +543,7 @@ class Categorical(Attribute):
         KeyError
             If it is not declared.
         """
-        code = None if is_missing(value) else self._keys.get(key_of(value))
-        if code is None:
-            raise KeyError(value)
-        return code
+        return self._keys[key_of(value)]
 
     def coding(self) -> Coding:  # noqa: D102
         missing = self.n_values if self.nullable else -1
@@ -635,25 +552,19 @@ class Categorical(Attribute):
         return Coding(self._keys, unknown, self._keys.get(None, missing))
 
     def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:  # noqa: D102
-        positions = np.asarray(codes, dtype=np.int64)
-        held = self._held()
-        if held.dtype == object:
-            # The missing cell is the last code, and the last entry here.
-            objects = np.array([*self.categories, None], dtype=object)
-            return pd.Series(objects[positions], dtype=object)
-        positions = np.where(positions < self.n_values, positions, -1)
-        return pd.Series(held.array.take(positions, allow_fill=self.nullable))
+        cells = self._cells()
+        return pd.Series(cells.array[np.asarray(codes, dtype=np.int64)], dtype=cells.dtype)
 
-    def _held(self) -> pd.Series:
-        """The categories as a column; decoded values have its type, whatever the codes are."""
+    def _cells(self) -> pd.Series:
+        """The categories, and the missing cell; decoded values have its type, whatever they are."""
         listed = list(self.categories)
         held = pd.Series(listed)
-        if held.dtype == np.uint64 or held.tolist() != listed:
-            # What no type of numbers holds exactly.
-            return pd.Series(listed, dtype=object)
-        name: Any = str(held.dtype)
-        with_gaps = {"bool": "boolean", "int64": "Int64"} if self.nullable else {}
-        return held.astype(with_gaps.get(name, name))
+        # No type of numbers holds some integers exactly.
+        exact = held.dtype != np.uint64 and held.tolist() == listed
+        kind: Any = str(held.dtype) if exact else "object"
+        if self.nullable:
+            kind = {"bool": "boolean", "int64": "Int64"}.get(kind, kind)
+        return pd.Series([*listed, None][: self.size], dtype=kind)
 
     def labels(self) -> list[str]:  # noqa: D102
         return [str(value) for value in self.categories] + [MISSING_LABEL] * self.nullable
@@ -663,13 +574,13 @@ class Categorical(Attribute):
         leaves = self.categories if self.taxonomy is None else self.taxonomy.leaves
         return np.array([self.index_of(leaf) for leaf in leaves], dtype=np.int64)
 
-    def _nested(self) -> list[Groups]:
+    def _nested(self) -> list[Level]:
         if self.taxonomy is None and self.ordered:
             return super()._nested()
         tree = self.taxonomy or Taxonomy.from_tree({"Any": self.categories})
         back = np.argsort(self.leaf_codes)
         return [
-            (tree.groups(level)[back], [str(tree.labels[node]) for node in tree.cut(level)])
+            Level(tree.groups(level)[back], [str(tree.labels[node]) for node in tree.cut(level)])
             for level in range(tree.height + 1)
         ]
 
@@ -678,7 +589,7 @@ class Categorical(Attribute):
             return None
         return np.append(self.leaf_codes, np.arange(self.n_values, self.size))
 
-    def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
+    def _families(self, limit: int, against_rest: bool) -> Iterator[list[Level]]:
         n, codes = self.n_values, np.arange(self.n_values, dtype=np.int64)
         if self.taxonomy is not None:
             yield self._nested()[1:]
@@ -690,13 +601,14 @@ class Categorical(Attribute):
             yield [self._spans(groups) for groups in halvings(codes, n, limit)]
         if against_rest and 2 < n <= _MOST_AGAINST_REST and not self.ordered:
             for code, category in enumerate(self.categories):
-                yield [((codes != code).astype(np.int64), [str(category), "all others"])]
+                groups = (codes != code).astype(np.int64)
+                yield [Level(groups, [str(category), "all others"])]
 
     def _texts(self, cuts: IntArray) -> list[str]:
         held = [self.categories[start:stop] for start, stop in itertools.pairwise(cuts.tolist())]
         return [str(run[0]) if len(run) == 1 else f"{run[0]} .. {run[-1]}" for run in held]
 
-    def _diagnose(self, column: Column) -> dict[str, int]:
+    def _diagnose(self, column: Any) -> dict[str, int]:
         coding = replace(self.coding(), unknown=-2)
         kinds = column.codes(coding)
         unknown, missing = int((kinds == -2).sum()), int((kinds == coding.missing).sum())
@@ -707,31 +619,4 @@ class Categorical(Attribute):
         return found
 
     def _said(self) -> dict[str, Any]:
-        return {"categories": self.categories, **self._chosen()}
-
-
-def declared_categories(declared: Any) -> tuple[list[Any], bool]:
-    """The categories of a list or of a type, and whether the type orders them.
-
-    Parameters
-    ----------
-    declared : iterable, CategoricalDtype, Enum of Polars or narwhals, or class of enum.Enum
-        No import is needed to recognise them.
-
-    Raises
-    ------
-    DomainError
-        If it does not say which they are.
-    """
-    listed, ordered = declared, False
-    if not isinstance(declared, Iterable):
-        listed = getattr(declared, "categories", None)
-        # Polars compares the values of an Enum by their place.
-        ordered = bool(getattr(declared, "ordered", True))
-    if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
-        raise DomainError(
-            f"categories must be a list of values, or a type that lists them, got {declared!r} of "
-            f"type {type(declared).__name__}. List them, as in Categorical(['F', 'M']); reading "
-            "them from the data would leak them."
-        )
-    return list(listed), ordered
+        return {"categories": self.categories}

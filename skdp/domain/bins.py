@@ -7,10 +7,11 @@ cents).
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray, snapped
 from ..exceptions import DomainError
-from .values import MAX_BINS, MAX_INTEGER, as_int, digits
+from .values import MAX_BINS, MAX_INTEGER, as_int, as_list, digits
 
 # --- bins: where a range is cut, and the bin of each number
 
@@ -37,14 +38,30 @@ BLOCK = 2**15
 def even_edges(lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
     """Edges of bins of equal width, or of about equally many integers each."""
     if not integer:
-        edges = np.arange(bins + 1) * (upper - lower) / bins + lower
-        edges[-1] = upper
-        return edges
+        with np.errstate(all="ignore"):
+            edges = np.arange(bins + 1) * (upper - lower) / bins + lower
+        edges[[0, -1]] = lower, upper
+        return apart(edges)
     low, span = int(lower), int(upper) - int(lower)
     if bins == span + 1:
         return np.arange(low, low + bins + 1)
     # The smallest integer x with floor((x - lower) * bins / span) of at least each bin.
     return np.array([*(low - (-bin * span) // bins for bin in range(bins)), low + span + 1])
+
+
+def apart(edges: FloatArray) -> FloatArray:
+    """The edges; refused where float64 cannot tell bins apart."""
+    low, *_, high = edges.tolist()
+    bins = len(edges) - 1
+    if not math.isfinite((high - low) * bins):
+        raise DomainError(f"The range from {low!r} to {high!r} is too wide for float64.")
+    ends = np.maximum(np.abs(edges[:-1]), np.abs(edges[1:]))
+    if (np.diff(edges) < 8 * np.spacing(ends)).any():
+        raise DomainError(
+            f"{bins} bins between {low!r} and {high!r} are narrower than float64 can tell apart; "
+            "use fewer bins."
+        )
+    return edges
 
 
 def bins_of(inner: FloatArray, x: FloatArray) -> CodeArray:
@@ -72,64 +89,48 @@ def _first_bits(x: FloatArray) -> IntArray:
     return np.negative(bits, out=bits, where=below) if below.any() else bits
 
 
-def check_real_bins(low: float, high: float, bins: int, edges: FloatArray | None = None) -> None:
-    """Refuse bins that float64 cannot tell apart: even ones, or those between edges."""
-    if not math.isfinite((high - low) * bins):
-        raise DomainError(f"The range from {low!r} to {high!r} is too wide for float64.")
-    if edges is None:
-        narrow = (high - low) / bins < 8 * float(np.spacing(max(abs(low), abs(high))))
-    else:
-        ends = np.maximum(np.abs(edges[:-1]), np.abs(edges[1:]))
-        narrow = bool((np.diff(edges) < 8 * np.spacing(ends)).any())
-    if narrow:
-        raise DomainError(
-            f"{bins} bins between {low!r} and {high!r} are narrower than float64 can tell apart; "
-            "use fewer bins."
-        )
-
-
-def bins_of_grid(grid: Grid, bins: int | None) -> int:
-    """Number of bins over a grid, one for each number by default."""
-    count = len(grid)
-    if bins is None and count > MAX_BINS:
-        raise DomainError(
-            f"The {count} values are too many for one code each: give bins=, such as bins=32, with "
-            "scale='log' where most values are small, or edges=[...]."
-        )
-    if bins is not None and bins > count:
-        raise DomainError(
-            f"bins={bins} exceeds the number of possible values ({count}): some would be empty."
-        )
-    return count if bins is None else bins
+def number_of_bins(given: Any, grid: Grid | None, scale: str) -> int:
+    """The declared number of bins; by default one for each number of a grid."""
+    most = MAX_BINS if grid is None else min(len(grid), MAX_BINS)
+    if given is not None and 1 <= (bins := as_int(given, "bins")) <= most:
+        return bins
+    if given is None and grid is not None and (scale != "linear" or len(grid) <= MAX_BINS):
+        return len(grid) if scale == "linear" else min(FEW_BINS, len(grid))
+    values = "" if grid is None else f" There are {len(grid)} possible values."
+    raise DomainError(
+        f"bins must be in 1..{most}, got {given!r}.{values} Give bins=32 or so, with scale='log' "
+        "where most values are small, or edges=[...]."
+    )
 
 
 def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool) -> NDArray[Any]:
     """The edges of a declaration."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise DomainError(f"edges must be a list of numbers, got {given!r}.")
-    listed = [read(edge, f"edges[{place}]") for place, edge in enumerate(given)]
+    listed = [read(edge, f"edges[{place}]") for place, edge in enumerate(as_list(given, "edges"))]
     if not 2 <= len(listed) <= MAX_BINS + 1:
         raise DomainError(f"edges needs at least two numbers, for {MAX_BINS} bins at most.")
-    for place, (left, right) in enumerate(itertools.pairwise(listed)):
-        # The last bin is closed, so it may hold a single integer.
-        single = integer and left == right and place == len(listed) - 2
-        if not (left < right or single):
-            raise DomainError(
-                f"edges must increase, but edges[{place}]={digits(left)} is followed by "
-                f"{digits(right)}. Sort them, and give each once."
-            )
+    # The last bin is closed, so it may hold a single integer.
+    cuts = [*listed[:-1], listed[-1] + integer]
+    if wrong := [left for left, right in itertools.pairwise(cuts) if left >= right]:
+        raise DomainError(
+            f"edges must increase, but {digits(wrong[0])} is not before what follows it. Sort "
+            "them, and give each once."
+        )
     if not integer:
-        check_real_bins(listed[0], listed[-1], 1)
-    return np.array([*listed[:-1], listed[-1] + integer], dtype=np.int64 if integer else np.float64)
+        apart(np.array([listed[0], listed[-1]]))
+    return np.array(cuts, dtype=np.int64 if integer else np.float64)
 
 
+# Where a few bins are wanted and none are declared.
+FEW_BINS = 32
 # From 0 on, a log scale is linear up to about this share of the range.
 _LINEAR_SHARE = 1000.0
 
 
-def check_scale(scale: Any, lower: float, upper: float) -> None:
-    """Refuse a scale that is not known, or cannot cut the range."""
-    if scale not in ("linear", "log", "sqrt"):
+def edges_on(scale: str, lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
+    """Edges that are equally far apart on a scale; each bin of integers holds at least one."""
+    if scale == "linear":
+        return even_edges(lower, upper, bins, integer)
+    if scale not in ("log", "sqrt"):
         raise DomainError(f"scale must be 'linear', 'log' or 'sqrt', got {scale!r}.")
     if scale == "log" and not 0 <= lower <= upper != 0:
         raise DomainError(
@@ -137,10 +138,6 @@ def check_scale(scale: Any, lower: float, upper: float) -> None:
             f"upper={digits(upper)}. Use scale='sqrt', or a positive lower with the other values "
             "in special=[...], such as special=[0]."
         )
-
-
-def scale_edges(scale: str, lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
-    """Edges that are equally far apart on a scale; each bin of integers holds at least one."""
     end = upper + 1 if integer else upper
     if scale == "log":
         unit = lower if lower > 0 else upper / _LINEAR_SHARE
@@ -152,8 +149,7 @@ def scale_edges(scale: str, lower: float, upper: float, bins: int, integer: bool
     edges = np.array([float(f"{edge:.12g}") for edge in edges.tolist()])
     edges[0], edges[-1] = lower, end
     if not integer:
-        check_real_bins(lower, upper, bins, edges)
-        return edges
+        return apart(edges)
     whole = np.ceil(edges).astype(np.int64)
     # Where the scale cuts finer than integers, each bin gets one.
     steps = np.arange(bins + 1)
@@ -206,13 +202,11 @@ def declared_grid(
     """The grid of a declaration, with ``decimals`` as a plain number."""
     if decimals is None and not integer:
         return None, None
-    if decimals is not None and integer:
-        raise DomainError(
-            f"integer=True has no decimals, got decimals={decimals!r}: leave one of them out."
-        )
     places = 0 if integer else as_int(decimals, "decimals")
-    if not 0 <= places <= 15:
-        raise DomainError(f"decimals must be in 0..15, got {decimals!r}.")
+    if not 0 <= places <= 15 or (integer and decimals is not None):
+        raise DomainError(
+            f"decimals must be in 0..15, and left out beside integer=True, got {decimals!r}."
+        )
     # As written: 0.1 is a tenth.
     first, last = (Fraction(repr(end)) * 10**places for end in (lower, upper))
     grid = Grid(math.ceil(first), math.floor(last), 10**places)
@@ -224,7 +218,8 @@ def declared_grid(
     if max(abs(first), abs(last)) > MAX_INTEGER - 2 * (not integer):
         raise DomainError(
             f"The values from {digits(lower)} to {digits(upper)} with {places} decimals are more "
-            "than float64 can tell apart: give ends that are nearer to 0, or fewer decimals."
+            "than float64 can tell apart: give ends that are nearer to 0 (dates: to 1970), fewer "
+            "decimals, or a coarser unit."
         )
     return grid, None if integer else places
 
@@ -233,8 +228,8 @@ def declared_grid(
 
 
 @dataclass(frozen=True)
-class _Contents:
-    """What `Spread` and `Points` share.
+class Spread:
+    """Real numbers in bins, without those of ``special``.
 
     Attributes
     ----------
@@ -277,22 +272,27 @@ class _Contents:
         codes += x >= self._right[codes]
         return codes
 
-    @property
+    @functools.cached_property
     def ends(self) -> NDArray[Any]:
         """Where bins begin, and the last one ends: numbers, or places of the grid."""
-        raise NotImplementedError
+        return self.edges
+
+    @functools.cached_property
+    def whole(self) -> tuple[NDArray[Any], FloatArray]:
+        """How much each bin holds, and the sum of its numbers."""
+        widths = np.diff(self.edges)
+        return np.ones(len(widths)), self.edges[:-1] + widths / 2
 
     def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:
         """The bin of each cut, how much of it lies below the cut, and the sum of its numbers.
 
         Cuts are numbers, or places of the grid.
         """
-        raise NotImplementedError
-
-    @functools.cached_property
-    def whole(self) -> tuple[NDArray[Any], FloatArray]:
-        """How much each bin holds, and the sum of its numbers."""
-        raise NotImplementedError
+        values = np.clip(cuts, self.edges[0], self.edges[-1])
+        codes = self.codes(values).astype(np.int64)
+        left, right = self.edges[codes], self.edges[codes + 1]
+        share = snapped(codes + (values - left) / (right - left)) - codes
+        return codes, share, share * (left + share / 2 * (right - left))
 
     def between(
         self, starts: FloatArray, stops: FloatArray, owners: IntArray, n: int
@@ -339,10 +339,6 @@ class _Contents:
         amount, total = self.whole
         return total / amount
 
-
-class Spread(_Contents):
-    """Real numbers in bins, without those of ``special``."""
-
     def draw(
         self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray
     ) -> FloatArray:
@@ -366,22 +362,6 @@ class Spread(_Contents):
             high[high == special] = np.nextafter(special, -np.inf)
         return low, high
 
-    @property
-    def ends(self) -> FloatArray:  # noqa: D102
-        return self.edges
-
-    @functools.cached_property
-    def whole(self) -> tuple[FloatArray, FloatArray]:  # noqa: D102
-        widths = np.diff(self.edges)
-        return np.ones(len(widths)), self.edges[:-1] + widths / 2
-
-    def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:  # noqa: D102
-        values = np.clip(cuts, self.edges[0], self.edges[-1])
-        codes = self.codes(values).astype(np.int64)
-        left, right = self.edges[codes], self.edges[codes + 1]
-        share = snapped(codes + (values - left) / (right - left)) - codes
-        return codes, share, share * (left + share / 2 * (right - left))
-
     def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
         """Numbers of bins below which the shares of the bin lie."""
         low, high = self.edges[codes], self.edges[codes + 1]
@@ -389,7 +369,7 @@ class Spread(_Contents):
 
 
 @dataclass(frozen=True)
-class Points(_Contents):
+class Points(Spread):
     """The numbers of a grid in bins, without those of ``special``.
 
     Those that are left have ranks, without gaps: counts and draws are of ranks.
@@ -423,10 +403,9 @@ class Points(_Contents):
         first, last = self._ranks(np.arange(len(self.edges) - 1))
         return np.flatnonzero(last < first)
 
-    def draw(
+    def draw(  # noqa: D102
         self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray
     ) -> FloatArray:
-        """A point of each bin, within closed bounds where the bin meets them."""
         first, last = self._ranks(codes)
         start = np.clip(self._rank(self.grid.at_least(low)), first, last)
         stop = np.clip(self._rank(self.grid.at_most(high) + 1) - 1, first, last)
@@ -487,49 +466,40 @@ _DECADES = (4, 3, 2, 1, 0)
 
 
 @functools.lru_cache(maxsize=256)
-def lattice_edges(lower: float, upper: float, least: Fraction = Fraction(0)) -> FloatArray:
-    """Edges of at most `MOST_BINS` bins from ``lower`` to ``upper``; cannot be changed.
+def lattice_edges(lower: float, upper: float, least: Fraction) -> tuple[float, ...]:
+    """Edges within a range, of at most `MOST_BINS` bins.
 
     Parameters
     ----------
     lower, upper : float
         ``lower < upper``, both finite.
-    least : Fraction, default=0
-        Least width of a bin: the distance of the numbers of a grid.
+    least : Fraction
+        Least width of a bin: the distance of the numbers of a grid, or 0.
     """
     low, high = Fraction(lower), Fraction(upper)
     largest = max(abs(low), abs(high))
     # Edges must differ as floats.
     least = max(least, 8 * Fraction(float(np.spacing(max(abs(lower), abs(upper))))))
-    fine = max((high - low) / MOST_BINS, least)
+    widths = _widths()
+    first = bisect.bisect_left(widths, max((high - low) / MOST_BINS, least))
+    last = bisect.bisect_left(widths, largest / _PARTS)
     for decades in _DECADES:
-        near = max(_at_most(largest / (_PARTS * 10**decades)), _at_least(least))
-        for far in range(_at_least(fine), _at_least(largest / _PARTS) + 1):
+        near = max(
+            bisect.bisect_right(widths, largest / (_PARTS * 10**decades)) - 1,
+            bisect.bisect_left(widths, least),
+        )
+        for far in range(first, last + 1):
             pieces = list(_pieces(low, high, min(near, far), far))
             if sum(last - first + 1 for first, last, _ in pieces) < MOST_BINS:
-                return _edges(lower, upper, pieces)
+                return _inner(lower, upper, pieces)
     raise AssertionError("one width for all bins fits always")
 
 
-def _width(index: int) -> Fraction:
-    """..., 0.5, 1, 2, 5, 10, ...; 1 at 0."""
-    power, digit = divmod(index, 3)
-    return (1, 2, 5)[digit] * Fraction(10) ** power
-
-
-def _at_most(x: Fraction) -> int:
-    """Index of the largest width that is at most x."""
-    # The logarithm is near; whole numbers decide.
-    index = 3 * (len(str(x.numerator)) - len(str(x.denominator)) + 1)
-    while _width(index) > x:
-        index -= 1
-    return index
-
-
-def _at_least(x: Fraction) -> int:
-    """Index of the smallest width that is at least x."""
-    index = _at_most(x)
-    return index if _width(index) == x else index + 1
+@functools.cache
+def _widths() -> list[Fraction]:
+    """..., 0.5, 1, 2, 5, 10, ...: all widths that floats have."""
+    tens = (Fraction(10) ** power for power in range(-330, 310))
+    return [digit * ten for ten in tens for digit in (1, 2, 5)]
 
 
 def _pieces(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tuple[int, int, int]]:
@@ -538,11 +508,12 @@ def _pieces(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tupl
     From 0 the widths are that of ``near``, from 50 times a width on that one, up to that of
     ``far``; on both sides of 0.
     """
+    widths = _widths()
     for index in range(near, far + 1):
-        width = _width(index)
+        width = widths[index]
         start = _PARTS if index > near else 0
         # The end of a piece is the start of the next.
-        end = math.inf if index == far else _PARTS * _width(index + 1) / width - 1
+        end = math.inf if index == far else _PARTS * widths[index + 1] / width - 1
         for sign, left, right in ((1, low, high), (-1, -high, -low)):
             # 0 is on the first side alone.
             first = max(start, int(sign < 0), math.floor(left / width) + 1)
@@ -551,19 +522,12 @@ def _pieces(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tupl
                 yield (first, last, index) if sign > 0 else (-last, -first, index)
 
 
-def _edges(lower: float, upper: float, pieces: list[tuple[int, int, int]]) -> FloatArray:
-    inner: list[tuple[float, float]] = []
+def _inner(lower: float, upper: float, pieces: list[tuple[int, int, int]]) -> tuple[float, ...]:
+    numbers: list[tuple[float, float]] = []
     for first, last, index in pieces:
-        width = _width(index)
+        width = _widths()[index]
         # A quotient of whole numbers is the float nearest to the decimal number.
-        numbers = (k * width.numerator / width.denominator for k in range(first, last + 1))
-        inner += [(number, float(width)) for number in numbers]
-    inner.sort()
+        ks = range(first, last + 1)
+        numbers += [(k * width.numerator / width.denominator, float(width)) for k in ks]
     # No sliver at an end: its records lie in the bin beside it.
-    while inner and inner[0][0] - lower < inner[0][1] / 2:
-        del inner[0]
-    while inner and upper - inner[-1][0] < inner[-1][1] / 2:
-        del inner[-1]
-    edges = np.array([lower, *(number for number, _ in inner), upper])
-    edges.setflags(write=False)
-    return edges
+    return tuple(x for x, width in sorted(numbers) if min(x - lower, upper - x) >= width / 2)

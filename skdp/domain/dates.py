@@ -19,7 +19,7 @@ from .._foreign import reraise_interrupts
 from .._keys import DAY, FURTHEST, key_of, moment_of, moment_of_text
 from .._validation import FloatArray, IntArray, is_word
 from ..exceptions import DomainError
-from .attributes import Coding, Column
+from .attributes import Coding
 from .bins import MOST_BINS, even_edges
 from .numeric import AUTO, Numeric, runs
 from .values import MAX_INTEGER, refuse_placeholder, some
@@ -252,10 +252,6 @@ _DEFAULT_BINS = 128
 class _Temporal(Numeric):
     """What :class:`Date` and :class:`Datetime` share: an integer for each unit."""
 
-    unit: str
-    tz: str | None
-    format: str | None
-
     _units: ClassVar[tuple[str, ...]] = tuple(UNITS)
     _options: ClassVar[dict[str, Any]] = {"tz": None, "nullable": False, "format": None}
     summable = False
@@ -282,7 +278,7 @@ class _Temporal(Numeric):
             )
         if format not in (None, EXCEL):
             check_form(format, unit)
-        self._set(unit=unit, tz=tz, format=format)
+        self.unit, self.tz, self.format = unit, tz, format
         super().__init__(lower, upper, bins, integer=True, nullable=nullable, special=special)
 
     def _read(self, value: Any, name: str) -> int:
@@ -292,28 +288,8 @@ class _Temporal(Numeric):
             value = pd.Timestamp(value) + datetime.timedelta(days=1, microseconds=-1)
         found = self._clock.number(value)
         if found is None:
-            raise DomainError(f"{name} of {type(self).__name__} {self._not_a_date(value)}")
-        if abs(found[0]) > MAX_INTEGER:
-            raise DomainError(
-                f"{name}={str(value)!r} is too far from 1970 for its {self.unit}s to be counted "
-                "exactly; use a coarser unit."
-            )
+            raise DomainError(f"{name} of {type(self).__name__} {_not_a_date(value)}")
         return found[0]
-
-    def _not_a_date(self, value: Any) -> str:
-        """Why a declared value cannot be placed, for messages."""
-        timed = isinstance(self, Datetime)
-        if Clock(self.unit, "UTC").number(value) is not None:
-            return (
-                f"has a time zone, got {str(value)!r}, but {type(self).__name__} is declared "
-                f"without one. {'Declare it with tz=' + repr('UTC') if timed else 'Leave it out'}."
-            )
-        shown = {"month": "2021-03", "quarter": "2021-Q1", "year": "2021"}
-        text = shown.get(self.unit, "2021-03-01T14:30" if timed else "2021-03-01")
-        return (
-            f"must be a date, got {value!r}. Give ISO text such as {text!r}, or a date, datetime "
-            "or Timestamp."
-        )
 
     def _cut(self, bins: Any) -> None:
         plain = bins is None or is_word(bins, AUTO)
@@ -360,7 +336,7 @@ class _Temporal(Numeric):
             return value
         found = self._clock.number(value)
         if found is None:
-            raise ValueError(f"A value compared with column {column!r} {self._not_a_date(value)}")
+            raise ValueError(f"A value compared with column {column!r} {_not_a_date(value)}")
         number, exact = found
         return number if exact else number + 0.5
 
@@ -392,13 +368,13 @@ class _Temporal(Numeric):
     def _written(self, value: float) -> str:
         return self._clock.text(int(value))
 
-    def _intervals(self, cuts: IntArray) -> list[str]:
+    def _texts(self, cuts: IntArray) -> list[str]:
         return runs(self.edges[cuts].tolist(), self._written)
 
     # Privacy. No zone is refused: DuckDB gives text with zones the zone of the session, so that one
     # record decides whether a column has one.
 
-    def _numbers(self, column: Column) -> FloatArray:
+    def _numbers(self, column: Any) -> FloatArray:
         return column.instants(self._clock)
 
     def _said(self) -> dict[str, Any]:
@@ -408,7 +384,14 @@ class _Temporal(Numeric):
             said["bins"] = self.bins
         if self.special:
             said["special"] = [self._written(value) for value in self.special]
-        return said | self._chosen()
+        return said
+
+
+def _not_a_date(value: Any) -> str:
+    return (
+        f"must be a date, got {value!r}. Give ISO text such as '2021-03-01', or a date, datetime "
+        "or Timestamp; with a time zone only for a Datetime with tz='UTC'."
+    )
 
 
 def _is_day(value: Any) -> bool:

@@ -16,55 +16,32 @@ from numpy.typing import ArrayLike
 from .._random import sampling_generator
 from .._validation import CodeArray
 from ..exceptions import DomainError, PrivacyLeakWarning
-from .attributes import Attribute, Categorical, Identifier, Text, read
+from .attributes import Attribute, Categorical, Identifier, read
 from .check import DomainReport, examined
 from .constraints import Structure, structure_from_data
 from .numeric import Numeric
 from .query import Schema
-from .schemas import domain_to_text, from_schema, parts_from_text, short_form
-from .values import (
-    plain_text,
-    refuse_placeholder,
-    some,
-)
+from .schemas import Code, domain_to_text, from_schema, parts_from_text, short_form
+from .values import plain_text, some
 
 
-def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
-    """Declarations by name; errors for anything that declares no column."""
-    if not pairs:
-        raise DomainError("The domain has no attributes. Declare at least one column.")
+def checked_columns(pairs: Iterable[Any]) -> dict[str, Any]:
+    """Declarations by name; one error for all that declare no column."""
     declared: dict[str, Any] = {}
     wrong: list[str] = []
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise DomainError(f"Expected (name, attribute) pairs, got {pair!r}.")
-        name, attribute = pair
+        name, given = pair
         if not isinstance(name, str):
             kind = type(name).__name__
             raise DomainError(f"Column names must be strings, got {name!r} of type {kind}.")
-        plain_text(name, "Column name")
-        refuse_placeholder(attribute, f"The declaration of column {name!r}")
-        if isinstance(attribute, Text) or attribute is Text:
-            raise DomainError(
-                f"Column {name!r} is free text, which no release can hold. Leave the column out; "
-                "or declare Identifier(), which ignores it and gives synthetic rows fresh ids; or "
-                "replace it by a Categorical of what is in it."
-            )
-        if isinstance(attribute, list | tuple | dict):
-            try:
-                attribute = short_form(attribute)
-            except DomainError as error:
-                wrong.append(f"Column {name!r}: {error}")
-                continue
-        if not isinstance(attribute, Numeric | Categorical | Identifier):
-            raise DomainError(
-                f"Column {name!r} must be declared by a pair (smallest, largest), a list of all "
-                "values, or by Numeric, Date, Datetime, Categorical or Identifier, got "
-                f"{type(attribute).__name__}."
-            )
         if name in declared:
             raise DomainError(f"Column names must be unique, but {name!r} is repeated.")
-        declared[str(name)] = attribute
+        try:
+            declared[plain_text(name, "Column name")] = short_form(given)
+        except DomainError as error:
+            wrong.append(f"Column {name!r}: {error}")
     if wrong:
         raise DomainError("\n".join(wrong[:20]))
     return declared
@@ -106,9 +83,8 @@ class Domain(Schema):
     Raises
     ------
     DomainError
-        If there are no attributes, names are repeated or are not strings, the domain has a single
-        cell, or rules do not fit the columns or contradict each other (the error names the
-        shortest contradiction).
+        If there are no attributes, names are repeated or are not strings, or rules do not fit the
+        columns or contradict each other (the error names the shortest contradiction).
 
     Examples
     --------
@@ -155,29 +131,21 @@ class Domain(Schema):
     ) -> None:
         rules = Structure.read(structure)
         if isinstance(attributes, Domain):
-            pairs: list[Any] = list(attributes._given.items())
             rules = [*attributes.structure.rules, *rules]
-        elif isinstance(attributes, Mapping):
-            pairs = list(attributes.items())
-        elif isinstance(attributes, Attribute | str) or not isinstance(attributes, Iterable):
+            attributes = attributes._given
+        if isinstance(attributes, Mapping):
+            attributes = attributes.items()
+        if isinstance(attributes, str) or not isinstance(attributes, Iterable):
             raise DomainError(
                 "A Domain is declared by a mapping of column names to pairs, lists or attributes, "
                 f"such as {{'age': (0, 120)}}, got {attributes!r}. For arrays see Domain.for_array."
             )
-        else:
-            pairs = list(attributes)
-        self._init(pairs, rules)
-        if self.size == 1:
-            what = "there is nothing to release but the number of records"
-            raise DomainError(f"The domain has a single cell: {what}. Declare more than one value.")
-
-    def _init(self, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> None:
-        given = checked_columns(pairs)
+        given = checked_columns(attributes)
         structure = Structure(rules, given)
         measured = {name: structure._declared[name] for name in structure.measured}
         if not measured:
-            how = "Declare at least one Numeric or Categorical column"
-            raise DomainError(f"The domain has no column to measure, only identifiers. {how}.")
+            how = "Declare at least one that is no Identifier"
+            raise DomainError(f"The domain has no attributes to measure. {how}.")
         self.__dict__.update(
             names=tuple(measured),
             attributes=tuple(measured.values()),
@@ -192,14 +160,7 @@ class Domain(Schema):
         return {"columns": list(self._given.items()), "rules": self.structure.to_data()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._init(state["columns"], structure_from_data(state["rules"]))
-
-    @classmethod
-    def _trusted(cls, pairs: Sequence[Any], rules: Sequence[Any] = ()) -> Domain:
-        """A part of a domain, which may have a single cell."""
-        domain = cls.__new__(cls)
-        domain._init(pairs, rules)
-        return domain
+        Domain.__init__(self, state["columns"], structure=structure_from_data(state["rules"]))
 
     # --- which columns there are, and which of them are measured
 
@@ -245,9 +206,8 @@ class Domain(Schema):
         if name not in self:
             raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.names)}.")
         if name not in self._positions:
-            rule = self.structure.derived[name]
-            why = "it follows from other columns"
-            raise DomainError(f"Column {name!r} is not measured: {why}, by {rule!r}.")
+            why = f"it follows from other columns, by {self.structure.derived[name]!r}"
+            raise DomainError(f"Column {name!r} is not measured: {why}.")
         return self._positions[name]
 
     def __getitem__(self, name: str) -> Numeric | Categorical:
@@ -319,13 +279,13 @@ class Domain(Schema):
         missing = [name for name in self.names if name not in present]
         extra = [name for name in frame.names if name not in self._declared]
         if missing or extra:
-            lacking = f" Missing: {some(missing)}." if missing else ""
-            more = f" Not declared: {some(extra)}." if extra else ""
-            how = " Add them, or leave them out of the domain (`domain.select`)."
+            what = "The columns of the data are not those of the domain."
+            what += f" Missing: {some(missing)}." if missing else ""
+            what += f" Not declared: {some(extra)}." if extra else ""
+            how = "Add them, or leave them out of the domain (`domain.select`)."
             if extra:
-                how = " Select those of the domain (data[names], or data.select), or declare all."
-            what = "The columns of the data are not those of the domain"
-            raise DomainError(f"{what}.{lacking}{more}{how}")
+                how = "Select those of the domain (data[names], or data.select), or declare all."
+            raise DomainError(f"{what} {how}")
         return frame
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -341,19 +301,15 @@ class Domain(Schema):
         return hash(self._key())
 
     def __repr__(self) -> str:
-        shown = _first([f"{name!r}: {part!r}" for name, part in self._given.items()], 12)
-        rules = _first([*map(repr, self.structure.rules)], 6)
+        shown = some([Code(f"{name!r}: {part!r}") for name, part in self._given.items()], 12)
+        rules = some(self.structure.rules, 6)
         tail = f", structure=[{rules}]" if rules else ""
         return f"Domain({{{shown}}}{tail})"
 
     # --- other domains
 
     @classmethod
-    def for_array(
-        cls,
-        attributes: Any,
-        n_columns: int,
-    ) -> Domain:
+    def for_array(cls, attributes: Any, n_columns: int) -> Domain:
         """Domain of an array, whose columns are called x0, x1, ...
 
         Parameters
@@ -367,12 +323,11 @@ class Domain(Schema):
         DomainError
             If a list or a Domain has another length than ``n_columns``.
         """
-        domain = cls(attributes) if isinstance(attributes, Mapping) else attributes
-        if isinstance(domain, Domain):
-            parts: Any = domain.attributes
-        else:
-            parts = [domain] * n_columns if isinstance(domain, Attribute | tuple) else domain
-        if not isinstance(parts, list | tuple):
+        if isinstance(attributes, Mapping):
+            attributes = cls(attributes)
+        one = isinstance(attributes, Attribute | tuple)
+        parts = [attributes] * n_columns if one else attributes
+        if not isinstance(parts, list | Domain):
             raise DomainError(
                 "A domain must be a Domain, a dict, one attribute or pair (low, high) for all "
                 f"columns, or a list of these, got {attributes!r}."
@@ -381,17 +336,17 @@ class Domain(Schema):
             raise DomainError(
                 f"The domain declares {len(parts)} columns, but the data has {n_columns}."
             )
-        if isinstance(domain, Domain):
-            return domain
+        if isinstance(parts, Domain):
+            return parts
         return cls([(f"x{position}", part) for position, part in enumerate(parts)])
 
     def without_structure(self) -> Domain:
         """The same columns without rules: those that were derived are measured then."""
-        return Domain._trusted(list(self._given.items()))
+        return Domain(self._given)
 
     def plain(self, names: Iterable[str]) -> Domain:
         """Measured and derived columns with the same codes, for records that may break rules."""
-        return Domain._trusted([(name, self[name]) for name in names])
+        return Domain([(name, self[name]) for name in names])
 
     def select(self, names: Sequence[str]) -> Domain:
         """The domain of some of the columns, in the order given.
@@ -400,7 +355,7 @@ class Domain(Schema):
         comes from is measured.
         """
         rules = self.structure.kept_by(names)
-        return self._trusted([(name, self.declared(name)) for name in names], rules)
+        return Domain([(name, self.declared(name)) for name in names], structure=rules)
 
     def resolved(self, most: int | None) -> Domain:
         """The domain with at most ``most`` bins in each column whose bins are "auto".
@@ -442,7 +397,7 @@ class Domain(Schema):
         pairs = [(name, change(each)) for name, each in self._given.items()]
         if all(each is self._given[name] for name, each in pairs):
             return self
-        return Domain._trusted(pairs, self.structure.rules)
+        return Domain(pairs, structure=self.structure.rules)
 
     def with_attribute(self, name: str, attribute: Numeric | Categorical) -> Domain:
         """The domain with one more column at the end.
@@ -452,10 +407,6 @@ class Domain(Schema):
         DomainError
             If the column is declared already.
         """
-        if name in self._declared:
-            raise DomainError(
-                f"Column {name!r} is declared twice: in the domain and separately. Declare it once."
-            )
         pairs = [*self._given.items(), (name, attribute)]
         return Domain(pairs, structure=self.structure.rules)
 
@@ -486,16 +437,18 @@ class Domain(Schema):
             If the container cannot be read.
         """
         frame = self._named(read(data)).select(self.names)
-        refused = []
-        for name, attribute in self.items():
-            column = frame.column(name)
-            reason = attribute._refusal(column)
-            if reason is not None:
-                refused.append(f"{name!r} (type {column.dtype}) {reason}")
-        if refused:
-            more = f"; and {len(refused) - 5} more columns" if len(refused) > 5 else ""
-            shown = "; ".join(refused[:5])
-            raise DomainError(f"Column types do not match the domain: {shown}{more}.")
+        # Privacy. Readers of files choose types by looking at the values, so one record decides
+        # whether a column holds numbers, text, booleans, dates or times. It must not decide whether
+        # there is an error: only types are refused that no reader chooses by itself.
+        columns = {name: frame.column(name) for name in self.names}
+        odd = [name for name, each in columns.items() if each.kind in ("duration", "other")]
+        if odd:
+            shown = ", ".join(f"{name!r} (type {columns[name].dtype})" for name in odd[:5])
+            more = f", and {len(odd) - 5} more columns" if len(odd) > 5 else ""
+            raise DomainError(
+                f"Column {shown}{more} holds durations, or neither numbers, text nor dates: "
+                "convert it to numbers (such as minutes), text or a type of dates."
+            )
         return frame
 
     def encode(self, data: Any) -> CodeArray:
@@ -642,11 +595,9 @@ class Domain(Schema):
         DomainError
             For errors of the schema, see :meth:`check_schema`.
         """
-        rows = known = read(data)
-        if not rows.n_unnamed:
-            known = rows.select([name for name in rows.names if name in self._declared])
-        self.check_schema(known)
-        return _examined(self, self._named(rows) if rows.n_unnamed else rows)
+        rows = self.with_names(read(data))
+        self.check_schema(rows.select([name for name in rows.names if name in self._declared]))
+        return _examined(self, rows)
 
     def to_json(self) -> str:
         """The domain as JSON text, which :meth:`from_json` reads."""
@@ -680,7 +631,7 @@ class Domain(Schema):
         """
         try:
             pairs, rules = parts_from_text(source)
-            return cls._trusted(pairs, structure_from_data(rules))
+            return cls(pairs, structure=structure_from_data(rules))
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             what = error if isinstance(error, DomainError) else f"It is damaged: {error!r}."
             raise DomainError(f"This JSON declares no valid domain. {what}") from error
@@ -688,14 +639,7 @@ class Domain(Schema):
     # --- schemas, comparisons, pictures
 
     @classmethod
-    def from_schema(
-        cls,
-        source: Any,
-        *,
-        ranges: Mapping[str, Any] | None = None,
-        structure: Any = (),
-        encoding: str = "utf-8-sig",
-    ) -> Domain:
+    def from_schema(cls, source: Any, *, ranges: Mapping[str, Any] | None = None) -> Domain:
         """Declare a domain by types of columns, or by a code book. No row is read.
 
         Parameters
@@ -708,10 +652,6 @@ class Domain(Schema):
             What the source does not say, or says otherwise: a tuple ``(smallest, largest)`` of
             numbers or dates; a list of all values, of which numbers are categories in their order;
             or a whole attribute. Types that can hold missing values get a cell for them.
-        structure : sequence of Rule, optional
-            Rules between columns, as for `Domain`.
-        encoding : str, default="utf-8-sig"
-            Of a code book.
 
         Returns
         -------
@@ -732,39 +672,7 @@ class Domain(Schema):
         >>> Domain.from_schema(types, ranges={"age": (0, 99)})
         Domain({'age': Numeric(0, 99, integer=True), 'smoker': Categorical([False, True])})
         """
-        pairs = from_schema(source, ranges or {}, encoding)
-        return cls(pairs, structure=structure or ())
-
-    def describe(self) -> pd.DataFrame:
-        """One row for each column: its declaration, cells and rules, shortened.
-
-        ``cells`` is 0 for columns that are not measured.
-
-        Examples
-        --------
-        >>> from skdp import Categorical, Domain, Numeric
-        >>> Domain({"sex": Categorical(["F", "M"])}).describe()[["declared", "cells"]]
-                            declared  cells
-        sex  Categorical(['F', 'M'])      2
-        """
-        rows = {}
-        for name, attribute in self._given.items():
-            rules = [rule for rule in self.structure if name in self.structure.columns_of(rule)]
-            rows[name] = {
-                "declared": _cut(repr(attribute)),
-                "cells": self[name].size if name in self._positions else 0,
-                "structure": _cut("; ".join(map(repr, rules))),
-            }
-        return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def _first(texts: Sequence[str], limit: int) -> str:
-    more = len(texts) - limit
-    return ", ".join([*texts[:limit], *[f"... ({more} more)"] * (more > 0)])
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 70 else text[:67] + "..."
+        return cls(from_schema(source, {} if ranges is None else ranges))
 
 
 def _examined(domain: Domain | None, frame: Any) -> DomainReport:

@@ -8,7 +8,7 @@ import functools
 import itertools
 import numbers
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -16,31 +16,24 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from .._keys import key_of
 from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word
 from ..exceptions import DomainError
-from .attributes import MISSING_LABEL, NO_FATES, Attribute, Coding, Column, Groups, Level, halvings
+from .attributes import MISSING_LABEL, NO_FATES, Attribute, Coding, Level, halvings
 from .bins import (
     BLOCK,
     MOST_BINS,
-    Grid,
     Points,
     Spread,
-    bins_of_grid,
-    check_real_bins,
-    check_scale,
+    apart,
     declared_edges,
     declared_grid,
-    even_edges,
+    edges_on,
     lattice_edges,
-    scale_edges,
+    number_of_bins,
 )
-from .values import MAX_BINS, as_flag, as_float, as_int, digits, some
+from .values import as_flag, as_float, as_int, as_list, digits, some
 
-# Texts that say that nothing is there.
-_ABSENT = {"", "nan", "nat"}
-
-# Where a few bins are wanted and none are declared.
-FEW_BINS = 32
 # Integers in a range of at most this size get one code each where nobody gives bins, in schemas
 # and in domains read from data.
 MOST_SINGLE = 256
@@ -136,21 +129,11 @@ class Numeric(Attribute):
         "decimals": None,
     }
 
-    lower: float
-    upper: float
     bins: int
     edges: NDArray[Any]
-    integer: bool
-    scale: str
-    special: tuple[float, ...]
-    decimals: int | None
-    # Numbers that it can hold, where these are integers or decimals.
-    _grid: Grid | None
     # Whether bins are those of a number of bins alone, or those of "auto".
     even: bool
     auto: bool = False
-    # Whether they were declared by edges.
-    _by_edges: bool
 
     def __init__(
         self,
@@ -165,11 +148,10 @@ class Numeric(Attribute):
         special: Any = (),
         decimals: int | None = None,
     ) -> None:
-        self._set(integer=as_flag(integer, "integer"), nullable=as_flag(nullable, "nullable"))
-        self._set(_by_edges=edges is not None)
+        self.integer, self.nullable = as_flag(integer, "integer"), as_flag(nullable, "nullable")
+        self._by_edges = edges is not None
         if edges is None:
             low, high = self._range(lower, upper)
-            check_scale(scale, low, high)
         else:
             if scale != "linear" or (lower, upper, bins) != (None, None, None):
                 raise DomainError(
@@ -178,11 +160,12 @@ class Numeric(Attribute):
             cuts = declared_edges(edges, self._read, self.integer)
             low, high = cuts[0].item(), cuts[-1].item() - self.integer
             self._recut(cuts)
-        grid, places = declared_grid(low, high, self.integer, decimals)
-        self._set(lower=low, upper=high, scale=str(scale), decimals=places, _grid=grid)
+        self.lower, self.upper, self.scale = low, high, str(scale)
+        # The numbers that it can hold, where these are integers or decimals.
+        self._grid, self.decimals = declared_grid(low, high, self.integer, decimals)
         if edges is None:
             self._cut(bins)
-        self._set(special=declared_special(special, self._read))
+        self.special = declared_special(special, self._read)
         self._check_contents()
 
     def _read(self, value: Any, name: str) -> float:
@@ -191,11 +174,6 @@ class Numeric(Attribute):
 
     def _range(self, lower: Any, upper: Any) -> tuple[float, float]:
         """The range of a declaration."""
-        if lower is None or upper is None:
-            raise DomainError(
-                f"{type(self).__name__} needs lower and upper, or edges: declare the range that is "
-                "publicly known; values beyond it are clipped."
-            )
         low, high = self._read(lower, "lower"), self._read(upper, "upper")
         if low > high or (low == high and not self.integer):
             raise DomainError(
@@ -215,42 +193,29 @@ class Numeric(Attribute):
 
     def _cut(self, bins: Any) -> None:
         """Set the number of bins, and their edges where the formula of even bins is not used."""
-        low, high, scale, grid = self.lower, self.upper, self.scale, self._grid
-        if isinstance(bins, str) and bins != AUTO:
-            raise DomainError(f"bins must be a number or {AUTO!r}, got {bins!r}.")
+        low, high, scale = self.lower, self.upper, self.scale
         if is_word(bins, AUTO) or (bins is None and not self.integer):
             self._recut(self._auto_edges(), auto=True)
             return
-        n = None if bins is None else as_int(bins, "bins")
-        if n is not None and not 1 <= n <= MAX_BINS:
-            raise DomainError(f"bins must be in 1..{MAX_BINS}, got {bins!r}.")
-        if grid is not None:
-            if n is None and scale != "linear":
-                n = min(FEW_BINS, len(grid))
-            n = bins_of_grid(grid, n)
-        assert n is not None
-        if scale != "linear":
-            self._recut(scale_edges(scale, low, high, n, self.integer))
-            return
-        if not self.integer:
-            check_real_bins(low, high, n)
-        self._recut(even_edges(low, high, n, self.integer), even=True)
+        if isinstance(bins, str):
+            raise DomainError(f"bins must be a number or {AUTO!r}, got {bins!r}.")
+        n = number_of_bins(bins, self._grid, scale)
+        self._recut(edges_on(scale, low, high, n, self.integer), even=scale == "linear")
 
     def _auto_edges(self) -> NDArray[Any]:
         """Edges of the bins of "auto", which follow from range, grid and scale alone."""
         low, high, grid = self.lower, self.upper, self._grid
-        if not self.integer:
-            check_real_bins(low, high, FEW_BINS)
         most = MOST_BINS if grid is None else min(MOST_BINS, len(grid))
         if self.scale != "linear":
-            return scale_edges(self.scale, low, high, most, self.integer)
+            return edges_on(self.scale, low, high, most, self.integer)
         if grid is not None and len(grid) == most:
-            inner = grid.value(np.arange(grid.first + 1, grid.last + 1))
+            inner = (*grid.value(np.arange(grid.first + 1, grid.last + 1)),)
         else:
             least = Fraction(0) if grid is None else Fraction(1, grid.denominator)
-            inner = lattice_edges(float(low), float(high), least)[1:-1]
-        end = high + self.integer
-        return np.array([low, *inner, end], dtype=np.int64 if self.integer else np.float64)
+            inner = lattice_edges(float(low), float(high), least)
+        ends = low, *inner, high + self.integer
+        edges: NDArray[Any] = np.array(ends, dtype=np.int64 if self.integer else np.float64)
+        return apart(edges) if grid is None else edges
 
     def _check_contents(self) -> None:
         """Refuse bins that no value can fall into, but join those of "auto" with others."""
@@ -281,9 +246,9 @@ class Numeric(Attribute):
 
     def _recut(self, edges: NDArray[Any], *, even: bool = False, **more: Any) -> None:
         """Set the edges; ``even`` says that they are those of a number of bins alone."""
-        self.__dict__.pop("contents", None)
+        vars(self).pop("contents", None)
         edges.setflags(write=False)
-        self._set(edges=edges, bins=len(edges) - 1, even=even, **more)
+        vars(self).update(edges=edges, bins=len(edges) - 1, even=even, **more)
 
     @property
     def fine(self) -> Any:  # noqa: D102
@@ -318,7 +283,7 @@ class Numeric(Attribute):
         return self.integer and self.bins == self.upper - self.lower + 1
 
     @functools.cached_property
-    def contents(self) -> Spread | Points:
+    def contents(self) -> Spread:
         """What the bins hold: `Points` of a grid (of integers, cents), or all numbers."""
         grid, special = self._grid, np.array(sorted(self.special), dtype=np.float64)
         if grid is None:
@@ -336,17 +301,12 @@ class Numeric(Attribute):
         return digits(value)
 
     def _texts(self, cuts: IntArray) -> list[str]:
-        if not self.one_each:
-            return self._intervals(cuts)
-        return runs(self.edges[cuts].tolist(), self._written)
-
-    def _intervals(self, cuts: IntArray) -> list[str]:
-        """Text for the values between neighbours among the ends of bins."""
         edges = self.edges[cuts].tolist()
+        if self.one_each:
+            return runs(edges, self._written)
         if self.scale != "linear" and not self.integer:
             # Edges of a scale are not round: six digits, if these tell them apart.
-            all_edges = self.edges
-            if (np.diff(all_edges) > 2e-6 * np.abs(all_edges[1:])).all():
+            if (np.diff(self.edges) > 2e-6 * np.abs(self.edges[1:])).all():
                 edges = [float(f"{edge:.6g}") for edge in edges]
         pairs = zip(edges[:-1], edges[1:], strict=True)
         texts = [f"[{self._written(low)}, {self._written(high)})" for low, high in pairs]
@@ -356,22 +316,22 @@ class Numeric(Attribute):
 
     def span_label(self, start: int, stop: int) -> str:
         """Text for the values of the bins from ``start`` up to ``stop``, exclusive."""
-        return self._intervals(np.array([start, stop]))[0]
+        return self._texts(np.array([start, stop]))[0]
 
-    def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
-        families = list(self._bin_families(limit))
+    def _families(self, limit: int, against_rest: bool) -> Iterator[list[Level]]:
+        codes = np.arange(self.bins, dtype=np.int64)
+        families = [list(halvings(codes, self.bins, limit))]
+        crowded = self.summable and self.upper >= 0 and self.lower <= self.upper / 100
+        if self.even and crowded and self.bins >= _LOG_BINS:
+            families.append(list(self._octaves(codes, limit)))
         yield from ([self._spans(groups) for groups in family] for family in families)
         if against_rest and limit > 1:
             for groups in [family[-1] for family in families if family]:
                 for cut in range(1, int(groups[-1]) + 1):
                     yield [self._spans((groups >= cut).astype(np.int64))]
 
-    def _bin_families(self, limit: int) -> Iterator[list[IntArray]]:
-        codes = np.arange(self.bins, dtype=np.int64)
-        yield list(halvings(codes, self.bins, limit))
-        crowded = self.summable and self.upper >= 0 and self.lower <= self.upper / 100
-        if not (self.even and crowded and self.bins >= _LOG_BINS):
-            return
+    def _octaves(self, codes: IntArray, limit: int) -> Iterator[IntArray]:
+        """Intervals that grow with the distance from 0."""
         # In a finely divided range from about 0 (or below) to a large number, values often crowd
         # near 0: money, durations. Positions are on a scale that is linear within each octave of
         # the distance from 0 in bins: 0, 1, 2, 4, 8, ... bins away are equally far apart.
@@ -381,11 +341,9 @@ class Numeric(Attribute):
         position *= np.where(codes < zero, -1, 1)
         # A left edge belongs to the interval on its right, on both sides of 0.
         span = position[-1] + 1 - position[0]
-        levels = []
-        for depth in range(1, (limit if limit > 1 else 1).bit_length()):
+        for depth in range(1, max(limit, 1).bit_length()):
             groups = np.floor((position - position[0]) / span * 2**depth).astype(np.int64)
-            levels.append(np.unique(groups, return_inverse=True)[1].astype(np.int64))
-        yield levels
+            yield np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
     def equal_parts(self, n_parts: int) -> Level:
         """Merge the bins into ``n_parts`` groups, as equal as possible.
@@ -396,7 +354,7 @@ class Numeric(Attribute):
             At most the number of bins. Special values and the missing cell are further groups.
         """
         codes = np.arange(self.bins, dtype=np.int64)
-        return self._with_alone(*self._spans(codes * n_parts // self.bins))
+        return self._with_alone(self._spans(codes * n_parts // self.bins))
 
     def resolved(self, most: int | None) -> Numeric:
         """The same column with at most ``most`` bins of equal width, if its bins are "auto".
@@ -414,13 +372,11 @@ class Numeric(Attribute):
         """
         if self._coarse is not None and most is not None:
             return self._coarse  # type: ignore[return-value]
-        if not self.auto or most is None:
-            return self
-        points = most if self._grid is None else len(self._grid)
-        for bins in range(min(most, points), 0, -1):
+        bins = 0 if most is None or not self.auto else most
+        for n in range(bins if self._grid is None else min(bins, len(self._grid)), 0, -1):
             # Fewer, where only special values fall into a bin.
             with contextlib.suppress(DomainError):
-                return Numeric(self.lower, self.upper, bins, **self._chosen())
+                return Numeric(self.lower, self.upper, n, **self._chosen())
         return self
 
     def means(self) -> FloatArray:
@@ -556,34 +512,30 @@ class Numeric(Attribute):
             return min(max(int(value), -_LARGEST), _LARGEST)
         return as_number(value, column)
 
-    def _numbers(self, column: Column) -> FloatArray:
+    def _numbers(self, column: Any) -> FloatArray:
         """Values on the number line, NaN where there is none."""
         return column.numbers()
 
-    def _diagnose(self, column: Column) -> dict[str, int]:
+    def _diagnose(self, column: Any) -> dict[str, int]:
         values = self._numbers(column)
         unread = np.isnan(values)
-        missing = int(unread.sum())
-        # What is there, and is no number or date of this column.
+        # Of these what is there, and is no number or date of this column.
         codes, uniques = column.factorize()
-        absent = [isinstance(u, str) and u.strip().lower() in _ABSENT for u in uniques]
-        unread &= ~np.array([*absent, True])[codes]
+        plain = [each.strip() if isinstance(each, str) else each for each in uniques]
+        there = np.array([*(key_of(each) is not None for each in plain), False])
         values = values[~np.isin(values, self.special)]
         return NO_FATES | {
             "below": int((values < self.lower).sum()),
             "above": int((values > self.upper).sum()),
-            "to_missing" if self.nullable else "skipped": missing,
-            "not_understood": int(unread.sum()),
+            "to_missing" if self.nullable else "skipped": int(unread.sum()),
+            "not_understood": int((unread & there[codes]).sum()),
         }
 
     def _said(self) -> dict[str, Any]:
-        chosen = self._chosen()
-        if self.special:
-            chosen["special"] = list(self.special)
         if self._by_edges:
-            return {"edges": [*self.edges[:-1].tolist(), self.upper], **chosen}
+            return {"edges": [*self.edges[:-1].tolist(), self.upper]}
         bins = {"bins": AUTO} if self.auto else {} if self.one_each else {"bins": self.bins}
-        return {"lower": self.lower, "upper": self.upper, **bins, **chosen}
+        return {"lower": self.lower, "upper": self.upper, **bins}
 
 
 def runs(edges: list[int], written: Callable[[int], str]) -> list[str]:
@@ -594,9 +546,7 @@ def runs(edges: list[int], written: Callable[[int], str]) -> list[str]:
 
 def declared_special(given: Any, read: Callable[[Any, str], float]) -> tuple[float, ...]:
     """The special values as plain numbers, in the declared order."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise DomainError(f"special must be a list of values, such as [0, 999], got {given!r}.")
-    values = tuple(read(value, "A special value") for value in given)
+    values = tuple(read(value, "A special value") for value in as_list(given, "special"))
     repeated = [value for value in set(values) if values.count(value) > 1]
     if repeated:
         raise DomainError(f"special values must differ, but {some(repeated)} is repeated.")

@@ -7,7 +7,6 @@ some may be blank. Attributes are made of them in one place, by the parameters o
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import datetime
 import inspect
@@ -16,21 +15,21 @@ import json
 import numbers
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
-import numpy as np
 import pandas as pd
 
 from ..exceptions import DomainError
-from .attributes import Attribute, Categorical, Identifier, declared_categories
+from .attributes import Attribute, Categorical, Identifier
 from .dates import DAY, Date, Datetime, moment
 from .numeric import AUTO, MOST_SINGLE, Numeric
 from .taxonomy import Taxonomy
-from .values import digits, number_written, refuse_placeholder, some
+from .values import digits, refuse_placeholder, some
 
 # What every domain in JSON begins with; one that was read from records is none.
 _HEAD = {"format": "skdp.domain", "version": 1, "inferred": False}
@@ -136,16 +135,14 @@ def _rule(rule: Any) -> str:
 # --- attributes
 
 
-def attribute_from_data(data: Mapping[str, Any]) -> Any:
+def _attribute(said: dict[str, Any]) -> Any:
     """The attribute that entries of JSON declare; raises if anything is wrong with them."""
-    # A proposal has notes, too.
-    said = {key: value for key, value in data.items() if key not in ("name", "type", "note")}
-    kind = data["type"]
+    kind = said.pop("type")
     refuse_placeholder(kind, "the type (numeric, categorical, date, ...)")
     if kind not in _CLASSES:
         raise DomainError(f"the type {kind!r} is unknown: give {some([*_CLASSES])}.")
     if said.pop("fine", False):
-        return attribute_from_data({"type": kind, **said}).fine
+        return _attribute({"type": kind, **said}).fine
     if unknown := [key for key in said if key not in _PARAMETERS[kind]]:
         known = f"{_CLASSES[kind].__name__} takes {some(_PARAMETERS[kind], 10)}"
         raise DomainError(f"{known}, not {some(unknown)}.")
@@ -156,15 +153,32 @@ def attribute_from_data(data: Mapping[str, Any]) -> Any:
 
 
 def short_form(given: Any) -> Any:
-    """The attribute that a pair, a list of all values, or the entries of JSON declare."""
+    """The attribute that a pair, a list of all values, or the entries of JSON declare, or itself.
+
+    Raises
+    ------
+    DomainError
+        If it declares no column.
+    """
+    refuse_placeholder(given, "the declaration")
+    if isinstance(given, Attribute | Identifier):
+        return given
     if isinstance(given, list):
         return Categorical(given)
+    if not isinstance(given, dict | tuple):
+        raise DomainError(
+            "it must be declared by a pair (smallest, largest), a list of all values, or by "
+            "Numeric, Date, Datetime, Categorical or Identifier, which ignores it, got "
+            f"{type(given).__name__}. No release can hold free text: leave it out."
+        )
     data = given if isinstance(given, dict) else _of_pair(given)
+    # A proposal has notes, too.
+    data = {key: value for key, value in data.items() if key not in ("name", "note")}
     ends: Any = [data.get("lower"), data.get("upper")]
     if data.get("integer") and all(isinstance(end, int | float) for end in ends):
         # One code each for a million integers is rarely meant.
         data = {"bins": AUTO, **data} if ends[1] - ends[0] >= MOST_SINGLE else data
-    return attribute_from_data(data)
+    return _attribute(data)
 
 
 def _of_pair(pair: Any) -> dict[str, Any]:
@@ -177,12 +191,11 @@ def _of_pair(pair: Any) -> dict[str, Any]:
         data = dict(zip(("lower", "upper"), pair, strict=True))
         if all(isinstance(end, numbers.Real) and not isinstance(end, bool) for end in pair):
             return {"type": "numeric", **data, "integer": all(isinstance(end, int) for end in pair)}
-        said = [moment(end, "month") for end in pair if isinstance(end, str | datetime.date)]
-        dates = [each for each in said if each is not None]
-        if len(dates) == 2:
-            timed = any(micros % DAY for micros in dates)
-            timed |= any(isinstance(end, str) and ":" in end for end in pair)
-            timed |= any(getattr(end, "tzinfo", None) is not None for end in pair)
+        found = [moment(end, "month") for end in pair if isinstance(end, str | datetime.date)]
+        if len(found) == 2 and None not in found:
+            zoned = any(getattr(end, "tzinfo", None) is not None for end in pair)
+            timed = zoned or any(isinstance(end, str) and ":" in end for end in pair)
+            timed |= any(micros % DAY for micros in found if micros)
             return {"type": "datetime" if timed else "date", **data}
     raise DomainError(
         f"A tuple is a range, (smallest, largest) in numbers or in ISO dates, got {pair!r}. "
@@ -232,23 +245,20 @@ def read_json(source: str | os.PathLike[str]) -> Any:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON in which no key occurs twice."""
-    found, names = dict(pairs), [name for name, _ in pairs]
-    if len(found) < len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise DomainError(f"{twice!r} occurs twice in one object; names must be unique")
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = [name for name, n in Counter(name for name, _ in pairs).items() if n > 1]
+        raise DomainError(f"{some(twice)} occurs twice in one object; names must be unique")
     return found
 
 
 def drafts_of(domain: Any) -> list[Draft]:
-    """The columns of a domain, without bins that follow from the rest: a change is made once."""
+    """The columns of a domain, without the bins that real numbers have by themselves."""
     drafts = []
     for name in domain.columns:
         data = domain.declared(name).to_data()
-        rest = {key: value for key, value in data.items() if key != "bins"}
-        # Some have no attribute without them.
-        with contextlib.suppress(DomainError):
-            if attribute_from_data(rest) == short_form(rest) == domain.declared(name):
-                data = rest
+        if data.get("bins") == AUTO and not data["integer"]:
+            del data["bins"]
         drafts.append(Draft(name, data))
     return drafts
 
@@ -274,58 +284,48 @@ def _dumped(value: Any) -> str:
 
 # --- types of columns
 
-# What names of types mean, without digits, signs and what stands in brackets.
-_TYPES: tuple[tuple[str, dict[str, Any], str], ...] = (
-    ("numeric", {"integer": True}, "(u|big|small|tiny|medium|huge)*int(eger)?|long|whole(number)?"),
-    ("numeric", {"integer": False}, "num(ber|eric(al)?)?|(half)?float|double(precision)?|real"),
-    ("numeric", {"integer": False}, "decimal|money|currency|amount|percent(age)?|quantity"),
-    ("categorical", {"categories": [False, True]}, "bool(ean)?|logical|flag|bit"),
-    ("categorical", {"ordered": True}, "ordinal|ordered|likert"),
-    ("categorical", {}, "category|categorical|enum|factor|nominal|codes?|choices?|dictionary"),
-    ("categorical", {}, "n?(var)?char|character(varying)?|text|(large)?utf|binary"),
-    ("categorical", {}, "(large)?str(ing)?(dtype|view)?"),
-    ("date", {}, "date|day"),
-    ("datetime", {}, "(small)?datetime|timestamp(tz|withtimezone)?"),
-    ("identifier", {}, "(unique|record)?id(entifier)?|(primary)?key|[ug]uid"),
-)
-_ZONE = re.compile(r"(?i:tz|zone)=['\"]?(?!None)\w|, ?[A-Z]|(?i:timestamptz|with time zone)$")
+# What names of types mean by their beginnings, in any library; the first that fits counts.
+_TYPES: dict[str, dict[str, Any]] = {
+    r"u?int(eger)?\d*$|long$": {"type": "numeric", "integer": True},
+    "float|double|real|num|decimal": {"type": "numeric", "integer": False},
+    "bool": {"type": "categorical", "categories": [False, True]},
+    "ordinal": {"type": "categorical", "ordered": True},
+    "categor|enum|dictionary|str|text|varchar": {"type": "categorical"},
+    # Times with a time zone.
+    r"(datetime|timestamp)(.*\[\w+, |.*zone='| with)": {"type": "datetime", "tz": "UTC"},
+    "datetime64": {"type": "date"},  # the one type of NumPy for days and times
+    "datetime|timestamp": {"type": "datetime"},
+    "date": {"type": "date"},
+    "id|uuid": {"type": "identifier"},
+    "object": {"type": ...},
+}
 
 
 def of_name(type_name: str) -> dict[str, Any]:
-    """Entries of the type that a name means, such as "int64", "NUMERIC(10, 2)", "Ordinal"."""
-    word = re.sub(r"[^a-z]", "", re.split(r"[(\[<]", type_name)[0].casefold())
-    meant = ({"type": kind, **more} for kind, more, words in _TYPES if re.fullmatch(words, word))
-    data: dict[str, Any] = next(meant, {"type": type_name})
-    places = re.search(r"\(\D*\d+\s*,\D*(\d+)\s*\)\s*$", type_name)
-    if places and data.get("integer") is False:
-        data |= {"decimals": int(places[1])} if int(places[1]) else {"integer": True}
-    if data["type"] == "datetime" and _ZONE.search(type_name):
-        data["tz"] = "UTC"
-    elif type_name.startswith("datetime64"):
-        data["type"] = "date"  # the one type of NumPy for days and times
+    """Entries of the type that a name means, such as "int64", "Float64", "date"."""
+    found = (data for name, data in _TYPES.items() if re.match(name, type_name, re.IGNORECASE))
+    data = {**next(found, {"type": type_name})}
+    if data.get("integer") is False and (places := re.search(r",\D*(\d+)\)$", type_name)):
+        data["decimals"] = int(places[1])
     return data
 
 
 def _of_type(name: Any, dtype: Any) -> Draft:
     """The column that a type means: of NumPy, pandas, Polars, narwhals or Python, or its name."""
-    text = dtype.__name__ if isinstance(dtype, type) else str(dtype)
-    data: dict[str, Any] = {"type": ...} if text.casefold() == "object" else of_name(text)
-    with contextlib.suppress(DomainError):  # not a type of categories, or it does not say which
-        if data["type"] == "categorical" or isinstance(dtype, type):
-            listed, ordered = declared_categories(dtype)
-            data = {"type": "categorical", "categories": listed, "ordered": ordered}
+    text = getattr(dtype, "__name__", str(dtype))
+    data = of_name(text)
     if data["type"] != "identifier":
         # Integers and booleans of NumPy hold no gaps.
         data["nullable"] = not re.fullmatch(r"u?int\d*|bool", text)
     return Draft(name, data, text.partition("(categories")[0])
 
 
-def from_schema(source: Any, ranges: Any, encoding: str) -> list[tuple[str, Any]]:
+def from_schema(source: Any, ranges: Any) -> list[tuple[str, Any]]:
     """Pairs of `Domain.from_schema`."""
     if not isinstance(ranges, Mapping):
         raise DomainError(f"ranges must be a dict from column names, got {ranges!r:.60}.")
     if isinstance(source, str | os.PathLike):
-        drafts = _drafts_of_codebook(Path(source), encoding)
+        drafts = _drafts_of_codebook(Path(source))
     else:
         types = source.dtypes if isinstance(source, pd.DataFrame) else source
         if not isinstance(types, Mapping | pd.Series):
@@ -362,17 +362,16 @@ def _given(draft: Draft, given: Any) -> Draft:
 
 
 # --- code books: a CSV file with one row for each column of the table
+#
+# A header is what JSON calls an entry, or one of four words; other columns are ignored. A cell is a
+# value of JSON, or else text; lists have | or ; or commas between their values, each of which may
+# have a label, as in 1=Male; 2=Female.
 
-# What the columns of a code book may be called beside "name", "type", "range" and parameters of
-# attributes, in any case; others are ignored.
-_CALLED = {
-    **dict.fromkeys(("variable", "column", "field"), "name"),
-    **{"min": "lower", "max": "upper", "values": "categories", "missing": "nullable"},
-}
-HEADERS = {"name", "type", "range"}.union(*_PARAMETERS.values())
+_CALLED = {"min": "lower", "max": "upper", "values": "categories", "missing": "nullable"}
+HEADERS = {"name", "type"}.union(*_PARAMETERS.values())
 
 
-def _drafts_of_codebook(path: Path, encoding: str) -> list[Draft]:
+def _drafts_of_codebook(path: Path) -> list[Draft]:
     """Columns of a code book in CSV.
 
     Raises
@@ -383,18 +382,17 @@ def _drafts_of_codebook(path: Path, encoding: str) -> list[Draft]:
         If it cannot be read.
     """
     try:
-        text = path.read_bytes().decode(encoding)
+        text = path.read_text("utf-8-sig")
         mark = max(",;\t|", key=text.partition("\n")[0].count)
         header, *lines = [*csv.reader(io.StringIO(text, newline=""), delimiter=mark)] or [[]]
-    except (LookupError, ValueError, csv.Error) as error:
-        said = f"A code book is a CSV file, but {path.name} is none in {encoding} (see encoding=)"
-        raise DomainError(f"{said}: {error}.") from error
-    means = [_CALLED.get(cell.strip().casefold(), cell.strip().casefold()) for cell in header]
+    except (ValueError, csv.Error) as error:
+        raise DomainError(f"{path.name} is no code book, a CSV file in UTF-8: {error}.") from error
+    means = [_CALLED.get(each, each) for each in (cell.strip().casefold() for cell in header)]
     known = [each for each in means if each in HEADERS]
     if "name" not in known or len(set(known)) < len(known):
         raise DomainError(
-            f"The first row of {path.name} must name one column 'name', 'variable', 'column' or "
-            f"'field', and no two columns that mean the same. It is {some(header, 20)}."
+            f"The first row of {path.name} must name one column 'name', and no two columns that "
+            f"mean the same. It is {some(header, 20)}."
         )
     pairs = [zip(means, map(str.strip, cells), strict=False) for cells in lines]
     rows = [{each: cell for each, cell in row if each in known and cell} for row in pairs]
@@ -410,54 +408,35 @@ def _of_row(row: dict[str, str]) -> Draft:
     if data["type"] == "identifier":
         return Draft(name, data)
     said = {key: _READ.get(key, _cell)(text) for key, text in row.items()}
-    said = said.pop("range", {}) | said
     if "categories" in said:
         data = {"type": "categorical", "ordered": data.get("ordered", False)}
-        if re.match("str|n?char|n?varchar|text", type_name.casefold()):
-            said["categories"] = _texts(row["categories"])
-        same = [each for each in said["categories"] if str(each) == said.get("other")]
-        said |= {"other": same[0]} if same else {}
     return Draft(name, data | said, type_name)
 
 
 def _cell(text: str) -> Any:
-    """What a cell says: yes or no, a number as people write it, or a text."""
-    word, found = text.casefold(), number_written(text)
-    if word in ("yes", "no", "true", "false"):
-        return word in ("yes", "true")
-    return text.strip() if np.isnan(found) else found
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
-def _range(text: str) -> dict[str, Any]:
-    """The ends of ``0..99``, ``0 to 99`` or ``0-99``."""
-    found = re.fullmatch(r"(.+)(?:\.\.| to )(.+)|([^-]+)-([^-]+)", text)
-    if found is None:
-        raise DomainError(f"The range {text!r} is not one such as 0..99 or 2020-01..2020-12.")
-    ends = [_cell(end) for end in found.groups() if end]
-    return dict(zip(("lower", "upper"), ends, strict=True))
+def _flag(text: str) -> Any:
+    return {"yes": True, "no": False}.get(text.casefold(), _cell(text.casefold()))
 
 
-def _texts(text: str) -> list[str]:
-    """Values such as ``a|b|c`` or ``1=Male; 2=Female``, without their labels."""
-    separator = next((mark for mark in "|;," if mark in text), ";")
-    parts = [part.strip() for part in text.split(separator)]
-    return [part.partition("=")[0].strip() or part for part in parts if part]
+def _list(text: str) -> list[Any]:
+    """Values without their labels: numbers or booleans where all are, else text."""
+    mark = next((mark for mark in "|;," if mark in text), ";")
+    parts = [part.strip() for part in text.split(mark)]
+    texts = [part.partition("=")[0].strip() or part for part in parts if part]
+    values = [_cell(each) for each in texts]
+    kinds = {bool} if bool in map(type, values) else {int, float}
+    return values if {*map(type, values)} <= kinds else texts
 
 
-def _values(text: str) -> list[Any]:
-    """Values of one column: numbers if all are, booleans if all are, else text."""
-    texts = _texts(text)
-    words = [each.casefold() for each in texts]
-    if {*words} <= {"true", "false"} or all(map(_NUMBER.fullmatch, words)):
-        return [json.loads(each) for each in words]
-    return texts
-
-
-# Numbers as JSON writes them: 007 is text, and so is what no float holds.
-_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d{1,12})?")
 # How the cells of some columns are read.
 _READ: dict[str, Callable[[str], Any]] = {
-    "range": _range,
-    **dict.fromkeys(("categories", "special", "edges"), _values),
-    **dict.fromkeys(("other", "tz", "format"), str),
+    **dict.fromkeys(("nullable", "ordered", "integer"), _flag),
+    **dict.fromkeys(("categories", "special", "edges"), _list),
+    **dict.fromkeys(("other", "format"), str),
 }

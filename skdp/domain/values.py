@@ -7,13 +7,12 @@ import enum
 import math
 import numbers
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from .._foreign import reraise_interrupts
 from .._keys import key_of, number_of_text
 from .._validation import BoolArray
 from ..exceptions import DomainError
@@ -52,13 +51,11 @@ def plain_category(value: Any, what: str) -> Category:
         return value
     if isinstance(value, numbers.Integral):
         return int(value)
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return float(value)
-        raise DomainError(f"{what} {value!r} is not finite. For a gap use nullable=True.")
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
     raise DomainError(
-        f"{what} {value!r} has type {type(value).__name__}; categories must be str, int, float or "
-        "bool. Convert it to text, here and in the data; for gaps use nullable=True."
+        f"{what} {value!r} has type {type(value).__name__}; categories must be str, int, bool or "
+        "finite float. Convert it to text, here and in the data; for gaps use nullable=True."
     )
 
 
@@ -94,6 +91,14 @@ def as_float(value: Any, name: str) -> float:
     return number + 0.0  # no negative zero
 
 
+def as_list(value: Any, name: str) -> list[Any]:
+    """A declared list of values."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        kind = type(value).__name__
+        raise DomainError(f"{name} must be a list of values, got {value!r} of type {kind}.")
+    return list(value)
+
+
 def as_flag(value: Any, name: str) -> bool:
     """A declared truth value."""
     if not isinstance(value, bool | np.bool_):
@@ -115,29 +120,19 @@ def some(values: Sequence[Any], limit: int = 8) -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether one value stands for "no value": None, NaN, NaT, pandas.NA."""
-    if value is None or value is pd.NA or value is pd.NaT:
-        return True
-    try:
-        # NaN and NaT are the values that differ from themselves; a signalling decimal NaN
-        # refuses the comparison.
-        return isinstance(value, numbers.Number | np.generic) and not bool(value == value)
-    except BaseException as error:
-        reraise_interrupts(error)
-        return True
+    """Whether one value stands for "no value": None, NaN, NaT, pandas.NA; no text does."""
+    return not issubclass(type(value), str) and key_of(value) is None
 
 
 def number_in(value: Any) -> float:
     """The number that a value is or that its text writes, also as people write it; else NaN."""
     if type(value) is float:
         return value
+    if issubclass(type(value), str):
+        # What a subclass of text does when it is read would depend on a value.
+        return number_written(str.__str__(value))
     key = key_of(value)
-    if isinstance(key, float):
-        return key
-    if not (isinstance(key, str) and isinstance(value, str)):
-        return math.nan
-    # What a subclass of text does when it is read would depend on a value.
-    return number_written(str.__str__(value))
+    return key if isinstance(key, float) else math.nan
 
 
 # Numbers as people write them: a sign or brackets, a sign of money before or after, groups of three
@@ -194,8 +189,6 @@ def fill_series(values: pd.Series, drawn: pd.Series, gap: BoolArray) -> pd.Serie
     fresh = drawn[gap]
     if pd.api.types.is_datetime64_any_dtype(drawn.dtype):
         fresh = _like_dates(values, fresh)
-    if isinstance(drawn.dtype, pd.CategoricalDtype):
-        fresh = fresh.astype(object)
     if isinstance(values.dtype, pd.CategoricalDtype):
         absent = [each for each in fresh.unique() if each not in values.cat.categories]
         values = values.cat.add_categories(absent)

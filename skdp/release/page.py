@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Date, Datetime, Numeric
-from ..domain.bins import Points, Spread
+from ..domain.bins import Points
 from ..domain.values import some
 from .description import ColumnCounts, as_text
 from .result import range_label
@@ -265,12 +265,8 @@ def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, An
         "special": [float(value) for value in attribute.special],
         "integer": bool(attribute.integer),
     }
-    contents: dict[str, Any] = {}
-    if isinstance(held, Spread):
-        edges = np.asarray(attribute.edges, dtype=np.float64)
-        low, high = edges[:-1], edges[1:]
-        contents = {"edges": packed.add(f"edges{place}", edges)}
-    elif isinstance(held, Points):
+    contents: dict[str, Any]
+    if isinstance(held, Points):
         grid = held.grid
         firsts = held.ends.astype(np.float64)
         contents = {
@@ -279,6 +275,10 @@ def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, An
             "grid": [1, 0, grid.denominator],
         }
         found["step"] = grid.step()
+    else:
+        edges = np.asarray(attribute.edges, dtype=np.float64)
+        low, high = edges[:-1], edges[1:]
+        contents = {"edges": packed.add(f"edges{place}", edges)}
     found["low"], found["high"] = (packed.add(f"low{place}", low), packed.add(f"high{place}", high))
     if isinstance(attribute, Date | Datetime):
         texts = attribute.labels()[: attribute.bins]

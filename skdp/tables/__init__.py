@@ -18,7 +18,6 @@ distinct coded rows. Nothing here is ever an attribute of an estimator.
 
 from typing import Any
 
-from ..domain.attributes import provide_reader
 from ..domain.values import is_missing
 from .columns import Column, object_array
 from .counts import CountTable, ProjectedCounts, weighted_tables
@@ -48,6 +47,3 @@ from .output import (
     take_rows,
 )
 from .persons import Contributions, few_of_each, identities
-
-# `Domain.encode` and similar methods read tables with it.
-provide_reader(as_frame)

@@ -226,7 +226,7 @@ def test_a_cell_is_forbidden_where_no_value_of_it_is_allowed(columns, rules):
     texts = " ".join(repr(rule) for rule, _ in rules)
     named = {name: each for name, each in columns.items() if re.search(rf"\b{name}\b", texts)}
     domain = Domain(named, structure=[rule for rule, _ in rules])
-    plain = Domain._trusted(domain.items())
+    plain = Domain(domain.items())
     codes = np.stack(np.unravel_index(np.arange(plain.size), plain.shape), axis=1)
     many = np.repeat(codes, 300, axis=0)
 
@@ -276,7 +276,7 @@ def test_rows_that_break_a_rule_are_skipped_and_never_drawn(rules, seed):
         assert not breaks(frame).any(), rule
     assert np.array_equal(domain.encode(frame), codes)
     # Values that satisfy all rules are never skipped; those that are skipped break one.
-    frame = Domain._trusted(domain.items()).decode(anything, seed)
+    frame = Domain(domain.items()).decode(anything, seed)
     broken = np.logical_or.reduce([breaks(frame) for _, breaks in rules])
     skipped = (domain.encode(frame) < 0).any(axis=1)
     bounds = domain.structure.bounds
@@ -467,7 +467,7 @@ def test_structures_that_are_refused(rules, message):
         (lambda: forbid({"a": 3}), "must be a query as text"),
         (lambda: at_most(3, "a"), "name of a column"),
         (lambda: Domain({"a": Text()}), "free text"),
-        (lambda: Domain({"a": Identifier()}), "no column to measure"),
+        (lambda: Domain({"a": Identifier()}), "no attributes to measure"),
         (lambda: structure_from_data({}), "list of rules"),
         (lambda: structure_from_data(["at_most"]), "Entry 1 of the structure is no rule"),
         (lambda: structure_from_data([{"rule": "at_most", "column": "a"}]), "'bound'"),
