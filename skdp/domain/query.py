@@ -21,6 +21,8 @@ from .regions import POINT, Region, known_values, region_of_comparison, weigh
 
 # Questions whose meaning is kept.
 _KEPT = 32
+# Numbers in the weights of conditions that are kept.
+_NUMBERS = 1 << 20
 
 
 class Schema:
@@ -38,6 +40,21 @@ class Schema:
         """The attribute of a column that can be asked for; None for others."""
         attribute = self._declared.get(column)
         return None if isinstance(attribute, Identifier) else attribute
+
+    @functools.cached_property
+    def _regions(self) -> dict[Any, Region]:
+        """The latest conditions of texts, and what they mean: questions share most of them."""
+        return {}
+
+    def region(self, column: str, attribute: Any, operator: str, value: Any) -> Region:
+        """The region of ``column operator value``; as it is where it was asked for lately."""
+        # 1, 1.0, True and "1" are different values.
+        key = column, operator, repr(value)
+        if key not in self._regions:
+            if len(self._regions) * attribute.size >= _NUMBERS:
+                self._regions.clear()
+            self._regions[key] = region_of_comparison(column, attribute, operator, value)
+        return self._regions[key]
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -403,7 +420,7 @@ class _Text:
                 raise ValueError("a range has two ends")
             if not said:
                 raise ValueError("'in' needs the column on its left side.")
-            return {column.name: region_of_comparison(column.name, column.attribute, said, value)}
+            return {column.name: self.schema.region(column.name, column.attribute, said, value)}
         except ValueError as error:
             raise self.error(str(error), place) from None
 
