@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,6 +21,8 @@ from .regions import POINT, Region, known_values, region_of_comparison, weigh
 
 # Questions whose meaning is kept.
 _KEPT = 32
+# Numbers in the weights of conditions that are kept.
+_NUMBERS = 1 << 20
 
 
 class Schema:
@@ -38,6 +40,21 @@ class Schema:
         """The attribute of a column that can be asked for; None for others."""
         attribute = self._declared.get(column)
         return None if isinstance(attribute, Identifier) else attribute
+
+    @functools.cached_property
+    def _regions(self) -> dict[Any, Region]:
+        """The latest conditions of texts, and what they mean: questions share most of them."""
+        return {}
+
+    def region(self, column: str, attribute: Any, operator: str, value: Any) -> Region:
+        """The region of ``column operator value``; as it is where it was asked for lately."""
+        # 1, 1.0, True and "1" are different values.
+        key = column, operator, repr(value)
+        if key not in self._regions:
+            if len(self._regions) * attribute.size >= _NUMBERS:
+                self._regions.clear()
+            self._regions[key] = region_of_comparison(column, attribute, operator, value)
+        return self._regions[key]
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -403,7 +420,7 @@ class _Text:
                 raise ValueError("a range has two ends")
             if not said:
                 raise ValueError("'in' needs the column on its left side.")
-            return {column.name: region_of_comparison(column.name, column.attribute, said, value)}
+            return {column.name: self.schema.region(column.name, column.attribute, said, value)}
         except ValueError as error:
             raise self.error(str(error), place) from None
 
@@ -523,27 +540,40 @@ class Query(NamedTuple):
         return Query(self.products + other.products)
 
     @property
-    def _vectors(self) -> list[FloatArray]:
-        return [vector for weights in self.products for vector in weights.values()]
-
-    @property
     def cuts(self) -> bool:
         """Whether a code is covered in part."""
-        return any(bool(((each > 0) & (each < 1)).any()) for each in self._vectors)
+        return any(map(is_cut, weights_in([self])))
 
     @property
     def at_points(self) -> bool:
         """Whether it asks for single numbers of a continuous column."""
-        return any(bool(((each > 0) & (each <= POINT)).any()) for each in self._vectors)
+        return any(map(has_points, weights_in([self])))
+
+    def mapped(self, of: Callable[[FloatArray], FloatArray]) -> Query:
+        """The query with a function of each vector of weights in its place."""
+        parts = ({axis: of(each) for axis, each in part.items()} for part in self.products)
+        return Query(tuple(parts))
 
     @property
     def with_whole_bins(self) -> Query:
         """The query with the bins of single numbers in place of these."""
+        return self.mapped(lambda each: np.where((each > 0) & (each <= POINT), 1.0, each))
 
-        def whole(vector: FloatArray) -> FloatArray:
-            return np.where((vector > 0) & (vector <= POINT), 1.0, vector)
 
-        return Query(tuple({k: whole(each) for k, each in w.items()} for w in self.products))
+def weights_in(queries: Iterable[Query]) -> Iterable[FloatArray]:
+    """The weights of some queries, each array once."""
+    products = (weights for query in queries for weights in query.products)
+    return {id(vector): vector for each in products for vector in each.values()}.values()
+
+
+def is_cut(weights: FloatArray) -> bool:
+    """Whether a code is covered in part."""
+    return bool(((weights > 0) & (weights < 1)).any())
+
+
+def has_points(weights: FloatArray) -> bool:
+    """Whether single numbers of a continuous column are covered."""
+    return bool(((weights > 0) & (weights <= POINT)).any())
 
 
 def parse(query: Any, domain: Any) -> Query:

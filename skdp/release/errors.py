@@ -18,8 +18,9 @@ import numpy as np
 from .._validation import BoolArray, FloatArray, IntArray
 from ..domain.query import Query
 from .basis import cut_shares, under
+from .model import by_attributes
 
-__all__ = ["Asked", "Part", "covariances", "stacked"]
+__all__ = ["Asked", "Part", "covariances"]
 
 Axes = tuple[int, ...]
 # Weights of codes, (n_codes, n), of some columns.
@@ -50,22 +51,6 @@ class Part(NamedTuple):
 
     factor: float
     weights: dict[int, FloatArray]
-
-
-def stacked(parts: Sequence[Part]) -> Iterator[tuple[Axes, IntArray, Stacked]]:
-    """Which parts are of the same columns, and their weights (n_codes, n)."""
-    for axes, members in _alike(parts).items():
-        columns = {
-            axis: np.stack([parts[i].weights[axis] for i in members], axis=1) for axis in axes
-        }
-        yield axes, np.array(members), columns
-
-
-def _alike(parts: Sequence[Part]) -> dict[Axes, list[int]]:
-    groups: dict[Axes, list[int]] = {}
-    for place, part in enumerate(parts):
-        groups.setdefault(tuple(sorted(part.weights)), []).append(place)
-    return groups
 
 
 class Asked:
@@ -127,10 +112,7 @@ class _Column:
     @classmethod
     def of(cls, model: Any, axis: int) -> _Column:
         """The column of a release; it is made once."""
-        key = "errors", axis
-        if key not in model._caches:
-            model._caches[key] = cls(model, axis)
-        found: _Column = model._caches[key]
+        found: _Column = model.once(("errors", axis), lambda: cls(model, axis))
         return found
 
     def mean(self, axes: Axes) -> FloatArray:
@@ -236,9 +218,9 @@ def _columns(block: Sequence[Query]) -> list[list[int]]:
 
 def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     n, k = len(blocks), len(blocks[0])
-    numbers = np.array([[len(query.products) for query in block] for block in blocks])
-    owner = np.repeat(np.arange(n * k), numbers.ravel())
-    of_block = numbers.sum(axis=1)
+    numbers = np.array([len(query.products) for block in blocks for query in block])
+    owner = np.repeat(np.arange(n * k), numbers)
+    of_block = numbers.reshape(n, k).sum(axis=1)
     starts = np.cumsum(of_block) - of_block
     sizes = zip(starts.tolist(), of_block.tolist(), strict=True)
     i, j = np.concatenate([start + _lower(size) for start, size in sizes], axis=1)
@@ -278,7 +260,8 @@ class _Products:
     def __init__(self, model: Any, parts: Sequence[Part]) -> None:
         self.model = model
         self.parts, self.summed = _without_sums(model, parts)
-        self.groups = {axes: np.array(own) for axes, own in _alike(self.parts).items()}
+        alike = by_attributes([part.weights for part in self.parts])
+        self.groups = {axes: np.array(own) for axes, own in alike.items()}
         self.factors = np.array([part.factor for part in self.parts])
         self.given: dict[int, _Given] = {}
         # Where the weights of each product stand.

@@ -21,9 +21,9 @@ from .._validation import BoolArray, FloatArray
 from ..domain.query import Query
 from .basis import Coefficients, ColumnBasis, Ladder, Look, MeasuredSums, Prior, under
 from .columns import ColumnEstimate
-from .errors import Asked, Part, Stacked, covariances, stacked
+from .errors import Asked, Part, Stacked, covariances
 from .files import Cutter, demand
-from .model import Weights, added, product_of_weights
+from .model import Weights, added, by_attributes, product_of_weights
 from .trees import TreeModel
 
 __all__ = ["ViewsModel"]
@@ -203,14 +203,14 @@ class ViewsModel(TreeModel):
             ]
             return self.total * self._share_in(groups, sizes)
 
-        return self._once(("groups", axes), counts)
+        found: FloatArray = self.once(("groups", axes), counts)
+        return found
 
-    def _once(self, key: Any, find: Callable[[], FloatArray]) -> FloatArray:
+    def once(self, key: Any, find: Callable[[], Any]) -> Any:
         """What is found once and kept."""
         if key not in self._caches:
             self._caches[key] = find()
-        found: FloatArray = self._caches[key]
-        return found
+        return self._caches[key]
 
     def _row_coefficients(self, axes: Axes) -> FloatArray:
         """Coefficients of a set among the rows."""
@@ -224,11 +224,13 @@ class ViewsModel(TreeModel):
             away = np.where(look.precision > 0, look.values - self._row_coefficients(axes), 0.0)
             return self.believed.belief(axes).gain * away
 
-        return self._once(("corrected", axes), corrected)
+        found: FloatArray = self.once(("corrected", axes), corrected)
+        return found
 
     def _row_shares(self, *axes: int) -> FloatArray:
         """Shares of the rows with each code, or each combination of codes; kept."""
-        return self._once(("rows", axes), lambda: self._row_table(axes))
+        found: FloatArray = self.once(("rows", axes), lambda: self._row_table(axes))
+        return found
 
     def of_rows(self, axes: Axes, weights: Stacked) -> FloatArray:
         """Share of the rows under products of weights of the same columns."""
@@ -257,9 +259,13 @@ class ViewsModel(TreeModel):
     def _answer(self, queries: Sequence[Weights]) -> FloatArray:
         parts = self.parts(queries)
         answers = np.zeros(len(queries))
-        for axes, members, weights in stacked(parts):
-            factors = np.array([parts[place].factor for place in members.tolist()])
-            answers[members] = factors * self._answered(axes, weights, len(members))
+        for axes, members in by_attributes([part.weights for part in parts]).items():
+            own = [parts[place] for place in members]
+            weights = {
+                axis: np.stack([part.weights[axis] for part in own], axis=1) for axis in axes
+            }
+            factors = np.array([part.factor for part in own])
+            answers[members] = factors * self._answered(axes, weights, len(own))
         return answers
 
     def _answered(self, axes: Axes, weights: Stacked, n: int) -> FloatArray:
@@ -355,10 +361,6 @@ class ViewsModel(TreeModel):
         """What variances cover, in words."""
         prior = f", with a prior: {self.prior}" if self.prior else ""
         return f"the noise, and an estimate of what was not measured{prior}"
-
-    def variance(self, queries: Sequence[Query]) -> FloatArray:
-        """Variance of each answer: of the noise, and of what was not measured."""
-        return self.covariances([[query] for query in queries])[:, 0, 0]
 
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariances of equally many answers each, (n, k, k)."""

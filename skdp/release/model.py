@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from .._random import caller_level
 from .._validation import CodeArray, FloatArray
 from ..domain import Domain
-from ..domain.query import Query, Weights
+from ..domain.query import Query, Weights, is_cut, weights_in
 
 __all__ = [
     "Covariances",
@@ -155,7 +155,7 @@ class Covariances:
             f"{100 * level:g}%. It covers {self.covers}."
         )
         cut = " Bins covered in part are taken as covered in proportion."
-        return Reach(std, half, half, text + cut * any(each.cuts for each in queries))
+        return Reach(std, half, half, text + cut * any(map(is_cut, weights_in(queries))))
 
 
 def warn_of_zero(how: str) -> None:
@@ -264,7 +264,7 @@ def with_cut_bins(
     if not any(cut):
         return reach(queries, level)
     least, most = (
-        [_each(query, to) if each else query for query, each in zip(queries, cut, strict=True)]
+        [query.mapped(to) if each else query for query, each in zip(queries, cut, strict=True)]
         for to in (np.floor, np.ceil)
     )
     low, high, value = reach(least, level), reach(most, level), release.answer(queries)
@@ -278,11 +278,4 @@ def with_cut_bins(
 
 def are_shares(query: Query) -> bool:
     """Whether all weights lie in [0, 1], as those of counts do."""
-    vectors = [vector for weights in query.products for vector in weights.values()]
-    return all(bool(((vector >= 0) & (vector <= 1)).all()) for vector in vectors)
-
-
-def _each(query: Query, to: Callable[[FloatArray], FloatArray]) -> Query:
-    return Query(
-        tuple({axis: to(vector) for axis, vector in part.items()} for part in query.products)
-    )
+    return all(bool(((each >= 0) & (each <= 1)).all()) for each in weights_in([query]))

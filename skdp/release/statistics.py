@@ -22,7 +22,18 @@ from scipy.special import ndtri
 from .._validation import BoolArray, FloatArray, as_level, as_number, check_choice
 from ..domain import Categorical, Domain, Numeric
 from ..domain.bins import Points
-from ..domain.query import Query, Weights, attribute_of, both, parse_all, parts_of, weights_of
+from ..domain.query import (
+    Query,
+    Weights,
+    attribute_of,
+    both,
+    has_points,
+    is_cut,
+    parse_all,
+    parts_of,
+    weights_in,
+    weights_of,
+)
 from ..domain.regions import Region, everything
 from ..domain.values import some
 from .grouping import Groups
@@ -385,11 +396,7 @@ class Cases:
     def cut(self) -> list[bool]:
         """Whether each covers a bin in part."""
         vectors = ([each for one in case for each in one.weights.values()] for case in self.cases)
-        return [any(self._once(_is_cut, each) for each in some) for some in vectors]
-
-
-def _is_cut(weights: FloatArray) -> bool:
-    return bool(((weights > 0) & (weights < 1)).any())
+        return [any(self._once(is_cut, each) for each in some) for some in vectors]
 
 
 # --- linear statistics and functions of them
@@ -586,8 +593,8 @@ class Statistics:
         if confidence.population:
             sampling = value * (1.0 - np.clip(value / max(release.total, 1.0), 0.0, 1.0))
         found = linear(release, asked, value, confidence, sampling)
-        at_points = [place for place, query in enumerate(asked) if query.at_points]
-        if at_points:
+        if any(map(has_points, weights_in(asked))):
+            at_points = [place for place, query in enumerate(asked) if query.at_points]
             whole = [asked[place].with_whole_bins for place in at_points]
             more = linear(release, whole, release.answer(whole), confidence)
             found.upper[at_points] = more.upper

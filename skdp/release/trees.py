@@ -155,26 +155,25 @@ class TreeModel(Covariances):
         else the density, exactly. Where its probability is zero, the draw has as few codes of
         probability zero as the condition allows, and warns.
         """
-        if weights:
-            return self._sample_under(n_samples, generator, weights)
-        return self.rows[inverse(self.row_weights, generator.random(n_samples))]
+        agree = self._agree(weights or {})
+        if agree is not None:
+            return self.rows[inverse(agree, generator.random(n_samples))]
+        unknown = np.full((n_samples, len(self.shape)), -1, dtype=np.int32)
+        codes, impossible = self.density.sample_given(unknown, generator, weights or {})
+        if impossible.any():
+            warn_of_zero("their other columns follow what the tree of pairs has nearest to it")
+        return codes
 
     @property
     def _enough(self) -> float:
         """How many weighted records must agree with a condition."""
         return ENOUGH
 
-    def _sample_under(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights
-    ) -> CodeArray:
+    def _agree(self, weights: Weights) -> FloatArray | None:
+        """Weights of the records that agree with a condition; None where these are too few."""
         agree = product_of_weights(self.rows, self.row_weights, weights)
-        if effective_number(agree.sum(), agree @ agree) >= self._enough:
-            return self.rows[inverse(agree, generator.random(n_samples))]
-        unknown = np.full((n_samples, len(self.shape)), -1, dtype=np.int32)
-        codes, impossible = self.density.sample_given(unknown, generator, weights)
-        if impossible.any():
-            warn_of_zero("their other columns follow what the tree of pairs has nearest to it")
-        return codes
+        few = weights and effective_number(agree.sum(), agree @ agree) < self._enough
+        return None if few else agree
 
     def round_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
@@ -183,10 +182,10 @@ class TreeModel(Covariances):
 
         Independent ones where the density answers.
         """
-        agree = product_of_weights(self.rows, self.row_weights, weights or {})
-        if not weights or effective_number(agree.sum(), agree @ agree) >= self._enough:
-            return self._round_rows(agree, n_samples, generator)
-        return self._sample_under(n_samples, generator, weights)
+        agree = self._agree(weights or {})
+        if agree is None:
+            return self.sample_codes(n_samples, generator, weights)
+        return self._round_rows(agree, n_samples, generator)
 
     def _round_rows(
         self, weights: FloatArray, n_samples: int, generator: np.random.Generator
