@@ -402,9 +402,14 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
             settings["quality"] = "max" if published else "clipped"
         return {**settings, "algorithm": self.algorithm, "prune": self.prune}
 
-    def _parts(self):
+    @property
+    def _cuts(self):
+        # The published algorithms know nothing of released groups.
+        return self.algorithm == "auto"
+
+    def _parts(self, epsilon):
         settings = self._settings()
-        return tree_parts(self._record_epsilon(), settings["algorithm"], settings["max_depth"])
+        return tree_parts(epsilon, settings["algorithm"], settings["max_depth"])
 
     def _learn_trees(self, records, groupings, n_classes, parts, source):
         settings = self._settings()
@@ -557,8 +562,8 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
         max_features = float(as_between(self.max_features, "max_features", 1e-9, 1))
         return settings | {"n_trees": n_trees, "max_features": max_features}
 
-    def _parts(self):
-        return tree_parts(self._record_epsilon())
+    def _parts(self, epsilon):
+        return tree_parts(epsilon)
 
     def _learn_trees(self, records, groupings, n_classes, parts, source):
         menu = [binary_splits(len(each.labels), each.chain) for each in groupings]
