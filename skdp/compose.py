@@ -169,7 +169,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         """Which labels are known; the only prediction, as a list, where they allow no other."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Charge, release, and train on the release.
 
         Parameters
@@ -177,6 +177,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         X : array-like or frame of shape (n_rows, n_features)
         y : array-like of shape (n_rows,), default=None
             None only without an estimator, if ``X`` has the column ``target``.
+        **fit_params
+            Refused. A record of ``sample_weight`` w would cost w times its epsilon.
 
         Returns
         -------
@@ -194,6 +196,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         TrainingError
             If ``estimator`` cannot be trained on the release; ``synthesizer_`` keeps it.
         """
+        refuse_beside_rows(type(self).__name__, fit_params)
         # Parameters of the synthetic draw are refused before anything is spent.
         sampling_generator(self.random_state)
         as_sample_size(self.n_samples, 0, 1)
@@ -506,8 +509,9 @@ def _offers_probabilities(self: Any) -> bool:
 class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
     """A private classifier: the best one known for the table, or any, trained on a release.
 
-    Without an estimator, a fiftieth of epsilon first releases how many records each label has. This
-    decides what the rest pays for: PrivPfC together with an additive model. The latter has a fifth
+    Without an estimator, a twentieth of epsilon first cuts numbers with more than 32 bins into
+    groups of about equally many records, and a fiftieth of the rest releases how many records each
+    label has. This decides what the rest pays for: PrivPfC together with an additive model. The latter has a fifth
     of the rest up to 2,000 records times epsilon, two fifths up to 50,000, then four fifths; in the
     middle all, where one label has three quarters of the records. All of epsilon is charged
     beforehand.

@@ -328,7 +328,7 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
     prune : bool, default=True
         Whether splits that do not pay are taken back; not with "id3".
     max_groups : int, default=32
-        Ordered columns are merged into at most so many equal parts.
+        Most groups of an ordered column. Numbers are cut where released counts are about equal.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -354,7 +354,8 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
     target_ : str
         The label's column in ``domain_``.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (records of each class), "model".
+        Epsilon and its parts: "groups" (counts of numbers with more than 32 bins), "total"
+        (records of each class), "model".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -497,7 +498,7 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
         Most conditions on a path, from 1 to 16. None: as many as pay, by the released number of
         records.
     max_groups : int, default=32
-        Ordered columns are merged into at most so many equal parts.
+        Most groups of an ordered column. Numbers are cut where released counts are about equal.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -524,7 +525,8 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
     target_ : str
         The label's column in ``domain_``.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (records of each class), "model".
+        Epsilon and its parts: "groups" (counts of numbers with more than 32 bins), "total"
+        (records of each class), "model".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.

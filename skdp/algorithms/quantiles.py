@@ -160,26 +160,15 @@ def line_counts(
     return hierarchy.non_negative(blue, noisy.values)[leaves], blue.variances[leaves]
 
 
-def equal_groups(exact: IntArray, most: int, epsilon: Fraction, source: NoiseSource) -> IntArray:
-    """First place of each of at most ``most`` groups of neighbours with about as many records.
+def equal_groups(mass: FloatArray, n_groups: int) -> IntArray:
+    """First place of each of at most so many groups of neighbours of about equal mass.
 
     What one place holds beyond its group counts for nothing, so that the others share the rest.
-
-    Parameters
-    ----------
-    exact : ndarray of int, shape (n_places,)
-    most : int
-    epsilon : Fraction
-    source : NoiseSource
     """
-    # Privacy. Released: what `line_counts` releases; groups are computed from that alone.
-    mass = line_counts(exact, epsilon, source)[0]
-    # Where noise hides the records, places count alike.
-    mass += 1.0 / (float(epsilon) * len(mass))
     for _ in range(_LEVELLINGS):
-        mass = np.minimum(mass, mass.sum() / most)
+        mass = np.minimum(mass, mass.sum() / n_groups)
     middles = np.cumsum(mass) - mass / 2
-    groups = (middles * (most / mass.sum())).astype(np.int64)
+    groups = (middles * (n_groups / mass.sum())).astype(np.int64)
     return np.flatnonzero(np.diff(groups, prepend=-1))
 
 
