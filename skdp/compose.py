@@ -511,10 +511,10 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
 
     Without an estimator, a twentieth of epsilon first cuts numbers with more than 32 bins into
     groups of about equally many records, and a fiftieth of the rest releases how many records each
-    label has. This decides what the rest pays for: PrivPfC together with an additive model. The latter has a fifth
-    of the rest up to 2,000 records times epsilon, two fifths up to 50,000, then four fifths; in the
-    middle all, where one label has three quarters of the records. All of epsilon is charged
-    beforehand.
+    label has. This decides what the rest pays for: PrivPfC together with an additive model. The
+    latter has a fifth of the rest up to 2,000 records times epsilon, two fifths up to 50,000, then
+    four fifths; in the middle all, where one label has three quarters of the records. All of
+    epsilon is charged beforehand.
 
     With an estimator, the training data are released privately, and it is trained on the release:
     by default that of `MarginalSynthesizer`.
