@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -179,8 +179,9 @@ _MOST_GROUPS, _SIGNAL = 128, 250.0
 
 def fine_domain(domain: Domain, target: str) -> tuple[Domain, list[str]]:
     """The domain with the finest bins of the numbers that are cut, and the names of these."""
+    declared: Any = domain.declared
     fine = {
-        name: domain.declared(name).fine
+        name: declared(name).fine
         for name in domain.names
         if name != target and isinstance(domain[name], Numeric) and domain[name].summable
     }
@@ -204,16 +205,16 @@ def cut_domain(
     # Privacy. Released: noisy counts of the bins of each number, see `line_counts`; edges follow
     # from them. A record is in one bin of each: the numbers share epsilon equally, and are composed
     # one after the other. Special and missing values have public cells of their own.
-    each = epsilon / len(exact)
+    each, numbers = epsilon / len(exact), {name: cast(Numeric, domain[name]) for name in exact}
     masses = {
-        name: line_counts(counts[: domain[name].bins], each, source)[0]
+        name: line_counts(counts[: numbers[name].bins], each, source)[0]
         for name, counts in exact.items()
     }
     total = float(np.median([mass.sum() for mass in masses.values()]))
     n_groups = int(np.clip(total * float(each / CUTTING) / _SIGNAL, FEW_BINS, _MOST_GROUPS))
     cut = {}
     for name, mass in masses.items():
-        given = domain[name]
+        given = numbers[name]
         # Where noise hides the records, bins count alike.
         starts = equal_groups(mass + 1.0 / (float(each) * len(mass)), n_groups)
         cut[name] = Numeric(

@@ -404,7 +404,7 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
         return {**settings, "algorithm": self.algorithm, "prune": self.prune}
 
     @property
-    def _cuts(self):
+    def _cuts(self):  # type: ignore[override]
         # The published algorithms know nothing of released groups.
         return self.algorithm == "auto"
 
