@@ -5,17 +5,19 @@ What all models of a label share: match, charge, count, fit, and read rows to pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from ._validation import FloatArray, IntArray, as_epsilon, as_integer
+from ._random import NoiseSource
+from ._validation import FloatArray, IntArray, as_epsilon, as_integer, integer_sums
 from .algorithms.additive import UNIT, Identity, Logit, Records, additive_parts, released_total
 from .algorithms.linear import Column, Design
+from .algorithms.quantiles import equal_groups, line_counts
 from .base import (
     ExactScore,
     PrivateEstimator,
@@ -27,11 +29,12 @@ from .base import (
     warn_of_emptiness,
     without_label,
 )
-from .domain import Attribute, Domain, Level, Numeric
+from .domain import FEW_BINS, Attribute, Domain, Level, Numeric
 from .exceptions import DomainError
 from .tables import Frame, read_rows, weighted_rows
 
 __all__ = [
+    "CUTTING",
     "Grouping",
     "ModelOfClasses",
     "ModelOfGroups",
@@ -39,8 +42,10 @@ __all__ = [
     "ModelOfNumbers",
     "check_pairs",
     "coded_features",
+    "cut_domain",
     "design_of",
     "feature_columns",
+    "fine_domain",
     "group_values",
     "grouped_records",
     "number_link",
@@ -126,16 +131,18 @@ class Grouping(NamedTuple):
     edges: FloatArray | None
 
 
-def group_values(attribute: Attribute, max_groups: int) -> Grouping:
+def group_values(attribute: Attribute, max_groups: int | None) -> Grouping:
     """At most ``max_groups`` groups of ordered values; each unordered category alone.
 
     Parameters
     ----------
     attribute : Attribute
-    max_groups : int
+    max_groups : int or None
+        None: the bins of numbers, which are cut where records are, and 32 groups of others.
     """
     if isinstance(attribute, Numeric):
-        n = min(attribute.bins, max_groups)
+        cut = max_groups is None and attribute.summable
+        n = attribute.bins if cut else min(attribute.bins, max_groups or FEW_BINS)
         level = attribute.equal_parts(n)
         bins = level.groups[: attribute.bins]
         starts = np.searchsorted(bins, np.arange(n))
@@ -144,7 +151,7 @@ def group_values(attribute: Attribute, max_groups: int) -> Grouping:
     if attribute.order() is None:
         level = attribute.levels()[-1]
         return Grouping(level.groups, level.labels, None, None)
-    level = _finest(attribute, max_groups)
+    level = _finest(attribute, max_groups or FEW_BINS)
     order = np.asarray(attribute.order())[: attribute.n_values]
     chain = list(dict.fromkeys(level.groups[order].tolist()))
     return Grouping(level.groups, level.labels, chain, None)
@@ -155,6 +162,85 @@ def _finest(attribute: Attribute, max_groups: int) -> Level:
     levels = attribute.levels()
     few = [level for level in levels[1:] if len(level.labels) <= max_groups + attribute.nullable]
     return few[-1] if few else levels[min(1, len(levels) - 1)]
+
+
+# --- groups where the records are: numbers are cut where released counts are equal
+#
+# Ranges are declared honestly wide, and most values lie in a small part of them. So every number
+# with many bins is counted on the finest ones, without the label, and cut into groups with about
+# equally many records.
+
+# Part of epsilon for these counts; most groups of a number; and the records times epsilon that each
+# group of a number takes, from which finer ones lowered the mean log loss of held-out rows
+# (``benchmarks/models.py``).
+CUTTING = Fraction(1, 20)
+_MOST_GROUPS, _SIGNAL = 128, 250.0
+
+
+def fine_domain(domain: Domain, target: str) -> tuple[Domain, list[str]]:
+    """The domain with the finest bins of the numbers that are cut, and the names of these."""
+    declared: Any = domain.declared
+    fine = {
+        name: declared(name).fine
+        for name in domain.names
+        if name != target and isinstance(domain[name], Numeric) and domain[name].summable
+    }
+    fine = {name: each for name, each in fine.items() if each.bins > FEW_BINS}
+    return _replaced(domain, fine), list(fine)
+
+
+def cut_domain(
+    domain: Domain, exact: Mapping[str, IntArray], epsilon: Fraction, source: NoiseSource
+) -> Domain:
+    """The fine domain with groups of about equally many records as bins of some numbers.
+
+    Parameters
+    ----------
+    domain : Domain
+    exact : mapping of str to ndarray of shape (n_codes,)
+        Numbers of records by code of the columns to cut.
+    epsilon : Fraction
+    source : NoiseSource
+    """
+    # Privacy. Released: noisy counts of the bins of each number, see `line_counts`; edges follow
+    # from them. A record is in one bin of each: the numbers share epsilon equally, and are composed
+    # one after the other. Special and missing values have public cells of their own.
+    each, numbers = epsilon / len(exact), {name: cast(Numeric, domain[name]) for name in exact}
+    masses = {
+        name: line_counts(counts[: numbers[name].bins], each, source)[0]
+        for name, counts in exact.items()
+    }
+    total = float(np.median([mass.sum() for mass in masses.values()]))
+    n_groups = int(np.clip(total * float(each / CUTTING) / _SIGNAL, FEW_BINS, _MOST_GROUPS))
+    cut = {}
+    for name, mass in masses.items():
+        given = numbers[name]
+        # Where noise hides the records, bins count alike.
+        starts = equal_groups(mass + 1.0 / (float(each) * len(mass)), n_groups)
+        cut[name] = Numeric(
+            edges=[*given.edges[starts].tolist(), given.upper],
+            integer=given.integer,
+            nullable=given.nullable,
+            special=given.special,
+            decimals=given.decimals,
+        )
+    return _replaced(domain, cut)
+
+
+def _replaced(domain: Domain, attributes: Mapping[str, Attribute]) -> Domain:
+    """The domain with other attributes of some columns; itself if there are none."""
+    if not attributes:
+        return domain
+    columns = {name: attributes.get(name, domain.declared(name)) for name in domain.columns}
+    return Domain(columns, structure=domain.structure.rules)
+
+
+def _code_in(fine: Any, cut: Any) -> IntArray:
+    """Code of a cut attribute for each code of the fine one."""
+    if fine is cut:
+        return np.arange(fine.size)
+    bins = np.searchsorted(cut.edges[1:-1], fine.edges[:-1], side="right")
+    return np.append(bins, cut.bins + np.arange(fine.size - fine.bins))
 
 
 # --- what estimators of models share
@@ -218,16 +304,32 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
                 "predictor."
             )
         link, label_of = self._link(domain, target)
-        columns = self._plan(domain.plain(names))
-        parts = self._parts()
+        # Groups are finer where records are; until these are known, a plan checks parameters.
+        fine, wide = fine_domain(domain, target) if self._cuts else (domain, [])
+        columns = self._plan(fine.plain(names))
+        epsilon = self._record_epsilon()
+        cutting = epsilon * CUTTING if wide else Fraction(0)
+        parts = self._parts(epsilon - cutting) | ({"groups": cutting} if wide else {})
         self._check_noise(columns, link, parts["model"])
-        self._warn_of_size(rows, domain)
+        self._warn_of_size(rows, fine)
         loss, source = self._spend(rows, parts)
 
-        bound = self._contributions(loss, source, rows, domain)
-        coded = weighted_rows(rows, domain.plain([*names, target]), bound)
-        records = grouped_records(*coded, self._groups(columns), label_of)
-        model, total, std = self._release(records, columns, link, loss.of_record.parts, source)
+        bound, parts = self._contributions(loss, source, rows, fine), loss.of_record.parts
+        codes, counts = weighted_rows(rows, fine.plain([*names, target]), bound)
+        domain = fine
+        if wide:
+            exact = {
+                name: integer_sums(codes[:, names.index(name)], fine[name].size, counts)
+                for name in wide
+            }
+            domain = cut_domain(fine, exact, parts["groups"], source)
+            columns = self._plan(domain.plain(names))
+        groupings = [
+            (groups[_code_in(fine[name], domain[name])], n_groups)
+            for name, (groups, n_groups) in zip(names, self._groups(columns), strict=True)
+        ]
+        records = grouped_records(codes, counts, groupings, label_of)
+        model, total, std = self._release(records, columns, link, parts, source)
         if y is None and isinstance(read, Frame):
             # The label is a column of X; the features are the others.
             X = without_label(X, read, domain, target)
@@ -241,6 +343,13 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
 
     # What the parameter holds that declares the label, and its name.
     _shorthand: ClassVar[tuple[str, str]]
+
+    # Whether numbers are cut where records are; else they have the declared bins.
+    _cuts = True
+
+    @property
+    def _most_bins(self):
+        return None if self._cuts else FEW_BINS
 
     def _declared_label(self):
         """Declaration of the label by a parameter, or None."""
@@ -258,9 +367,9 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         """Of each column the group of each code, and the number of groups."""
         raise NotImplementedError
 
-    def _parts(self):
-        """Parts of the budget of one row: "total" and "model"."""
-        return additive_parts(self._record_epsilon())
+    def _parts(self, epsilon):
+        """Parts of the budget of one row, without that of the groups: "total" and "model"."""
+        return additive_parts(epsilon)
 
     def _check_noise(self, columns, link, epsilon):
         """Refuse noise that does not fit into integers; ``epsilon`` is the part "model" of a row.
@@ -312,7 +421,8 @@ class ModelOfGroups(ModelOfLabels):
     """A model of a label that knows of each column its group, and nothing else."""
 
     def _plan(self, domain):
-        max_groups = as_integer(self.max_groups, "max_groups", 2)
+        most = self.max_groups
+        max_groups = None if most is None else as_integer(most, "max_groups", 2)
         return {name: group_values(domain[name], max_groups) for name in domain.names}
 
     def _groups(self, groupings):

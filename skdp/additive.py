@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from ._models import ModelOfClasses, ModelOfGroups, ModelOfNumbers, group_values, plain
+from ._models import ModelOfClasses, ModelOfGroups, ModelOfNumbers, plain
 from ._validation import CodeArray, FloatArray, IntArray, as_integer, check_choice
-from .algorithms.additive import PairPlan, Prior, Records, fit_additive, mean_size
+from .algorithms.additive import PairPlan, Prior, fit_additive, mean_size
 from .domain import Date, Datetime
 from .exceptions import DomainError
 
@@ -182,12 +182,6 @@ def merged_labels(
 # Additive models: an intercept and a function of each column.
 
 
-# Numbers of groups of an ordered column, each a multiple of the one before, so that groups are
-# unions of finer ones; and the records times epsilon that each group of a column takes, from which
-# finer ones lowered the mean log loss of held-out rows (``benchmarks/models.py``).
-_RUNGS, _SIGNAL = (32, 64, 128), 250.0
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class _Additive(ModelOfGroups):
     """Fitting, reading and editing; subclasses define the label and the predictions."""
@@ -196,16 +190,9 @@ class _Additive(ModelOfGroups):
     interactions: Any = "auto"
 
     def _plan(self, domain):
-        # Of each column groupings, the finest last; more than one where their number follows the
-        # signal.
-        given = self.max_groups
-        most = _RUNGS if given is None else [as_integer(given, "max_groups", 2)]
-        ladders = {name: [group_values(domain[name], n) for n in most] for name in domain.names}
-        self._pairs({name: each[0] for name, each in ladders.items()})
-        return ladders
-
-    def _groups(self, ladders):
-        return [(each[-1].groups, len(each[-1].labels)) for each in ladders.values()]
+        groupings = super()._plan(domain)
+        self._pairs(groupings)
+        return groupings
 
     def _pairs(self, groupings):
         """The functions of two columns that the parameter asks for; checks it."""
@@ -217,22 +204,12 @@ class _Additive(ModelOfGroups):
             return PairPlan(chains, n_pairs=as_integer(self.interactions, "interactions", 0))
         return PairPlan(chains, _positions(self.interactions, list(groupings)))
 
-    def _learn(self, records, ladders, link, epsilon, total, source):
-        # The released number of records and public facts choose.
-        signal = float(epsilon) * total / (len(ladders) * _SIGNAL)
-        rung = sum(n <= signal for n in _RUNGS[1:]) if self.max_groups is None else 0
-        groupings = {name: each[rung] for name, each in ladders.items()}
-        if self.max_groups is None:
-            records = _merged_records(records, [*ladders.values()], [*groupings.values()])
+    def _learn(self, records, groupings, link, epsilon, total, source):
         priors = [Prior(len(each.labels), each.chain) for each in groupings.values()]
         return fit_additive(records, link, priors, epsilon, total, source, self._pairs(groupings))
 
-    def _publish(self, model, ladders):
+    def _publish(self, model, groupings):
         """Set the released attributes, in the units that users see."""
-        groupings = {
-            name: next(one for one in each if len(one.labels) == len(sizes))
-            for (name, each), sizes in zip(ladders.items(), model.sizes, strict=True)
-        }
         scale, shift = self._units()
         self.intercept_ = plain(model.intercept[None] * scale + shift)[0]
         shapes = zip(model.shapes, model.std_errors, model.sizes, strict=True)
@@ -385,17 +362,6 @@ class _Additive(ModelOfGroups):
         return result
 
 
-def _merged_records(records, ladders, groupings):
-    """Records of the finest groups in others, which are unions of them."""
-    maps = []
-    for ladder, grouping in zip(ladders, groupings, strict=True):
-        place = np.zeros(len(ladder[-1].labels), dtype=np.int64)
-        place[ladder[-1].groups] = grouping.groups
-        maps.append(place)
-    sizes = [len(each.labels) for each in groupings]
-    return Records.grouped(records.groups, records.labels, records.counts, maps, sizes)
-
-
 def _positions(pairs, names):
     """Positions of the columns of pairs of names, each pair once."""
     asked = "interactions takes 'auto', a number, or a list of pairs of columns"
@@ -453,8 +419,8 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
         The public list of labels, where the domain has no column for the label. Giving both this
         and ``target`` is an error.
     max_groups : int, default=None
-        Ordered columns are merged into at most so many equal parts. None: 32; with many records
-        times epsilon 64 or 128, where they have as many.
+        Most groups of an ordered column. Numbers are cut where released counts are about equal.
+        None: 32; of numbers up to 128 where there are many records times epsilon.
     interactions : "auto", int, or list of (str, str), default="auto"
         Functions of two columns together. "auto": those that pay, at most six, and none where
         records times epsilon are few. An int: so many, chosen privately among the pairs of the
@@ -487,7 +453,8 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     target_ : str
         The label's column in ``domain_``.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (number of records), "model".
+        Epsilon and its parts: "groups" (counts of numbers with more than 32 bins), "total" (number
+        of records), "model".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -521,9 +488,9 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     ['high']
     """
 
-    def _publish(self, model, ladders):
+    def _publish(self, model, groupings):
         self.classes_ = self._declared_classes()
-        super()._publish(model, ladders)
+        super()._publish(model, groupings)
 
     def _score_text(self):
         if len(self.classes_) > 2:
@@ -572,7 +539,8 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
     domain_ : Domain
     target_ : str
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (number of records), "model".
+        Epsilon and its parts: "groups" (counts of numbers with more than 32 bins), "total" (number
+        of records), "model".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.

@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ._foreign import reraise_interrupts
-from ._models import ModelOfClasses
+from ._models import CUTTING, ModelOfClasses, cut_domain, fine_domain
 from ._random import sampling_generator
 from ._validation import BoolArray, FloatArray, as_epsilon, as_sample_size, split_epsilon
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
@@ -169,7 +169,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         """Which labels are known; the only prediction, as a list, where they allow no other."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Charge, release, and train on the release.
 
         Parameters
@@ -177,6 +177,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         X : array-like or frame of shape (n_rows, n_features)
         y : array-like of shape (n_rows,), default=None
             None only without an estimator, if ``X`` has the column ``target``.
+        **fit_params
+            Refused. A record of ``sample_weight`` w would cost w times its epsilon.
 
         Returns
         -------
@@ -194,6 +196,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         TrainingError
             If ``estimator`` cannot be trained on the release; ``synthesizer_`` keeps it.
         """
+        refuse_beside_rows(type(self).__name__, fit_params)
         # Parameters of the synthetic draw are refused before anything is spent.
         sampling_generator(self.random_state)
         as_sample_size(self.n_samples, 0, 1)
@@ -429,29 +432,36 @@ class _DefaultClassifier(ModelOfClasses):
                 f"epsilon must be at least {float(_LEAST):g} for each row, got {self.epsilon!r}: "
                 "the noise of less might not fit into 64-bit integers."
             )
-        parts = split_epsilon(self._record_epsilon(), {"rows": 1, "models": 49})
-        loss, source = self._spend(rows, parts)
+        fine, wide = fine_domain(domain, target)
+        groups = {"groups": self._record_epsilon() * CUTTING} if wide else {}
+        rest = self._record_epsilon() - sum(groups.values())
+        loss, source = self._spend(rows, groups | split_epsilon(rest, {"rows": 1, "models": 49}))
         # Privacy. Released: the number of records with each label (a record changes one by 1, part
-        # "rows") and, by sequential composition, models whose epsilons sum to the part "models".
-        # Which ones and with what follows from the released numbers; all of epsilon has been
-        # charged before, whatever they are. Each model of persons draws their rows by itself, and
-        # pays for as many.
+        # "rows"), edges of groups of numbers (part "groups", see `cut_domain`), and, by sequential
+        # composition, models whose epsilons sum to the part "models". Which ones and with what
+        # follows from the released numbers; all of epsilon has been charged before, whatever they
+        # are. Each model of persons draws their rows by itself, and pays for as many.
         noise, most = loss.of_record.parts, self._max_rows_per_id() or 1
-        bound = self._contributions(loss, source, rows, domain)
-        table = count_rows(rows, domain.plain([target]), bound)
-        counts = discrete_laplace(table.dense(), noise["rows"], random_state=source)
+        bound = self._contributions(loss, source, rows, fine)
+        table = count_rows(rows, fine.plain([target, *wide]), bound, together=(1,))
+        counts = discrete_laplace(table.dense([0]), noise["rows"], random_state=source)
+        if wide:
+            exact = {name: table.dense([place]) for place, name in enumerate(wide, 1)}
+            domain = cut_domain(fine, exact, noise["groups"], source)
         signal = int(counts.sum()) * float(noise["models"])
         blend = next(each for each in (_FEW, _MANY, _MOST) if signal <= each[0])
         kinds: Any = {PrivPfCClassifier: 1 - blend[1], PrivateAdditiveClassifier: blend[1]}
         if blend is _MANY and counts.max() >= _RARE * counts.sum():
             kinds = {PrivateAdditiveClassifier: Fraction(1)}
         given = self.get_params(deep=False) | {"ledger": None, "random_state": source}
-        models = [
-            kind(**given | {"epsilon": noise["models"] * most * share}).fit(X, y)
-            for kind, share in kinds.items()
-        ]
-        for model in models:
-            model.set_params(random_state=None)
+        names = [name for name in domain.columns if self.classes is None or name != target]
+        given["domain"] = domain.select(names)
+        models = []
+        for kind, share in kinds.items():
+            model = kind(**given | {"epsilon": noise["models"] * most * share})
+            # Its groups are those of the domain.
+            model._cuts = False
+            models.append(model.fit(X, y).set_params(random_state=None))
         if y is None and isinstance(read, Frame):
             # The label is a column of X; the features are the others.
             X = without_label(X, read, domain, target)
@@ -499,11 +509,12 @@ def _offers_probabilities(self: Any) -> bool:
 class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
     """A private classifier: the best one known for the table, or any, trained on a release.
 
-    Without an estimator, a fiftieth of epsilon first releases how many records each label has. This
-    decides what the rest pays for: PrivPfC together with an additive model. The latter has a fifth
-    of the rest up to 2,000 records times epsilon, two fifths up to 50,000, then four fifths; in the
-    middle all, where one label has three quarters of the records. All of epsilon is charged
-    beforehand.
+    Without an estimator, a twentieth of epsilon first cuts numbers with more than 32 bins into
+    groups of about equally many records, and a fiftieth of the rest releases how many records each
+    label has. This decides what the rest pays for: PrivPfC together with an additive model. The
+    latter has a fifth of the rest up to 2,000 records times epsilon, two fifths up to 50,000, then
+    four fifths; in the middle all, where one label has three quarters of the records. All of
+    epsilon is charged beforehand.
 
     With an estimator, the training data are released privately, and it is trained on the release:
     by default that of `MarginalSynthesizer`.

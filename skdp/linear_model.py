@@ -220,7 +220,8 @@ class PrivateLogisticRegression(_LinearClassifier):
     target_ : str
         The label's column in ``domain_``.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (number of records), "model".
+        Epsilon and its parts: "groups" (counts of numbers with more than 32 bins), "total"
+        (number of records), "model".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -305,7 +306,8 @@ ledger, random_state
     domain_ : Domain
     target_ : str
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (number of records), "model".
+        Epsilon and its parts: "groups" (counts of numbers with more than 32 bins), "total"
+        (number of records), "model".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -394,7 +396,8 @@ class PrivateLinearRegression(_Regression):
     target_ : str
         The target's column in ``domain_``.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (number of records), "model".
+        Epsilon and its parts: "groups" (counts of numbers with more than 32 bins), "total"
+        (number of records), "model".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -468,7 +471,8 @@ random_state
     domain_ : Domain
     target_ : str
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (number of records), "model".
+        Epsilon and its parts: "groups" (counts of numbers with more than 32 bins), "total"
+        (number of records), "model".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.

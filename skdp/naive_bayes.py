@@ -38,7 +38,7 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
         The public list of labels, where the domain has no column for the label. Giving both this
         and ``target`` is an error.
     max_groups : int, default=32
-        Ordered columns are merged into at most so many equal parts.
+        Most groups of an ordered column. Numbers are cut where released counts are about equal.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -72,7 +72,8 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     target_ : str
         The label's column in ``domain_``.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (number of records), "model".
+        Epsilon and its parts: "groups" (counts of numbers with more than 32 bins), "total"
+        (number of records), "model".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.

@@ -328,7 +328,7 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
     prune : bool, default=True
         Whether splits that do not pay are taken back; not with "id3".
     max_groups : int, default=32
-        Ordered columns are merged into at most so many equal parts.
+        Most groups of an ordered column. Numbers are cut where released counts are about equal.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -354,7 +354,8 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
     target_ : str
         The label's column in ``domain_``.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (records of each class), "model".
+        Epsilon and its parts: "groups" (counts of numbers with more than 32 bins), "total"
+        (records of each class), "model".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -402,9 +403,14 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
             settings["quality"] = "max" if published else "clipped"
         return {**settings, "algorithm": self.algorithm, "prune": self.prune}
 
-    def _parts(self):
+    @property
+    def _cuts(self):  # type: ignore[override]
+        # The published algorithms know nothing of released groups.
+        return self.algorithm == "auto"
+
+    def _parts(self, epsilon):
         settings = self._settings()
-        return tree_parts(self._record_epsilon(), settings["algorithm"], settings["max_depth"])
+        return tree_parts(epsilon, settings["algorithm"], settings["max_depth"])
 
     def _learn_trees(self, records, groupings, n_classes, parts, source):
         settings = self._settings()
@@ -492,7 +498,7 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
         Most conditions on a path, from 1 to 16. None: as many as pay, by the released number of
         records.
     max_groups : int, default=32
-        Ordered columns are merged into at most so many equal parts.
+        Most groups of an ordered column. Numbers are cut where released counts are about equal.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -519,7 +525,8 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
     target_ : str
         The label's column in ``domain_``.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (records of each class), "model".
+        Epsilon and its parts: "groups" (counts of numbers with more than 32 bins), "total"
+        (records of each class), "model".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -557,8 +564,8 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
         max_features = float(as_between(self.max_features, "max_features", 1e-9, 1))
         return settings | {"n_trees": n_trees, "max_features": max_features}
 
-    def _parts(self):
-        return tree_parts(self._record_epsilon())
+    def _parts(self, epsilon):
+        return tree_parts(epsilon)
 
     def _learn_trees(self, records, groupings, n_classes, parts, source):
         menu = [binary_splits(len(each.labels), each.chain) for each in groupings]

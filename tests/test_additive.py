@@ -1,8 +1,11 @@
 """Additive models as estimators."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
+from loops import over
 
 import skdp
 from skdp._models import group_values
@@ -235,4 +238,33 @@ def test_columns_have_more_groups_where_many_records_pay_for_them():
         model = skdp.PrivateAdditiveClassifier(**given, **params).fit(X, X["x"] > 0.5)
         shape = model.shape_functions_["x"]
         assert len(shape.labels) == n_groups and len(shape.edges) == n_groups + 1
-        assert len(model.shape_functions_["z"].labels) == min(n_groups, 20) + 1
+        assert len(model.shape_functions_["z"].labels) == n_groups + 1
+
+
+def wide(n=8_000, seed=0):
+    """Declared from 0 to 100, but most values are below 5; a spike at 0."""
+    rng = np.random.default_rng(seed)
+    X = np.exp(rng.normal(0, 1, (n, 4))) * (rng.random((n, 4)) < 0.8)
+    score = np.log(X[:, 0] + 0.1) - np.log(X[:, 1] + 0.1) + 2 * (X[:, 2] > 1)
+    return X, rng.random(n) < 1 / (1 + np.exp(1 - 2 * score))
+
+
+@over(
+    "name, error",
+    [
+        ("PrivateAdditiveClassifier", 0.22),
+        ("PrivateNaiveBayes", 0.22),
+        ("PrivateDecisionTreeClassifier", 0.28),
+        ("PrivateClassifier", 0.24),
+    ],
+)
+def test_groups_are_where_the_records_are(name, error):
+    params = {"epsilon": 1.0, "domain": skdp.Numeric(0, 100, bins=10), "classes": [False, True]}
+    model = getattr(skdp, name)(**params).fit(*wide())
+    X, y = wide(seed=1)
+    assert np.mean(model.predict(X) != y) < error
+    parts = model.privacy_loss_.parts
+    assert parts["groups"] == sum(parts.values()) / 20 == Fraction(1, 20)
+    cut = getattr(model, "estimator_", model).domain_["x0"]
+    inside = np.histogram(X[:, 0], cut.edges)[0] / len(X)
+    assert inside[0] > 0.18 and 20 < cut.bins <= 32 and inside[1:].max() < 0.15

@@ -30,7 +30,6 @@ def table(n=400):
         lambda domain: skdp.KDTreeSynthesizer(epsilon=1, domain=domain, random_state=0),
         lambda domain: skdp.GridSynthesizer(epsilon=1, domain=domain, random_state=0),
         lambda domain: skdp.DataCube(epsilon=1, domain=domain, max_order=1, random_state=0),
-        lambda domain: skdp.PrivateNaiveBayes(epsilon=1, domain=domain, target="c", random_state=0),
         lambda domain: skdp.PrivPfCClassifier(epsilon=1, domain=domain, target="c", random_state=0),
         lambda domain: skdp.DPTopKSelector(1, domain=domain, target="c", random_state=0),
     ],

@@ -12,12 +12,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from .. import hierarchy
 from .._random import NoiseSource
 from .._validation import BoolArray, FloatArray, IntArray
-from ..hierarchy import Blue
 from ..mechanisms import discrete_laplace
-from .quantiles import prefix_tree
+from .quantiles import line_counts
 
 # Public intervals of the scores.
 INTERVALS = 4096
@@ -104,15 +102,12 @@ def release_scores(
     counting = epsilon - finding
     known = classes >= 0
     at, label_of = positions[known], classes[known]
-    tree, millionths = prefix_tree(INTERVALS)
-    blue = Blue(tree, hierarchy.measured_variances(millionths, finding))
     shapes, peaks = [], np.zeros(INTERVALS, dtype=bool)
-    least = TUNING.peak * np.sqrt(blue.variances[tree.leaves])
     for label in (0, 1):
         exact = np.bincount(at[label_of == label], minlength=INTERVALS)
-        noisy = hierarchy.measure(tree, exact, millionths, finding, random_state=source)
-        shapes.append(hierarchy.non_negative(blue, noisy.values)[tree.leaves])
-        peaks |= shapes[-1] > least
+        shape, variances = line_counts(exact, finding, source)
+        shapes.append(shape)
+        peaks |= shape > TUNING.peak * np.sqrt(variances)
     totals = [float(shape.sum()) for shape in shapes]
     even = np.full(INTERVALS, 1.0 / INTERVALS)
     each = [

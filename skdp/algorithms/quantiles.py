@@ -47,6 +47,8 @@ class Tuning:
 
 TUNING = Tuning()
 
+# How often places that hold more than a group are levelled: each time there are further ones.
+_LEVELLINGS = 20
 # Quantiles are whole numbers of these parts.
 UNIT = 10**6
 
@@ -136,6 +138,38 @@ def prefix_tree(size: int) -> tuple[Tree, IntArray]:
     workload = hierarchy.Workload(lengths, weights, anchored=True)
     tree = hierarchy.level_tree(size, hierarchy.plan_levels(size, workload).counts)
     return tree, hierarchy.exact_shares(tree, hierarchy.optimal_shares(tree, workload))
+
+
+def line_counts(
+    exact: IntArray, epsilon: Fraction, source: NoiseSource
+) -> tuple[FloatArray, FloatArray]:
+    """Counts of the places of a line, none negative, and the variances of unbiased ones.
+
+    Parameters
+    ----------
+    exact : ndarray of int, shape (n_places,)
+    epsilon : Fraction
+    source : NoiseSource
+    """
+    # Privacy. Released: the noisy counts of a tree over the places, by hierarchy.measure at
+    # epsilon: a record is in one node of each level, and the shares of the levels sum to 1.
+    tree, millionths = prefix_tree(len(exact))
+    blue = Blue(tree, hierarchy.measured_variances(millionths, epsilon))
+    noisy = hierarchy.measure(tree, exact, millionths, epsilon, random_state=source)
+    leaves = tree.leaves
+    return hierarchy.non_negative(blue, noisy.values)[leaves], blue.variances[leaves]
+
+
+def equal_groups(mass: FloatArray, n_groups: int) -> IntArray:
+    """First place of each of at most so many groups of neighbours of about equal mass.
+
+    What one place holds beyond its group counts for nothing, so that the others share the rest.
+    """
+    for _ in range(_LEVELLINGS):
+        mass = np.minimum(mass, mass.sum() / n_groups)
+    middles = np.cumsum(mass) - mass / 2
+    groups = (middles * (n_groups / mass.sum())).astype(np.int64)
+    return np.flatnonzero(np.diff(groups, prepend=-1))
 
 
 def _lengths(size: int) -> tuple[int, ...]:

@@ -17,7 +17,14 @@ from loops import over
 import skdp
 from skdp import private_quantiles
 from skdp._random import noise_source
-from skdp.algorithms.quantiles import UNIT, LinePieces, TreePlan, _reach, plan_quantiles
+from skdp.algorithms.quantiles import (
+    UNIT,
+    LinePieces,
+    TreePlan,
+    _reach,
+    equal_groups,
+    plan_quantiles,
+)
 from skdp.preprocessing import _as_line
 
 
@@ -327,3 +334,12 @@ def test_bad_parameters_cost_nothing():
         with pytest.raises((ValueError, TypeError), match=message):
             private_quantiles(**{**usual, **change}, ledger=ledger)
     assert ledger.spent == 0
+
+
+def test_groups_of_neighbours_hold_equally_many_records():
+    # Half of all records in one place, the others even: it is a group, and they share the rest.
+    exact = np.full(300, 100.0)
+    exact[7] = 30_000
+    starts = equal_groups(exact, 31)
+    held = np.add.reduceat(exact, starts)
+    assert len(starts) in (30, 31) and np.sort(held)[-2] <= 1_200
