@@ -36,7 +36,8 @@ ROWS, UNEVEN = 50, 2.5
 POINT, PEAK = 0.05, 3
 # Share of the range that holds half of the records where a scale is suggested.
 NARROW = 0.1
-# Values that are read to recognise a form; their distinct ones, the commonest first.
+# Values that are read to recognise a form; their distinct ones, the commonest first. A form that
+# reads none of the first `CATEGORIES` is none.
 _LOOKED_AT = 2000
 
 _DAYS = (
@@ -168,8 +169,10 @@ class _Values:
             if isinstance(value, datetime.date | int | float)
             or (isinstance(value, str) and any(map(str.isdigit, value)))
         ]
-        tried = dates[:_LOOKED_AT]
-        n_read = {form: sum(n for v, n in tried if _reads(v, *form)) for form in _FORMS}
+        n_read = {_FORMS[0]: 0}
+        for form in _FORMS:
+            if any(_reads(value, *form) for value, _ in dates[:CATEGORIES]):
+                n_read[form] = sum(n for value, n in dates[:_LOOKED_AT] if _reads(value, *form))
         best = max(n_read, key=n_read.__getitem__)
         alike = [form for form, _ in n_read if n_read[form, _] == n_read[best] > 0 and form]
         read = [(value, n) for value, n in dates if _reads(value, *best)]

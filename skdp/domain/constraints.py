@@ -779,7 +779,7 @@ def _cut_at(attribute: Any, cuts: FloatArray) -> Any:
 def _line(attribute: Any) -> tuple[Any, Any]:
     """What tells number lines apart, and grids of values on them."""
     if not isinstance(attribute, Numeric):
-        return attribute, None
+        return object(), None  # equal categories lie on none, either
     grid = attribute._grid
     special = [x for x in attribute.special if grid and grid.at_most(x) != grid.at_least(x)]
     line = getattr(attribute, "unit", None), getattr(attribute, "tz", None)

@@ -425,7 +425,7 @@ SAME = {"p": "p", "q": "q"}
     "rules, message",
     [
         ([at_most("a", "zz")], "no column 'zz'"),
-        ([at_most("a", "c")], "on one number line"),
+        ([at_most("c", "e")], "on one number line"),
         ([at_most("a", "id")], "'id' is an Identifier"),
         ([at_most("a", "day")], "on one number line"),
         ([at_most("a", "n"), at_most("n", "b")], "on one grid"),
