@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -204,41 +204,111 @@ def _random_weights(
     return weights
 
 
-# A count is asked for by its query alone.
-_STATISTIC = re.compile(
-    r"(sum|mean|median|std|quantile|proportion|correlation)\s*\((.*?)\)(?:\s+where\s+(.+))?\s*",
-    re.DOTALL,
-)
+# --- questions in words: one grammar for the command line, the wizard and the errors to expect
+
+# Of each statistic: how many things stand between its parentheses.
+_NEEDS = {"count": 1, "sum": 1, "mean": 1, "std": 1, "median": 1, "proportion": 1}
+_NEEDS |= {"quantile": 2, "correlation": 2}
+_OF_CONDITIONS = ("count", "proportion")
+_STATISTIC = re.compile(rf"({'|'.join(_NEEDS)})\s*\(", re.IGNORECASE)
+# Names and texts in quotes are read whole: what is in them ends nothing.
+_PIECE = re.compile(r"""`[^`]*`|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|.""", re.DOTALL)
+_WHERE = re.compile(r"\s*(?:where\s+(.+))?", re.IGNORECASE | re.DOTALL)
+
+
+class Asked(NamedTuple):
+    """A question in words, such as ``mean(age) where sex == 'F'``.
+
+    Attributes
+    ----------
+    statistic : str
+        A method of a release.
+    about : list
+        Columns, and the share of a quantile; of a proportion its condition.
+    where : str or None
+        Condition on the records.
+    """
+
+    statistic: str
+    about: list[Any]
+    where: str | None
+
+    @classmethod
+    def read(cls, question: str) -> Asked:
+        """What a question asks for; what begins with no statistic is a condition to count.
+
+        Raises
+        ------
+        ValueError
+            If a statistic is not asked for as it has to be.
+        """
+        question = question.strip()
+        start = _STATISTIC.match(question)
+        if start is None:
+            return cls("count", [], question or None)
+        statistic, inside, end = start[1].lower(), [""], start.end()
+        depth = 1
+        for piece in _PIECE.findall(question, end):
+            end += len(piece)
+            depth += {"(": 1, ")": -1}.get(piece, 0)
+            if depth == 0:
+                break
+            if piece == "," and depth == 1 and statistic not in _OF_CONDITIONS:
+                inside.append("")
+            else:
+                inside[-1] += piece
+        rest = _WHERE.fullmatch(question, end)
+        about: list[Any] = [each.strip() for each in inside]
+        if depth or rest is None or len(about) != _NEEDS[statistic] or not all(about):
+            raise _unread(question)
+        if statistic == "count":
+            return cls(statistic, [], f"({about[0]}) and ({rest[1]})" if rest[1] else about[0])
+        if statistic != "proportion":
+            about = [_unquoted(each) for each in about]
+        if statistic == "median":
+            return cls("quantile", [*about, 0.5], rest[1])
+        if statistic == "quantile":
+            try:
+                about[1] = float(about[1])
+            except ValueError:
+                raise _unread(question) from None
+        return cls(statistic, about, rest[1])
+
+    def answer(self, release: Any, level: float = 0.95) -> Any:
+        """The answer of a release, with its interval."""
+        method = getattr(release, self.statistic)
+        return method(*self.about, self.where, return_interval=True, level=level)
+
+
+def _unquoted(name: str) -> str:
+    """The name of a column, which may stand in quotes or backticks."""
+    if len(name) > 1 and name[0] == name[-1] and name[0] in "`'\"":
+        return name[1:-1]
+    return name
+
+
+def _unread(question: str) -> ValueError:
+    return ValueError(
+        f"{question!r} cannot be read: write a count as 'age >= 65', and others as 'mean(pay)', "
+        "'median(pay) where age >= 65', 'quantile(pay, 0.9)', 'sum(pay)', 'std(pay)', "
+        "'proportion(age >= 65)' or 'correlation(age, pay)'."
+    )
 
 
 def bar_of(release: Any, question: str, level: float) -> float:
-    """Half width of the interval of a release's answer to a question in words."""
-    found = _STATISTIC.fullmatch(question.strip())
-    how = {"return_interval": True, "level": level}
-    if found is None:
-        answer = release.count(question, **how)
-    else:
-        name, inside, query = found.groups()
-        given = [inside] if name == "proportion" else re.split("[` ]*,[` ]*", inside.strip("` "))
-        if name == "median":
-            given, name = [*given, 0.5], "quantile"
-        elif name == "quantile" and len(given) == 2:
-            given[1] = float(given[1])
-        wanted = 2 if name in ("quantile", "correlation") else 1
-        if len(given) != wanted:
-            raise ValueError(
-                f"{question!r} cannot be read: write a count as 'age >= 65', and others as "
-                "'mean(pay)', 'median(pay) where age >= 65', 'quantile(pay, 0.9)', "
-                "'proportion(age >= 65)' or 'correlation(age, pay)'."
-            )
-        answer = getattr(release, name)(*given, query, **how)
-    return float(answer.upper - answer.lower) / 2
+    """Half width of the interval of a release's answer to a question in words; of dates in days."""
+    answer = Asked.read(question).answer(release, level)
+    if isinstance(answer.upper, str):
+        raise ValueError(
+            f"{question!r} has a category as its answer, which has no margin of error."
+        )
+    width = answer.upper - answer.lower
+    return float(width / pd.Timedelta(days=1) if isinstance(width, pd.Timedelta) else width) / 2
 
 
 def is_of_records(question: str) -> bool:
     """Whether a bar grows with the number of records at the same share of noise."""
-    found = _STATISTIC.fullmatch(question.strip())
-    return found is None or found[1] == "sum"
+    return Asked.read(question).statistic in ("count", "sum")
 
 
 # --- what estimators answer

@@ -56,6 +56,14 @@ values. Dates are written as in 2021-03-31, or in the format that the domain dec
 Save a workbook as CSV. Parquet files need PyArrow (`pip install 'skdp[parquet]'`). Columns that the
 domain does not declare are not read."""
 
+_QUESTIONS = """\
+A QUESTION counts records, as in "age >= 30 and sex == 'Female'", or asks for a statistic of them:
+"mean(pay)", "median(pay) where age >= 65", "quantile(pay, 0.9)", "sum(pay)", "std(pay)",
+"proportion(age >= 65) where sex == 'F'" or "correlation(age, pay)". Dates are written as in
+2021-03-31, or as the domain declares. In conditions, names that are no words stand between
+backticks, and the whole between apostrophes, which keep them from the shell:
+'`hours.per.week` > 40 and sex == "F"'."""
+
 _DOMAIN = "the public domain: JSON that a domain wrote, or a code book in CSV"
 
 
@@ -230,7 +238,8 @@ def _plan(commands: Commands) -> None:
         "release.plan",
         "show what a release would cost, and the error bars to expect",
         "Nothing is spent. With --privacy-id and DATA, the share of the rows that each K keeps is\n"
-        "shown too: exact, for the data owner only. Without DATA nothing is read.\n\n" + _DATA,
+        "shown too: exact, for the data owner only. Without DATA nothing is read.\n\n"
+        f"{_QUESTIONS}\n\n{_DATA}",
     )
     _data_options(plan, nargs="?")
     _estimator_options(plan)
@@ -246,8 +255,8 @@ def _plan(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="QUESTION",
-        help='with --rows: the error bar to expect of a question, such as "age >= 65" or '
-        "\"mean(pay) where sex == 'F'\", from releases of generated tables; may be repeated",
+        help="with --rows: the error bar to expect of a question, from releases of generated "
+        "tables; may be repeated",
     )
     add(
         "--at", metavar="EPSILONS", help="with --ask: such as 0.5,1,2; default: from 1/4 to 4 times"
@@ -316,22 +325,11 @@ def _query(commands: Commands) -> None:
         commands,
         "query",
         "views.query",
-        "counts, means, quantiles and correlations of a release",
+        "answer questions about a release, with intervals",
+        _QUESTIONS,
     )
     _view(query)
-    query.add_argument(
-        "query", nargs="*", help="such as \"age >= 30 and sex == 'Female'\"; default: all records"
-    )
-    what = query.add_mutually_exclusive_group()
-    what.add_argument("--mean", metavar="COLUMN", help="the mean of this column, not the count")
-    what.add_argument(
-        "--quantile",
-        metavar="COLUMN=SHARES",
-        help="quantiles of this column, such as pay=0.25,0.5,0.75; without shares the median",
-    )
-    what.add_argument(
-        "--correlation", action="store_true", help="the correlations of all columns of numbers"
-    )
+    query.add_argument("query", nargs="*", metavar="QUESTION", help="default: all records")
     _level(query)
 
 

@@ -12,15 +12,15 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from .._validation import as_level
 from ..accounting import PrivacyLedger, PrivacyLoss, parts_text
+from ..expected import Asked
 from ..release import SKIPPED, Synopsis
 from ..release.page import Page, document
-from .domains import domain_text, text_table
+from .domains import domain_text
 from .outputs import SQLITE, write_table, write_text
 
 
@@ -144,56 +144,15 @@ def _noise_of_total(synopsis: Synopsis) -> str:
 
 
 def query(options: Namespace) -> int:
-    """Answer counts, means, quantiles or correlations of each query, with intervals."""
-    synopsis = _loaded(options)
-    guarantee = ""
-    how: dict[str, Any] = {"return_interval": True, "level": options.level}
-    for text in options.query or [None]:
-        asked = text or "all records"
-        if options.correlation:
-            rows, guarantee = _correlations(synopsis, text, how)
-            print(f"{asked}:\n{text_table(rows)}")
-            continue
-        for name, answer in _answers(synopsis, text, options, how):
-            value, lower, upper = map(_shown, (answer.shown, answer.lower, answer.upper))
-            print(f"{value}  [{lower}, {upper}]  {name}{asked}")
-            guarantee = answer.guarantee
-    print(f"intervals: {guarantee}")
+    """Answer questions in words, each with its interval, and say what the intervals cover."""
+    synopsis, guarantees = _loaded(options), {}
+    for text in options.query or [""]:
+        answer = Asked.read(text).answer(synopsis, options.level)
+        print(f"{answer}  {text or 'all records'}")
+        guarantees[answer.guarantee] = None
+    for each in guarantees:
+        print(f"intervals: {each}")
     return 0
-
-
-def _answers(
-    synopsis: Synopsis, text: str | None, options: Namespace, how: dict[str, Any]
-) -> list[tuple[str, Any]]:
-    """Answers to one query, and what stands before its text."""
-    if options.quantile is not None:
-        column, _, shares = options.quantile.partition("=")
-        each = [_value(share.strip()) for share in (shares or "0.5").split(",")]
-        found = synopsis.quantile(column, each, text, **how)
-        return [
-            (f"{share} quantile of {column}, ", a) for share, a in zip(each, found, strict=True)
-        ]
-    if options.mean is not None:
-        return [("", synopsis.mean(options.mean, text, **how))]
-    return [("", synopsis.count(text, **how))]
-
-
-def _correlations(
-    synopsis: Synopsis, text: str | None, how: dict[str, Any]
-) -> tuple[list[list[str]], str]:
-    """A matrix of correlations as text, and what intervals cover."""
-    found = synopsis.correlation(query=text, **how)
-    names = list(found["value"])
-    value, lower, upper = (found[part].to_numpy() for part in ("value", "lower", "upper"))
-    ends = np.stack([np.clip(value, lower, upper), lower, upper], axis=-1)
-    cells = [["{:.3f} [{:.3f}, {:.3f}]".format(*each) for each in row] for row in ends]
-    rows = [["", *names], *([name, *row] for name, row in zip(names, cells, strict=True))]
-    return rows, found.attrs["guarantee"]
-
-
-def _shown(value: Any) -> str:
-    """A number or a date."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _bands(given: list[str]) -> dict[str, list[Any]]:

@@ -9,7 +9,7 @@ import html
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, Protocol, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -159,6 +159,10 @@ class QueryResult:
             return min(max(self.value, self.lower), self.upper)
         return self.value
 
+    def __str__(self) -> str:
+        value, lower, upper = self._shown()
+        return f"{value} [{lower}, {upper}]"
+
     def __repr__(self) -> str:
         value, lower, upper = self._shown()
         return f"QueryResult({value}, interval {lower} to {upper})"
@@ -175,7 +179,8 @@ class QueryResult:
         """The three numbers, in digits that the error does not make meaningless."""
         numbers = [self.shown, self.lower, self.upper]
         if not all(isinstance(each, float | int | np.number) for each in numbers):
-            return str(self.value), str(self.lower), str(self.upper)
+            shown = (str(each).removesuffix(" 00:00:00") for each in (self.value, *numbers[1:]))
+            return cast(tuple[str, str, str], tuple(shown))
         reach = max(self.upper - self.value, self.value - self.lower)
         if math.isnan(reach):
             reach = self.upper - self.lower
