@@ -357,7 +357,9 @@ class ExpectsErrors:
             ``"age >= 65 and sex == 'F'"``, and ``"mean(pay)"``, ``"median(pay) where age >= 65"``,
             ``"quantile(pay, 0.9)"``, ``"sum(pay)"``, ``"std(pay)"``, ``"proportion(age >= 65)"`` or
             ``"correlation(age, pay)"``. Of each the error bar is expected: half the width of the
-            interval that the release will state. None: random questions of each kind.
+            interval that the release will state. Of several epsilons the smallest and the largest
+            are tried, and widths between them follow a power of epsilon. None: random questions
+            of each kind.
         level : float, default=0.95
             Confidence of these intervals.
         like : table, default=None
@@ -412,11 +414,13 @@ class ExpectsErrors:
             asked = [questions] if isinstance(questions, str) else list(questions)
             unit = f"half the {level:.0%} interval of each question"
         trial = partial(self._errors_at, n=records, like=like, asked=asked, level=as_level(level))
-        errors = {}
-        for each in wanted:
+        errors, tried = {}, wanted if asked is None else {min(wanted), max(wanted)}
+        for each in tried:
             seeds = range(random_state, random_state + (1 if how == "formula" else number))
             runs = pd.DataFrame([trial(each, seed=seed) for seed in seeds])
             errors[float(each)] = np.sqrt((runs**2).mean())
+        if asked is not None:
+            errors = {float(each): _between(errors, float(each)) for each in wanted}
         table = pd.DataFrame(errors).rename_axis(index="question", columns="epsilon")
         table.attrs = {"unit": unit, "how": how}
         return table
@@ -529,6 +533,15 @@ class ExpectsErrors:
             kind: error * (n / rows if of_records and is_of_records(kind) else 1.0)
             for kind, error in errors.items()
         }
+
+
+def _between(errors: Mapping[float, pd.Series], epsilon: float) -> pd.Series:
+    """Widths at an epsilon between two: on a straight line of logarithms, as noise alone is."""
+    low, high = min(errors), max(errors)
+    if epsilon in errors:
+        return errors[epsilon]
+    place = math.log(epsilon / low) / math.log(high / low)
+    return errors[low] ** (1 - place) * errors[high] ** place
 
 
 def _rows_tried(n: int, epsilon: Fraction) -> int:

@@ -283,8 +283,8 @@ class Progress:
         self._quiet = quiet
 
     def say(self, text: str) -> None:
-        """Show one line."""
-        if not self._quiet:
+        """Show one line, if there is something in it."""
+        if text and not self._quiet:
             print(text, file=sys.stderr, flush=True)
 
 

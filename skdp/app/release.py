@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .._validation import as_epsilon
-from ..accounting import LedgerError, PrivacyLedger, PrivacyLoss
+from ..accounting import LedgerError, PrivacyLedger, PrivacyLoss, extremes_text
 from ..domain import Domain
 from ..exceptions import BudgetExceededError, RecordsLostError
 from ..mechanisms import discrete_laplace_variance
@@ -43,6 +43,7 @@ def release(options: Namespace) -> int:
             )
         # Its errors contain no value, so they are shown in full.
         try_out(estimator, source.empty())
+        progress.say(extremes_text(estimator.privacy_loss_.epsilon))
         ledger = _opened(ledger_file, options, source)
         synopsis = _measured(options, estimator, source, ledger, progress)
         progress.say(f"Writing {options.out}.")
@@ -144,7 +145,7 @@ def plan(options: Namespace) -> int:
     domain = estimator.domain_
     print(f"{options.method} on {len(domain.names)} columns, epsilon {float(loss.epsilon):g}")
     print(f"protects: {loss.neighbours}")
-    print("Nothing was spent.\n")
+    print(f"{extremes_text(loss.epsilon)}\nNothing was spent.\n".lstrip())
     rows = [("part", "epsilon", "noise")]
     for name, part in loss.parts.items():
         noise = math.sqrt(discrete_laplace_variance(loss.of_record.parts[name]))
@@ -164,7 +165,7 @@ def _print_bars(options: Namespace, domain: Domain, epsilon: Fraction) -> None:
     if options.at is not None:
         at = [as_epsilon(number(part.strip(), "--at"), "--at") for part in options.at.split(",")]
     made = estimator_of(options, domain)
-    found = made.expected_error(options.rows, at, questions=options.ask)
+    found = made.expected_error(options.rows, at, questions=options.ask, n_tables=1)
     rows = [
         (question, *(f"\u00b1 {bar:,.3g}" if bar < 1000 else f"\u00b1 {bar:,.0f}" for bar in bars))
         for question, *bars in found.itertuples()

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..accounting import PrivacyLoss
+from ..accounting import PrivacyLoss, extremes_text
 from ..domain import Categorical, Date, Datetime, Numeric
 from ..domain.bins import Points, Spread
 from ..domain.values import some
@@ -398,14 +398,15 @@ def _protected(loss: PrivacyLoss | None) -> str:
             "knows or guesses the seed can subtract the noise."
         )
     epsilon = float(loss.epsilon)
-    factor = math.exp(min(epsilon, 700.0))
+    factor, said = math.exp(min(epsilon, 700.0)), extremes_text(loss.epsilon)
     parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
     return _filled(
         "protected.html",
         epsilon=f"{epsilon:g}",
         one=_unit(loss),
         neighbours=html.escape(loss.neighbours),
-        factor=f"{factor:,.3g}" if factor < 1e6 else "more than a million, which is no protection",
+        factor=f"{factor:,.3g}" if factor < 1e6 else "more than a million",
+        extreme=_warning(said) if said else "",
         percent=f"{100 * factor / (1.0 + factor):.3g}%",
         parts=html.escape(parts),
     )

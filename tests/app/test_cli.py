@@ -294,9 +294,17 @@ def test_a_plan_shows_the_parts_of_the_release(files, capsys, method):
     for name, value in fitted.privacy_loss_.parts.items():
         assert planned[name] == pytest.approx(float(value), rel=1e-3)
     assert sum(planned.values()) == pytest.approx(2, rel=1e-3)
-    assert shown.err == "" and "Nothing was spent" in shown.out
+    assert shown.err == "" and "Nothing was spent" in shown.out and "Epsilon" not in shown.out
     assert run("plan", "--domain", files / "domain.json", "--epsilon", 1, "--ask", "age > 3") == 2
     assert "--ask needs --rows" in capsys.readouterr().err
+
+
+def test_unusual_epsilons_are_explained(files, capsys):
+    for epsilon, words in ((0.001, "deviation of 1,414 records"), (25, "protects hardly anybody")):
+        assert run("plan", "--domain", files / "domain.json", "--epsilon", epsilon) == 0
+        assert words in capsys.readouterr().out
+        assert release(files, *GRID, "--epsilon", epsilon) == 0
+        assert words in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_is_no_error(view):

@@ -185,7 +185,9 @@ def test_a_page_warns_of_seeds_and_unknown_losses(release):
     assert "for every person" in person
     assert "at most 3 records of each" in person
     assert "Parts of epsilon" in told(PrivacyLoss(1.0))
-    assert "no protection" in told(PrivacyLoss(1000))
+    assert "protects hardly anybody" in told(PrivacyLoss(21))
+    assert "is very small" in told(PrivacyLoss(0.005))
+    assert "Epsilon 1 " not in told(PrivacyLoss(1))
 
 
 # --- the script of the page answers as Python does

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote
 
 from ..._random import token
+from ...accounting import extremes_text
 from . import forms
 from .steps import STEPS, Wizard
 
@@ -166,7 +167,7 @@ def _templates() -> Any:
     )  # fmt: skip
     made.globals.update(
         kinds=_Blanks(forms.KINDS), parts=forms.PARTS,
-        blanks=_Blanks(),
+        blanks=_Blanks(), extremes=extremes_text,
         shell=forms.script, python=lambda value: repr(str(value)),
         pairs=lambda names: [(name, name) for name in names],
         bar=lambda value: f"\u00b1 {value:,.3g}" if value < 1000 else f"\u00b1 {value:,.0f}",

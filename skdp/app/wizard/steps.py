@@ -436,7 +436,7 @@ class Wizard:
         if self.wrong:
             return None
         if form.get("do") == "bars":
-            estimator, asked = self._estimator("1"), self.asked
+            estimator, asked = self._estimator("1"), self.asked or self.suggested[:3]
 
             def then(found: dict[str, dict[str, float]]) -> str:
                 self.bars = {"n": int(n), "rows": found}
@@ -444,7 +444,7 @@ class Wizard:
 
             return self._start(
                 "Working out the margins of error",
-                lambda say: forms.bars(estimator, int(n), at, asked, say),
+                lambda say: forms.bars(estimator, int(n), at, asked),
                 then,
             )
         try:
