@@ -206,11 +206,9 @@ def _random_weights(
 
 # --- questions in words: one grammar for the command line, the wizard and the errors to expect
 
-# Of each statistic: how many things stand between its parentheses.
-_NEEDS = {"count": 1, "sum": 1, "mean": 1, "std": 1, "median": 1, "proportion": 1}
-_NEEDS |= {"quantile": 2, "correlation": 2}
-_OF_CONDITIONS = ("count", "proportion")
-_STATISTIC = re.compile(rf"({'|'.join(_NEEDS)})\s*\(", re.IGNORECASE)
+_OF_CONDITIONS, _OF_TWO = ("count", "proportion"), ("quantile", "correlation")
+_STATISTICS = ("sum", "mean", "std", "median", *_OF_TWO, *_OF_CONDITIONS)
+_STATISTIC = re.compile(rf"({'|'.join(_STATISTICS)})\s*\(", re.IGNORECASE)
 # Names and texts in quotes are read whole: what is in them ends nothing.
 _PIECE = re.compile(r"""`[^`]*`|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|.""", re.DOTALL)
 _WHERE = re.compile(r"\s*(?:where\s+(.+))?", re.IGNORECASE | re.DOTALL)
@@ -259,7 +257,7 @@ class Asked(NamedTuple):
                 inside[-1] += piece
         rest = _WHERE.fullmatch(question, end)
         about: list[Any] = [each.strip() for each in inside]
-        if depth or rest is None or len(about) != _NEEDS[statistic] or not all(about):
+        if depth or rest is None or len(about) != 1 + (statistic in _OF_TWO) or not all(about):
             raise _unread(question)
         if statistic == "count":
             return cls(statistic, [], f"({about[0]}) and ({rest[1]})" if rest[1] else about[0])

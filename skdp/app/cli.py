@@ -398,9 +398,17 @@ def _page(commands: Commands) -> None:
 
 def _ledger(commands: Commands) -> None:
     inside = _group(commands, "ledger", "what has been spent, on what")
-    show = _command(inside, "show", "views.ledger", "list the charges of a ledger")
+    show = _command(inside, "show", "views.ledger", "list the releases that a ledger paid for")
     show.add_argument("ledger", help="file of a ledger")
-    _out(show, "file for a page (HTML) of all charges, for a privacy officer")
+    _out(show, "file for a page (HTML) of all releases, for a privacy officer")
+    verify = _command(
+        inside,
+        "verify",
+        "views.verify_ledger",
+        "check a ledger, and find the charges of releases in it",
+    )
+    verify.add_argument("ledger", help="file of a ledger")
+    verify.add_argument("view", nargs="*", help="files of releases that it must have paid for")
 
 
 def _verify(commands: Commands) -> None:
@@ -410,13 +418,16 @@ def _verify(commands: Commands) -> None:
         "views.verify",
         "check a release: format, epsilon, seed, skipped records, ledger, fingerprint, replay",
         "The replay runs the method of the release on neighbouring tables of its own and computes "
-        "its\nprivacy loss. The exit code is 1 if anything is not as it should be.",
+        "its\nprivacy loss. The variances that the release states must be those that its epsilon "
+        "buys: this\nshows consistency, and is no proof. The exit code is 1 if anything is not as "
+        "it should be.",
     )
     _view(verify)
     add = verify.add_argument
     add("--ledger", metavar="FILE", help="ledger in which its charge must be")
     add("--fingerprint", metavar="DIGITS", help="the published fingerprint, to compare with")
     add("--no-replay", action="store_true", help="leave out the replay")
+    _out(verify, "file for a certificate of one page (HTML)")
 
 
 def _audit(commands: Commands) -> None:

@@ -71,6 +71,11 @@ def _ledger_file(options: Namespace) -> str | None:
 
 def _opened(ledger_file: str | None, options: Namespace, source: Source) -> PrivacyLedger | None:
     """The ledger, which writes to each charge what it is for; a warning where there is none."""
+    if ledger_file is not None and not options.purpose:
+        print(
+            "Warning: no --purpose: the ledger will not say what this release is for.",
+            file=sys.stderr,
+        )
     if ledger_file is not None:
         return PrivacyLedger(number(options.budget, "--budget"), path=ledger_file).noted(
             Path(options.out).name,

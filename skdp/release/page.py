@@ -22,6 +22,7 @@ from string import Template
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ..accounting import PrivacyLoss, extremes_text
@@ -50,6 +51,21 @@ def document(title: str, body: Sequence[str], script: str = "", data: str = "") 
     whole = "".join(body) + end
     title = html.escape(title)
     return _filled("document.html", policy=policy, title=title, style=style, body=whole)
+
+
+def as_table(rows: pd.DataFrame) -> str:
+    """A table of texts: one block for each row on a narrow screen, nothing broken inside words."""
+    head = "".join(f"<th scope='col'>{html.escape(name)}</th>" for name in rows)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td data-of='{html.escape(name)}'>{html.escape(str(text))}</td>"
+            for name, text in zip(rows, row, strict=True)
+        )
+        + "</tr>"
+        for row in rows.itertuples(index=False)
+    )
+    return f"<table class='facts'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _filled(name: str, **values: Any) -> str:
@@ -96,7 +112,7 @@ class Page:
     text : str
         The file.
     fingerprint : str
-        SHA-256 of what the page holds, as the page itself shows it.
+        SHA-256 of the file of the release, as the page shows it.
     """
 
     def __init__(self, synopsis: Any, title: str, level: float, source: str) -> None:
@@ -128,7 +144,7 @@ class Page:
         # Half of a pair of surrogates is no text of UTF-8; nor would HTML keep the end of a line.
         text = text.encode("utf-8", "backslashreplace").decode()
         text = text.replace("<", "\\u003c").replace("\r", "\\r")
-        self.fingerprint = hashlib.sha256(text.encode()).hexdigest()
+        self.fingerprint = _fingerprint(synopsis)
         absent = [name for name in domain.columns if name not in domain.known]
         unmeasured = f"Columns that were not measured (identifiers): {some(absent)}."
         body = _filled(
@@ -142,11 +158,10 @@ class Page:
             mechanism=html.escape(synopsis.mechanism or "an unknown method"),
             about=html.escape(model.about),
             skipped=_skipped(synopsis.skipped),
-            protected=_protected(loss),
+            protected=protected(loss),
             limits=_listed(_limits(synopsis, counted, described)),
             absent=_listed([unmeasured] if absent else []),
-            release=_fingerprint(synopsis),
-            page=self.fingerprint,
+            fingerprint=self.fingerprint,
         )
         self.text = document(title, [body], _script(), text)
 
@@ -387,7 +402,8 @@ def _skipped(skipped: SkippedRecords | None) -> str:
     return _filled("skipped.html", loud=loud, std=f"{skipped.std:,.3g}", table=skipped.table())
 
 
-def _protected(loss: PrivacyLoss | None) -> str:
+def protected(loss: PrivacyLoss | None) -> str:
+    """What a release promises, as HTML."""
     if loss is None:
         return _warning(
             "What the release cost is not recorded: nothing can be said about its guarantee."

@@ -244,13 +244,13 @@ def test_the_ledger_and_the_names_are_checked_before_anything_is_written(browser
         ({"budget": "0.5"}, "budget"),
         ({"budget": "much"}, "budget"),
     ):
-        browser.post("ledger", **{"name": "v", "ledger": "l", "budget": "2", **wrong})
+        browser.post("ledger", **{**USUAL["ledger"], **wrong})
         assert browser.status == 422 and f'id="{field}-error"' in browser.text, wrong
         assert browser.get("confirm").step != "confirm"
     (tmp_path / "v.csv").write_text("mine")
-    browser.post("ledger", name="v", ledger="l", budget="2")
+    browser.post("ledger", **{**USUAL["ledger"], "name": "v"})
     assert "exists already" in browser.text and not (tmp_path / "v.json").exists()
-    browser.post("ledger", name="table", ledger="l", budget="2")
+    browser.post("ledger", **{**USUAL["ledger"], "name": "table"})
     assert browser.status == 422 and not (tmp_path / "table.json").exists()
 
 
@@ -314,7 +314,10 @@ def test_a_change_discards_the_confirmation_that_was_shown(browser, commands):
     browser.post("epsilon", n="50", at="1,2", epsilon="2")
     browser.post("confirm", mark=mark, sure="on")
     assert browser.step == "ledger" and not commands
-    browser.post("ledger", name="view", ledger="l", budget="2")
+    assert (
+        'id="purpose-error"' in browser.post("ledger", **{**USUAL["ledger"], "purpose": " "}).text
+    )
+    browser.post("ledger", **USUAL["ledger"])
     browser.post("confirm", mark=mark, sure="on")
     assert browser.status == 422 and not commands
     assert "--epsilon=2" in browser.wizard.plan["commands"][0]
@@ -388,11 +391,11 @@ def test_a_wizard_that_is_killed_leaves_what_says_what_happened(tmp_path, monkey
     killed = subprocess.run([sys.executable, "-c", code, log, *command], env=dict(os.environ))
     assert killed.returncode == -signal.SIGKILL
     for _ in range(200):
-        if "PrivacyLedger(" in log.read_text():
+        if "Spent: " in log.read_text():
             break
         time.sleep(0.1)
     assert skdp.PrivacyLedger(path=tmp_path / "l").spent == 1
-    assert (tmp_path / "view.skdp").exists() and "PrivacyLedger(" in log.read_text()
+    assert (tmp_path / "view.skdp").exists() and "Spent: " in log.read_text()
     # The next wizard does not charge for the same name.
     again = Browser(tmp_path).until("ledger", questions={})
     again.post("ledger", name="view", ledger="l")

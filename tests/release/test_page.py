@@ -154,13 +154,13 @@ def test_a_page_stands_by_itself(release, tmp_path):
 
 def test_a_page_is_small_and_has_a_fingerprint(release, tmp_path):
     page = release.page()
-    assert page.fingerprint == hashlib.sha256(data_of(page).encode()).hexdigest()
-    assert page.fingerprint in page.text
     facts, arrays = release.model.to_arrays()
     whole = json.dumps([facts, {name: array.tolist() for name, array in arrays.items()}])
     assert len(data_of(page)) < 1.5 * len(whole)
     release.save(tmp_path / "view.skdp")
-    assert hashlib.sha256((tmp_path / "view.skdp").read_bytes()).hexdigest() in page.text
+    # One fingerprint to publish: that of the file of the release.
+    digits = hashlib.sha256((tmp_path / "view.skdp").read_bytes()).hexdigest()
+    assert set(re.findall("[0-9a-f]{64}", page.text)) == {digits, page.fingerprint}
     assert release.page().text == page.text
 
 
@@ -270,7 +270,6 @@ def assert_the_page_answers_as_python(release, number, tmp_path, seed=0):
     generator = random.Random(seed)
     questions = [asked_question(generator, columns) for _ in range(number)]
     told = answers_of_node(data_of(page), questions, tmp_path)
-    assert told["fingerprint"] == page.fingerprint
     answered = other_texts = 0
     for question, answer in zip(questions, told["found"], strict=True):
         if "refused" in answer:
@@ -462,12 +461,9 @@ def test_hostile_names_are_text(browser, tmp_path, width):
 
 
 @pytest.mark.slow
-def test_a_page_that_was_changed_says_so(browser, tmp_path):
+def test_a_damaged_page_says_so(browser, tmp_path):
     path = tmp_path / "page.html"
     text = hard_release().page().text
-    path.write_text(text.replace('"name": "age"', '"name": "agf"'), encoding="utf-8")
-    page, _ = opened_page(browser, path)
-    assert "fingerprints differ" in page.locator("#damage").inner_text()
     start = text.index('"bytes": "') + 400
     path.write_text(text[:start] + "AAAA" + text[start + 4 :], encoding="utf-8")
     page = browser.new_page()

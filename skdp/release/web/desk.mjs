@@ -4,7 +4,7 @@
 // in a page, without these lines of import.
 
 import {
-  MOST_GROUPS, clip, csvOf, english, fingerprint, firstAtLeast, inWords, isoDay, python, quoted, read, short, shown,
+  MOST_GROUPS, clip, csvOf, english, firstAtLeast, inWords, isoDay, python, quoted, read, short, shown,
   spanLabel, syntheticRows,
 } from "./page.mjs";
 
@@ -670,20 +670,12 @@ async function start() {
   const told = document.getElementById("damage");
   try {
     const words = document.getElementById("data").textContent;
-    const computed = fingerprint(words);
-    const place = document.getElementById("computed");
-    place.textContent = computed;
-    if (computed !== document.getElementById("written").textContent) {
-      told.textContent = "This page was changed after it was written, or is damaged: its fingerprints differ.";
-      told.hidden = false;
-      place.classList.add("warn");
-    }
     const release = await read(words);
     release.title = document.title;
     release.epsilon = release.data.epsilon;
     new Desk(release).start();
   } catch (error) {
-    told.textContent = `This page is damaged and cannot be read: ${error.message} Ask for another copy, and compare the fingerprints.`;
+    told.textContent = `This page is damaged and cannot be read: ${error.message} Ask for another copy.`;
     told.hidden = false;
   }
   document.documentElement.dataset.ready = "yes";
