@@ -142,7 +142,9 @@ def _domain(commands: Commands) -> None:
         "make a domain from a code book in CSV",
     )
     schema.add_argument("schema", help="file of the code book")
-    _structure_option(schema)
+    schema.add_argument(
+        "--structure", metavar="RULES", help="public rules between columns, JSON: added to it"
+    )
     _out(schema, "file for the domain, .json; default: standard output")
 
     check = _command(
@@ -157,7 +159,6 @@ def _domain(commands: Commands) -> None:
     )
     _data_options(check)
     check.add_argument("--domain", metavar="DOMAIN", help=_DOMAIN)
-    _structure_option(check)
     check.add_argument("--python", action="store_true", help="print Python code, not JSON")
     check.add_argument(
         "--show", action="store_true", help="show the findings where the output is no terminal"
@@ -194,21 +195,12 @@ def _data_options(command: ArgumentParser, **how: Any) -> None:
     )
 
 
-def _structure_option(command: ArgumentParser) -> None:
-    command.add_argument(
-        "--structure",
-        metavar="RULES",
-        help="public rules between columns, JSON: added to those of the domain",
-    )
-
-
 # -- releases --------------------------------------------------------------------------------------
 
 
 def _estimator_options(command: ArgumentParser) -> None:
     add = command.add_argument
     add("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
-    _structure_option(command)
     add("--epsilon", required=True, help="privacy budget of the release")
     add(
         "--method",
@@ -306,13 +298,6 @@ def _wizard(commands: Commands) -> None:
 
 def _view(command: ArgumentParser) -> None:
     command.add_argument("view", help="file of a release")
-    command.add_argument(
-        "--max-json",
-        type=int,
-        default=1 << 23,
-        metavar="BYTES",
-        help="refuse a release with more bytes of metadata (default: 8388608)",
-    )
 
 
 def _info(commands: Commands) -> None:

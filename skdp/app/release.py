@@ -25,10 +25,9 @@ from .outputs import Progress, Withheld, estimator_of, number, read
 def release(options: Namespace) -> int:
     """Charge the ledger, measure the file, and write the release."""
     progress = Progress(options.quiet)
-    domain = read_domain(options.domain, options.structure, data=options.data)
+    domain = read_domain(options.domain, data=options.data)
     ledger_file = _ledger_file(options)
-    files = (options.data, options.domain, options.structure)
-    inputs = [each for each in files if each is not None]
+    inputs = [options.data, options.domain]
     if ledger_file is not None:
         inputs += [ledger_file + suffix for suffix in outputs.SQLITE]
     with (
@@ -135,7 +134,7 @@ def _measured(
 
 def plan(options: Namespace) -> int:
     """Print the parts of the budget, and the error bars to expect of questions."""
-    domain = read_domain(options.domain, options.structure)
+    domain = read_domain(options.domain)
     if options.rows is not None and options.rows < 0:
         raise ValueError(f"--rows must not be negative, got {options.rows}.")
     if options.ask and not options.rows:

@@ -29,13 +29,9 @@ from .domains import domain_text
 from .outputs import SQLITE, class_of, write_table, write_text
 
 
-def _loaded(options: Namespace) -> Synopsis:
-    return Synopsis.load(options.view, max_json=options.max_json)
-
-
 def info(options: Namespace) -> int:
     """Show what was released, what it cost, and which columns it has."""
-    synopsis = _loaded(options)
+    synopsis = Synopsis.load(options.view)
     print(f"{options.view}: {synopsis.mechanism or 'made by an unknown method'}")
     loss = synopsis.privacy_loss
     if loss is None:
@@ -65,7 +61,7 @@ def verify(options: Namespace) -> int:
             "--fingerprint must be the whole one that was published, 64 digits from 0 to 9 and a "
             f"to f: this has {len(published)} characters."
         )
-    synopsis, file = _loaded(options), Path(options.view)
+    synopsis, file = Synopsis.load(options.view), Path(options.view)
     charges = None if options.ledger is None else _ledger(options).to_frame()
     checks = _checks(synopsis, file, charges, published, options.no_replay)
     for name, (text, fine) in checks.items():
@@ -225,7 +221,7 @@ def _noise_of_total(synopsis: Synopsis) -> str:
 
 def query(options: Namespace) -> int:
     """Answer questions in words, each with its interval, and say what the intervals cover."""
-    synopsis, guarantees = _loaded(options), {}
+    synopsis, guarantees = Synopsis.load(options.view), {}
     for text in options.query or [""]:
         answer = Asked.read(text).answer(synopsis, options.level)
         print(f"{answer}  {text or 'all records'}")
@@ -262,7 +258,7 @@ def _value(text: str) -> float | str:
 
 def group_by(options: Namespace) -> int:
     """Count the records of every group, with the mean of a column where one is named."""
-    synopsis = _loaded(options)
+    synopsis = Synopsis.load(options.view)
     columns = _columns(options.column, synopsis)
 
     def groups() -> pd.DataFrame:
@@ -285,7 +281,7 @@ def group_by(options: Namespace) -> int:
 
 def sample(options: Namespace) -> int:
     """Draw synthetic rows."""
-    synopsis = _loaded(options)
+    synopsis = Synopsis.load(options.view)
 
     def rows() -> pd.DataFrame:
         return synopsis.sample(
@@ -300,7 +296,7 @@ def sample(options: Namespace) -> int:
 
 def page(options: Namespace) -> int:
     """Write a page that answers questions about the release."""
-    synopsis = _loaded(options)
+    synopsis = Synopsis.load(options.view)
     file = Path(options.view)
     out = options.out or str(file.with_suffix(".html"))
     made = Page(synopsis, options.title or file.name, as_level(options.level), file.name)

@@ -54,18 +54,9 @@ def document(title: str, body: Sequence[str], script: str = "", data: str = "") 
 
 
 def as_table(rows: pd.DataFrame) -> str:
-    """A table of texts: one block for each row on a narrow screen, nothing broken inside words."""
-    head = "".join(f"<th scope='col'>{html.escape(name)}</th>" for name in rows)
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f"<td data-of='{html.escape(name)}'>{html.escape(str(text))}</td>"
-            for name, text in zip(rows, row, strict=True)
-        )
-        + "</tr>"
-        for row in rows.itertuples(index=False)
-    )
-    return f"<table class='facts'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    """A table of texts that scrolls where it is too wide, so that no number or word is broken."""
+    with pd.option_context("display.max_colwidth", None):
+        return f'<div class="scroll texts">{rows.to_html(index=False, border=0)}</div>'
 
 
 def _filled(name: str, **values: Any) -> str:

@@ -204,7 +204,6 @@ REFUSED_BY_RELEASE = [
     (["--domain", "bad.json"], "domain"),
     (["--domain", "book.csv"], "declares no domain"),
     (["--domain", "data.csv"], "both as the data and as the domain"),
-    (["--structure", "rules.json"], "almost"),
     (["--privacy-id", "nobody", "--max-rows-per-id", "2"], "'nobody'"),
     (["--out", "no/such/folder/view.skdp"], "no folder"),
     (["--out", "."], "names the folder"),
@@ -451,7 +450,10 @@ def test_a_code_book_becomes_a_domain_and_its_rules_hold(lent, capsys):
     domain = Domain.from_json(capsys.readouterr().out)
     assert domain == Domain.from_json(lent / "new.json") and domain.columns == LENT.columns
     # Where a domain is expected, a code book is one.
-    assert release(lent, "--structure", lent / "rules.json", domain="book.csv") == 0
+    assert release(lent, domain="book.csv") == 0
+    rules = ["--structure", lent / "rules.json", "--out", lent / "ruled.json"]
+    assert run("domain", "from-schema", lent / "book.csv", *rules) == 0
+    assert release(lent, "--force", domain="ruled.json") == 0
     assert run("sample", lent / "view.skdp", "--out", lent / "rows.csv") == 0
     rows = pd.read_csv(lent / "rows.csv")
     assert list(rows) == list(LENT.columns) and (rows["paid"] <= rows["owed"]).all()
@@ -465,8 +467,9 @@ def test_check_counts_exactly_and_says_so(lent, capsys):
     assert shown.err.startswith("NOT PRIVATE") and "1500 records" in shown.out
     # A category and a sum that cannot be, a line without its other fields, and one that breaks off.
     (lent / "data.csv").write_text('city,owed,paid\na,3,2\n?,3,2\nb,3,4\nx\n"\n\n')
-    arguments = [lent / "data.csv", "--domain", lent / "domain.json", "--quiet"]
-    assert run("domain", "check", *arguments, "--structure", lent / "rules.json") == 1
+    (lent / "ruled.json").write_text(json.dumps({**json.loads(LENT.to_json()), "structure": RULES}))
+    arguments = [lent / "data.csv", "--quiet"]
+    assert run("domain", "check", *arguments, "--domain", lent / "ruled.json") == 1
     shown = capsys.readouterr()
     assert shown.err.startswith("NOT PRIVATE") and "Reading" not in shown.err
     assert "records that cannot be read: 1" in shown.out
