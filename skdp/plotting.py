@@ -306,7 +306,8 @@ def plot_correlations(
 ) -> Any:
     """Draw correlations of all pairs of columns with their intervals.
 
-    Those whose interval covers 0 have no colour: their sign is not known. Each cell has its correlation and half the width of its interval, if it is large enough.
+    Those whose interval covers 0 have no colour: their sign is not known. Each cell has its
+    correlation and half the width of its interval, if it is large enough.
 
     Parameters
     ----------

@@ -188,11 +188,38 @@ class QueryResult:
         return value, lower, upper
 
 
+class Answer(float):
+    """An answer as a number, which prints its interval; it computes as any other float."""
+
+    __slots__ = ("_ask",)
+    _ask: Callable[[], QueryResult]
+
+    def __new__(cls, value: float, ask: Callable[[], QueryResult]) -> Answer:  # noqa: D102
+        made = super().__new__(cls, value)
+        made._ask = ask
+        return made
+
+    @property
+    def interval(self) -> QueryResult:
+        """The answer with its interval, found when it is asked for."""
+        return self._ask()
+
+    def __str__(self) -> str:
+        try:
+            return str(self._ask())
+        except ValueError:
+            # The release does not describe its noise.
+            return repr(self)
+
+    def __reduce__(self) -> Any:
+        return float, (float(self),)
+
+
 def rounded_to(number: float, error: float) -> str:
-    """A number as text, without the digits below the first three of its error."""
+    """A number as text, without the digits below the first two of its error."""
     if not (math.isfinite(number) and math.isfinite(error) and error > 0):
         return f"{number:,.6g}"
-    decimals = 2 - math.floor(math.log10(error))
+    decimals = 1 - math.floor(math.log10(error))
     return f"{round(number, decimals) + 0.0:,.{min(max(decimals, 0), 15)}f}"
 
 

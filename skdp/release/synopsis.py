@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from os import PathLike
 from typing import Any, Unpack
 
@@ -33,7 +34,7 @@ from .model import Release
 from .network import NetworkModel
 from .page import Page
 from .quantiles import as_shares, quantiles
-from .result import of_a_column, of_records, plot_axis
+from .result import Answer, of_a_column, of_records, plot_axis
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
 from .statistics import Confidence, How, Statistics
@@ -205,7 +206,11 @@ class Synopsis:
         if isinstance(query, list | tuple):
             return of(statistics, *what, list(query))
         found = of(statistics, *what, [query])
-        return found.tolist()[0] if hasattr(found, "tolist") else found[0]
+        value = found.tolist()[0] if hasattr(found, "tolist") else found[0]
+        if not isinstance(value, float):
+            return value
+        asked: How = {**how, "return_interval": True}
+        return Answer(value, partial(self._of_each, query, asked, of, *what))
 
     @of_records
     def count(self, query: Any = None, **how: Unpack[How]) -> Any:

@@ -87,7 +87,7 @@ USUAL = {
     "columns": FORM,
     "questions": {"own": "age >= 40"},
     "epsilon": {"n": "50", "at": "1", "epsilon": "1"},
-    "ledger": {"name": "view", "ledger": "l", "budget": "2", "purpose": "a test"},
+    "ledger": {"name": "view", "ledger": "l", "budget": "2", "purpose": "a test", "title": "Ages"},
 }
 
 
@@ -277,6 +277,7 @@ def test_persons_are_protected_where_a_column_identifies_them(browser, commands)
     assert "1: 50%, 2: 100%. This is for the data owner only" in browser.get("columns").text
     browser.confirmed()
     assert {"--privacy-id=person", "--max-rows-per-id=2"} <= set(commands[0])
+    assert "--title=Ages" in commands[1]
 
 
 def test_the_check_in_a_browser_looks_for_what_the_pages_say():

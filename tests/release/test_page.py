@@ -325,16 +325,6 @@ def test_a_thousand_questions_are_answered_as_python_does(tmp_path, epsilon):
 # --- in a browser
 
 
-def test_synthetic_rows_of_the_page_are_of_the_domain(tmp_path):
-    told = answers_of_node(data_of(hard_release().page()), [], tmp_path)
-    header, *lines = told["rows"]
-    assert header == list(hard_release().domain.columns)
-    assert len(lines) == round(hard_release().total)
-    frame = pd.DataFrame(lines, columns=header).replace("", None)
-    frame = frame.astype({"age": float, "pay": float, "gain": float, "cents": float, "stars": int})
-    assert hard_release().domain.check(frame).clean
-
-
 @pytest.fixture(scope="module")
 def browser():
     driver = pytest.importorskip("playwright.sync_api")
@@ -383,8 +373,8 @@ def test_ten_questions_by_clicking_are_those_of_python(browser, tmp_path):
         for own, theirs in zip(
             answered(page), [found.value, found.lower, found.upper], strict=True
         ):
-            # Three digits of the error are shown.
-            assert own == pytest.approx(theirs, abs=0.02 * (found.upper - found.lower) + 1e-9)
+            # Two digits of the error are shown, and whole people.
+            assert own == pytest.approx(theirs, abs=0.03 * (found.upper - found.lower) + 1)
 
     interval = {"return_interval": True}
     expect(release.count(**interval))

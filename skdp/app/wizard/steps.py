@@ -503,7 +503,8 @@ class Wizard:
         more: dict[str, Any] = {"epsilon": epsilon, "ledger": path, "budget": budget}
         more |= {"purpose": purpose, "accept-loss": form.get("accept")}
         command = self._command(files, more)
-        after = [forms.page_command(files, name), forms.sample_command(files)]
+        title = form.get("title", "").strip() or name
+        after = [forms.page_command(files, title), forms.sample_command(files)]
         texts = {
             files.declaration: editable(self.domain),
             files.commands: forms.script([command, *after]),

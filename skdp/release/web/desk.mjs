@@ -5,7 +5,7 @@
 
 import {
   MOST_GROUPS, clip, csvOf, english, firstAtLeast, inWords, isoDay, python, quoted, read, short, shown,
-  spanLabel, syntheticRows,
+  spanLabel,
 } from "./page.mjs";
 
 // ---------------------------------------------------------------- drawing
@@ -598,11 +598,6 @@ class Desk {
         "Click on bars to ask for these records; click again to take them out."),
       cards,
     ];
-    if (release.model !== null) {
-      parts.push(make("div", { class: "row" },
-        button("Download synthetic rows as CSV", () => download("rows.csv", csvOf(syntheticRows(release)))),
-        make("span", { class: "soft" }, "Rows that look like the table, drawn from the release: none is a record.")));
-    }
     document.getElementById("columns").replaceChildren(...parts);
   }
 

@@ -1459,7 +1459,7 @@ export function python(release, question) {
 export function rounded(number, error) {
   if (!Number.isFinite(number)) return "unknown";
   if (!(Number.isFinite(error) && error > 0)) return english(Number(number.toPrecision(6)), 0, 6);
-  const decimals = clip(2 - Math.floor(Math.log10(error)), 0, 12);
+  const decimals = clip(1 - Math.floor(Math.log10(error)), 0, 12);
   return english(Number(number.toFixed(decimals)) + 0, decimals);
 }
 
@@ -1482,6 +1482,10 @@ export function shown(release, question, cell) {
   }
   if (["quantile", "mean", "means"].includes(kind) && column.kind === "date") return each((x) => isoDay(x) || "unknown");
   if (kind === "quantile" && column.integer) return each((x) => (Number.isFinite(x) ? digits(x) : "unknown"));
+  if (["count", "cross"].includes(kind) && Number.isFinite(cell.value)) {
+    // Whole people, with nothing of the interval cut off.
+    return [Math.round(inside(cell)), Math.floor(cell.lower), Math.ceil(cell.upper)].map((x) => english(x));
+  }
   const [scale, unit] = kind === "share" ? [100, "%"] : [1, ""];
   let error = Math.max(cell.upper - cell.value, cell.value - cell.lower) * scale;
   if (Number.isNaN(error)) error = (cell.upper - cell.lower) * scale;
@@ -1538,31 +1542,4 @@ export function csvOf(lines) {
     return /[",\r\n]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
   };
   return `${lines.map((each) => each.map(cell).join(",")).join("\r\n")}\r\n`;
-}
-
-// Synthetic rows as the release holds them: as many as it counts, numbers anywhere in their bins.
-export function syntheticRows(release, random = Math.random) {
-  const { model, columns } = release;
-  const n = Math.max(Math.round(model.total), 0);
-  const lines = [columns.map((column) => column.name)];
-  let passed = 0;
-  const start = random();
-  for (let row = 0; row < model.masses.length && lines.length <= n; row += 1) {
-    passed += model.masses[row] * n;
-    while (lines.length <= n && lines.length - 1 + start < passed) {
-      lines.push(columns.map((column) => {
-        const base = model.rows[column.axis][row];
-        const code = column.of ? column.of[base] : base;
-        if (code >= column.values) return "";
-        if (column.kind === "category") return column.labels[code];
-        const special = column.special[code - column.bins];
-        if (code >= column.bins && column.unit) return isoDay(special);
-        if (code >= column.bins) return column.kind === "date" ? column.labels[code] : special;
-        if (!column.contents) return column.texts[code][0];
-        const value = column.quantile.at(code, random());
-        return column.kind === "date" ? isoDay(value) : value;
-      }));
-    }
-  }
-  return lines;
 }
