@@ -16,6 +16,7 @@ import numpy as np
 from ..domain import Domain, DomainReport, structure_from_data
 from ..domain.check import rows_kept
 from ..domain.schemas import editable, read_json
+from ..domain.values import number_written, some
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..tables import as_frame, identities
 from .csv import Declared, header_of, open_source, open_table
@@ -216,7 +217,12 @@ def proposed(options: Namespace, progress: Progress) -> DomainReport:
         records = read(source.table, progress)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
-            return read(lambda _: Domain.propose(records), progress)
+            report = read(lambda _: Domain.propose(records), progress)
+    numbers = [name for name in texts if not np.isnan(number_written(str(name)))]
+    if not numbers:
+        return report
+    said = f"{some(numbers)}: numbers as names. Does the first line name the columns?"
+    return replace(report, findings=(said, *report.findings))
 
 
 def kept(options: Namespace, privacy_id: str) -> str:
