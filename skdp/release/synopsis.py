@@ -672,8 +672,8 @@ class Synopsis:
         >>> boxes = Boxes(lower=[[0], [20]], upper=[[20], [40]])
         >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape, Intervals(0.1)))
         >>> release.describe()[["count", "mean"]]
-                      count            mean
-        age  1,200.0 \u00b1 39.2  36.167 \u00b1 0.350
+                  count          mean
+        age  1,200 \u00b1 39  36.17 \u00b1 0.35
         """
         check_flag(numbers, "numbers")
         found = describe(self.model, self.counted, as_level(level), numbers)
