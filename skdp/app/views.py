@@ -152,7 +152,7 @@ def releases_of(charges: pd.DataFrame) -> pd.DataFrame:
 
     A release that could have stopped was charged in two steps, the part of skipped records first.
     """
-    rows: dict[int, dict[str, Any]] = {}
+    rows: dict[int, dict[Any, Any]] = {}
     begun: dict[tuple[str, str, int], int] = {}
     for number, charge in enumerate(charges.to_dict("records"), start=1):
         key = (charge["name"], charge["domain"], charge["process"])
@@ -189,7 +189,10 @@ def _certificate(synopsis: Synopsis, name: str, checks: Mapping[str, tuple[str, 
         verdict = f"Not as it should be: {', '.join(wrong)}."
     elif "origin" in checks:
         verdict = "Consistent, but unverified: neither a ledger nor a fingerprint was given."
-    rows = [(each, text, "yes" if fine else "NO") for each, (text, fine) in checks.items()]
+    words = {each: "yes" if fine else "NO" for each, (_, fine) in checks.items()}
+    if "origin" in words:
+        words["origin"] = "not known"
+    rows = [(each, text, words[each]) for each, (text, _) in checks.items()]
     columns = ", ".join(map(str, synopsis.domain.columns))
     body = [
         f"<h1>Check of the release {html.escape(name)}</h1>",
@@ -221,7 +224,8 @@ def _noise_of_total(synopsis: Synopsis) -> str:
 
 def query(options: Namespace) -> int:
     """Answer questions in words, each with its interval, and say what the intervals cover."""
-    synopsis, guarantees = Synopsis.load(options.view), {}
+    synopsis = Synopsis.load(options.view)
+    guarantees: dict[str, None] = {}
     for text in options.query or [""]:
         answer = Asked.read(text).answer(synopsis, options.level)
         print(f"{answer}  {text or 'all records'}")

@@ -185,8 +185,9 @@ def handler(pages: Pages) -> type[BaseHTTPRequestHandler]:
             length = int(self.headers.get("Content-Length") or 0)
             found = _plain(413, "This form is too long.")
             if 0 <= length <= _MOST:
+                named = {name.lower(): text for name, text in self.headers.items()}
                 body = self.rfile.read(length)
-                found = pages.answer(self.command, self.path, self.headers, body)
+                found = pages.answer(self.command, self.path, named, body)
             self.send_response(found.status)
             for name, text in {**found.headers, "Content-Length": str(len(found.body))}.items():
                 self.send_header(name, text)
