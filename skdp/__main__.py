@@ -28,7 +28,6 @@ _IN_A_SHELL = {
     "or other=": "or other:",
     "leave epsilon out": "leave --budget out",
     "max_rows_per_id= and privacy_id=": "--max-rows-per-id and --privacy-id",
-    "max_json=": "--max-json ",
 }
 
 

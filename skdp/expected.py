@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -204,41 +204,109 @@ def _random_weights(
     return weights
 
 
-# A count is asked for by its query alone.
-_STATISTIC = re.compile(
-    r"(sum|mean|median|std|quantile|proportion|correlation)\s*\((.*?)\)(?:\s+where\s+(.+))?\s*",
-    re.DOTALL,
-)
+# --- questions in words: one grammar for the command line, the wizard and the errors to expect
+
+_OF_CONDITIONS, _OF_TWO = ("count", "proportion"), ("quantile", "correlation")
+_STATISTICS = ("sum", "mean", "std", "median", *_OF_TWO, *_OF_CONDITIONS)
+_STATISTIC = re.compile(rf"({'|'.join(_STATISTICS)})\s*\(", re.IGNORECASE)
+# Names and texts in quotes are read whole: what is in them ends nothing.
+_PIECE = re.compile(r"""`[^`]*`|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|.""", re.DOTALL)
+_WHERE = re.compile(r"\s*(?:where\s+(.+))?", re.IGNORECASE | re.DOTALL)
+
+
+class Asked(NamedTuple):
+    """A question in words, such as ``mean(age) where sex == 'F'``.
+
+    Attributes
+    ----------
+    statistic : str
+        A method of a release.
+    about : list
+        Columns, and the share of a quantile; of a proportion its condition.
+    where : str or None
+        Condition on the records.
+    """
+
+    statistic: str
+    about: list[Any]
+    where: str | None
+
+    @classmethod
+    def read(cls, question: str) -> Asked:
+        """What a question asks for; what begins with no statistic is a condition to count.
+
+        Raises
+        ------
+        ValueError
+            If a statistic is not asked for as it has to be.
+        """
+        question = question.strip()
+        start = _STATISTIC.match(question)
+        if start is None:
+            return cls("count", [], question or None)
+        statistic, inside, end = start[1].lower(), [""], start.end()
+        depth = 1
+        for piece in _PIECE.findall(question, end):
+            end += len(piece)
+            depth += {"(": 1, ")": -1}.get(piece, 0)
+            if depth == 0:
+                break
+            if piece == "," and depth == 1 and statistic not in _OF_CONDITIONS:
+                inside.append("")
+            else:
+                inside[-1] += piece
+        rest = _WHERE.fullmatch(question, end)
+        about: list[Any] = [each.strip() for each in inside]
+        if depth or rest is None or len(about) != 1 + (statistic in _OF_TWO) or not all(about):
+            raise _unread(question)
+        if statistic == "count":
+            return cls(statistic, [], f"({about[0]}) and ({rest[1]})" if rest[1] else about[0])
+        if statistic != "proportion":
+            about = [_unquoted(each) for each in about]
+        if statistic == "median":
+            return cls("quantile", [*about, 0.5], rest[1])
+        if statistic == "quantile":
+            try:
+                about[1] = float(about[1])
+            except ValueError:
+                raise _unread(question) from None
+        return cls(statistic, about, rest[1])
+
+    def answer(self, release: Any, level: float = 0.95) -> Any:
+        """The answer of a release, with its interval."""
+        method = getattr(release, self.statistic)
+        return method(*self.about, self.where, return_interval=True, level=level)
+
+
+def _unquoted(name: str) -> str:
+    """The name of a column, which may stand in quotes or backticks."""
+    if len(name) > 1 and name[0] == name[-1] and name[0] in "`'\"":
+        return name[1:-1]
+    return name
+
+
+def _unread(question: str) -> ValueError:
+    return ValueError(
+        f"{question!r} cannot be read: write a count as 'age >= 65', and others as 'mean(pay)', "
+        "'median(pay) where age >= 65', 'quantile(pay, 0.9)', 'sum(pay)', 'std(pay)', "
+        "'proportion(age >= 65)' or 'correlation(age, pay)'."
+    )
 
 
 def bar_of(release: Any, question: str, level: float) -> float:
-    """Half width of the interval of a release's answer to a question in words."""
-    found = _STATISTIC.fullmatch(question.strip())
-    how = {"return_interval": True, "level": level}
-    if found is None:
-        answer = release.count(question, **how)
-    else:
-        name, inside, query = found.groups()
-        given = [inside] if name == "proportion" else re.split("[` ]*,[` ]*", inside.strip("` "))
-        if name == "median":
-            given, name = [*given, 0.5], "quantile"
-        elif name == "quantile" and len(given) == 2:
-            given[1] = float(given[1])
-        wanted = 2 if name in ("quantile", "correlation") else 1
-        if len(given) != wanted:
-            raise ValueError(
-                f"{question!r} cannot be read: write a count as 'age >= 65', and others as "
-                "'mean(pay)', 'median(pay) where age >= 65', 'quantile(pay, 0.9)', "
-                "'proportion(age >= 65)' or 'correlation(age, pay)'."
-            )
-        answer = getattr(release, name)(*given, query, **how)
-    return float(answer.upper - answer.lower) / 2
+    """Half width of the interval of a release's answer to a question in words; of dates in days."""
+    answer = Asked.read(question).answer(release, level)
+    if isinstance(answer.upper, str):
+        raise ValueError(
+            f"{question!r} has a category as its answer, which has no margin of error."
+        )
+    width = answer.upper - answer.lower
+    return float(width / pd.Timedelta(days=1) if isinstance(width, pd.Timedelta) else width) / 2
 
 
 def is_of_records(question: str) -> bool:
     """Whether a bar grows with the number of records at the same share of noise."""
-    found = _STATISTIC.fullmatch(question.strip())
-    return found is None or found[1] == "sum"
+    return Asked.read(question).statistic in ("count", "sum")
 
 
 # --- what estimators answer
@@ -287,7 +355,9 @@ class ExpectsErrors:
             ``"age >= 65 and sex == 'F'"``, and ``"mean(pay)"``, ``"median(pay) where age >= 65"``,
             ``"quantile(pay, 0.9)"``, ``"sum(pay)"``, ``"std(pay)"``, ``"proportion(age >= 65)"`` or
             ``"correlation(age, pay)"``. Of each the error bar is expected: half the width of the
-            interval that the release will state. None: random questions of each kind.
+            interval that the release will state. Of several epsilons the smallest and the largest
+            are tried, and widths between them follow a power of epsilon. None: random questions
+            of each kind.
         level : float, default=0.95
             Confidence of these intervals.
         like : table, default=None
@@ -342,11 +412,13 @@ class ExpectsErrors:
             asked = [questions] if isinstance(questions, str) else list(questions)
             unit = f"half the {level:.0%} interval of each question"
         trial = partial(self._errors_at, n=records, like=like, asked=asked, level=as_level(level))
-        errors = {}
-        for each in wanted:
+        errors, tried = {}, wanted if asked is None else {min(wanted), max(wanted)}
+        for each in tried:
             seeds = range(random_state, random_state + (1 if how == "formula" else number))
             runs = pd.DataFrame([trial(each, seed=seed) for seed in seeds])
             errors[float(each)] = np.sqrt((runs**2).mean())
+        if asked is not None:
+            errors = {float(each): _between(errors, float(each)) for each in wanted}
         table = pd.DataFrame(errors).rename_axis(index="question", columns="epsilon")
         table.attrs = {"unit": unit, "how": how}
         return table
@@ -459,6 +531,15 @@ class ExpectsErrors:
             kind: error * (n / rows if of_records and is_of_records(kind) else 1.0)
             for kind, error in errors.items()
         }
+
+
+def _between(errors: Mapping[float, pd.Series], epsilon: float) -> pd.Series:
+    """Widths at an epsilon between two: on a straight line of logarithms, as noise alone is."""
+    low, high = min(errors), max(errors)
+    if epsilon in errors:
+        return errors[epsilon]
+    place = math.log(epsilon / low) / math.log(high / low)
+    return errors[low] ** (1 - place) * errors[high] ** place
 
 
 def _rows_tried(n: int, epsilon: Fraction) -> int:

@@ -306,7 +306,8 @@ def plot_correlations(
 ) -> Any:
     """Draw correlations of all pairs of columns with their intervals.
 
-    Each cell has its correlation and half the width of its interval, if it is large enough.
+    Those whose interval covers 0 have no colour: their sign is not known. Each cell has its
+    correlation and half the width of its interval, if it is large enough.
 
     Parameters
     ----------
@@ -330,14 +331,15 @@ def plot_correlations(
     ImportError
         If matplotlib is missing.
     """
-    numbers = np.char.mod("%.2f", matrix)
+    numbers, coloured = np.char.mod("%.2f", matrix), matrix
     if interval is not None:
         errors = np.char.mod("\n±%.2f", np.maximum((interval[1] - interval[0]) / 2, 0.01))
         numbers = np.char.add(numbers, np.where(np.eye(len(names)), "", errors))
+        coloured = np.where((interval[0] <= 0) & (interval[1] >= 0), 0.0, matrix)
     n = max(len(names), 1)
     side = min(0.62 * n + 2.4, _LARGEST - 1)
     ax = axes_or_new(ax, (max(side + 1, 4.0), max(side, 3.2)))
-    image = ax.imshow(np.atleast_2d(matrix), cmap="RdBu_r", vmin=-1.0, vmax=1.0)
+    image = ax.imshow(np.atleast_2d(coloured), cmap="RdBu_r", vmin=-1.0, vmax=1.0)
     _wrap(ax, title)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks(range(len(names)))
@@ -346,7 +348,7 @@ def plot_correlations(
     size = min(8.0, 0.15 * 72 * min(_cell(ax)) / n)
     if size >= _SMALLEST:
         for row, column in np.argwhere(~np.isnan(matrix)):
-            ink = _ink_on(image.to_rgba(matrix[row, column]))
+            ink = _ink_on(image.to_rgba(coloured[row, column]))
             style = {"ha": "center", "va": "center", "fontsize": size, "color": ink}
             ax.text(column, row, numbers[row, column], **style)
     ax.figure.colorbar(image, ax=ax, label="correlation", ticks=[-1, -0.5, 0, 0.5, 1])

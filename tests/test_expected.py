@@ -10,8 +10,9 @@ from loops import over
 
 import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLedger
+from skdp.domain.query import parts_of
 from skdp.exceptions import DomainError
-from skdp.expected import generated_codes
+from skdp.expected import Asked, bar_of, generated_codes
 
 mpl.use("agg")
 
@@ -151,6 +152,38 @@ def test_error_bars_of_own_questions_are_those_that_a_release_states(domain, peo
     assert narrow.loc["mean(age)", 4] < found.loc["mean(age)", 4]
     assert "half the 95% interval" in found.attrs["unit"]
     assert found.attrs["how"] == "simulated on the rows of like"
+
+
+def test_questions_in_words_are_those_of_a_release():
+    """Names in quotes, with points and blanks; dates as they are declared; commas in texts."""
+    dates = skdp.Date("1990-01-01", "1999-12-31", format="%d.%m.%Y")
+    domain = Domain(
+        {"a.b": (0, 9), "hours (per week)": (0, 9), "sex": ["F, or", "M)"], "born": dates}
+    )
+    frame = domain.decode(generated_codes(domain, 500, 0), np.random.default_rng(0))
+    release = skdp.MarginalSynthesizer(epsilon=5, domain=domain).fit(frame).synopsis_
+    for question, method, *given in (
+        ("born > '1995-03-31'", "count", "born > '1995-03-31'"),
+        ("born > '31.03.1995'", "count", "born > '1995-03-31'"),
+        ("count(`a.b` > 3) where sex == 'F, or'", "count", "`a.b` > 3 and sex == 'F, or'"),
+        ("mean(a.b)", "mean", "a.b"),
+        ("MEAN(`a.b`) WHERE sex == 'M)'", "mean", "a.b", "sex == 'M)'"),
+        ("sum('hours (per week)')", "sum", "hours (per week)"),
+        ("median(born)", "quantile", "born", 0.5),
+        ("quantile(`hours (per week)`, 0.9)", "quantile", "hours (per week)", 0.9),
+        ("correlation(a.b, `hours (per week)`)", "correlation", "a.b", "hours (per week)"),
+        ("proportion(sex in ('F, or', 'M)'))", "proportion", "sex in ('F, or', 'M)')"),
+    ):
+        expected = getattr(release, method)(*given, return_interval=True)
+        assert Asked.read(question).answer(release) == expected, question
+        assert bar_of(release, question, 0.95) >= 0
+    for question in ("mean()", "mean(a.b) sex", "mean(a.b", "quantile(a.b, b)", "proportion( )"):
+        with pytest.raises(ValueError, match="cannot be read"):
+            Asked.read(question)
+    # Where a format looks like ISO text, only ISO text is read.
+    odd = Domain({"born": skdp.Date("1990-01-01", "1999-12-31", format="%Y-%d-%m")})
+    with pytest.raises(ValueError, match="must be a date"):
+        parts_of("born > '1995-31-03'", odd)
 
 
 @over(

@@ -12,13 +12,14 @@ people, whichever columns it uses.
 
 from ..exceptions import LedgerError
 from ._ledger import PrivacyLedger, charge, prepaid, same_budget, settle
-from ._loss import PrivacyLoss, neighbours, parts_text
+from ._loss import PrivacyLoss, extremes_text, neighbours, parts_text
 
 __all__ = [
     "LedgerError",
     "PrivacyLedger",
     "PrivacyLoss",
     "charge",
+    "extremes_text",
     "neighbours",
     "parts_text",
     "prepaid",

@@ -299,7 +299,7 @@ class PrivacyLedger:
         # Texts are escaped and never cut.
         with pd.option_context("display.max_colwidth", None):
             table = charges.to_html(index=False, border=0, na_rep="", max_rows=max_rows)
-        return f"<div>{html.escape(repr(self))}{note}{table}</div>"
+        return f"<div>{html.escape(str(self))}{note}{table}</div>"
 
     def __repr__(self) -> str:
         if isinstance(self._store, DetachedStore):
@@ -311,6 +311,19 @@ class PrivacyLedger:
         if self.path is not None:
             fields.append(f"path={str(self.path)!r}")
         return f"PrivacyLedger({', '.join(fields)})"
+
+    def __str__(self) -> str:
+        try:
+            entries, total = self._store.entries(), self.epsilon
+        except LedgerError as error:
+            return str(error)
+        spent = total_of(entries)
+        person = " for each person" * bool(entries and entries[0].unit == PERSON)
+        number = f"{len(entries)} charge{'s' * (len(entries) != 1)}"
+        if total is None:
+            return f"Spent: epsilon {short_text(spent)}{person}, by {number}; there is no limit"
+        of, left = short_text(total), short_text(total - spent)
+        return f"Spent: epsilon {short_text(spent)} of {of}{person}, by {number}; left: {left}"
 
     def _balance(self) -> list[str]:
         total = self.epsilon

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -27,6 +28,23 @@ def neighbours(max_rows_per_id: int | None = None) -> str:
 
 def at_most(max_rows_per_id: int) -> str:
     return f"at most {max_rows_per_id} record{'s' * (max_rows_per_id > 1)} of each"
+
+
+def extremes_text(epsilon: Any) -> str:
+    """What an unusually small or large epsilon means, in one sentence; "" for others."""
+    number = float(epsilon)
+    # Less answers next to nothing, and more promises next to nothing.
+    if number < 0.01:
+        return (
+            f"Epsilon {number:g} is very small: the noise of a count has a standard deviation of "
+            f"{math.sqrt(2) / number:,.0f} records or more, so that only large groups show."
+        )
+    if number > 20:
+        return (
+            f"Epsilon {number:g} protects hardly anybody: what is released may be e^{number:g} "
+            "times as likely with a record as without it. Usual are 0.1 to 10."
+        )
+    return ""
 
 
 def exact_text(value: Fraction) -> str:

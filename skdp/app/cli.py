@@ -56,6 +56,14 @@ values. Dates are written as in 2021-03-31, or in the format that the domain dec
 Save a workbook as CSV. Parquet files need PyArrow (`pip install 'skdp[parquet]'`). Columns that the
 domain does not declare are not read."""
 
+_QUESTIONS = """\
+A QUESTION counts records, as in "age >= 30 and sex == 'Female'", or asks for a statistic of them:
+"mean(pay)", "median(pay) where age >= 65", "quantile(pay, 0.9)", "sum(pay)", "std(pay)",
+"proportion(age >= 65) where sex == 'F'" or "correlation(age, pay)". Dates are written as in
+2021-03-31, or as the domain declares. In conditions, names that are no words stand between
+backticks, and the whole between apostrophes, which keep them from the shell:
+'`hours.per.week` > 40 and sex == "F"'."""
+
 _DOMAIN = "the public domain: JSON that a domain wrote, or a code book in CSV"
 
 
@@ -134,7 +142,9 @@ def _domain(commands: Commands) -> None:
         "make a domain from a code book in CSV",
     )
     schema.add_argument("schema", help="file of the code book")
-    _structure_option(schema)
+    schema.add_argument(
+        "--structure", metavar="RULES", help="public rules between columns, JSON: added to it"
+    )
     _out(schema, "file for the domain, .json; default: standard output")
 
     check = _command(
@@ -149,7 +159,6 @@ def _domain(commands: Commands) -> None:
     )
     _data_options(check)
     check.add_argument("--domain", metavar="DOMAIN", help=_DOMAIN)
-    _structure_option(check)
     check.add_argument("--python", action="store_true", help="print Python code, not JSON")
     check.add_argument(
         "--show", action="store_true", help="show the findings where the output is no terminal"
@@ -186,21 +195,12 @@ def _data_options(command: ArgumentParser, **how: Any) -> None:
     )
 
 
-def _structure_option(command: ArgumentParser) -> None:
-    command.add_argument(
-        "--structure",
-        metavar="RULES",
-        help="public rules between columns, JSON: added to those of the domain",
-    )
-
-
 # -- releases --------------------------------------------------------------------------------------
 
 
 def _estimator_options(command: ArgumentParser) -> None:
     add = command.add_argument
     add("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
-    _structure_option(command)
     add("--epsilon", required=True, help="privacy budget of the release")
     add(
         "--method",
@@ -230,7 +230,8 @@ def _plan(commands: Commands) -> None:
         "release.plan",
         "show what a release would cost, and the error bars to expect",
         "Nothing is spent. With --privacy-id and DATA, the share of the rows that each K keeps is\n"
-        "shown too: exact, for the data owner only. Without DATA nothing is read.\n\n" + _DATA,
+        "shown too: exact, for the data owner only. Without DATA nothing is read.\n\n"
+        f"{_QUESTIONS}\n\n{_DATA}",
     )
     _data_options(plan, nargs="?")
     _estimator_options(plan)
@@ -246,8 +247,8 @@ def _plan(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="QUESTION",
-        help='with --rows: the error bar to expect of a question, such as "age >= 65" or '
-        "\"mean(pay) where sex == 'F'\", from releases of generated tables; may be repeated",
+        help="with --rows: the error bar to expect of a question, from releases of generated "
+        "tables; may be repeated",
     )
     add(
         "--at", metavar="EPSILONS", help="with --ask: such as 0.5,1,2; default: from 1/4 to 4 times"
@@ -297,13 +298,6 @@ def _wizard(commands: Commands) -> None:
 
 def _view(command: ArgumentParser) -> None:
     command.add_argument("view", help="file of a release")
-    command.add_argument(
-        "--max-json",
-        type=int,
-        default=1 << 23,
-        metavar="BYTES",
-        help="refuse a release with more bytes of metadata (default: 8388608)",
-    )
 
 
 def _info(commands: Commands) -> None:
@@ -316,22 +310,11 @@ def _query(commands: Commands) -> None:
         commands,
         "query",
         "views.query",
-        "counts, means, quantiles and correlations of a release",
+        "answer questions about a release, with intervals",
+        _QUESTIONS,
     )
     _view(query)
-    query.add_argument(
-        "query", nargs="*", help="such as \"age >= 30 and sex == 'Female'\"; default: all records"
-    )
-    what = query.add_mutually_exclusive_group()
-    what.add_argument("--mean", metavar="COLUMN", help="the mean of this column, not the count")
-    what.add_argument(
-        "--quantile",
-        metavar="COLUMN=SHARES",
-        help="quantiles of this column, such as pay=0.25,0.5,0.75; without shares the median",
-    )
-    what.add_argument(
-        "--correlation", action="store_true", help="the correlations of all columns of numbers"
-    )
+    query.add_argument("query", nargs="*", metavar="QUESTION", help="default: all records")
     _level(query)
 
 
@@ -400,9 +383,17 @@ def _page(commands: Commands) -> None:
 
 def _ledger(commands: Commands) -> None:
     inside = _group(commands, "ledger", "what has been spent, on what")
-    show = _command(inside, "show", "views.ledger", "list the charges of a ledger")
+    show = _command(inside, "show", "views.ledger", "list the releases that a ledger paid for")
     show.add_argument("ledger", help="file of a ledger")
-    _out(show, "file for a page (HTML) of all charges, for a privacy officer")
+    _out(show, "file for a page (HTML) of all releases, for a privacy officer")
+    verify = _command(
+        inside,
+        "verify",
+        "views.verify_ledger",
+        "check a ledger, and find the charges of releases in it",
+    )
+    verify.add_argument("ledger", help="file of a ledger")
+    verify.add_argument("view", nargs="*", help="files of releases that it must have paid for")
 
 
 def _verify(commands: Commands) -> None:
@@ -412,13 +403,16 @@ def _verify(commands: Commands) -> None:
         "views.verify",
         "check a release: format, epsilon, seed, skipped records, ledger, fingerprint, replay",
         "The replay runs the method of the release on neighbouring tables of its own and computes "
-        "its\nprivacy loss. The exit code is 1 if anything is not as it should be.",
+        "its\nprivacy loss. The variances that the release states must be those that its epsilon "
+        "buys: this\nshows consistency, and is no proof. The exit code is 1 if anything is not as "
+        "it should be.",
     )
     _view(verify)
     add = verify.add_argument
     add("--ledger", metavar="FILE", help="ledger in which its charge must be")
     add("--fingerprint", metavar="DIGITS", help="the published fingerprint, to compare with")
     add("--no-replay", action="store_true", help="leave out the replay")
+    _out(verify, "file for a certificate of one page (HTML)")
 
 
 def _audit(commands: Commands) -> None:

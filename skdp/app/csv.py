@@ -572,7 +572,8 @@ def header_of(path: str, options: Any = None) -> Any:
         parquet = ParquetFile(path)
         return parquet.empty(parquet.names)
     with _opened(path, options) as table:
-        return pd.DataFrame({name: pd.Series(dtype=object) for name in table.header})
+        # Columns without a name, as spreadsheets write them at the end, are not read.
+        return pd.DataFrame({name: pd.Series(dtype=object) for name in table.header if name})
 
 
 # --- Parquet files, by PyArrow, which is optional; what it says about a file that it cannot read is

@@ -16,6 +16,7 @@ import numpy as np
 from ..domain import Domain, DomainReport, structure_from_data
 from ..domain.check import rows_kept
 from ..domain.schemas import editable, read_json
+from ..domain.values import number_written, some
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..tables import as_frame, identities
 from .csv import Declared, header_of, open_source, open_table
@@ -24,22 +25,20 @@ from .outputs import Progress, read, write_text
 # --- files of what is public: domains, code books and structure
 
 
-def read_domain(path: str, structure: str | None = None, *, data: str | None = None) -> Domain:
+def read_domain(path: str, *, data: str | None = None) -> Domain:
     """A domain from a file: JSON, or a code book.
 
     Parameters
     ----------
     path : str
-    structure : str, default=None
-        File of rules between columns, which are added to those of the domain.
     data : str, default=None
         The file of records, which declares no domain.
 
     Raises
     ------
     DomainError
-        If it declares no valid domain, or the rules do not fit it. A file that is not a domain of
-        ours may be one of records by mistake, so nothing of it is quoted.
+        If it declares no valid domain. A file that is not a domain of ours may be one of records by
+        mistake, so nothing of it is quoted.
     OSError
         If it cannot be opened.
     """
@@ -48,35 +47,6 @@ def read_domain(path: str, structure: str | None = None, *, data: str | None = N
             f"{path} was given both as the data and as the domain. The domain is public and "
             "declared in a file of its own, JSON or a code book."
         )
-    if data is not None and structure is not None and _same(structure, data):
-        raise DomainError(f"{structure} was given both as the data and as the structure.")
-    return _with_rules(_domain(path), path, structure)
-
-
-def _with_rules(domain: Domain, path: str, structure: str | None) -> Domain:
-    """The domain of a file with the rules of another.
-
-    Raises
-    ------
-    DomainError
-        If the rules do not fit it.
-    OSError
-        If the file of rules cannot be opened.
-    """
-    if structure is None:
-        return domain
-    rules = _rules(structure)
-    try:
-        return Domain(domain, structure=rules)
-    except DomainError as error:
-        raise DomainError(f"The rules of {structure} do not fit {path}. {error}") from None
-
-
-def _same(path: str, other: str) -> bool:
-    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
-
-
-def _domain(path: str) -> Domain:
     if Path(path).suffix.lower() == ".json":
         source = _loaded(path, "domain")
         if isinstance(source, Mapping) and source.get("format") == "skdp.domain":
@@ -93,6 +63,10 @@ def _domain(path: str) -> Domain:
         f"{path} declares no domain. `skdp domain from-schema {path}` says why: it quotes what it "
         "cannot read, so run it on public files only."
     )
+
+
+def _same(path: str, other: str) -> bool:
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
 def _rules(path: str) -> list[Any]:
@@ -161,9 +135,16 @@ def _is_number(text: str) -> bool:
 
 
 def from_schema(options: Namespace) -> int:
-    """Make a domain from a code book."""
+    """Make a domain from a code book, and rules between its columns."""
     domain = Domain.from_schema(Path(options.schema))
-    domain = _with_rules(domain, options.schema, options.structure)
+    if options.structure is not None:
+        rules = _rules(options.structure)
+        try:
+            domain = Domain(domain, structure=rules)
+        except DomainError as error:
+            raise DomainError(
+                f"The rules of {options.structure} do not fit {options.schema}. {error}"
+            ) from None
     inputs = [each for each in (options.schema, options.structure) if each]
     write_text(editable(domain), options.out, options.force, inputs)
     return 0
@@ -173,7 +154,7 @@ def check(options: Namespace) -> int:
     """Count what a domain would change in a file, and propose a better one: exact, not private."""
     if options.domain is None:
         return _propose(options)
-    domain = read_domain(options.domain, options.structure, data=options.data)
+    domain = read_domain(options.domain, data=options.data)
     print(
         "NOT PRIVATE: these counts are exact. They are for the data owner only and must not be "
         "passed on.",
@@ -236,7 +217,12 @@ def proposed(options: Namespace, progress: Progress) -> DomainReport:
         records = read(source.table, progress)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
-            return read(lambda _: Domain.propose(records), progress)
+            report = read(lambda _: Domain.propose(records), progress)
+    numbers = [name for name in texts if not np.isnan(number_written(str(name)))]
+    if not numbers:
+        return report
+    said = f"{some(numbers)}: numbers as names. Does the first line name the columns?"
+    return replace(report, findings=(said, *report.findings))
 
 
 def kept(options: Namespace, privacy_id: str) -> str:

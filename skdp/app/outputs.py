@@ -92,12 +92,6 @@ def estimator_of(options: Namespace, domain: Any) -> Any:
 # What commands write: releases, tables and texts, to files that are claimed before any work.
 
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
-
 # The file of a ledger, and those that SQLite keeps beside it.
 SQLITE = ("", "-journal", "-wal", "-shm")
 
@@ -107,14 +101,13 @@ def output(path: Path, force: bool, inputs: Sequence[str | os.PathLike] = ()) ->
     """Claim a path that is written, whole, within the block.
 
     The file is created first, empty, so that a path that cannot be written, or that another run is
-    writing, is refused before anything is spent. If nothing is written, it is removed. An empty
-    file that no run holds, such as one that a killed run left, counts as absent.
+    writing, is refused before anything is spent. If nothing is written, it is removed.
 
     Raises
     ------
     ValueError
-        If the path is a folder or a device, lies in no folder, is an input, is being written by
-        another run, or holds something and ``force`` is not set.
+        If the path is a folder or a device, lies in no folder, is an input, or exists and ``force``
+        is not set.
     OSError
         If it cannot be written.
     """
@@ -127,30 +120,26 @@ def output(path: Path, force: bool, inputs: Sequence[str | os.PathLike] = ()) ->
     refuse_inputs(path, inputs)
     # Behind a symbolic link, which may name a file that does not exist yet.
     target = Path(os.path.realpath(path))
-    with contextlib.ExitStack() as stack:
-        held, made = _opened(target)
-        file = os.fstat(held)
-        if fcntl is None:
-            # Windows replaces no file that is open.
-            os.close(held)
-        else:
-            stack.callback(os.close, held)
-            _lock(held, path)
-        if made:
-            stack.callback(_remove_if_empty, target, file)
-        if not _is_at(target, file):
-            raise ValueError(f"Another run has just written {path}: give another --out.")
+    made = not target.exists()
+    try:
+        os.close(os.open(target, os.O_RDWR | os.O_CREAT | (0 if force else os.O_EXCL), 0o666))
+    except FileExistsError:
+        raise ValueError(
+            f"{path} exists already, or another run is writing it: give another --out, or --force "
+            "to replace it."
+        ) from None
+    try:
         # Once more, now that it exists: on some file systems p and P are one file.
         refuse_inputs(path, inputs)
-        if file.st_size and not force:
-            raise ValueError(
-                f"{path} exists already: give another --out, or --force to replace it."
-            )
-        if not made and not os.access(target.parent, os.W_OK):
+        if not os.access(target.parent, os.W_OK):
             raise ValueError(
                 f"The folder {target.parent} is read-only, so {path} cannot be replaced."
             )
         yield path
+    finally:
+        with contextlib.suppress(OSError):
+            if made and not target.stat().st_size:
+                target.unlink()
 
 
 def refuse_inputs(path: Path, inputs: Sequence[str | os.PathLike]) -> None:
@@ -159,37 +148,6 @@ def refuse_inputs(path: Path, inputs: Sequence[str | os.PathLike]) -> None:
         same = os.path.realpath(path) == os.path.realpath(each)
         if same or (path.exists() and Path(each).exists() and path.samefile(each)):
             raise ValueError(f"--out names {path}, which is the input: give another file.")
-
-
-def _opened(target: Path) -> tuple[int, bool]:
-    """A descriptor of a file, and whether it was made now."""
-    with contextlib.suppress(FileExistsError):
-        return os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666), True
-    return os.open(target, os.O_RDWR), False
-
-
-def _lock(held: int, path: Path) -> None:
-    """Hold a file until its descriptor is closed, or the process ends in any way."""
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise ValueError(f"Another run is writing {path}: give another --out, or wait.") from None
-    except OSError:
-        pass  # a file system without locks
-
-
-def _is_at(target: Path, file: os.stat_result) -> bool:
-    """Whether a path still names the file that was opened there."""
-    try:
-        return os.path.samestat(os.stat(target), file)
-    except FileNotFoundError:
-        return False
-
-
-def _remove_if_empty(target: Path, file: os.stat_result) -> None:
-    with contextlib.suppress(OSError):
-        if _is_at(target, file) and os.stat(target).st_size == 0:
-            target.unlink()
 
 
 def save(synopsis: Synopsis, path: Path) -> None:
@@ -283,8 +241,8 @@ class Progress:
         self._quiet = quiet
 
     def say(self, text: str) -> None:
-        """Show one line."""
-        if not self._quiet:
+        """Show one line, if there is something in it."""
+        if text and not self._quiet:
             print(text, file=sys.stderr, flush=True)
 
 

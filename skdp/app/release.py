@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .._validation import as_epsilon
-from ..accounting import LedgerError, PrivacyLedger, PrivacyLoss
+from ..accounting import LedgerError, PrivacyLedger, PrivacyLoss, extremes_text
 from ..domain import Domain
 from ..exceptions import BudgetExceededError, RecordsLostError
 from ..mechanisms import discrete_laplace_variance
@@ -25,10 +25,9 @@ from .outputs import Progress, Withheld, estimator_of, number, read
 def release(options: Namespace) -> int:
     """Charge the ledger, measure the file, and write the release."""
     progress = Progress(options.quiet)
-    domain = read_domain(options.domain, options.structure, data=options.data)
+    domain = read_domain(options.domain, data=options.data)
     ledger_file = _ledger_file(options)
-    files = (options.data, options.domain, options.structure)
-    inputs = [each for each in files if each is not None]
+    inputs = [options.data, options.domain]
     if ledger_file is not None:
         inputs += [ledger_file + suffix for suffix in outputs.SQLITE]
     with (
@@ -43,6 +42,7 @@ def release(options: Namespace) -> int:
             )
         # Its errors contain no value, so they are shown in full.
         try_out(estimator, source.empty())
+        progress.say(extremes_text(estimator.privacy_loss_.epsilon))
         ledger = _opened(ledger_file, options, source)
         synopsis = _measured(options, estimator, source, ledger, progress)
         progress.say(f"Writing {options.out}.")
@@ -70,6 +70,11 @@ def _ledger_file(options: Namespace) -> str | None:
 
 def _opened(ledger_file: str | None, options: Namespace, source: Source) -> PrivacyLedger | None:
     """The ledger, which writes to each charge what it is for; a warning where there is none."""
+    if ledger_file is not None and not options.purpose:
+        print(
+            "Warning: no --purpose: the ledger will not say what this release is for.",
+            file=sys.stderr,
+        )
     if ledger_file is not None:
         return PrivacyLedger(number(options.budget, "--budget"), path=ledger_file).noted(
             Path(options.out).name,
@@ -129,7 +134,7 @@ def _measured(
 
 def plan(options: Namespace) -> int:
     """Print the parts of the budget, and the error bars to expect of questions."""
-    domain = read_domain(options.domain, options.structure)
+    domain = read_domain(options.domain)
     if options.rows is not None and options.rows < 0:
         raise ValueError(f"--rows must not be negative, got {options.rows}.")
     if options.ask and not options.rows:
@@ -144,7 +149,7 @@ def plan(options: Namespace) -> int:
     domain = estimator.domain_
     print(f"{options.method} on {len(domain.names)} columns, epsilon {float(loss.epsilon):g}")
     print(f"protects: {loss.neighbours}")
-    print("Nothing was spent.\n")
+    print(f"{extremes_text(loss.epsilon)}\nNothing was spent.\n".lstrip())
     rows = [("part", "epsilon", "noise")]
     for name, part in loss.parts.items():
         noise = math.sqrt(discrete_laplace_variance(loss.of_record.parts[name]))
@@ -164,7 +169,7 @@ def _print_bars(options: Namespace, domain: Domain, epsilon: Fraction) -> None:
     if options.at is not None:
         at = [as_epsilon(number(part.strip(), "--at"), "--at") for part in options.at.split(",")]
     made = estimator_of(options, domain)
-    found = made.expected_error(options.rows, at, questions=options.ask)
+    found = made.expected_error(options.rows, at, questions=options.ask, n_tables=1)
     rows = [
         (question, *(f"\u00b1 {bar:,.3g}" if bar < 1000 else f"\u00b1 {bar:,.0f}" for bar in bars))
         for question, *bars in found.itertuples()

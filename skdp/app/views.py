@@ -1,14 +1,18 @@
-"""``info``, ``query``, ``group-by``, ``sample``, ``page``: what a release says, at no cost."""
+"""What a release says, at no cost; what an officer checks of it, and of the ledger."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import html
+import math
 import re
 import runpy
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +22,16 @@ from threadpoolctl import threadpool_limits
 
 from .._validation import as_level
 from ..accounting import PrivacyLedger, PrivacyLoss, parts_text
-from ..release import SKIPPED, Synopsis
-from ..release.page import Page, document
-from .domains import domain_text, text_table
-from .outputs import SQLITE, write_table, write_text
-
-
-def _loaded(options: Namespace) -> Synopsis:
-    return Synopsis.load(options.view, max_json=options.max_json)
+from ..expected import Asked
+from ..release import SKIPPED, BoxModel, Synopsis, ViewsModel
+from ..release.page import Page, as_table, document, protected
+from .domains import domain_text
+from .outputs import SQLITE, class_of, write_table, write_text
 
 
 def info(options: Namespace) -> int:
     """Show what was released, what it cost, and which columns it has."""
-    synopsis = _loaded(options)
+    synopsis = Synopsis.load(options.view)
     print(f"{options.view}: {synopsis.mechanism or 'made by an unknown method'}")
     loss = synopsis.privacy_loss
     if loss is None:
@@ -54,80 +55,158 @@ def info(options: Namespace) -> int:
 
 def verify(options: Namespace) -> int:
     """Check a release; 1 if anything is not as it should be."""
-    from ..audit import replay_library
-    from .outputs import class_of
-
     published = None if options.fingerprint is None else options.fingerprint.strip().lower()
     if published is not None and not re.fullmatch("[0-9a-f]{64}", published):
         raise ValueError(
             "--fingerprint must be the whole one that was published, 64 digits from 0 to 9 and a "
             f"to f: this has {len(published)} characters."
         )
-    synopsis = _loaded(options)
-    loss, lost = synopsis.privacy_loss, synopsis.skipped
-    made_by = class_of(synopsis.mechanism)
-    digits = hashlib.sha256(Path(options.view).read_bytes()).hexdigest()
-    wrong = []
+    synopsis, file = Synopsis.load(options.view), Path(options.view)
+    charges = None if options.ledger is None else _ledger(options).to_frame()
+    checks = _checks(synopsis, file, charges, published, options.no_replay)
+    for name, (text, fine) in checks.items():
+        print(f"{name}: {text}{'' if fine else '  <- NOT AS IT SHOULD BE'}")
+    if options.out is not None:
+        certificate = _certificate(synopsis, file.name, checks)
+        write_text(certificate, options.out, options.force, [options.view, *_files(options.ledger)])
+    return 0 if all(fine for _, fine in checks.values()) else 1
 
-    def told(what: str, text: str, fine: bool = True) -> None:
-        print(f"{what}: {text}{'' if fine else '  <- NOT AS IT SHOULD BE'}")
-        wrong.extend([] if fine else [what])
 
-    told("format", "a synopsis of skdp, read without errors")
-    told("made by", made_by or f"{synopsis.mechanism or 'unknown'}, no estimator of skdp")
-    told("epsilon", "unknown" if loss is None else f"{float(loss.epsilon):g}", loss is not None)
-    seeded = loss is not None and loss.seeded
-    told("seeded", "YES, NO GUARANTEE" if seeded else "no", not seeded)
-    told("domain", synopsis.domain.fingerprint)
-    if loss is not None and loss.assumes:
-        told("assumes", f"that {loss.assumes}")
-    told("records", str(lost or "not known how many were skipped"), lost is not None)
-    if options.ledger is not None and loss is not None:
-        charges = _ledger(options).to_frame()
-        # Releases of equal parts are told apart by their names, unless the file was renamed.
-        own = charges["name"] == Path(options.view).name
-        texts = [_charges_of(synopsis, loss, charges, each) for each in (own, own | True)]
-        found = texts[0] or texts[1]
-        told("ledger entry", found or f"none in {options.ledger}", bool(found))
+def _checks(
+    synopsis: Synopsis,
+    file: Path,
+    charges: pd.DataFrame | None,
+    published: str | None,
+    no_replay: bool,
+) -> dict[str, tuple[str, bool]]:
+    """What was found of a release, and whether it is as it should be."""
+    from ..audit import replay_library
+
+    loss, lost, made_by = synopsis.privacy_loss, synopsis.skipped, class_of(synopsis.mechanism)
+    digits = hashlib.sha256(file.read_bytes()).hexdigest()
+    checks = {
+        "format": ("a synopsis of skdp, read without errors", True),
+        "made by": (made_by or f"{synopsis.mechanism or 'unknown'}, no estimator of skdp", True),
+        "epsilon": ("unknown" if loss is None else f"{float(loss.epsilon):g}", loss is not None),
+        "seeded": ("YES, NO GUARANTEE" if synopsis.seeded else "no", not synopsis.seeded),
+        "domain": (synopsis.domain.fingerprint, True),
+        "records": (str(lost or "not known how many were skipped"), lost is not None),
+    }
+    if loss is not None:
+        checks["protects"] = (loss.neighbours, True)
+        stated, cost = float(loss.of_record.epsilon), _cost_of_noise(synopsis)
+        fine = cost <= stated * (1 + 1e-6)
+        text = "the variances that it states fit its epsilon"
+        if not fine:
+            text = f"as small as epsilon {cost:.3g} of one record buys, not {stated:.3g}"
+        checks["noise"] = (text, fine)
+    if charges is not None and loss is not None:
+        found = _charges_of(synopsis, loss, releases_of(charges), file.name)
+        checks["ledger entry"] = (found or "none", bool(found))
     same = published in (None, digits)
-    told("fingerprint", digits if same else f"{digits}, not {published}", same)
-    if made_by is not None and not options.no_replay:
+    checks["fingerprint"] = (digits if same else f"{digits}, not {published}", same)
+    if made_by is not None and not no_replay:
         replays = replay_library(None, names=[made_by], n=4, verbose=0)
         passed = all(each.passed for each in replays)
         text = "computed losses within epsilon" if passed else "FAILED"
-        told("replay", f"{len(replays)} of {made_by}: {text}", passed)
-    return 1 if wrong else 0
+        checks["replay"] = (f"{len(replays)} of {made_by}: {text}", passed)
+    if charges is None and published is None:
+        text = (
+            "UNVERIFIED: give --ledger or the published --fingerprint to know that it is this file"
+        )
+        checks["origin"] = (text, True)
+    return checks
 
 
-def _charges_of(
-    synopsis: Synopsis, loss: PrivacyLoss, charges: pd.DataFrame, those: pd.Series
-) -> str:
-    """Charges of a ledger that a release may belong to, in words: those with its parts.
+def _cost_of_noise(synopsis: Synopsis) -> float:
+    """Least epsilon of one record at which the stated noise can have been drawn.
+
+    Of what was measured one after another, the epsilons add up. A release whose stated epsilon was
+    edited, and nothing else, is found out; one that was edited throughout is not.
+    """
+    model, lost = synopsis.model, synopsis.skipped
+    cost = 0.0 if lost is None else float(lost.epsilon)
+    if isinstance(model, BoxModel):
+        return cost + float(max(model.intervals.epsilons or [0]))
+    if not isinstance(model, ViewsModel):
+        return cost
+    for column in model.columns.values():
+        cost += sum(map(_epsilon_of, column.variances.values()))
+    ladders, tables = model.coefficients.ladders, model.coefficients.looks
+    for axes, table in tables.items():
+        # What a table of more columns says of these would count twice.
+        if len(axes) > 1 and not any(set(axes) < set(other) for other in tables):
+            sides = (ladders[axis].sizes[-1] for axis in axes)
+            units = math.prod(sides) / math.prod(side + 1 for side in table.values.shape)
+            cost += _epsilon_of(float(np.max(table.variances)) * units)
+    return cost
+
+
+def _epsilon_of(variance: float) -> float:
+    """The epsilon of discrete Laplace noise of sensitivity 1."""
+    return math.acosh(1 + 1 / variance) if variance > 0 else math.inf
+
+
+def releases_of(charges: pd.DataFrame) -> pd.DataFrame:
+    """Charges of a ledger, one row a release, by the number of its last charge.
 
     A release that could have stopped was charged in two steps, the part of skipped records first.
     """
-    steps = [
-        loss.parts,
-        {name: part for name, part in loss.parts.items() if name == SKIPPED},
-        {name: part for name, part in loss.parts.items() if name != SKIPPED},
-    ]
-    whole, first, rest = map(parts_text, steps)
-    same = those & (charges["domain"] == synopsis.domain.fingerprint)
-    same &= (charges["seeded"] == loss.seeded) & charges["parts"].isin([whole, first, rest])
-    charges = charges.set_axis(range(1, len(charges) + 1))
-    found, begun = [], {}
-    for number, row in charges[same.to_numpy()].iterrows():
-        if row["parts"] == first:
-            begun[row["name"]] = number
-            continue
-        before = begun.pop(row["name"], None) if row["parts"] == rest else 0
-        if before is None:
-            continue
-        told = {"for": row["purpose"], "from": row["source"], "assuming that": row["assumes"]}
-        more = "".join(f" {word} {text!r}" for word, text in told.items() if text)
-        numbers = f"numbers {before} and {number}" if before else f"number {number}"
-        found.append(f"{numbers} of {row['time']:%Y-%m-%d %H:%M} UTC, {row['name']!r}{more}")
+    rows: dict[int, dict[Any, Any]] = {}
+    begun: dict[tuple[str, str, int], int] = {}
+    for number, charge in enumerate(charges.to_dict("records"), start=1):
+        key = (charge["name"], charge["domain"], charge["process"])
+        first = begun.pop(key, None)
+        if charge["parts"].startswith(f"{SKIPPED}=") and "," not in charge["parts"]:
+            begun[key] = number
+        elif first is not None:
+            before = rows.pop(first)
+            charge["epsilon"] += before["epsilon"]
+            charge["parts"] = f"{before['parts']}, {charge['parts']}"
+        rows[number] = {**charge, "numbers": f"{first} and {number}" if first else f"{number}"}
+    return pd.DataFrame(rows.values(), columns=[*charges, "numbers"])
+
+
+def _charges_of(synopsis: Synopsis, loss: PrivacyLoss, releases: pd.DataFrame, name: str) -> str:
+    """Charges that a release may belong to, in words: those with its parts."""
+    same = releases["domain"] == synopsis.domain.fingerprint
+    same &= (releases["seeded"] == loss.seeded) & (releases["parts"] == parts_text(loss.parts))
+    # Releases of equal parts have different names, unless the file was renamed.
+    own = same & (releases["name"] == name)
+    found = []
+    for row in releases[own if own.any() else same].to_dict("records"):
+        notes = {"for": row["purpose"], "from": row["source"], "assuming that": row["assumes"]}
+        more = "".join(f" {word} {text!r}" for word, text in notes.items() if text)
+        found.append(f"{row['numbers']} of {row['time']:%Y-%m-%d %H:%M} UTC, {row['name']!r}{more}")
     return "; ".join(found)
+
+
+def _certificate(synopsis: Synopsis, name: str, checks: Mapping[str, tuple[str, bool]]) -> str:
+    """One page for the file: what was checked, when, and what it means."""
+    wrong = [each for each, (_, fine) in checks.items() if not fine]
+    verdict = "As it should be."
+    if wrong:
+        verdict = f"Not as it should be: {', '.join(wrong)}."
+    elif "origin" in checks:
+        verdict = "Consistent, but unverified: neither a ledger nor a fingerprint was given."
+    words = {each: "yes" if fine else "NO" for each, (_, fine) in checks.items()}
+    if "origin" in words:
+        words["origin"] = "not known"
+    rows = [(each, text, words[each]) for each, (text, _) in checks.items()]
+    columns = ", ".join(map(str, synopsis.domain.columns))
+    body = [
+        f"<h1>Check of the release {html.escape(name)}</h1>",
+        f"<p class='lead'><b>{html.escape(verdict)}</b> Checked by skdp {version('skdp')} on "
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC.</p>",
+        as_table(pd.DataFrame(rows, columns=["what", "found", "as it should be"])),
+        "<p>Publish the fingerprint beside the release, so that readers can compare theirs. An "
+        "entry in the ledger says that a release of this domain and these parts of epsilon was "
+        "charged. The check of the noise and the replay show consistency, and are no proof that "
+        "this file was made by the method that it names.</p>",
+        f"<h2>What it promises</h2>{protected(synopsis.privacy_loss)}",
+        f"<h2>Columns</h2><p>{html.escape(columns)}</p>",
+    ]
+    return document(f"Check of {name}", body)
 
 
 def _ledger(options: Namespace) -> PrivacyLedger:
@@ -144,56 +223,16 @@ def _noise_of_total(synopsis: Synopsis) -> str:
 
 
 def query(options: Namespace) -> int:
-    """Answer counts, means, quantiles or correlations of each query, with intervals."""
-    synopsis = _loaded(options)
-    guarantee = ""
-    how: dict[str, Any] = {"return_interval": True, "level": options.level}
-    for text in options.query or [None]:
-        asked = text or "all records"
-        if options.correlation:
-            rows, guarantee = _correlations(synopsis, text, how)
-            print(f"{asked}:\n{text_table(rows)}")
-            continue
-        for name, answer in _answers(synopsis, text, options, how):
-            value, lower, upper = map(_shown, (answer.shown, answer.lower, answer.upper))
-            print(f"{value}  [{lower}, {upper}]  {name}{asked}")
-            guarantee = answer.guarantee
-    print(f"intervals: {guarantee}")
+    """Answer questions in words, each with its interval, and say what the intervals cover."""
+    synopsis = Synopsis.load(options.view)
+    guarantees: dict[str, None] = {}
+    for text in options.query or [""]:
+        answer = Asked.read(text).answer(synopsis, options.level)
+        print(f"{answer}  {text or 'all records'}")
+        guarantees[answer.guarantee] = None
+    for each in guarantees:
+        print(f"intervals: {each}")
     return 0
-
-
-def _answers(
-    synopsis: Synopsis, text: str | None, options: Namespace, how: dict[str, Any]
-) -> list[tuple[str, Any]]:
-    """Answers to one query, and what stands before its text."""
-    if options.quantile is not None:
-        column, _, shares = options.quantile.partition("=")
-        each = [_value(share.strip()) for share in (shares or "0.5").split(",")]
-        found = synopsis.quantile(column, each, text, **how)
-        return [
-            (f"{share} quantile of {column}, ", a) for share, a in zip(each, found, strict=True)
-        ]
-    if options.mean is not None:
-        return [("", synopsis.mean(options.mean, text, **how))]
-    return [("", synopsis.count(text, **how))]
-
-
-def _correlations(
-    synopsis: Synopsis, text: str | None, how: dict[str, Any]
-) -> tuple[list[list[str]], str]:
-    """A matrix of correlations as text, and what intervals cover."""
-    found = synopsis.correlation(query=text, **how)
-    names = list(found["value"])
-    value, lower, upper = (found[part].to_numpy() for part in ("value", "lower", "upper"))
-    ends = np.stack([np.clip(value, lower, upper), lower, upper], axis=-1)
-    cells = [["{:.3f} [{:.3f}, {:.3f}]".format(*each) for each in row] for row in ends]
-    rows = [["", *names], *([name, *row] for name, row in zip(names, cells, strict=True))]
-    return rows, found.attrs["guarantee"]
-
-
-def _shown(value: Any) -> str:
-    """A number or a date."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _bands(given: list[str]) -> dict[str, list[Any]]:
@@ -223,7 +262,7 @@ def _value(text: str) -> float | str:
 
 def group_by(options: Namespace) -> int:
     """Count the records of every group, with the mean of a column where one is named."""
-    synopsis = _loaded(options)
+    synopsis = Synopsis.load(options.view)
     columns = _columns(options.column, synopsis)
 
     def groups() -> pd.DataFrame:
@@ -246,7 +285,7 @@ def group_by(options: Namespace) -> int:
 
 def sample(options: Namespace) -> int:
     """Draw synthetic rows."""
-    synopsis = _loaded(options)
+    synopsis = Synopsis.load(options.view)
 
     def rows() -> pd.DataFrame:
         return synopsis.sample(
@@ -261,33 +300,80 @@ def sample(options: Namespace) -> int:
 
 def page(options: Namespace) -> int:
     """Write a page that answers questions about the release."""
-    synopsis = _loaded(options)
+    synopsis = Synopsis.load(options.view)
     file = Path(options.view)
     out = options.out or str(file.with_suffix(".html"))
     made = Page(synopsis, options.title or file.name, as_level(options.level), file.name)
     write_text(made.text, out, options.force, [options.view])
-    print(f"{out}: fingerprint of what it holds {made.fingerprint}")
+    print(f"{out}: the page of the release with the fingerprint {made.fingerprint}")
     return 0
 
 
 # --- ``ledger``, ``audit`` and ``demo``
 
 
+_LEGEND = {
+    "numbers": "of its charges in the ledger, in the order in which they were made",
+    "epsilon": "what the release cost; what is spent on the same records adds up",
+    "parts": "what this epsilon was spent on; they add up to it",
+    "unit": "what epsilon protects: one record, or one person with a bounded number of records",
+    "domain": "first digits of the hash of the declaration, as skdp verify shows them",
+    "seeded": "experiments whose noise came from a seed: no guarantee",
+    "assumes": "what must be true of the source for the guarantee to hold",
+}
+
+
 def ledger(options: Namespace) -> int:
-    """Show what has been spent, as text and as a page."""
+    """List the releases that a ledger paid for, as text and as a page."""
     opened = _ledger(options)
+    shown, title = _releases(opened), f"Privacy ledger {opened.name or Path(options.ledger).name}"
     if options.out is not None:
-        title = f"Privacy ledger {opened.name or Path(options.ledger).name}"
-        body = [f"<h1>{html.escape(title)}</h1>", opened.to_html()]
-        beside = [options.ledger + suffix for suffix in SQLITE]
-        write_text(document(title, body), options.out, options.force, beside)
-    shown = ["time", "name", "epsilon", "parts", "purpose", "source", "estimator", "domain"]
-    charges = opened.to_frame()
-    print(charges[shown].to_string(index=False, formatters={"time": "{:%Y-%m-%d %H:%M}".format}))
-    for assumes, those in charges[charges["assumes"] != ""].groupby("assumes", sort=False):
-        print(f"{', '.join(dict.fromkeys(those['name']))}: assumes that {assumes}.")
+        legend = "".join(
+            f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _LEGEND.items() if name in shown
+        )
+        balance = f"<p class='lead'>{html.escape(str(opened))}.</p>"
+        body = [f"<h1>{html.escape(title)}</h1>", balance, as_table(shown), f"<dl>{legend}</dl>"]
+        write_text(document(title, body), options.out, options.force, _files(options.ledger))
+    with pd.option_context("display.width", None, "display.max_colwidth", None):
+        print(shown.to_string(index=False))
     print(opened)
     return 0
+
+
+def _releases(opened: PrivacyLedger) -> pd.DataFrame:
+    """The releases of a ledger as they are shown: without paths, and without empty columns."""
+    found = releases_of(opened.to_frame())
+    found["time"] = [f"{time:%Y-%m-%d %H:%M}" for time in found["time"]]
+    found["epsilon"] = [f"{epsilon:.4g}" for epsilon in found["epsilon"]]
+    found["source"] = [Path(source).name for source in found["source"]]
+    found["seeded"] = ["SEEDED" if seeded else "" for seeded in found["seeded"]]
+    columns = ["numbers", "time", "name", "epsilon", "unit", "purpose", "source", "parts"]
+    columns += ["estimator", "domain", "seeded", "assumes"]
+    return found[[name for name in columns if name in columns[:5] or (found[name] != "").any()]]
+
+
+def verify_ledger(options: Namespace) -> int:
+    """Check a ledger, and find the charges of releases; 1 if anything is not as it should be."""
+    # Opening it compares its charges with its balance.
+    opened = _ledger(options)
+    charges = opened.to_frame()
+    late = not charges["time"].is_monotonic_increasing
+    print(f"charges: {len(charges)}, which add up to its balance")
+    print(f"times: {'NOT in order: a clock was set, or rows were edited' if late else 'in order'}")
+    releases, missing = releases_of(charges), late
+    for path in options.view:
+        synopsis = Synopsis.load(path)
+        loss = synopsis.privacy_loss
+        found = loss and _charges_of(synopsis, loss, releases, Path(path).name)
+        print(f"{Path(path).name}: {found or 'NOT IN THIS LEDGER'}")
+        missing = missing or not found
+    print(opened)
+    return 1 if missing else 0
+
+
+def _files(path: str | None) -> list[str]:
+    """The files of a ledger."""
+    return [] if path is None else [path + suffix for suffix in SQLITE]
 
 
 def audit(options: Namespace) -> int:

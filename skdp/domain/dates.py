@@ -212,6 +212,8 @@ class Clock:
         None for what is no date, and for a value with a time zone where UTC is not declared.
         """
         micros = moment(value, self.unit)
+        if micros is None and self._reads_its_format():
+            micros = moment(value, self.unit, self.form)
         zone = getattr(value, "tzinfo", None)
         if isinstance(value, str):
             zone = _ZONED.search(value, 10)
@@ -219,6 +221,11 @@ class Clock:
             return None
         number = unit_number(np.array([micros]), self.unit)
         return int(number[0]), bool(unit_start(number, self.unit)[0] == micros)
+
+    def _reads_its_format(self) -> bool:
+        """Whether text in the declared format cannot be taken for ISO text, as in %Y-%d-%m."""
+        written = self.form and datetime.date(2021, 3, 1).strftime(self.form)
+        return bool(written) and moment(written, self.unit) is None
 
     def stamps(self, numbers: ArrayLike) -> pd.DatetimeIndex:
         """First moment of each unit as datetime64[us]; NaT for nan.

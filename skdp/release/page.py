@@ -22,9 +22,10 @@ from string import Template
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from ..accounting import PrivacyLoss
+from ..accounting import PrivacyLoss, extremes_text
 from ..domain import Categorical, Date, Datetime, Numeric
 from ..domain.bins import Points
 from ..domain.values import some
@@ -50,6 +51,12 @@ def document(title: str, body: Sequence[str], script: str = "", data: str = "") 
     whole = "".join(body) + end
     title = html.escape(title)
     return _filled("document.html", policy=policy, title=title, style=style, body=whole)
+
+
+def as_table(rows: pd.DataFrame) -> str:
+    """A table of texts that scrolls where it is too wide, so that no number or word is broken."""
+    with pd.option_context("display.max_colwidth", None):
+        return f'<div class="scroll texts">{rows.to_html(index=False, border=0)}</div>'
 
 
 def _filled(name: str, **values: Any) -> str:
@@ -96,7 +103,7 @@ class Page:
     text : str
         The file.
     fingerprint : str
-        SHA-256 of what the page holds, as the page itself shows it.
+        SHA-256 of the file of the release, as the page shows it.
     """
 
     def __init__(self, synopsis: Any, title: str, level: float, source: str) -> None:
@@ -128,7 +135,7 @@ class Page:
         # Half of a pair of surrogates is no text of UTF-8; nor would HTML keep the end of a line.
         text = text.encode("utf-8", "backslashreplace").decode()
         text = text.replace("<", "\\u003c").replace("\r", "\\r")
-        self.fingerprint = hashlib.sha256(text.encode()).hexdigest()
+        self.fingerprint = _fingerprint(synopsis)
         absent = [name for name in domain.columns if name not in domain.known]
         unmeasured = f"Columns that were not measured (identifiers): {some(absent)}."
         body = _filled(
@@ -142,11 +149,10 @@ class Page:
             mechanism=html.escape(synopsis.mechanism or "an unknown method"),
             about=html.escape(model.about),
             skipped=_skipped(synopsis.skipped),
-            protected=_protected(loss),
+            protected=protected(loss),
             limits=_listed(_limits(synopsis, counted, described)),
             absent=_listed([unmeasured] if absent else []),
-            release=_fingerprint(synopsis),
-            page=self.fingerprint,
+            fingerprint=self.fingerprint,
         )
         self.text = document(title, [body], _script(), text)
 
@@ -387,7 +393,8 @@ def _skipped(skipped: SkippedRecords | None) -> str:
     return _filled("skipped.html", loud=loud, std=f"{skipped.std:,.3g}", table=skipped.table())
 
 
-def _protected(loss: PrivacyLoss | None) -> str:
+def protected(loss: PrivacyLoss | None) -> str:
+    """What a release promises, as HTML."""
     if loss is None:
         return _warning(
             "What the release cost is not recorded: nothing can be said about its guarantee."
@@ -398,14 +405,15 @@ def _protected(loss: PrivacyLoss | None) -> str:
             "knows or guesses the seed can subtract the noise."
         )
     epsilon = float(loss.epsilon)
-    factor = math.exp(min(epsilon, 700.0))
+    factor, said = math.exp(min(epsilon, 700.0)), extremes_text(loss.epsilon)
     parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
     return _filled(
         "protected.html",
         epsilon=f"{epsilon:g}",
         one=_unit(loss),
         neighbours=html.escape(loss.neighbours),
-        factor=f"{factor:,.3g}" if factor < 1e6 else "more than a million, which is no protection",
+        factor=f"{factor:,.3g}" if factor < 1e6 else "more than a million",
+        extreme=_warning(said) if said else "",
         percent=f"{100 * factor / (1.0 + factor):.3g}%",
         parts=html.escape(parts),
     )

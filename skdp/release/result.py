@@ -9,7 +9,7 @@ import html
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, Protocol, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -159,6 +159,10 @@ class QueryResult:
             return min(max(self.value, self.lower), self.upper)
         return self.value
 
+    def __str__(self) -> str:
+        value, lower, upper = self._shown()
+        return f"{value} [{lower}, {upper}]"
+
     def __repr__(self) -> str:
         value, lower, upper = self._shown()
         return f"QueryResult({value}, interval {lower} to {upper})"
@@ -175,7 +179,8 @@ class QueryResult:
         """The three numbers, in digits that the error does not make meaningless."""
         numbers = [self.shown, self.lower, self.upper]
         if not all(isinstance(each, float | int | np.number) for each in numbers):
-            return str(self.value), str(self.lower), str(self.upper)
+            shown = (str(each).removesuffix(" 00:00:00") for each in (self.value, *numbers[1:]))
+            return cast(tuple[str, str, str], tuple(shown))
         reach = max(self.upper - self.value, self.value - self.lower)
         if math.isnan(reach):
             reach = self.upper - self.lower
@@ -183,11 +188,38 @@ class QueryResult:
         return value, lower, upper
 
 
+class Answer(float):
+    """An answer as a number, which prints its interval; it computes as any other float."""
+
+    __slots__ = ("_ask",)
+    _ask: Callable[[], QueryResult]
+
+    def __new__(cls, value: float, ask: Callable[[], QueryResult]) -> Answer:  # noqa: D102
+        made = super().__new__(cls, value)
+        made._ask = ask
+        return made
+
+    @property
+    def interval(self) -> QueryResult:
+        """The answer with its interval, found when it is asked for."""
+        return self._ask()
+
+    def __str__(self) -> str:
+        try:
+            return str(self._ask())
+        except ValueError:
+            # The release does not describe its noise.
+            return repr(self)
+
+    def __reduce__(self) -> Any:
+        return float, (float(self),)
+
+
 def rounded_to(number: float, error: float) -> str:
-    """A number as text, without the digits below the first three of its error."""
+    """A number as text, without the digits below the first two of its error."""
     if not (math.isfinite(number) and math.isfinite(error) and error > 0):
         return f"{number:,.6g}"
-    decimals = 2 - math.floor(math.log10(error))
+    decimals = 1 - math.floor(math.log10(error))
     return f"{round(number, decimals) + 0.0:,.{min(max(decimals, 0), 15)}f}"
 
 

@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from os import PathLike
 from typing import Any, Unpack
 
@@ -33,7 +34,7 @@ from .model import Release
 from .network import NetworkModel
 from .page import Page
 from .quantiles import as_shares, quantiles
-from .result import of_a_column, of_records, plot_axis
+from .result import Answer, of_a_column, of_records, plot_axis
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
 from .statistics import Confidence, How, Statistics
@@ -205,7 +206,11 @@ class Synopsis:
         if isinstance(query, list | tuple):
             return of(statistics, *what, list(query))
         found = of(statistics, *what, [query])
-        return found.tolist()[0] if hasattr(found, "tolist") else found[0]
+        value = found.tolist()[0] if hasattr(found, "tolist") else found[0]
+        if not isinstance(value, float):
+            return value
+        asked: How = {**how, "return_interval": True}
+        return Answer(value, partial(self._of_each, query, asked, of, *what))
 
     @of_records
     def count(self, query: Any = None, **how: Unpack[How]) -> Any:
@@ -667,8 +672,8 @@ class Synopsis:
         >>> boxes = Boxes(lower=[[0], [20]], upper=[[20], [40]])
         >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape, Intervals(0.1)))
         >>> release.describe()[["count", "mean"]]
-                      count            mean
-        age  1,200.0 \u00b1 39.2  36.167 \u00b1 0.350
+                  count          mean
+        age  1,200 \u00b1 39  36.17 \u00b1 0.35
         """
         check_flag(numbers, "numbers")
         found = describe(self.model, self.counted, as_level(level), numbers)

@@ -112,6 +112,10 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         """Write or show a page that answers questions; see :meth:`skdp.Synopsis.page`."""
         return self._asked().page(path, **how)
 
+    def save(self, path) -> None:
+        """Write the release to one file that may be published; see :meth:`skdp.Synopsis.save`."""
+        self._asked().save(path)
+
     def sample(
         self,
         n_samples=None,

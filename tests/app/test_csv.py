@@ -208,3 +208,15 @@ def test_numbers_as_they_are_written():
         assert number_written(text) == number
     for text in ("", "$", "--5", "(5", "(-5)", "1,23", "1,2345", "1,234,56", "12 months", "1.2.3"):
         assert np.isnan(number_written(text))
+
+
+def test_odd_lines_of_names_are_said_to_the_owner(tmp_path, capsys):
+    """Reports of `tests/reports.md`: commas at the end of lines, and no line of names at all."""
+    rows = "1,2,,,\n2,3,,,\n" * 20
+    for names, said in (("a,b,,,", ""), ("1,2,,,", "'1', '2': numbers as names. Does the first")):
+        (tmp_path / "data.csv").write_text(f"{names}\n{rows}")
+        assert main(["domain", "check", str(tmp_path / "data.csv"), "--show"]) == 1
+        shown = capsys.readouterr()
+        assert said in shown.err and "'' more than once" not in shown.err
+        assert ("numbers as names" in shown.err) == bool(said)
+        assert shown.out.count('"name"') == 2

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const [module, questions] = process.argv.slice(2);
-const { read, python, inWords, fingerprint, syntheticRows } = await import(pathToFileURL(module));
+const { read, python, inWords } = await import(pathToFileURL(module));
 const asked = JSON.parse(readFileSync(questions, "utf8"));
 const started = performance.now();
 const release = Object.assign(await read(asked.data), { title: "" });
@@ -20,5 +20,4 @@ const found = asked.questions.map((question) => {
   const ends = cells.map(({ value, std, lower, upper }) => [value, std, lower, upper]);
   return { cells: ends, text: answer.text, python: python(release, question), took, words: inWords(release, question, answer) };
 });
-const rows = release.model && !asked.questions.length ? syntheticRows(release) : null;
-console.log(JSON.stringify({ found, opened, rows, fingerprint: fingerprint(asked.data) }));
+console.log(JSON.stringify({ found, opened }));

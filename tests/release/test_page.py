@@ -154,13 +154,13 @@ def test_a_page_stands_by_itself(release, tmp_path):
 
 def test_a_page_is_small_and_has_a_fingerprint(release, tmp_path):
     page = release.page()
-    assert page.fingerprint == hashlib.sha256(data_of(page).encode()).hexdigest()
-    assert page.fingerprint in page.text
     facts, arrays = release.model.to_arrays()
     whole = json.dumps([facts, {name: array.tolist() for name, array in arrays.items()}])
     assert len(data_of(page)) < 1.5 * len(whole)
     release.save(tmp_path / "view.skdp")
-    assert hashlib.sha256((tmp_path / "view.skdp").read_bytes()).hexdigest() in page.text
+    # One fingerprint to publish: that of the file of the release.
+    digits = hashlib.sha256((tmp_path / "view.skdp").read_bytes()).hexdigest()
+    assert set(re.findall("[0-9a-f]{64}", page.text)) == {digits, page.fingerprint}
     assert release.page().text == page.text
 
 
@@ -185,7 +185,9 @@ def test_a_page_warns_of_seeds_and_unknown_losses(release):
     assert "for every person" in person
     assert "at most 3 records of each" in person
     assert "Parts of epsilon" in told(PrivacyLoss(1.0))
-    assert "no protection" in told(PrivacyLoss(1000))
+    assert "protects hardly anybody" in told(PrivacyLoss(21))
+    assert "is very small" in told(PrivacyLoss(0.005))
+    assert "Epsilon 1 " not in told(PrivacyLoss(1))
 
 
 # --- the script of the page answers as Python does
@@ -268,7 +270,6 @@ def assert_the_page_answers_as_python(release, number, tmp_path, seed=0):
     generator = random.Random(seed)
     questions = [asked_question(generator, columns) for _ in range(number)]
     told = answers_of_node(data_of(page), questions, tmp_path)
-    assert told["fingerprint"] == page.fingerprint
     answered = other_texts = 0
     for question, answer in zip(questions, told["found"], strict=True):
         if "refused" in answer:
@@ -324,16 +325,6 @@ def test_a_thousand_questions_are_answered_as_python_does(tmp_path, epsilon):
 # --- in a browser
 
 
-def test_synthetic_rows_of_the_page_are_of_the_domain(tmp_path):
-    told = answers_of_node(data_of(hard_release().page()), [], tmp_path)
-    header, *lines = told["rows"]
-    assert header == list(hard_release().domain.columns)
-    assert len(lines) == round(hard_release().total)
-    frame = pd.DataFrame(lines, columns=header).replace("", None)
-    frame = frame.astype({"age": float, "pay": float, "gain": float, "cents": float, "stars": int})
-    assert hard_release().domain.check(frame).clean
-
-
 @pytest.fixture(scope="module")
 def browser():
     driver = pytest.importorskip("playwright.sync_api")
@@ -382,8 +373,8 @@ def test_ten_questions_by_clicking_are_those_of_python(browser, tmp_path):
         for own, theirs in zip(
             answered(page), [found.value, found.lower, found.upper], strict=True
         ):
-            # Three digits of the error are shown.
-            assert own == pytest.approx(theirs, abs=0.02 * (found.upper - found.lower) + 1e-9)
+            # Two digits of the error are shown, and whole people.
+            assert own == pytest.approx(theirs, abs=0.03 * (found.upper - found.lower) + 1)
 
     interval = {"return_interval": True}
     expect(release.count(**interval))
@@ -460,12 +451,9 @@ def test_hostile_names_are_text(browser, tmp_path, width):
 
 
 @pytest.mark.slow
-def test_a_page_that_was_changed_says_so(browser, tmp_path):
+def test_a_damaged_page_says_so(browser, tmp_path):
     path = tmp_path / "page.html"
     text = hard_release().page().text
-    path.write_text(text.replace('"name": "age"', '"name": "agf"'), encoding="utf-8")
-    page, _ = opened_page(browser, path)
-    assert "fingerprints differ" in page.locator("#damage").inner_text()
     start = text.index('"bytes": "') + 400
     path.write_text(text[:start] + "AAAA" + text[start + 4 :], encoding="utf-8")
     page = browser.new_page()

@@ -1,5 +1,6 @@
 """Records that a release skips: exact cells of the rows, what is released of them, stops."""
 
+import dataclasses
 import hashlib
 import math
 import pickle
@@ -292,7 +293,7 @@ def test_verify_compares_the_ledger_and_the_fingerprint(files, capsys):
     seeded = skdp.GridSynthesizer(epsilon=1, domain=PLANE, random_state=1).fit(plane(9))
     seeded.synopsis_.save("seed.skdp")
     digits = hashlib.sha256(Path("good.skdp").read_bytes()).hexdigest()
-    told = f"seeded: no.*'good.skdp' for 'Report' from 'good.csv'.*fingerprint: {digits}"
+    told = f"seeded: no.*'good.skdp' for 'Report' from 'good.csv'.*fingerprint: {digits}(?!.*UNV)"
     for name, more, code, message in (
         ("good", ["--no-replay", "--ledger", "l"], 0, told),
         ("good", ["--no-replay", "--ledger", "other"], 1, ""),
@@ -301,7 +302,52 @@ def test_verify_compares_the_ledger_and_the_fingerprint(files, capsys):
         ("good", ["--no-replay", "--fingerprint", ""], 2, "this has 0 characters"),
         ("good", ["--no-replay", "--fingerprint", digits[:12]], 2, "this has 12 characters"),
         ("good", ["--no-replay", "--fingerprint", digits + "0"], 2, "this has 65 characters"),
-        ("seed", ["--no-replay"], 1, "seeded: YES"),
+        ("seed", ["--no-replay"], 1, "seeded: YES.*UNVERIFIED: give --ledger"),
     ):
         assert main(["verify", f"{name}.skdp", *more]) == code
         assert re.search(message, "".join(capsys.readouterr()), re.DOTALL)
+
+
+@pytest.mark.parametrize("method", ["grid", "hdpview", "kdtree", "marginals", "privtree"])
+def test_a_release_with_an_edited_epsilon_is_refused(files, method, capsys):
+    """Its ledger is not needed; parts and the counts of skipped records are edited too."""
+    given = ["--domain", "domain.json", "--out", "good.skdp", "--method", method]
+    assert main(["release", "good.csv", *given, "--epsilon", "1"]) == 0
+    check = ["--no-replay", "--out", "check.html", "--force"]
+    assert main(["verify", "good.skdp", *check]) == 0
+    assert "unverified" in Path("check.html").read_text()
+    made = skdp.Synopsis.load("good.skdp")
+    parts = {name: part / 10 for name, part in made.privacy_loss.parts.items()}
+    loss = skdp.PrivacyLoss(sum(parts.values()), parts)
+    lost = dataclasses.replace(made.skipped, epsilon=parts["skipped"])
+    edited = skdp.Synopsis(
+        made.counted, made.model, privacy_loss=loss, mechanism=made.mechanism, skipped=lost
+    )
+    edited.save("edited.skdp")
+    capsys.readouterr()
+    assert main(["verify", "edited.skdp", *check]) == 1
+    assert re.search(r"noise: as small as epsilon .* buys, not 0\.1  <-", capsys.readouterr().out)
+    text = Path("check.html").read_text()
+    assert "Not as it should be: noise." in text and str(Path.cwd()) not in text
+
+
+def test_an_officer_sees_releases_and_no_paths(files, capsys):
+    folder = str(Path.cwd())
+    for name, more in (("first", ["--purpose", "Report"]), ("second", [])):
+        given = [f"{folder}/good.csv", "--domain", "domain.json", "--out", f"{name}.skdp", *more]
+        given += ["--method", "grid", "--epsilon", "0.7", "--ledger", f"{folder}/l"]
+        assert main(["release", *given, "--budget", "2"]) == 0
+    assert "Warning: no --purpose" in capsys.readouterr().err
+    assert main(["ledger", "show", "l", "--out", "page.html"]) == 0
+    shown, page = capsys.readouterr().out, Path("page.html").read_text()
+    lines = shown.splitlines()
+    assert len(lines) == 4 and lines[1].split()[:2] == ["1", "and"] and "0.7" in lines[1]
+    assert lines[3] == "Spent: epsilon 1.4 of 2, by 4 charges; left: 0.6"
+    for text in (shown, page):
+        assert folder not in text and "good.csv" in text and "PrivacyLedger" not in text
+    assert "<dt>parts</dt>" in page and "<dt>assumes</dt>" not in page
+    assert main(["ledger", "verify", "l", "second.skdp"]) == 0
+    assert "second.skdp: 3 and 4 of" in capsys.readouterr().out
+    skdp.PrivacyLedger(1, path="other")
+    assert main(["ledger", "verify", "other", "first.skdp"]) == 1
+    assert "first.skdp: NOT IN THIS LEDGER" in capsys.readouterr().out

@@ -1,6 +1,7 @@
 """Statistics of a release with intervals: values, coverage, limits, bad input."""
 
 import itertools
+import pickle
 from fractions import Fraction
 from functools import partial, reduce
 
@@ -382,12 +383,16 @@ def test_what_is_printed_is_possible_and_values_add_up():
     count = release.count({"n": 0, "m": 1, "s": "F"}, return_interval=True)
     assert count.value == -9 and count.lower == count.shown == 0 < count.upper < 0.4
     assert "-" not in repr(count)
+    # A number that knows its interval: it adds up, and prints what is possible; no copy holds more.
+    plain = release.count({"n": 0, "m": 1, "s": "F"})
+    assert plain + 9 == 0 and str(plain) == str(count) == str(plain.interval)
+    assert type(pickle.loads(pickle.dumps(plain))) is type(plain * 2) is float
     cells = release.aggregate(["n", "m", "s"], return_interval=True)
     assert cells["count"].sum() == pytest.approx(release.count())
     nobody = gaussian(-counts.clip(4), 1.0)
     described = nobody.describe()
-    assert described.loc["n", "count"].startswith("0.0 ")
-    assert described.loc["s", "freq"].startswith("0.0 ")
+    assert described.loc["n", "count"].startswith("0 ")
+    assert described.loc["s", "freq"].startswith("0 ")
     assert nobody.describe(numbers=True).loc["n", "count"] < 0
     assert "estimated records 0" in repr(nobody)
 

@@ -136,7 +136,8 @@ def test_counts_match_the_expanded_table(seed):
     np.testing.assert_allclose(answers, expected, atol=1e-8)
     for query, answer in zip(QUERIES, answers, strict=True):
         single = synopsis.count(query)
-        assert type(single) is float
+        # This release does not describe its noise: a number is all that there is to print.
+        assert isinstance(single, float) and str(single) == repr(float(single))
         assert single == pytest.approx(answer, abs=1e-8)
     assert synopsis.total == counts.sum()
 

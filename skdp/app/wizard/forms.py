@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -309,13 +309,12 @@ def unread(release: Any, questions: Sequence[str]) -> list[str]:
 
 
 def bars(
-    estimator: Any, n: int, at: Sequence[str], questions: Sequence[str], say: Callable[[str], None]
+    estimator: Any, n: int, at: Sequence[str], questions: Sequence[str]
 ) -> dict[str, dict[str, float]]:
     """Half the 95% interval to expect of each question, at each epsilon."""
-    found: dict[str, dict[str, float]] = {}
-    for number, text in enumerate(at, start=1):
-        say(f"Trying epsilon {text} on generated tables ({number} of {len(at)}).")
-        errors = estimator.expected_error(n, float(text), questions=questions or None)
-        for question, bar in errors[float(text)].items():
-            found.setdefault(str(question), {})[text] = float(bar)
-    return found
+    wanted = [float(text) for text in at]
+    errors = estimator.expected_error(n, wanted, questions=questions, n_tables=1)
+    return {
+        str(question): dict(zip(at, found[wanted].tolist(), strict=True))
+        for question, found in errors.iterrows()
+    }

@@ -436,7 +436,7 @@ class Wizard:
         if self.wrong:
             return None
         if form.get("do") == "bars":
-            estimator, asked = self._estimator("1"), self.asked
+            estimator, asked = self._estimator("1"), self.asked or self.suggested[:3]
 
             def then(found: dict[str, dict[str, float]]) -> str:
                 self.bars = {"n": int(n), "rows": found}
@@ -444,7 +444,7 @@ class Wizard:
 
             return self._start(
                 "Working out the margins of error",
-                lambda say: forms.bars(estimator, int(n), at, asked, say),
+                lambda say: forms.bars(estimator, int(n), at, asked),
                 then,
             )
         try:
@@ -463,7 +463,7 @@ class Wizard:
         """The ledger in words, if there is one."""
         path = self._ledger(self.typed["ledger"].get("ledger", ""))
         try:
-            return repr(PrivacyLedger(path=path)) if path.is_file() else ""
+            return str(PrivacyLedger(path=path)) if path.is_file() else ""
         except (LedgerError, ValueError, OSError) as error:
             return str(error)
 
@@ -482,6 +482,9 @@ class Wizard:
         for field, text in (("name", name), ("ledger", ledger)):
             if field in form and not re.fullmatch(r"\w[\w .-]{0,80}", text):
                 self._refused(field, "Letters, digits, blanks, points, _ and - make a name.")
+        purpose = re.sub(r"\s+", " ", form.get("purpose", "").replace("\0", "")).strip()
+        if not purpose:
+            self._refused("purpose", "Say what the release is for: the officer asks.")
         if self.wrong:
             return None
         path, epsilon = self._ledger(ledger), self.typed["epsilon"]["epsilon"]
@@ -498,10 +501,10 @@ class Wizard:
         for each in files:
             refuse_inputs(each, [self.options.data, *(f"{path}{end}" for end in SQLITE)])
         more: dict[str, Any] = {"epsilon": epsilon, "ledger": path, "budget": budget}
-        more["purpose"] = re.sub(r"\s+", " ", form.get("purpose", "").replace("\0", "")).strip()
-        more["accept-loss"] = form.get("accept")
+        more |= {"purpose": purpose, "accept-loss": form.get("accept")}
         command = self._command(files, more)
-        after = [forms.page_command(files, name), forms.sample_command(files)]
+        title = form.get("title", "").strip() or name
+        after = [forms.page_command(files, title), forms.sample_command(files)]
         texts = {
             files.declaration: editable(self.domain),
             files.commands: forms.script([command, *after]),
@@ -515,7 +518,7 @@ class Wizard:
             self._written.add(file)
         self.plan = {
             "files": files, "commands": [command, *after], "epsilon": epsilon, "ledger": path,
-            "budget": budget, "purpose": more["purpose"], "name": name,
+            "budget": budget, "purpose": purpose, "name": name,
         }  # fmt: skip
         self.mark = token()
         return self._go("confirm")

@@ -4,8 +4,8 @@
 // in a page, without these lines of import.
 
 import {
-  MOST_GROUPS, clip, csvOf, english, fingerprint, firstAtLeast, inWords, isoDay, python, quoted, read, short, shown,
-  spanLabel, syntheticRows,
+  MOST_GROUPS, clip, csvOf, english, firstAtLeast, inWords, isoDay, python, quoted, read, short, shown,
+  spanLabel,
 } from "./page.mjs";
 
 // ---------------------------------------------------------------- drawing
@@ -598,11 +598,6 @@ class Desk {
         "Click on bars to ask for these records; click again to take them out."),
       cards,
     ];
-    if (release.model !== null) {
-      parts.push(make("div", { class: "row" },
-        button("Download synthetic rows as CSV", () => download("rows.csv", csvOf(syntheticRows(release)))),
-        make("span", { class: "soft" }, "Rows that look like the table, drawn from the release: none is a record.")));
-    }
     document.getElementById("columns").replaceChildren(...parts);
   }
 
@@ -670,20 +665,12 @@ async function start() {
   const told = document.getElementById("damage");
   try {
     const words = document.getElementById("data").textContent;
-    const computed = fingerprint(words);
-    const place = document.getElementById("computed");
-    place.textContent = computed;
-    if (computed !== document.getElementById("written").textContent) {
-      told.textContent = "This page was changed after it was written, or is damaged: its fingerprints differ.";
-      told.hidden = false;
-      place.classList.add("warn");
-    }
     const release = await read(words);
     release.title = document.title;
     release.epsilon = release.data.epsilon;
     new Desk(release).start();
   } catch (error) {
-    told.textContent = `This page is damaged and cannot be read: ${error.message} Ask for another copy, and compare the fingerprints.`;
+    told.textContent = `This page is damaged and cannot be read: ${error.message} Ask for another copy.`;
     told.hidden = false;
   }
   document.documentElement.dataset.ready = "yes";

@@ -1357,44 +1357,6 @@ export async function read(text) {
   return new Release(data, data.model && new Model(data.model.facts, arrays, data.model.shape));
 }
 
-// SHA-256 of a text, in hexadecimal digits; `crypto.subtle` is not there in every frame.
-export function fingerprint(text) {
-  const bytes = new TextEncoder().encode(text);
-  const rotate = (x, n) => (x >>> n) | (x << (32 - n));
-  const primes = [];
-  for (let n = 2; primes.length < 64; n += 1) if (primes.every((p) => n % p)) primes.push(n);
-  const bits = (x) => ((x - Math.floor(x)) * 2 ** 32) >>> 0;
-  const k = primes.map((p) => bits(Math.cbrt(p)));
-  const state = primes.slice(0, 8).map((p) => bits(Math.sqrt(p)));
-  const length = Math.ceil((bytes.length + 9) / 64) * 64;
-  const padded = new Uint8Array(length);
-  padded.set(bytes);
-  padded[bytes.length] = 128;
-  const view = new DataView(padded.buffer);
-  view.setBigUint64(length - 8, BigInt(bytes.length * 8));
-  const w = new Int32Array(64);
-  for (let from = 0; from < length; from += 64) {
-    for (let i = 0; i < 16; i += 1) w[i] = view.getInt32(from + 4 * i);
-    for (let i = 16; i < 64; i += 1) {
-      const a = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ (w[i - 15] >>> 3);
-      const b = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ (w[i - 2] >>> 10);
-      w[i] = (w[i - 16] + a + w[i - 7] + b) | 0;
-    }
-    let [a, b, c, d, e, f, g, h] = state;
-    for (let i = 0; i < 64; i += 1) {
-      const s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
-      const one = (h + s1 + ((e & f) ^ (~e & g)) + k[i] + w[i]) | 0;
-      const s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
-      const two = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
-      [h, g, f, e, d, c, b, a] = [g, f, e, (d + one) | 0, c, b, a, (one + two) | 0];
-    }
-    [a, b, c, d, e, f, g, h].forEach((each, i) => {
-      state[i] = (state[i] + each) | 0;
-    });
-  }
-  return state.map((each) => (each >>> 0).toString(16).padStart(8, "0")).join("");
-}
-
 // Where the bin after some bin begins.
 function nextOf(column, bin) {
   if (bin + 1 < column.bins) return column.low[bin + 1];
@@ -1497,7 +1459,7 @@ export function python(release, question) {
 export function rounded(number, error) {
   if (!Number.isFinite(number)) return "unknown";
   if (!(Number.isFinite(error) && error > 0)) return english(Number(number.toPrecision(6)), 0, 6);
-  const decimals = clip(2 - Math.floor(Math.log10(error)), 0, 12);
+  const decimals = clip(1 - Math.floor(Math.log10(error)), 0, 12);
   return english(Number(number.toFixed(decimals)) + 0, decimals);
 }
 
@@ -1520,6 +1482,10 @@ export function shown(release, question, cell) {
   }
   if (["quantile", "mean", "means"].includes(kind) && column.kind === "date") return each((x) => isoDay(x) || "unknown");
   if (kind === "quantile" && column.integer) return each((x) => (Number.isFinite(x) ? digits(x) : "unknown"));
+  if (["count", "cross"].includes(kind) && Number.isFinite(cell.value)) {
+    // Whole people, with nothing of the interval cut off.
+    return [Math.round(inside(cell)), Math.floor(cell.lower), Math.ceil(cell.upper)].map((x) => english(x));
+  }
   const [scale, unit] = kind === "share" ? [100, "%"] : [1, ""];
   let error = Math.max(cell.upper - cell.value, cell.value - cell.lower) * scale;
   if (Number.isNaN(error)) error = (cell.upper - cell.lower) * scale;
@@ -1576,31 +1542,4 @@ export function csvOf(lines) {
     return /[",\r\n]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
   };
   return `${lines.map((each) => each.map(cell).join(",")).join("\r\n")}\r\n`;
-}
-
-// Synthetic rows as the release holds them: as many as it counts, numbers anywhere in their bins.
-export function syntheticRows(release, random = Math.random) {
-  const { model, columns } = release;
-  const n = Math.max(Math.round(model.total), 0);
-  const lines = [columns.map((column) => column.name)];
-  let passed = 0;
-  const start = random();
-  for (let row = 0; row < model.masses.length && lines.length <= n; row += 1) {
-    passed += model.masses[row] * n;
-    while (lines.length <= n && lines.length - 1 + start < passed) {
-      lines.push(columns.map((column) => {
-        const base = model.rows[column.axis][row];
-        const code = column.of ? column.of[base] : base;
-        if (code >= column.values) return "";
-        if (column.kind === "category") return column.labels[code];
-        const special = column.special[code - column.bins];
-        if (code >= column.bins && column.unit) return isoDay(special);
-        if (code >= column.bins) return column.kind === "date" ? column.labels[code] : special;
-        if (!column.contents) return column.texts[code][0];
-        const value = column.quantile.at(code, random());
-        return column.kind === "date" ? isoDay(value) : value;
-      }));
-    }
-  }
-  return lines;
 }
