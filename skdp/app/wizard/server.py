@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import functools
 import hmac
+import socket
 import webbrowser
 from argparse import Namespace
 from collections.abc import Mapping
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote
@@ -177,44 +175,47 @@ def _templates() -> Any:
     return made
 
 
-def handler(pages: Pages) -> type[BaseHTTPRequestHandler]:
-    """What passes requests on to the pages."""
+def application(pages: Pages) -> Any:
+    """The pages as an application of Starlette."""
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802
-            length = int(self.headers.get("Content-Length") or 0)
-            found = _plain(413, "This form is too long.")
-            if 0 <= length <= _MOST:
-                named = {name.lower(): text for name, text in self.headers.items()}
-                body = self.rfile.read(length)
-                found = pages.answer(self.command, self.path, named, body)
-            self.send_response(found.status)
-            for name, text in {**found.headers, "Content-Length": str(len(found.body))}.items():
-                self.send_header(name, text)
-            self.end_headers()
-            self.wfile.write(found.body)
+    async def respond(request: Request) -> Response:
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _MOST:
+                return Response("This form is too long.", 413, dict(_HEADERS))
+        given = (request.method, request.url.path, request.headers, bytes(body))
+        found = await run_in_threadpool(pages.answer, *given)
+        return Response(found.body, found.status, found.headers)
 
-        do_POST = do_GET  # noqa: N815
-
-        def log_message(self, *what: Any) -> None:
-            """Nothing: addresses hold the key."""
-
-    return Handler
+    return Starlette(routes=[Route("/{path:path}", respond, methods=["GET", "POST"])])
 
 
 def wizard(options: Namespace) -> int:
     """Serve the pages until Ctrl-C."""
-    if find_spec("jinja2") is None:
-        raise ValueError("The wizard needs jinja2: install it with `pip install 'skdp[wizard]'`.")
+    try:
+        import jinja2  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn
+    except ImportError as error:
+        raise ValueError(
+            f"The wizard needs {error.name}: install it with `pip install 'skdp[wizard]'`."
+        ) from None
     with open(options.data, "rb"):
         pass  # raises what files raise, with the name of the file
-    server = ThreadingHTTPServer(("127.0.0.1", options.port), BaseHTTPRequestHandler)
-    pages = Pages(Wizard(options), server.server_port)
-    server.RequestHandlerClass = handler(pages)
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind(("127.0.0.1", options.port))
+    pages = Pages(Wizard(options), listening.getsockname()[1])
     print(f"The wizard is at {pages.address}")
     print("This address is a key: pass it to nobody. Ctrl-C ends it.", flush=True)
     if not options.no_browser:
         webbrowser.open(pages.address)
-    with server, suppress(KeyboardInterrupt):
-        server.serve_forever()
+    config = uvicorn.Config(application(pages), log_level="warning", access_log=False)
+    uvicorn.Server(config).run(sockets=[listening])
     return 0
