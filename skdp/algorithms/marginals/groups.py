@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._validation import FloatArray, IntArray
-from ...release import Ladder
+from ...release import Ladder, group_sums
 
 __all__ = [
     "Attribute",
@@ -59,6 +59,15 @@ class Attribute(NamedTuple):
         if bins is None or self.groups is None:
             return self.groups if bins is None else bins
         return bins[self.groups]
+
+    def rescaled(self, grouped: FloatArray) -> Attribute:
+        """The same with other probabilities of the groups."""
+        grouped = grouped / grouped.sum()
+        if self.groups is None:
+            return self._replace(mu=grouped, grouped=grouped)
+        inside = np.where(self.grouped[self.groups] > 0, self.mu, 1.0)
+        inside = inside / group_sums(inside, self.groups, len(grouped))[self.groups]
+        return self._replace(mu=inside * grouped[self.groups], grouped=grouped)
 
 
 def equal_mass_bins(mass: FloatArray, order: IntArray, n_bins: int) -> IntArray:

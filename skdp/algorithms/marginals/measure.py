@@ -42,7 +42,7 @@ from .groups import (
     ladder_of,
 )
 from .joint import JointCounts, joint_share, measure_joint
-from .prior import Laws, Prior, nearer_to
+from .prior import Prior, nearer_to
 from .sample import as_model
 
 __all__ = ["Asked", "measured_views", "most_groups"]
@@ -124,11 +124,11 @@ def measured_views(
         If no record satisfies the rules.
     """
     source = noise_source(random_state)
-    rules = Rules.of(table.shape, asked.zeros) if asked.zeros else None
+    rules = Rules.of(table.shape, asked.zeros)
     if rules is None:
-        if asked.zeros:
-            raise ValueError("The structural zeros leave no possible record.")
-        return _Views(table, parts, asked, None, source).measured()
+        raise ValueError("The structural zeros leave no possible record.")
+    if not asked.zeros:
+        return _Views(table, parts, asked, rules, source).measured()
     means = {key: values[rules.codes[key[0]]] for key, values in asked.means.items()}
     prior = None if asked.prior is None else asked.prior.within(rules)
     alone = [
@@ -162,7 +162,7 @@ class _Views:
         table: Counts,
         parts: Mapping[str, Fraction],
         asked: Asked,
-        rules: Rules | None,
+        rules: Rules,
         source: NoiseSource,
     ) -> None:
         # Privacy. The number of records: sensitivity 1.
@@ -525,8 +525,7 @@ class _Views:
         """The rows so far, at first of independent columns, and the columns as rows need them."""
         attributes = self._attributes()
         if self.population is None:
-            laws = Laws.of(self.rules, attributes)
-            self.population = Population.of(attributes, laws, TUNING.rows, self.generator)
+            self.population = Population.of(attributes, self.rules, TUNING.rows, self.generator)
         return attributes, self.population
 
     def _with_prior(self, population: Population) -> tuple[list[Attribute], Population]:
@@ -538,7 +537,7 @@ class _Views:
             self.prior.column(axis, each, self.columns[axis]) if axis in self.columns else each
             for axis, each in enumerate(attributes)
         ]
-        found = population.with_prior(self.prior, columns, Laws.of(self.rules, columns))
+        found = population.with_prior(self.prior, columns, self.rules)
         alone = [Target((axis,), each.grouped) for axis, each in enumerate(columns)]
         found.settle(alone, TUNING.settled)
         return columns, found
@@ -694,7 +693,7 @@ class _Views:
             float(self.known.looks[()].values),
             {name: float(part) for name, part in self.budget.items() if part},
             self.generator,
-            laws=Laws.of(self.rules, attributes),
+            rules=self.rules,
             joint=self.joint,
         )
         for axis, column in self.columns.items():
