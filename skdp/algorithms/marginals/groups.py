@@ -96,12 +96,11 @@ class Tuning:
 
     # By how much "ranges" raises the budget of single columns, and "cells" lowers it; questions.
     word: float = 2.0
-    # Share that the choice of sets takes, in AIM as published, and what of it measures how far the
-    # others are; plan.
+    # Share of what is not counted for itself: of the choice of sets, as in AIM as published, or of
+    # single columns beside one table of all or joint counts; plan.
     choice: Fraction = Fraction(1, 10)
+    # What of the choice measures how far the other sets are; plan.
     rest: Fraction = Fraction(1, 5)
-    # Share of single columns beside one table of all, and joint counts; plan.
-    beside: Fraction = Fraction(1, 10)
     # Mean distance of pairs of columns from independent ones, as a share of the records, for each
     # ordered column and one more: its median over tables, and the standard deviation of its
     # logarithm; distances of the tables of ``benchmarks/_question_tables.py``.

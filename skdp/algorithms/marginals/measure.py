@@ -214,7 +214,7 @@ class _Views:
         joint, whole, sets = self.first_steps()
         left = self.measure_means(left, self.share_of_means(bool(joint)))
         asked.progress("single columns")
-        share = TUNING.beside if joint or whole else Fraction(1)
+        share = TUNING.choice if joint or whole else Fraction(1)
         if whole and self.table.shape != self.sizes:
             # Of codes inside of groups the table says nothing.
             share = Fraction(1, 2)
