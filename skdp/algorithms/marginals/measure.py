@@ -528,24 +528,21 @@ class _Views:
             self.population = Population.of(attributes, self.rules, TUNING.rows, self.generator)
         return attributes, self.population
 
-    def _with_prior(self, population: Population) -> tuple[list[Attribute], Population]:
-        """Columns and rows of the prior that agree with each other; those given without one."""
-        attributes = self._attributes()
+    def _with_prior(self, population: Population) -> Population:
+        """Rows of the prior that follow the columns; those given without one."""
         if self.prior is None or not len(self.prior.rows):
-            return attributes, population
-        columns = [
-            self.prior.column(axis, each, self.columns[axis]) if axis in self.columns else each
-            for axis, each in enumerate(attributes)
-        ]
-        found = population.with_prior(self.prior, columns, self.rules)
-        alone = [Target((axis,), each.grouped) for axis, each in enumerate(columns)]
+            return population
+        attributes = self._attributes()
+        found = population.with_prior(self.prior, attributes, self.rules)
+        alone = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
         found.settle(alone, TUNING.settled)
-        return columns, found
+        return found
 
     def _compare(self, population: Population) -> None:
         """Whether rows of the prior are nearer to tables that no rows have followed yet."""
-        attributes, rival = self._with_prior(population)
+        rival = self._with_prior(population)
         if self.unseen and rival is not population:
+            attributes = self._attributes()
             tables: tuple[list[FloatArray], list[FloatArray]] = [], []
             for axes, sizes, _, _ in self.unseen:
                 groups = [
@@ -679,7 +676,7 @@ class _Views:
             population.settle(targets, TUNING.settled)
         prior = self.prior if self.prior_leads else None
         if prior is not None:
-            attributes, population = self._with_prior(population)
+            population = self._with_prior(population)
             self.refined = {}
             for _ in range(2):
                 targets = self._targets(attributes, population)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,10 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._validation import CodeArray, FloatArray
-from ...hierarchy import project_to_simplex
-from ...release import ColumnEstimate, group_sums
 from .constraints import Rules
-from .groups import TUNING, Attribute
+from .groups import TUNING
 
 __all__ = ["Prior", "nearer_to"]
 
@@ -42,9 +41,11 @@ class Prior(NamedTuple):
     name: str
 
     @classmethod
-    def of(cls, codes: CodeArray, name: str) -> Prior:
+    def of(cls, codes: CodeArray, kind: str) -> Prior:
         """Rows that are all different, from codes of at least one record."""
         rows, counts = np.unique(codes, axis=0, return_counts=True)
+        told = np.column_stack([rows, counts]).astype("<i8")
+        name = f"{kind}, SHA-256 {hashlib.sha256(told.tobytes()).hexdigest()}"
         return cls(rows.astype(np.int32), counts / len(codes), float(len(codes)), name)
 
     def within(self, rules: Rules) -> Prior:
@@ -58,29 +59,6 @@ class Prior(NamedTuple):
             kept &= places[:, axis] >= 0
         weights = self.weights[kept]
         return self._replace(rows=places[kept], weights=weights / max(weights.sum(), 1e-300))
-
-    def column(self, axis: int, each: Attribute, estimate: ColumnEstimate) -> Attribute:
-        """A released column, moved to the prior as far as noise explains the distance.
-
-        The estimator of James and Stein for the groups of a column, with one factor. A distance is
-        not believed before it is clearly above the noise: the prior is used only where tables of
-        several columns are nearer to it.
-        """
-        n_groups = len(each.grouped)
-        groups = np.arange(n_groups) if each.groups is None else each.groups
-        held = np.zeros((len(groups), n_groups))
-        held[np.arange(len(groups)), groups] = 1.0
-        counts = estimate.counts @ held
-        whole = max(float(counts.sum()), 1.0)
-        own = group_sums(self.weights, groups[self.rows[:, axis]], n_groups)
-        away = counts - counts.sum() * own
-        # The total is the same in both: its variance is no distance.
-        of_total = float(estimate.variance(np.ones((len(groups), 1)))[0])
-        noise = float(estimate.variance(held).sum()) - of_total / n_groups
-        doubted = noise * (1 + TUNING.clear * math.sqrt(2 / n_groups))
-        trust = max(1 - doubted / max(float(away @ away), 1e-300), 0.0)
-        grouped = project_to_simplex(counts - (1 - trust) * away, whole) / whole
-        return each.rescaled(grouped)
 
 
 def nearer_to(
