@@ -113,13 +113,14 @@ class Rules(NamedTuple):
                 axis = each.axes[position]
                 others = [other for other in each.axes if other != axis]
                 table = np.moveaxis(each.allowed, position, -1) * np.maximum(shares[axis], TINY)
-                line = np.ravel_multi_index(rows[broken][:, others].T, table.shape[:-1])
+                columns = [rows[broken, other] for other in others]
+                line = np.ravel_multi_index(columns, table.shape[:-1])
                 table = table.reshape(-1, table.shape[-1])
                 some = table.any(axis=1)[line]
-                used, line = np.unique(line[some], return_inverse=True)
-                if len(used):
-                    u = generator.random(len(line))
-                    rows[broken[some], axis] = inverse_rows(table[used], line.reshape(-1), u)
+                if some.any():
+                    used, own = np.unique(line[some], return_inverse=True)
+                    u = generator.random(len(own))
+                    rows[broken[some], axis] = inverse_rows(table[used], own.reshape(-1), u)
             at = at[breaks(rows[at], self.zeros)]
             if not len(at):
                 break

@@ -5,7 +5,6 @@ The facts about an attribute that rows need, all released or public.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -129,6 +128,8 @@ class Tuning:
     coarse_groups: int = 5
     # Columns of at most so many codes have a group for each; fidelity.
     few: int = 16
+    # By how much a level of groups counts more than the next coarser one; fidelity.
+    finer: float = 4.0
     # Blocks of a column, for each cube root of its records times epsilon; the share of its budget
     # that they take; and after how many halvings it is measured again; questions.
     blocks: float = 4.5
@@ -219,7 +220,7 @@ def ladder_of(
         sizes = _halvings(n_units)
         share = mass[sequence] / max(mass.sum(), 1e-300)
         units = np.empty(n_codes, dtype=np.int64)
-        units[sequence] = _halved((1 - TUNING.kept) * share + TUNING.kept / n_codes, n_units)
+        units[sequence] = _grouped((1 - TUNING.kept) * share + TUNING.kept / n_codes, n_units)
     if order is None:
         units = _dealt(units, sizes)
     return Ladder(units, sizes)
@@ -242,23 +243,78 @@ def _few_groups(n_codes: int) -> tuple[int, ...]:
     return _halvings(n_units) if n_units.bit_count() == 1 else (1, n_groups, n_units)
 
 
-def _halved(mass: FloatArray, n_units: int) -> IntArray:
-    """Units of consecutive codes, halved by mass again and again: a power of two of them.
+def _grouped(mass: FloatArray, n_units: int) -> IntArray:
+    """Units of consecutive codes whose levels leave least unresolved.
 
-    So a frequent code has a group of its own on a level where there are groups enough, and others
-    are about equal in mass. Some units may be empty; if there are units enough, each holds one
-    code or none.
+    Unresolved are two records that differ in their codes and not in their groups; their share is
+    summed over the levels. So a frequent code has a group of its own on a level where there are
+    groups enough, and others are about equal in mass. Some units may be empty.
+    """
+    most = TUNING.groups
+    atoms = _halved(mass, min(n_units, most)) if len(mass) > most else np.arange(len(mass))
+    n_atoms = int(atoms.max()) + 1
+    reach = np.concatenate([[0.0], np.cumsum(np.bincount(atoms, weights=mass))])
+    # An atom of several codes is unresolved in part.
+    alone = np.concatenate([[0.0], np.cumsum(np.bincount(atoms, weights=mass**2))])
+    inside = (reach[None, :] - reach[:, None]) ** 2 - (alone[None, :] - alone[:, None])
+    inside = np.where(np.tri(n_atoms + 1, dtype=bool), 0.0, np.maximum(inside, 0.0))
+    never = np.where(np.tri(n_atoms + 1, k=-1, dtype=bool), np.inf, 0.0)
+    # Least cost of the levels below, of groups from an atom to another.
+    weight = float(n_units)
+    best = weight * inside + never
+    if len(mass) <= n_units:
+        # A unit for each code, however rare.
+        best = np.where(np.tri(n_atoms + 1, k=1, dtype=bool), best, np.inf)
+    cuts: list[IntArray] = []
+    n_levels = min(n_units, most).bit_length() - 1
+    for _ in range(n_levels):
+        found = np.full_like(best, np.inf)
+        cut = np.zeros(best.shape, dtype=np.int64)
+        for k in range(n_atoms + 1):
+            both = best[: k + 1, k, None] + best[None, k, k:]
+            block = found[: k + 1, k:]
+            less = both < block
+            block[less] = both[less]
+            cut[: k + 1, k:][less] = k
+        weight /= TUNING.finer
+        best = found + weight * inside
+        cuts.append(cut)
+    ends = [0, n_atoms]
+    for cut in reversed(cuts):
+        middles = [int(cut[start, stop]) for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+        ends = [0, *(end for two in zip(middles, ends[1:], strict=True) for end in two)]
+    units = np.repeat(np.arange(len(ends) - 1), np.diff(ends))[atoms]
+    finer = n_units // (len(ends) - 1)
+    if finer == 1:
+        return units
+    split = np.empty(len(mass), dtype=np.int64)
+    for unit in np.unique(units):
+        own = units == unit
+        split[own] = unit * finer + _halved(mass[own], finer)
+    return split
+
+
+def _halved(mass: FloatArray, n_units: int) -> IntArray:
+    """Units of consecutive codes, halved by mass again and again.
+
+    None is empty if there are as many codes; else each holds one code or none.
     """
     reach = np.concatenate([[0.0], np.cumsum(mass)])
     ends = [0, len(mass)]
-    while len(ends) <= n_units:
-        room = n_units // (2 * len(ends) - 2) if len(mass) <= n_units else len(mass)
-        cuts = [0]
-        for start, stop in itertools.pairwise(ends):
+    n_parts = 1
+    while n_parts < n_units:
+        n_parts *= 2
+        room = n_units // n_parts
+        cut = [0]
+        for start, stop in zip(ends[:-1], ends[1:], strict=True):
             middle = (reach[start] + reach[stop]) / 2
-            at = start + int(np.abs(reach[start : stop + 1] - middle).argmin())
-            cuts += [min(max(at, stop - room), start + room), stop]
-        ends = cuts
+            at = int(np.searchsorted(reach, middle))
+            if at > start and middle - reach[at - 1] < reach[min(at, len(mass))] - middle:
+                at -= 1
+            bounds = sorted((start + room, stop - room))
+            at = min(max(at, bounds[0]), bounds[1])
+            cut += [min(max(at, start), stop), stop]
+        ends = cut
     return np.repeat(np.arange(n_units), np.diff(ends))
 
 
