@@ -116,7 +116,8 @@ class Rules(NamedTuple):
                 columns = [rows[broken, other] for other in others]
                 line = np.ravel_multi_index(columns, table.shape[:-1])
                 table = table.reshape(-1, table.shape[-1])
-                some = table.any(axis=1)[line]
+                possible: BoolArray = np.any(table, axis=1)
+                some = possible[line]
                 if some.any():
                     used, own = np.unique(line[some], return_inverse=True)
                     u = generator.random(len(own))
