@@ -113,12 +113,18 @@ class Tuning:
 
     # The square of the number of sets, for each unit of records times epsilon and cell; plan.
     sets: float = 0.5
+    # Cells of a typical table of a set: larger tables have coarser grids; plan.
+    typical: int = 60
     # Records times epsilon of a mean cell from which on categories are told apart; plan.
     told_apart: float = 1.5
     # Records times epsilon of a mean cell from which on all columns are one table; plan.
     whole: float = 5.0
     # Empty cells that may pass as joint counts, for each record and for each empty cell; fidelity.
     false: float = 0.01
+    # Bins of joint counts by density, and levels of their counts, in which they are compared with
+    # empty cells; fidelity.
+    densities: int = 100
+    levels: int = 3
 
     # ---------------------------------------------------------------- groups of codes
 
@@ -138,10 +144,8 @@ class Tuning:
 
     # ---------------------------------------------------------------- the choice of sets
 
-    # Bins of an attribute in the scores of sets; a typical table of a set has at most as many cells
-    # as two attributes have bins; fidelity.
+    # Bins of an attribute in the scores of sets; fidelity.
     bins: int = 8
-
     # ---------------------------------------------------------------- rows
 
     # Rows while sets are chosen, and in the end at least; questions.
@@ -161,7 +165,8 @@ class Tuning:
     floor: float = 0.02
     # Share of even widths in the mass by which codes are grouped; fidelity.
     kept: float = 0.1
-    # Standard deviations of its doubt by which a prior must be nearer to tables to be used;
+    # Standard deviations of the noise by which blocks of codes must stand out, a prior be nearer to
+    # tables to be used, and a column be away from a prior to be told from it; questions,
     # `tests/algorithms/marginals/test_prior.py`.
     clear: float = 2.0
     # Records that rows without a prior count for beside those of one; the same tests.
@@ -199,7 +204,8 @@ def ladder_of(
     most_units : int, default=128
         A power of two.
     finest : float, optional
-        Groups of a column that tables can afford. With no more codes there is a unit for each.
+        Groups of a column that tables can afford. With no more codes there is a unit for each, and
+        some units are empty; with more, none is.
     told : ndarray of int64, optional
         Public group of each code, ascending: units hold whole ones. By default the codes.
     """

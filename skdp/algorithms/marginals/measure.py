@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from statistics import median_high
 from typing import NamedTuple
 
 import numpy as np
@@ -450,8 +449,8 @@ class _Views:
         first ones with less than k. There are no more than may be measured.
         """
         sizes = [min(self.sizes[axis], TUNING.few) for axis in self.several]
-        cells = median_high(a * b for a, b in combinations(sizes, 2))
-        typical = min(cells, TUNING.bins**2)
+        cells = sorted(a * b for a, b in combinations(sizes, 2))
+        typical = min(cells[len(cells) // 2], TUNING.typical)
         number = max(round(math.sqrt(TUNING.sets * signal / typical)), 1)
         if own := self.pairs_with_label:
             number = len(own) + max(number // 2, 1)
@@ -566,7 +565,7 @@ class _Views:
             if size == 1:
                 found.append(Attribute(np.ones(1), np.arange(1), None, np.ones(1), np.arange(1)))
                 continue
-            counts = self.columns[axis].counts
+            counts = _standing_out(self.columns[axis])
             order = self.orders[axis]
             # With an order not the nearest counts: noise of many codes would move all quantiles.
             mu = np.zeros(size) if order is None else without_negatives(counts, order)
@@ -710,6 +709,22 @@ class _Views:
             followed=[each.axes for each in targets if len(each.axes) > 1],
             misfits=self.misfits,
         )
+
+
+def _standing_out(column: ColumnEstimate) -> FloatArray:
+    """Counts for rows: of a column of many codes 0 in blocks that do not stand out from the noise.
+
+    Rows have no negative counts. Noise of hundreds of empty codes would become records far away
+    from all others, and move means and tails.
+    """
+    size = next((size for size in column.variances if size < column.n_codes), None)
+    if size is None or column.n_codes <= 3 * TUNING.few:
+        return column.counts
+    block = np.arange(column.n_codes) // (column.lattice // size)
+    sums = np.bincount(block, weights=column.counts, minlength=size)
+    variances = [column.variance((block == each).astype(np.float64)) for each in range(size)]
+    clear = sums > TUNING.clear * np.sqrt(variances)
+    return np.where(clear[block], column.counts, 0.0) if clear.any() else column.counts
 
 
 def _finer(
