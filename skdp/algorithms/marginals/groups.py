@@ -121,10 +121,6 @@ class Tuning:
     whole: float = 5.0
     # Empty cells that may pass as joint counts, for each record and for each empty cell; fidelity.
     false: float = 0.01
-    # Bins of joint counts by density, and levels of their counts, in which they are compared with
-    # empty cells; fidelity.
-    densities: int = 100
-    levels: int = 3
 
     # ---------------------------------------------------------------- groups of codes
 
@@ -165,8 +161,8 @@ class Tuning:
     floor: float = 0.02
     # Share of even widths in the mass by which codes are grouped; fidelity.
     kept: float = 0.1
-    # Standard deviations of the noise by which blocks of codes must stand out, a prior be nearer to
-    # tables to be used, and a column be away from a prior to be told from it; questions,
+    # Standard deviations of the noise by which blocks of codes must stand out, and a prior be nearer
+    # to tables to be used; questions,
     # `tests/algorithms/marginals/test_prior.py`.
     clear: float = 2.0
     # Records that rows without a prior count for beside those of one; the same tests.
