@@ -171,6 +171,7 @@ def conduct(data, job, clock):
 
 def inference(data, job, clock):
     """Tables of a population fitted to noisy counts, in rounds, as a release fits it."""
+    from skdp.algorithms.marginals.constraints import Rules
     from skdp.algorithms.marginals.fit import (
         Population,
         Target,
@@ -179,7 +180,6 @@ def inference(data, job, clock):
         with_margins,
     )
     from skdp.algorithms.marginals.groups import Attribute
-    from skdp.algorithms.marginals.prior import Laws
     from skdp.algorithms.marginals.sample import as_model
     from skdp.hierarchy import project_to_simplex
 
@@ -191,9 +191,9 @@ def inference(data, job, clock):
         views = [project_to_simplex(table, total) for table in tables[:d]]
         shares = [view / total for view in views]
         attributes = [Attribute(p, np.argsort(-p), None, p, np.argsort(-p)) for p in shares]
-        laws = Laws.of(None, attributes)
+        rules = Rules.of(data["shape"].tolist())
         n_rows = int(np.clip(3 * total * data["epsilon"], 10_000, 60_000))
-        population = Population.of(attributes, laws, n_rows, generator)
+        population = Population.of(attributes, rules, n_rows, generator)
         found = {(axis,): share for axis, share in enumerate(shares)}
         for turn in range(1, int(data["rounds"].max()) + 1):
             for place in np.flatnonzero(data["rounds"] == turn):
@@ -204,10 +204,10 @@ def inference(data, job, clock):
             targets = [Target(axes, table) for axes, table in found.items()]
             population.fit(targets, 5)
         population.scale(targets)
-        population.renew(int(np.clip(4 * total, 20_000, 100_000)))
+        population.resample(int(np.clip(4 * total, 20_000, 100_000)))
         population.fit(targets, 5)
         population.settle(targets, 6)
-        model = as_model(population, targets, attributes, total, {}, generator, laws=laws)
+        model = as_model(population, targets, attributes, total, {}, generator, rules=rules)
     begin = time.process_time()
     # A release answers pairs from its tables or rows, and wider sets from its rows.
     found = [

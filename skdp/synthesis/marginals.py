@@ -6,8 +6,6 @@ here everything is pure epsilon-DP, and answers follow from what was measured.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -65,10 +63,10 @@ def as_prior(prior: Any, domain: Domain, *, warn: bool = False) -> Prior | None:
         return None
     if isinstance(prior, PublicTable):
         codes = _codes_of_table(prior, domain)
-        name = f"public rows, SHA-256 {_fingerprint(np.asarray(domain.shape), _sorted(codes))}"
+        kind = "public rows"
     elif isinstance(prior, Synopsis):
         codes = _codes_of_synopsis(prior, domain)
-        name = f"a release, SHA-256 {_of_synopsis(prior)}"
+        kind = "a release"
     else:
         raise TypeError(
             f"prior must be a Synopsis or a PublicTable, got {type(prior).__name__}. Rows are not "
@@ -87,7 +85,7 @@ def as_prior(prior: Any, domain: Domain, *, warn: bool = False) -> Prior | None:
             UserWarning,
             stacklevel=caller_level(),
         )
-    return Prior.of(codes[fits], name)
+    return Prior.of(codes[fits], kind)
 
 
 def _codes_of_table(prior: PublicTable, domain: Domain) -> CodeArray:
@@ -104,21 +102,13 @@ def _codes_of_table(prior: PublicTable, domain: Domain) -> CodeArray:
 
 def _codes_of_synopsis(prior: Synopsis, domain: Domain) -> CodeArray:
     theirs = prior.counted
-    missing = [name for name in domain.names if name not in theirs.names]
-    extra = [name for name in theirs.names if name not in domain.names]
-    other = [n for n in domain.names if n in theirs.names and theirs[n] != domain[n]]
-    wrong = [
-        f"{what} {names[:5]}{' and more' if len(names) > 5 else ''}"
-        for what, names in (
-            ("it lacks", missing),
-            ("the domain does not have", extra),
-            ("it declares otherwise", other),
-        )
-        if names
-    ]
-    if wrong:
+    both = {*domain.names} & {*theirs.names}
+    other = sorted({*domain.names, *theirs.names} - both)
+    other += [name for name in domain.names if name in both and theirs[name] != domain[name]]
+    if other:
         raise DomainError(
-            f"The prior is a release of other columns: {'; '.join(wrong)}. Declare the same "
+            "The prior is a release of other columns: only one of both has, or both declare "
+            f"otherwise, {other[:5]}{' and more' if len(other) > 5 else ''}. Declare the same "
             "ranges, bins and categories as that release, or draw rows from it, which are public, "
             "and give prior=PublicTable(release.sample())."
         )
@@ -140,26 +130,6 @@ def _why_empty(codes: CodeArray, domain: Domain) -> str:
         "text, or categories be written otherwise. Domain.check(rows) says why; or leave the prior "
         "out."
     )
-
-
-def _sorted(codes: CodeArray) -> CodeArray:
-    """Rows in an order that does not depend on how they were given."""
-    return np.ascontiguousarray(codes[np.lexsort(codes.T[::-1])]) if len(codes) else codes
-
-
-def _fingerprint(*arrays: np.ndarray, text: str = "") -> str:
-    found = hashlib.sha256(text.encode())
-    for array in arrays:
-        little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        found.update(f"{little.dtype.str}{little.shape}".encode())
-        found.update(little.tobytes())
-    return found.hexdigest()
-
-
-def _of_synopsis(prior: Synopsis) -> str:
-    facts, arrays = prior.model.to_arrays()
-    text = json.dumps(facts, sort_keys=True)
-    return _fingerprint(*(np.asarray(arrays[name]) for name in sorted(arrays)), text=text)
 
 
 # --- which queries a release of views is planned for, as the user says it
@@ -459,7 +429,7 @@ class MarginalSynthesizer(Synthesizer):
     more is charged. It changes rows, and the answers where nothing was measured; what was measured
     corrects them as before. The measurements of a release are not averaged in, also if it is one of
     the same records: it is a prior, whose ledger was charged when it was made. The release and the
-    guarantees of its answers name the prior by a SHA-256 of its coded rows, or of the synopsis.
+    guarantees of its answers name the prior by a SHA-256 of its coded rows.
 
     Answers are nearly unbiased and may be negative; intervals of counts end at 0. The part of their
     variance that is noise follows from its known law. The part for what was not measured (columns

@@ -1,7 +1,7 @@
 """Structural zeros: public, and prepared before anything is measured.
 
-Codes that no record can have are taken out of the table (`Rules.compressed`); rows keep the rules
-(`laws`), and answers about nothing but forbidden records are 0.
+Codes that no record can have are taken out of the table (`Rules.compressed`); no row breaks a rule
+(`Rules.mended`), and answers about nothing but forbidden records are 0.
 """
 
 from __future__ import annotations
@@ -12,15 +12,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._validation import BoolArray, FloatArray, IntArray
+from ..._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ...domain import Zeros
-from ...domain.constraints import allowed_row, joined, merged, narrowed, outer
-from ...release import Ladder, MeasuredSums, PairTable, TreeDensity, TreeModel, ViewsModel
+from ...domain.constraints import allowed_row, breaks, merged, narrowed, outer
+from ...release import (
+    Ladder,
+    MeasuredSums,
+    PairTable,
+    TreeDensity,
+    TreeModel,
+    ViewsModel,
+    inverse_rows,
+)
 from ...tables import Counts
+from .groups import TINY
 
-__all__ = ["Rules", "first_row", "group_mask"]
+__all__ = ["Rules"]
 
 Cell = tuple[int, ...]
+
+# Rounds of drawing rows again before what breaks rules is left out.
+_ROUNDS = 40
 
 
 class Rules(NamedTuple):
@@ -32,20 +44,16 @@ class Rules(NamedTuple):
         Number of all codes of each attribute.
     codes : list of ndarray of int64
         Codes of each attribute that records can have, ascending.
-    pairs : dict
-        Allowed combinations of two attributes over the codes in ``codes``, the strictest first,
-        without those that two others imply.
-    wide : list of Zeros
-        Rules of more attributes over these codes, where those of two do not imply them.
+    zeros : list of Zeros
+        Rules of two and more attributes over these codes.
     """
 
     shape: tuple[int, ...]
     codes: list[IntArray]
-    pairs: dict[tuple[int, int], BoolArray]
-    wide: list[Zeros]
+    zeros: list[Zeros]
 
     @classmethod
-    def of(cls, shape: Sequence[int], zeros: Sequence[Zeros]) -> Rules | None:
+    def of(cls, shape: Sequence[int], zeros: Sequence[Zeros] = ()) -> Rules | None:
         """Prepare structural zeros; None if no record satisfies them.
 
         Codes without a partner under some rule are excluded too (arc consistency).
@@ -53,24 +61,15 @@ class Rules(NamedTuple):
         tables = narrowed(merged(zeros))
         if tables is None or allowed_row(tables) is None:
             return None
-        masks = {axes: allowed for axes, allowed in tables.items() if len(axes) > 1}
-        for axes in [axes for axes in masks if len(axes) > 2]:
-            for two, mask in _margins(axes, masks[axes], [2]):
-                masks.setdefault(two, mask)
         codes = [
             np.flatnonzero(tables.get((axis,), np.ones(size))) for axis, size in enumerate(shape)
         ]
-        kept = {axes: mask[np.ix_(*(codes[k] for k in axes))] for axes, mask in masks.items()}
-        both = [(k[0], k[1]) for k, mask in kept.items() if len(k) == 2 and not mask.all()]
-        both.sort(key=lambda pair: (float(kept[pair].mean()), pair))
-        pairs = {pair: kept[pair] for pair in both}
-        wide = [
-            Zeros(axes, mask)
-            for axes, mask in kept.items()
-            if len(axes) > 2
-            and (joined({k: m for k, m in pairs.items() if {*k} <= {*axes}}, axes) & ~mask).any()
+        found = [
+            Zeros(axes, mask[np.ix_(*(codes[axis] for axis in axes))])
+            for axes, mask in tables.items()
+            if len(axes) > 1
         ]
-        return cls(tuple(shape), codes, _reduced(pairs), wide)
+        return cls(tuple(shape), codes, [each for each in found if not each.allowed.all()])
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -78,18 +77,69 @@ class Rules(NamedTuple):
         return tuple(len(codes) for codes in self.codes)
 
     @property
-    def zeros(self) -> list[Zeros]:
-        """All rules over the codes that records can have."""
-        return [*(Zeros(axes, mask) for axes, mask in self.pairs.items()), *self.wide]
+    def pairs(self) -> list[tuple[int, int]]:
+        """Pairs of attributes under a rule of their own."""
+        return [(each.axes[0], each.axes[1]) for each in self.zeros if len(each.axes) == 2]
 
-    def forest(self) -> list[tuple[int, int]]:
-        """Pairs of the rules that fit into a tree: the strictest first, none closing a cycle."""
-        component = list(range(len(self.shape)))
+    def mended(
+        self,
+        rows: CodeArray,
+        weights: FloatArray,
+        shares: Sequence[FloatArray],
+        generator: np.random.Generator,
+    ) -> tuple[CodeArray, FloatArray]:
+        """Rows that break no rule, at least one, and their weights.
+
+        One column of a broken rule is drawn again given its others, which keeps what other rules
+        ask of those; rows that still break a rule after some rounds are left out.
+
+        Parameters
+        ----------
+        rows : ndarray of int32, shape (n_rows, n_attributes)
+            Over the codes that records can have.
+        weights : ndarray of float64, shape (n_rows,)
+        shares : sequence of ndarray of float64
+            Probabilities of the codes of each attribute.
+        generator : numpy.random.Generator
+        """
+        at = np.flatnonzero(breaks(rows, self.zeros))
+        if not len(at):
+            return rows, weights
+        rows = np.array(rows)
+        for _ in range(_ROUNDS):
+            for each in self.zeros:
+                broken = at[each.broken_by(rows[at])]
+                position = int(generator.integers(len(each.axes)))
+                axis = each.axes[position]
+                others = [other for other in each.axes if other != axis]
+                table = np.moveaxis(each.allowed, position, -1) * np.maximum(shares[axis], TINY)
+                columns = [rows[broken, other] for other in others]
+                line = np.ravel_multi_index(columns, table.shape[:-1])
+                table = table.reshape(-1, table.shape[-1])
+                possible: BoolArray = np.any(table, axis=1)
+                some = possible[line]
+                if some.any():
+                    used, own = np.unique(line[some], return_inverse=True)
+                    u = generator.random(len(own))
+                    rows[broken[some], axis] = inverse_rows(table[used], own.reshape(-1), u)
+            at = at[breaks(rows[at], self.zeros)]
+            if not len(at):
+                break
+        kept = ~breaks(rows, self.zeros)
+        if not kept.any():
+            # The rules leave so little that it must be searched for; `Rules.of` found a row.
+            for axis, code in (allowed_row(dict(self.zeros)) or {}).items():
+                rows[:, axis] = code
+            kept[:] = True
+        return rows[kept], weights[kept] / weights[kept].sum()
+
+    def barriers(self, groups: Sequence[IntArray | None]) -> list[tuple[Cell, BoolArray]]:
+        """Which groups of codes each rule leaves possible: those with an allowed combination."""
         found = []
-        for a, b in self.pairs:
-            if component[a] != component[b]:
-                found.append((a, b))
-                component = [component[a] if c == component[b] else c for c in component]
+        for axes, allowed in self.zeros:
+            for place, axis in enumerate(axes):
+                allowed = _grouped(allowed, place, groups[axis])
+            found.append((axes, allowed))
         return found
 
     def compressed(self, table: Counts) -> Counts:
@@ -226,55 +276,10 @@ def _margins(axes: Cell, allowed: BoolArray, orders: Iterable[int]) -> Iterator[
             yield tuple(axes[place] for place in places), allowed.any(axis=others)
 
 
-def group_mask(allowed: BoolArray, groups: Sequence[IntArray | None]) -> tuple[BoolArray, bool]:
-    """Pairs of groups with an allowed pair of codes, and whether all their pairs are allowed."""
-    counts = allowed.astype(np.int64)
-    cells = np.ones_like(counts)
-    for position, group in enumerate(groups):
-        if group is not None:
-            first = np.argsort(group, kind="stable")
-            starts = np.searchsorted(group[first], np.arange(int(group.max()) + 1))
-            counts, cells = (
-                np.add.reduceat(np.take(each, first, axis=position), starts, axis=position)
-                for each in (counts, cells)
-            )
-    return counts > 0, bool(((counts == 0) | (counts == cells)).all())
-
-
-def first_row(rules: Rules) -> list[int]:
-    """Codes of one row that no rule forbids."""
-    row = allowed_row(dict(rules.zeros))
-    assert row is not None  # `Rules.of` found one
-    return [row.get(axis, 0) for axis in range(len(rules.codes))]
-
-
-def _reduced(pairs: dict[tuple[int, int], BoolArray]) -> dict[tuple[int, int], BoolArray]:
-    """The rules of two attributes without those that two others imply (a <= b <= c, a <= c).
-
-    Rules that most others imply go first: in a chain, those of its neighbours are left. How many
-    imply one is guessed from a few codes of each attribute.
-    """
-    tables, few = {}, {}
-    for (a, b), mask in pairs.items():
-        tables[a, b] = mask.astype(np.float64)
-        tables[b, a] = tables[a, b].T
-        few[a, b] = tables[a, b][tuple(slice(None, None, -(-n // 12)) for n in mask.shape)]
-        few[b, a] = few[a, b].T
-    near: dict[int, set[int]] = {}
-    for a, b in tables:
-        near.setdefault(a, set()).add(b)
-
-    def implies(by: dict[tuple[int, int], FloatArray], a: int, b: int, c: int) -> bool:
-        return not ((by[a, b] @ by[b, c] > 0) & (by[a, c] == 0)).any()
-
-    between = {
-        (a, c): [b for b in sorted(near[a] & near[c]) if implies(few, a, b, c)] for a, c in pairs
-    }
-    left = set(pairs)
-    for a, c in sorted(pairs, key=lambda pair: -len(between[pair])):
-        for b in between[a, c]:
-            others = {(min(a, b), max(a, b)), (min(b, c), max(b, c))}
-            if others <= left and implies(tables, a, b, c):
-                left.remove((a, c))
-                break
-    return {pair: mask for pair, mask in pairs.items() if pair in left}
+def _grouped(allowed: BoolArray, place: int, groups: IntArray | None) -> BoolArray:
+    """Allowed groups of the codes of one axis: those with an allowed code."""
+    if groups is None:
+        return allowed
+    order = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[order], np.arange(int(groups.max()) + 1))
+    return np.logical_or.reduceat(np.take(allowed, order, axis=place), starts, axis=place)

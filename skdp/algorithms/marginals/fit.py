@@ -19,14 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import BoolArray, CodeArray, FloatArray, IntArray
+from ...domain.constraints import breaks
 from ...release import EffectLaw, TreeDensity, couple, inverse_rows
+from .constraints import Rules
 from .groups import TINY, TUNING, Attribute
-from .prior import Laws, Prior
+from .prior import Prior
 
 __all__ = ["Population", "Target", "parts_of_set", "posterior_mean", "with_margins"]
 
 # Logarithm of a factor that stands for an impossible combination.
 _NEVER = float(np.log(np.finfo(np.float32).tiny))
+# That of one that rules forbid: below what any view can outweigh.
+_FORBIDDEN = -1e4
 # Numbers held at once while a column is drawn.
 _CHUNK = 1 << 17
 
@@ -70,8 +74,8 @@ class Population:
         The first model; its groups are the codes of the population.
     rows : ndarray of int32, shape (n_rows, n_attributes)
         Codes of rows drawn from it.
-    barriers : sequence of (tuple of int, ndarray)
-        Factors, as logarithms, that never change.
+    barriers : sequence of (tuple of int, ndarray of bool)
+        Combinations of codes that are possible.
     generator : numpy.random.Generator
     """
 
@@ -79,12 +83,14 @@ class Population:
         self,
         density: TreeDensity,
         rows: CodeArray,
-        barriers: Sequence[tuple[tuple[int, ...], FloatArray]],
+        barriers: Sequence[tuple[tuple[int, ...], BoolArray]],
         generator: np.random.Generator,
     ) -> None:
         self.sizes = list(density.sizes)
         self._generator = generator
-        self._barriers = [Factor(*each) for each in barriers]
+        self._barriers = [
+            Factor(axes, np.where(allowed, 0.0, _FORBIDDEN)) for axes, allowed in barriers
+        ]
         self.columns: list[CodeArray] = [
             np.ascontiguousarray(rows[:, axis])
             if axis not in density.groups
@@ -106,22 +112,31 @@ class Population:
     def of(
         cls,
         attributes: Sequence[Attribute],
-        laws: Laws,
+        rules: Rules,
         n_rows: int,
         generator: np.random.Generator,
     ) -> Population:
-        """Rows of independent attributes that satisfy all rules."""
-        density = laws.independent(attributes)
-        rows = laws.rows(density, n_rows, generator)
-        return cls(density, rows, laws.barriers(attributes), generator)
+        """Rows of attributes that depend on each other through the rules only."""
+        groups = [each.groups for each in attributes]
+        held = {axis: each for axis, each in enumerate(groups) if each is not None}
+        shares = [each.mu for each in attributes]
+        density = TreeDensity(shares, [], held)
+        drawn = density.sample(n_rows, generator), np.full(n_rows, 1.0 / n_rows)
+        rows, _ = rules.mended(*drawn, shares, generator)
+        found = cls(density, rows, rules.barriers(groups), generator)
+        if rules.zeros:
+            found.resample(n_rows)
+            alone = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
+            found.fit(alone, TUNING.settled)
+        return found
 
-    def with_prior(self, prior: Prior, attributes: Sequence[Attribute], laws: Laws) -> Population:
+    def with_prior(self, prior: Prior, attributes: Sequence[Attribute], rules: Rules) -> Population:
         """Rows of a prior, and with a small weight those here, which have what it lacks.
 
         Its weights are settled only: rows drawn again would forget what the prior knows.
         """
         found = copy.copy(self)
-        kept = laws.kept(prior.rows)
+        kept = ~breaks(prior.rows, rules.zeros)
         share = prior.worth / (prior.worth + TUNING.without)
         weights = share * prior.weights[kept]
         found.weights = np.concatenate([weights, (1 - share) * self.weights])

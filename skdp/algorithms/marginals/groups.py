@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._validation import FloatArray, IntArray
-from ...release import Ladder
+from ...release import Ladder, group_sums
 
 __all__ = [
     "Attribute",
@@ -59,6 +59,15 @@ class Attribute(NamedTuple):
         if bins is None or self.groups is None:
             return self.groups if bins is None else bins
         return bins[self.groups]
+
+    def rescaled(self, grouped: FloatArray) -> Attribute:
+        """The same with other probabilities of the groups."""
+        grouped = grouped / grouped.sum()
+        if self.groups is None:
+            return self._replace(mu=grouped, grouped=grouped)
+        inside = np.where(self.grouped[self.groups] > 0, self.mu, 1.0)
+        inside = inside / group_sums(inside, self.groups, len(grouped))[self.groups]
+        return self._replace(mu=inside * grouped[self.groups], grouped=grouped)
 
 
 def equal_mass_bins(mass: FloatArray, order: IntArray, n_bins: int) -> IntArray:
@@ -112,10 +121,6 @@ class Tuning:
     whole: float = 5.0
     # Empty cells that may pass as joint counts, for each record and for each empty cell; fidelity.
     false: float = 0.01
-    # Bins of joint counts by density, and levels of their counts, in which they are compared with
-    # empty cells; fidelity.
-    densities: int = 100
-    levels: int = 3
 
     # ---------------------------------------------------------------- groups of codes
 
@@ -156,8 +161,8 @@ class Tuning:
     floor: float = 0.02
     # Share of even widths in the mass by which codes are grouped; fidelity.
     kept: float = 0.1
-    # Standard deviations of the noise by which blocks of codes must stand out, a prior be nearer to
-    # tables to be used, and a column be away from a prior to be told from it; questions,
+    # Standard deviations of the noise by which blocks of codes must stand out, and a prior be
+    # nearer to tables to be used; questions,
     # `tests/algorithms/marginals/test_prior.py`.
     clear: float = 2.0
     # Records that rows without a prior count for beside those of one; the same tests.

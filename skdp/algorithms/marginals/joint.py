@@ -23,8 +23,8 @@ from .groups import TINY, TUNING, Attribute
 
 __all__ = ["JointCounts", "joint_share", "measure_joint"]
 
-# Cells that are tried, to see where empty ones pass.
-_TRIED_ONCE = 200_000
+# Cells that are tried, to see where empty ones pass, and bins by density in which they are counted.
+_TRIED_ONCE, _DENSITIES = 200_000, 100
 # Released rows: a bound on memory.
 _JOINT_COUNTS = 5_000_000
 
@@ -133,38 +133,31 @@ def _real(
 ) -> FloatArray:
     """Probability that a cell that passed the threshold is not empty.
 
-    Empty cells pass everywhere alike, records lie where single attributes have them: cells are
-    compared with as many as must be empty among those of equal density by independent attributes.
+    Empty cells pass everywhere alike, records lie where single attributes have them: cells at the
+    threshold are compared with as many as must be empty among those of equal density by independent
+    attributes. Above it hardly any is empty, as epsilon is large.
     """
-    if not len(rows):
-        return np.ones(0)
+    at = noisy == threshold
+    if not at.any():
+        return np.ones(len(rows))
     logs = [np.log(np.maximum(each.mu, TINY)) for each in attributes]
     generator = sampling_generator(source)
     anywhere = sum(
         log[generator.integers(0, size, _TRIED_ONCE)] for log, size in zip(logs, shape, strict=True)
     )
-    dense = sum(log[codes] for log, codes in zip(logs, rows.T, strict=True))
-    inner = np.linspace(0, 1, TUNING.densities + 1)[1:-1]
+    dense = sum(log[codes] for log, codes in zip(logs, rows[at].T, strict=True))
+    inner = np.linspace(0, 1, _DENSITIES + 1)[1:-1]
     edges = np.unique(np.concatenate([np.quantile(each, inner) for each in (dense, anywhere)]))
     bin_of = np.searchsorted(edges, dense)
     share = np.bincount(np.searchsorted(edges, anywhere), minlength=len(edges) + 1) / _TRIED_ONCE
-    level = np.minimum(noisy - threshold, TUNING.levels - 1)
-    found = np.zeros((len(share), TUNING.levels))
-    np.add.at(found, (bin_of, level), 1.0)
-    # Noise is at least t with probability q**t / (1 + q), where q = exp(-epsilon).
+    # Noise is t with probability q**t (1 - q) / (1 + q), where q = exp(-epsilon).
     q = math.exp(-float(epsilon))
-    least = threshold + np.arange(TUNING.levels)
-    passing = np.exp(math.log(math.prod(shape)) - float(epsilon) * least) / (1 + q)
-    empty = -np.diff(passing, append=0.0)
-    false = np.outer(share, empty)
+    passing = math.exp(math.log(math.prod(shape)) - float(epsilon) * threshold)
+    false = share * passing * (1 - q) / (1 + q)
     # The share of real cells grows with density. Bins without cells count too: noise averages out.
-    cells = np.maximum(found, TINY)
-    growing = IsotonicRegression(y_min=None, out_of_bounds="clip")
-    real = np.column_stack(
-        [
-            growing.fit_transform(np.arange(len(n)), (n - f) / n, sample_weight=n)
-            for n, f in zip(cells.T, false.T, strict=True)
-        ]
-    )
-    kept: FloatArray = np.clip(real, 0.0, 1.0)[bin_of, level]
+    cells = np.maximum(np.bincount(bin_of, minlength=len(share)), TINY)
+    growing = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+    real = growing.fit_transform(np.arange(len(cells)), 1 - false / cells, sample_weight=cells)
+    kept = np.ones(len(rows))
+    kept[at] = real[bin_of]
     return kept

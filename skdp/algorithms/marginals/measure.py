@@ -42,7 +42,7 @@ from .groups import (
     ladder_of,
 )
 from .joint import JointCounts, joint_share, measure_joint
-from .prior import Laws, Prior, nearer_to
+from .prior import Prior, nearer_to
 from .sample import as_model
 
 __all__ = ["Asked", "measured_views", "most_groups"]
@@ -126,11 +126,11 @@ def measured_views(
         If no record satisfies the rules.
     """
     source = noise_source(random_state)
-    rules = Rules.of(table.shape, asked.zeros) if asked.zeros else None
+    rules = Rules.of(table.shape, asked.zeros)
     if rules is None:
-        if asked.zeros:
-            raise ValueError("The structural zeros leave no possible record.")
-        return _Views(table, parts, asked, None, source).measured()
+        raise ValueError("The structural zeros leave no possible record.")
+    if not asked.zeros:
+        return _Views(table, parts, asked, rules, source).measured()
     means = {key: values[rules.codes[key[0]]] for key, values in asked.means.items()}
     prior = None if asked.prior is None else asked.prior.within(rules)
     alone = [
@@ -164,7 +164,7 @@ class _Views:
         table: Counts,
         parts: Mapping[str, Fraction],
         asked: Asked,
-        rules: Rules | None,
+        rules: Rules,
         source: NoiseSource,
     ) -> None:
         # Privacy. The number of records: sensitivity 1.
@@ -565,28 +565,24 @@ class _Views:
         """The rows so far, at first of independent columns, and the columns as rows need them."""
         attributes = self._attributes()
         if self.population is None:
-            laws = Laws.of(self.rules, attributes)
-            self.population = Population.of(attributes, laws, TUNING.rows, self.generator)
+            self.population = Population.of(attributes, self.rules, TUNING.rows, self.generator)
         return attributes, self.population
 
-    def _with_prior(self, population: Population) -> tuple[list[Attribute], Population]:
-        """Columns and rows of the prior that agree with each other; those given without one."""
-        attributes = self._attributes()
+    def _with_prior(self, population: Population) -> Population:
+        """Rows of the prior that follow the columns; those given without one."""
         if self.prior is None or not len(self.prior.rows):
-            return attributes, population
-        columns = [
-            self.prior.column(axis, each, self.columns[axis]) if axis in self.columns else each
-            for axis, each in enumerate(attributes)
-        ]
-        found = population.with_prior(self.prior, columns, Laws.of(self.rules, columns))
-        alone = [Target((axis,), each.grouped) for axis, each in enumerate(columns)]
+            return population
+        attributes = self._attributes()
+        found = population.with_prior(self.prior, attributes, self.rules)
+        alone = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
         found.settle(alone, TUNING.settled)
-        return columns, found
+        return found
 
     def _compare(self, population: Population) -> None:
         """Whether rows of the prior are nearer to tables that no rows have followed yet."""
-        attributes, rival = self._with_prior(population)
+        rival = self._with_prior(population)
         if self.unseen and rival is not population:
+            attributes = self._attributes()
             tables: tuple[list[FloatArray], list[FloatArray]] = [], []
             for axes, sizes, _, _ in self.unseen:
                 groups = [
@@ -720,7 +716,7 @@ class _Views:
             population.settle(targets, TUNING.settled)
         prior = self.prior if self.prior_leads else None
         if prior is not None:
-            attributes, population = self._with_prior(population)
+            population = self._with_prior(population)
             self.refined = {}
             for _ in range(2):
                 targets = self._targets(attributes, population)
@@ -734,7 +730,7 @@ class _Views:
             float(self.known.looks[()].values),
             {name: float(part) for name, part in self.budget.items() if part},
             self.generator,
-            laws=Laws.of(self.rules, attributes),
+            rules=self.rules,
             joint=self.joint,
         )
         for axis, column in self.columns.items():

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..._validation import CodeArray, FloatArray
+from ...domain.constraints import breaks
 from ...release import PairTable, TreeDensity, TreeModel, group_sums
+from .constraints import Rules
 from .fit import Population, Target
 from .groups import TUNING, Attribute
 from .joint import JointCounts
-from .prior import Laws, fit_tree, rescaled
 
 __all__ = ["as_model"]
 
@@ -26,7 +27,7 @@ def as_model(
     budget: Mapping[str, float],
     generator: np.random.Generator,
     *,
-    laws: Laws,
+    rules: Rules,
     joint: JointCounts | None = None,
 ) -> TreeModel:
     """A tree of the strongest pairs, the other pairs, and weighted rows.
@@ -41,55 +42,42 @@ def as_model(
         Estimated number of records.
     budget : mapping of str to float
     generator : numpy.random.Generator
-    laws : Laws
+    rules : Rules
     joint : JointCounts, default=None
         Released joint counts, which replace the population but for the records they lack.
     """
     singles = [next(t.table for t in targets if t.axes == (i,)) for i in range(len(attributes))]
     pairs = {(t.axes[0], t.axes[1]): t.table for t in targets if len(t.axes) == 2}
-    views = [_with_view(each, view) for each, view in zip(attributes, singles, strict=True)]
-    rows = _in_codes(population, views, generator)
-    weights = population.weights
-    if laws.rules is not None:
-        found, weights = laws.mended(rows, weights, laws.independent(views), generator)
-        if found is not rows:
-            # Records that replace others move the margins; weights move them back.
-            rows = found
-            population.columns = [
-                column if each.groups is None else each.groups[column].astype(np.int32)
-                for column, each in zip(rows.T, attributes, strict=True)
-            ]
-            population.weights = weights / weights.sum()
-            population.settle(targets, TUNING.settled)
-            weights = population.weights
+    views = [each.rescaled(view) for each, view in zip(attributes, singles, strict=True)]
+    rows, weights = _in_codes(population, views, generator), population.weights
+    found, weights = rules.mended(rows, weights, [each.mu for each in views], generator)
+    if found is not rows:
+        # Records that replace others move the margins; weights move them back.
+        rows = found
+        population.columns = [
+            column if each.groups is None else each.groups[column].astype(np.int32)
+            for column, each in zip(rows.T, attributes, strict=True)
+        ]
+        population.weights = weights
+        population.settle(targets, TUNING.settled)
+        weights = population.weights
     if joint is not None:
-        rows, weights = _joined(rows, weights, joint, laws, total)
-    if joint is not None or laws.rules is not None:
+        rows, weights = _joined(rows, weights, joint, rules, total)
+    if joint is not None or rules.zeros:
         # Rules and joint counts move the margins: the tables follow the rows.
         views = [_of_rows(each, rows[:, i], weights) for i, each in enumerate(attributes)]
-        pairs = {pair: _table(rows, weights, pair, views) for pair in {**pairs, **laws.masks}}
-    tree = _strongest(pairs, views, laws.forest)
+        pairs = {pair: _table(rows, weights, pair, views) for pair in {*pairs, *rules.pairs}}
+    tree = _strongest(pairs, views, rules.pairs)
+    groups = {i: each.groups for i, each in enumerate(views) if each.groups is not None}
     edges = [PairTable(pair, pairs[pair]) for pair in tree]
-    if laws.rules is not None:
-        density, extra = fit_tree(views, edges, laws.masks), []
-    else:
-        groups = {i: each.groups for i, each in enumerate(views) if each.groups is not None}
-        density = TreeDensity([each.mu for each in views], edges, groups)
-        extra = [PairTable(pair, table) for pair, table in pairs.items() if pair not in tree]
     return TreeModel(
-        density,
+        TreeDensity([each.mu for each in views], edges, groups),
         total,
-        extra=extra,
+        extra=[PairTable(pair, table) for pair, table in pairs.items() if pair not in tree],
         rows=rows,
         row_weights=weights / weights.sum(),
         budget=budget,
     )
-
-
-def _with_view(attribute: Attribute, grouped: FloatArray) -> Attribute:
-    """An attribute with other probabilities of its groups."""
-    mu = rescaled(attribute, grouped)
-    return attribute._replace(mu=mu, grouped=group_sums(mu, attribute.groups, len(grouped)))
 
 
 def _in_codes(
@@ -109,10 +97,10 @@ def _in_codes(
 
 
 def _joined(
-    rows: CodeArray, weights: FloatArray, joint: JointCounts, laws: Laws, total: float
+    rows: CodeArray, weights: FloatArray, joint: JointCounts, rules: Rules, total: float
 ) -> tuple[CodeArray, FloatArray]:
     """Joint counts, and rows of the population for the records that these lack."""
-    lawful = laws.kept(joint.rows)
+    lawful = ~breaks(joint.rows, rules.zeros)
     counts = joint.counts[lawful]
     lacking = max(total - counts.sum(), 0.0)
     if not counts.sum() + lacking > 0:

@@ -15,7 +15,6 @@ from ruled import RULED, lawful_rows, violations
 
 import skdp
 from skdp.algorithms.marginals import Asked, Rules, measured_views
-from skdp.algorithms.marginals.constraints import first_row
 from skdp.domain import Zeros
 from skdp.exceptions import DomainError
 from skdp.release import ViewsModel
@@ -148,9 +147,6 @@ def test_any_rules(structure, epsilon):
     assert (rules is None) == (not possible.any())
     if rules is None or np.prod(shape) == 1:
         return
-    row = first_row(rules)
-    codes = np.array([[rules.codes[axis][code] for axis, code in enumerate(row)]])
-    assert allowed_rows(codes, zeros).all()
     table = CountTable.from_codes(np.repeat(cells[possible], 50, axis=0), shape)
     model = release(table, zeros, epsilon)
     rows = model.sample_codes(300, np.random.default_rng(0))
