@@ -39,7 +39,8 @@ def checked_columns(pairs: Iterable[Any]) -> dict[str, Any]:
         if name in declared:
             raise DomainError(f"Column names must be unique, but {name!r} is repeated.")
         try:
-            declared[plain_text(name, "Column name")] = short_form(given)
+            own = given if isinstance(given, Attribute | Identifier) else short_form(given)
+            declared[plain_text(name, "Column name")] = own
         except DomainError as error:
             wrong.append(f"Column {name!r}: {error}")
     if wrong:

@@ -32,6 +32,7 @@ __all__ = [
     "SCALES",
     "along",
     "basis_of",
+    "by_attributes",
     "cut_shares",
     "n_ordered",
     "under",
@@ -107,6 +108,14 @@ def under(values: FloatArray, vectors: Sequence[FloatArray]) -> FloatArray:
     for vector in vectors[1:]:
         found = np.einsum("nk...,kn->n...", found, vector)
     return found
+
+
+def by_attributes(products: Sequence[Mapping[int, Any]]) -> dict[tuple[int, ...], list[int]]:
+    """Positions of the products that constrain the same attributes, by these attributes."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for position, weights in enumerate(products):
+        groups.setdefault(tuple(sorted(weights)), []).append(position)
+    return groups
 
 
 class Look(NamedTuple):

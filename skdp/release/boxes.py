@@ -14,6 +14,7 @@ import pandas as pd
 from .._validation import CodeArray, FloatArray, IntArray, free_name
 from ..domain import Domain
 from ..domain.query import Query
+from .basis import by_attributes
 from .density import codes_under, draw_in_ranges, inverse_rows
 from .intervals import Boxes, Cut, Intervals, checked_counts
 from .model import (
@@ -22,7 +23,6 @@ from .model import (
     Weights,
     added,
     are_shares,
-    by_attributes,
     semidefinite,
     warn_of_zero,
     with_cut_bins,

@@ -17,8 +17,7 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray
 from ..domain.query import Query
-from .basis import cut_shares, under
-from .model import by_attributes
+from .basis import by_attributes, cut_shares, under
 
 __all__ = ["Asked", "Part", "covariances"]
 

@@ -19,11 +19,20 @@ from numpy.typing import NDArray
 
 from .._validation import BoolArray, FloatArray
 from ..domain.query import Query
-from .basis import Coefficients, ColumnBasis, Ladder, Look, MeasuredSums, Prior, under
+from .basis import (
+    Coefficients,
+    ColumnBasis,
+    Ladder,
+    Look,
+    MeasuredSums,
+    Prior,
+    by_attributes,
+    under,
+)
 from .columns import ColumnEstimate
 from .errors import Asked, Part, Stacked, covariances
 from .files import Cutter, demand
-from .model import Weights, added, by_attributes, product_of_weights
+from .model import Weights, added, product_of_weights
 from .trees import TreeModel
 
 __all__ = ["ViewsModel"]
@@ -361,6 +370,10 @@ class ViewsModel(TreeModel):
         """What variances cover, in words."""
         prior = f", with a prior: {self.prior}" if self.prior else ""
         return f"the noise, and an estimate of what was not measured{prior}"
+
+    def variance(self, queries: Sequence[Query]) -> FloatArray:
+        """Variance of each answer: of the noise, and of what was not measured."""
+        return self.covariances([[query] for query in queries])[:, 0, 0]
 
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariances of equally many answers each, (n, k, k)."""

@@ -22,7 +22,6 @@ __all__ = [
     "Weights",
     "added",
     "are_shares",
-    "by_attributes",
     "covariances_from",
     "product_of_weights",
     "roots",
@@ -168,14 +167,6 @@ def warn_of_zero(how: str) -> None:
 
 
 # --- sums of products
-
-
-def by_attributes(products: Sequence[Weights]) -> dict[tuple[int, ...], list[int]]:
-    """Positions of the products that constrain the same attributes, by these attributes."""
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for position, weights in enumerate(products):
-        groups.setdefault(tuple(sorted(weights)), []).append(position)
-    return groups
 
 
 def added(

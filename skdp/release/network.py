@@ -22,14 +22,13 @@ from .._random import sampling_generator
 from .._validation import CodeArray, FloatArray, IntArray
 from ..domain import Domain
 from ..domain.query import Query
-from .basis import under
+from .basis import by_attributes, under
 from .density import Conditional, NetworkDensity
 from .files import Cutter, demand
 from .model import (
     Covariances,
     Weights,
     added,
-    by_attributes,
     product_of_weights,
     warn_of_zero,
 )
