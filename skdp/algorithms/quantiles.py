@@ -47,8 +47,6 @@ class Tuning:
 
 TUNING = Tuning()
 
-# How often places that hold more than a group are levelled: each time there are further ones.
-_LEVELLINGS = 20
 # Quantiles are whole numbers of these parts.
 UNIT = 10**6
 
@@ -165,7 +163,7 @@ def equal_groups(mass: FloatArray, n_groups: int) -> IntArray:
 
     What one place holds beyond its group counts for nothing, so that the others share the rest.
     """
-    for _ in range(_LEVELLINGS):
+    for _ in range(n_groups):  # each time there may be further ones
         mass = np.minimum(mass, mass.sum() / n_groups)
     middles = np.cumsum(mass) - mass / 2
     groups = (middles * (n_groups / mass.sum())).astype(np.int64)

@@ -19,12 +19,12 @@ from ...mechanisms import (
 )
 from ...tables import Counts, CountTable
 from .candidates import Workload
-from .groups import TINY, TUNING, Attribute
+from .groups import ROWS_ONCE, TINY, TUNING, Attribute
 
 __all__ = ["JointCounts", "joint_share", "measure_joint"]
 
-# Cells that are tried, to see where empty ones pass, and bins by density in which they are counted.
-_TRIED_ONCE, _DENSITIES = 200_000, 100
+# Bins by density in which cells are counted that are tried, to see where empty ones pass.
+_DENSITIES = 100
 # Released rows: a bound on memory.
 _JOINT_COUNTS = 5_000_000
 
@@ -143,13 +143,13 @@ def _real(
     logs = [np.log(np.maximum(each.mu, TINY)) for each in attributes]
     generator = sampling_generator(source)
     anywhere = sum(
-        log[generator.integers(0, size, _TRIED_ONCE)] for log, size in zip(logs, shape, strict=True)
+        log[generator.integers(0, size, ROWS_ONCE)] for log, size in zip(logs, shape, strict=True)
     )
     dense = sum(log[codes] for log, codes in zip(logs, rows[at].T, strict=True))
     inner = np.linspace(0, 1, _DENSITIES + 1)[1:-1]
     edges = np.unique(np.concatenate([np.quantile(each, inner) for each in (dense, anywhere)]))
     bin_of = np.searchsorted(edges, dense)
-    share = np.bincount(np.searchsorted(edges, anywhere), minlength=len(edges) + 1) / _TRIED_ONCE
+    share = np.bincount(np.searchsorted(edges, anywhere), minlength=len(edges) + 1) / ROWS_ONCE
     # Noise is t with probability q**t (1 - q) / (1 + q), where q = exp(-epsilon).
     q = math.exp(-float(epsilon))
     passing = math.exp(math.log(math.prod(shape)) - float(epsilon) * threshold)

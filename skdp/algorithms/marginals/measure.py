@@ -52,8 +52,6 @@ Grids = dict[Axes, tuple[int, ...]]
 
 # Most columns of one table of all: a table has coefficients for each of their subsets.
 _WHOLE_COLUMN_COUNTS = 10
-# Units of the needs by which epsilon is divided.
-_UNITS_OF_NEED = 1000
 # Units of half the range of a number in sums by group.
 _UNITS_OF_SUM = 1 << 20
 
@@ -753,7 +751,7 @@ class _Views:
 
 def _divided(whole: Fraction, needs: Mapping[Any, float]) -> dict[Any, Fraction]:
     """Shares in proportion to needs, of at least 1, which add up to the whole exactly."""
-    units = {key: round(_UNITS_OF_NEED * need) for key, need in needs.items()}
+    units = {key: round(1000 * need) for key, need in needs.items()}
     return {key: whole * Fraction(each, sum(units.values())) for key, each in units.items()}
 
 
