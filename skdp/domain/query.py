@@ -10,8 +10,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .._validation import FloatArray
 from .attributes import Identifier
 from .regions import POINT, Region, known_values, region_of_comparison, weigh
@@ -553,11 +551,6 @@ class Query(NamedTuple):
         """The query with a function of each vector of weights in its place."""
         parts = ({axis: of(each) for axis, each in part.items()} for part in self.products)
         return Query(tuple(parts))
-
-    @property
-    def with_whole_bins(self) -> Query:
-        """The query with the bins of single numbers in place of these."""
-        return self.mapped(lambda each: np.where((each > 0) & (each <= POINT), 1.0, each))
 
 
 def weights_in(queries: Iterable[Query]) -> Iterable[FloatArray]:

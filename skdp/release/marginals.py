@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from .._validation import BoolArray, FloatArray
 from ..domain.query import Query
+from ..domain.regions import POINT
 from .basis import (
     Coefficients,
     ColumnBasis,
@@ -374,6 +375,23 @@ class ViewsModel(TreeModel):
     def variance(self, queries: Sequence[Query]) -> FloatArray:
         """Variance of each answer: of the noise, and of what was not measured."""
         return self.covariances([[query] for query in queries])[:, 0, 0]
+
+    def whole(self, query: Query) -> Query:
+        """The query with all that may lie at single numbers in place of these: blocks of codes."""
+
+        def blocks(axis: int, weights: FloatArray) -> FloatArray:
+            points = np.flatnonzero((weights > 0) & (weights <= POINT))
+            around = [self.columns[axis].around(code) for code in points.tolist()]
+            return np.maximum.reduce([np.where(weights <= POINT, 0.0, weights), *around])
+
+        parts = (
+            {
+                axis: blocks(axis, each) if axis in self.columns else each
+                for axis, each in part.items()
+            }
+            for part in query.products
+        )
+        return super().whole(Query(tuple(parts)))
 
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariances of equally many answers each, (n, k, k)."""

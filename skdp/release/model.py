@@ -14,6 +14,7 @@ from .._random import caller_level
 from .._validation import CodeArray, FloatArray
 from ..domain import Domain
 from ..domain.query import Query, Weights, is_cut, weights_in
+from ..domain.regions import POINT
 
 __all__ = [
     "Covariances",
@@ -77,6 +78,9 @@ class Release(Protocol):
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """`covariance` of many blocks of equally many queries, (n_blocks, k, k)."""
 
+    def whole(self, query: Query) -> Query:
+        """The query with all that may lie at single numbers in place of these."""
+
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """How far answers may be off, by their own law where it is known."""
 
@@ -135,6 +139,10 @@ class Covariances:
         """Variance of each of many answers: of the noise, and of what was not measured."""
         found: FloatArray = self.covariances([[query] for query in queries])[:, 0, 0]
         return found
+
+    def whole(self, query: Query) -> Query:
+        """The query with all that may lie at single numbers in place of these: their bins."""
+        return query.mapped(lambda each: np.where((each > 0) & (each <= POINT), 1.0, each))
 
     def covariance(self, queries: Sequence[Query]) -> FloatArray:
         """Covariance of the errors of a few answers, positive semidefinite."""

@@ -595,7 +595,7 @@ class Statistics:
         found = linear(release, asked, value, confidence, sampling)
         if any(map(has_points, weights_in(asked))):
             at_points = [place for place, query in enumerate(asked) if query.at_points]
-            whole = [asked[place].with_whole_bins for place in at_points]
+            whole = [release.whole(asked[place]) for place in at_points]
             more = linear(release, whole, release.answer(whole), confidence)
             found.upper[at_points] = more.upper
         return found
