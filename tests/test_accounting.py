@@ -588,8 +588,7 @@ def test_ledger_is_shown(make_ledger):
     page = ledger._repr_html_()
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
-    assert "&lt;set&gt;" in page
-    assert "a &amp; b" in page and "spent=~0.5" in page
+    assert "a &amp; b" in page and "Spent: epsilon ~0.5 of 1" in page
     assert "1 seeded: no guarantee" in page
     for _ in range(30):
         ledger.charge("many", 0.01)

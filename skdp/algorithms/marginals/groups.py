@@ -96,7 +96,7 @@ class Tuning:
 
     # By how much "ranges" raises the budget of single columns, and "cells" lowers it; questions.
     word: float = 2.0
-    # Share that the choice of sets takes, and what of it tells how far the others are; questions.
+    # Share that the choice of sets takes, and what of it the distances of the others; questions.
     choice: Fraction = Fraction(1, 20)
     rest: Fraction = Fraction(2, 5)
     # Share of single columns beside one table of all, and joint counts; plan.

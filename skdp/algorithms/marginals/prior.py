@@ -44,8 +44,8 @@ class Prior(NamedTuple):
     def of(cls, codes: CodeArray, kind: str) -> Prior:
         """Rows that are all different, from codes of at least one record."""
         rows, counts = np.unique(codes, axis=0, return_counts=True)
-        told = np.column_stack([rows, counts]).astype("<i8")
-        name = f"{kind}, SHA-256 {hashlib.sha256(told.tobytes()).hexdigest()}"
+        coded = np.column_stack([rows, counts]).astype("<i8")
+        name = f"{kind}, SHA-256 {hashlib.sha256(coded.tobytes()).hexdigest()}"
         return cls(rows.astype(np.int32), counts / len(codes), float(len(codes)), name)
 
     def within(self, rules: Rules) -> Prior:
