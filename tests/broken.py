@@ -76,16 +76,6 @@ def laplace(rng, scale):
     return lambda value, n: on_grid(value + rng.laplace(0, scale, n))
 
 
-def exponential_mechanism(rng):
-    """Selection at epsilon 1 where all scores move up by 0 to 1."""
-
-    def mechanism(scores, n):
-        weight = np.exp(np.asarray(scores, float))
-        return rng.choice(len(scores), size=n, p=weight / weight.sum())
-
-    return mechanism
-
-
 def mean_over_exact_size(rng):
     """A noisy sum divided by the exact number of records: the quotients lie on a lattice."""
 

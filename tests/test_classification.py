@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from estimators import DOMAIN, people
 from loops import over
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
 
 import skdp
 from skdp import (
@@ -101,15 +101,13 @@ def test_onehot_is_the_training_set_of_the_grid(estimator):
             cell.append(int(np.flatnonzero(row[begin : begin + size])[0]))
             begin += size
         assert release.histogram_[(*cell, release.classes_.tolist().index(label))] == count
+    model = PrivateClassifier(LogisticRegression(), FrozenEstimator(release)).fit(X, Y)
+    assert model.score(X, Y) > 0.75
 
 
 def test_training_set_of_a_wanted_size(release):
     *_, weight = release.make_training_set(500)
     assert weight.sum() == pytest.approx(500)
-    with pytest.raises(TypeError, match="n_samples must be an integer"):
-        release.make_training_set(2.5)
-    with pytest.raises(ValueError, match="at least 0"):
-        release.make_training_set(-1)
 
 
 @over("estimator", TRANSFORMERS)
@@ -140,19 +138,6 @@ def test_label_inside_the_table_or_beside_it(release):
 
 
 # ---------------------------------------------------------------------------------- classifiers
-
-
-@over(
-    "estimator, classifier",
-    [
-        (PrivPfCTransformer, KNeighborsClassifier()),
-        *((each, LogisticRegression()) for each in TRANSFORMERS),
-    ],
-)
-def test_any_classifier_trains_on_the_cells(estimator, classifier):
-    model = PrivateClassifier(classifier, estimator(epsilon=3.0, **GIVEN), random_state=0).fit(X, Y)
-    assert model.score(X, Y) > 0.75
-    assert float(model.privacy_loss_.epsilon) == 3.0
 
 
 def test_classes_may_be_declared_on_the_release():

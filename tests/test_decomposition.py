@@ -7,16 +7,10 @@ import skdp
 from skdp.exceptions import DomainError
 
 
-def clouds(n=20_000, seed=0):
-    rng = np.random.default_rng(seed)
-    return np.clip(rng.normal(size=(n, 3)) @ np.diag([0.3, 0.15, 0.05]) @ TURN.T, -1, 1)
-
-
-TURN = np.linalg.qr(np.random.default_rng(5).normal(size=(3, 3)))[0]
-
-
 def test_components_are_those_of_the_covariance():
-    X = clouds()
+    turn = np.linalg.qr(np.random.default_rng(5).normal(size=(3, 3)))[0]
+    clouds = np.random.default_rng(0).normal(size=(20_000, 3)) * [0.3, 0.15, 0.05]
+    X = np.clip(clouds @ turn.T, -1, 1)
     pca = skdp.PrivatePCA(epsilon=50, domain=skdp.Numeric(-1, 1, bins=200), random_state=0).fit(X)
     values, vectors = np.linalg.eigh(np.cov(X.T))
     np.testing.assert_allclose(pca.explained_variance_, values[::-1], rtol=0.02)

@@ -214,17 +214,6 @@ def test_theory_is_apart_from_the_guide_and_linked_from_it():
         ), page
 
 
-def python_of_readme():
-    return re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
-
-
-def python_of_landing_page():
-    block = re.search(
-        r"^\.\. code-block:: python\n\n(.*?)^\S", (DOCS / "index.rst").read_text(), re.M | re.S
-    )
-    return [inspect.cleandoc(block[1])]
-
-
 def test_first_lines_of_code_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
@@ -235,9 +224,10 @@ def test_first_lines_of_code_run(tmp_path, monkeypatch):
             "pay": rng.gamma(3, 15_000, 2_000),
         }
     )
-    (code,) = python_of_landing_page()
+    landing_page = (DOCS / "index.rst").read_text()
+    block = re.search(r"^\.\. code-block:: python\n\n(.*?)^\S", landing_page, re.M | re.S)
     names = {"people": people, "frame": people}
-    exec(compile(code, "landing page", "exec"), names)
+    exec(compile(inspect.cleandoc(block[1]), "landing page", "exec"), names)
     assert list(names["synthetic"].columns) == ["age", "sex", "pay"]
     assert names["ledger"].spent == 1
     saved = next(tmp_path.glob("*.skdp"))
@@ -246,14 +236,15 @@ def test_first_lines_of_code_run(tmp_path, monkeypatch):
 
 def test_the_readme_runs_and_shows_the_truth_and_a_bar_that_holds_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (code,) = python_of_readme()
+    readme = (ROOT / "README.md").read_text()
+    (code,) = re.findall(r"^```python\n(.*?)^```", readme, re.M | re.S)
     exec(compile(code, "README", "exec"), {})
     interval = r"([\d,]+) \[([\d,]+), ([\d,]+)\]"
     assert re.fullmatch(interval, capsys.readouterr().out.strip())
     assert list(pd.read_csv("synthetic.csv"))[1:] == ["age", "sex", "pay"]
     # The people are made with a seed, so that everybody sees this truth.
     truth = len(pd.read_csv("people.csv").query("age < 40 and sex == 'F'"))
-    assert f"here {truth:,}" in (ROOT / "README.md").read_text()
+    assert f"here {truth:,}" in readme
     _, low, high = (int(each.replace(",", "")) for each in re.search(interval, code).groups())
     assert low < truth < high
     assert skdp.Synopsis.load("people.skdp").epsilon == 1

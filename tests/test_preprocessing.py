@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from loops import over
-from sklearn.compose import make_column_transformer
 
 import skdp
 from skdp import preprocessing
@@ -78,18 +77,6 @@ def test_nothing_warns_of_records_where_a_range_cannot_be_divided_again():
             warnings.simplefilter("error")
             clipper = skdp.PrivateQuantileClipper(epsilon=1e5, domain=(low, high)).fit(rows)
         assert low <= clipper.lower_[0] < clipper.upper_[0] <= high
-
-
-def test_in_a_column_transformer():
-    pytest.importorskip("polars")
-    transformer = make_column_transformer(
-        (skdp.PrivateStandardScaler(epsilon=1, domain=(0, 100)), ["a"]),
-        (skdp.PrivateQuantileClipper(epsilon=1, domain=(0, 100)), ["b"]),
-        verbose_feature_names_out=False,
-    )
-    for library in ("pandas", "polars"):
-        made = transformer.set_output(transform=library).fit(X).transform(X)
-        assert type(made).__module__.startswith(library) and list(made.columns) == ["a", "b"]
 
 
 def test_bad_parameters_cost_nothing():

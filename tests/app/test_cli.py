@@ -277,19 +277,14 @@ def test_help_explains_the_exit_codes_and_loads_nothing():
 # Plan
 
 
-def parts_of(shown):
-    """Epsilon of each part in the table of a plan."""
-    lines = shown.split("noise\n")[1].split("\n\n")[0].splitlines()
-    cells = (re.split(r"  +", line.strip()) for line in lines)
-    return {name: float(epsilon) for name, epsilon, *_ in cells}
-
-
 @over("method", sorted(outputs.METHODS))
 def test_a_plan_shows_the_parts_of_the_release(files, capsys, method):
     assert run("plan", "--domain", files / "domain.json", "--epsilon", 2, "--method", method) == 0
     shown = capsys.readouterr()
     fitted = outputs.METHODS[method](epsilon=2, domain=DOMAIN).fit(people(500))
-    planned = {name.lstrip("- "): value for name, value in parts_of(shown.out).items()}
+    lines = shown.out.split("noise\n")[1].split("\n\n")[0].splitlines()
+    cells = (re.split(r"  +", line.strip()) for line in lines)
+    planned = {name.lstrip("- "): float(epsilon) for name, epsilon, *_ in cells}
     for name, value in fitted.privacy_loss_.parts.items():
         assert planned[name] == pytest.approx(float(value), rel=1e-3)
     assert sum(planned.values()) == pytest.approx(2, rel=1e-3)

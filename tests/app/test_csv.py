@@ -24,15 +24,12 @@ from skdp.domain.values import number_written
 N = 40
 
 
-def codes_of(path, domain, **options):
-    """Codes of the records of a file, as a release reads them."""
-    with open_source(str(path), domain, options=SimpleNamespace(**options)) as source:
-        return domain.encode(source.rows(Progress(True)))
-
-
 def codes_in(folder, content, domain, name="data.csv", **options):
+    """Codes of the records of a file, as a release reads them."""
     (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    return codes_of(folder / name, domain, **options)
+    options = SimpleNamespace(**options)
+    with open_source(str(folder / name), domain, options=options) as source:
+        return domain.encode(source.rows(Progress(True)))
 
 
 @given(st.decimals(-(10**9), 10**9, places=2, allow_nan=False))

@@ -293,11 +293,18 @@ def test_bad_questions(exact):
         (lambda cube: cube.cuboid("age", levels={"sex": 1}), "not among"),
         (lambda cube: cube.cuboid("age", levels={"age": 9}), "levels 0 to 2"),
         (lambda cube: cube.to_frame(margin="F"), "margin='F' is a value of 'sex'"),
+        (lambda cube: cube.mean(), "needs column="),
+        (lambda cube: cube.count({"pay": 3}), "pay"),
+        (lambda cube: cube.count(level=2), "level"),
     ):
         with pytest.raises(ValueError, match=match):
             ask(exact)
     few = make(max_order=1).fit(ROWS)
-    for ask in (lambda: few.cuboid(["age", "sex"]), lambda: few.cuboid("age", {"sex": "F"})):
+    for ask in (
+        lambda: few.cuboid(["age", "sex"]),
+        lambda: few.cuboid("age", {"sex": "F"}),
+        lambda: few.count({"sex": "F", "age": 25}),
+    ):
         with pytest.raises(ValueError, match="max_order=1"):
             ask()
     assert make(max_order=9).plan().max_order is None

@@ -98,17 +98,6 @@ def test_errors_of_means_are_those_measured():
     assert (np.abs(np.mean(square) - 1)) < 0.36
 
 
-def test_what_a_cube_does_not_know(counts):
-    for ask, match in (
-        (lambda: counts.mean(), "needs column="),
-        (lambda: counts.count({"pay": 3}), "pay"),
-        (lambda: counts.count(level=2), "level"),
-        (lambda: make(max_order=1).fit(ROWS).count({"sex": "F", "age": 25}), "max_order=1"),
-    ):
-        with pytest.raises(ValueError, match=match):
-            ask()
-
-
 # --- persons and engines --------------------------------------------------------------------------
 
 

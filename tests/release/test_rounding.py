@@ -22,13 +22,6 @@ def generator(seed=0):
     return np.random.default_rng(seed)
 
 
-def tally(codes, axes, shape):
-    sizes = [shape[axis] for axis in axes]
-    return np.bincount(
-        np.ravel_multi_index([codes[:, axis] for axis in axes], sizes), minlength=np.prod(sizes)
-    )
-
-
 # -- lines and tables ------------------------------------------------------------------------------
 
 
