@@ -601,3 +601,11 @@ def test_bars_tell_what_groups_of_categories_hide(codes, others, epsilon):
         # One table of both columns: no category is in a group with another.
         off = np.array([a.value for a in found]) - truth.ravel()
         assert np.sqrt(np.mean(off**2)) < 4.0
+
+
+def test_all_of_a_block_may_lie_at_one_number():
+    # Ten values among 800 bins, of which each block has one or two.
+    frame = pd.DataFrame({"x": np.repeat(np.arange(0.5, 10.0), 1000)})
+    for seed in range(4):
+        view = release(frame, domain={"x": (0.0, 10.0)}, epsilon=0.02, seed=seed)
+        assert view.synopsis_.count("x == 3.5", return_interval=True).upper > 1000
