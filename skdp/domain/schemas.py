@@ -290,7 +290,7 @@ _TYPES: dict[str, dict[str, Any]] = {
     "float|double|real|num|decimal": {"type": "numeric", "integer": False},
     "bool": {"type": "categorical", "categories": [False, True]},
     "ordinal": {"type": "categorical", "ordered": True},
-    "categor|enum|dictionary|str|text|varchar": {"type": "categorical"},
+    "category|categorical|enum|dictionary|str|text|varchar": {"type": "categorical"},
     # Times with a time zone.
     r"(datetime|timestamp)(.*\[\w+, |.*zone='| with)": {"type": "datetime", "tz": "UTC"},
     "datetime64": {"type": "date"},  # the one type of NumPy for days and times
