@@ -216,9 +216,11 @@ def cut_domain(
     for name, mass in masses.items():
         given = numbers[name]
         # Where noise hides the records, bins count alike.
-        starts = equal_groups(mass + 1.0 / (float(each) * len(mass)), n_groups)
+        starts = equal_groups(mass + max(1.0 / (float(each) * len(mass)), 1e-300), n_groups)
+        # A last bin of one point has no width by itself.
+        lows = given.edges[starts]
         cut[name] = Numeric(
-            edges=[*given.edges[starts].tolist(), given.upper],
+            edges=[*lows[lows < given.edges[-1]].tolist(), given.upper],
             integer=given.integer,
             nullable=given.nullable,
             special=given.special,

@@ -268,3 +268,9 @@ def test_groups_are_where_the_records_are(name, error):
     cut = getattr(model, "estimator_", model).domain_["x0"]
     inside = np.histogram(X[:, 0], cut.edges)[0] / len(X)
     assert inside[0] > 0.18 and 20 < cut.bins <= 32 and inside[1:].max() < 0.15
+
+
+def test_records_at_the_upper_end_are_no_error():
+    domain = {"g": Numeric(0, 10, decimals=1)}  # its last bin is one number
+    model = PrivateAdditiveClassifier(epsilon=1.0, domain=domain, classes=[0, 1])
+    model.fit(pd.DataFrame({"g": [10.0] * 2000}), [0, 1] * 1000)

@@ -609,3 +609,9 @@ def test_all_of_a_block_may_lie_at_one_number():
     for seed in range(4):
         view = release(frame, domain={"x": (0.0, 10.0)}, epsilon=0.02, seed=seed)
         assert view.synopsis_.count("x == 3.5", return_interval=True).upper > 1000
+
+
+def test_a_set_may_hold_a_column_of_which_rules_leave_one_code():
+    domain = Domain(dict.fromkeys("abc", [0, 1]), structure=[skdp.forbid("a == 1")])
+    frame = pd.DataFrame({"a": [0] * 9, "b": [0, 1, 1] * 3, "c": [1] * 9})
+    assert release(frame, domain=domain, workload={("a", "b", "c"): 1}).synopsis_.total

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,13 +24,13 @@ from .._validation import (
     check_choice,
     used_attributes,
 )
-from ..algorithms.marginals import Asked, Prior, Rules, measured_views, most_groups
+from ..algorithms.marginals import Asked, Prior, Rules, measured_views, most_groups, used_sets
 from ..domain import Domain, Numeric, PublicTable
 from ..exceptions import DomainError
 from ..release import Synopsis
 from .base import Synthesizer
 
-__all__ = ["as_prior", "as_workload", "means_of", "used_sets", "MarginalSynthesizer"]
+__all__ = ["as_prior", "as_workload", "means_of", "MarginalSynthesizer"]
 
 # --- what a prior may be, and its codes: public rows, or rows of a release
 
@@ -253,20 +253,6 @@ def means_of(workload: Any, domain: Domain) -> dict[tuple[int, int], FloatArray]
                     "cells, which would not fit into memory. Declare fewer bins or categories."
                 )
             found[axis, by] = values
-    return found
-
-
-def used_sets(
-    workload: str | Mapping[tuple[int, ...], Fraction], shape: Sequence[int]
-) -> str | dict[tuple[int, ...], Fraction]:
-    """Sets of columns of more than one code; the largest weight of equal sets counts."""
-    if isinstance(workload, str):
-        return workload
-    found: dict[tuple[int, ...], Fraction] = {}
-    for axes, weight in workload.items():
-        used = tuple(axis for axis in axes if shape[axis] > 1)
-        if len(used) > 1:
-            found[used] = max(weight, found.get(used, weight))
     return found
 
 

@@ -14,7 +14,7 @@
 """
 
 from .constraints import Rules
-from .measure import Asked, measured_views, most_groups
+from .measure import Asked, measured_views, most_groups, used_sets
 from .prior import Prior
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "Rules",
     "measured_views",
     "most_groups",
+    "used_sets",
 ]

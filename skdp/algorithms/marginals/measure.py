@@ -45,7 +45,7 @@ from .joint import JointCounts, joint_share, measure_joint
 from .prior import Prior, nearer_to
 from .sample import as_model
 
-__all__ = ["Asked", "measured_views", "most_groups"]
+__all__ = ["Asked", "measured_views", "most_groups", "used_sets"]
 
 Axes = tuple[int, ...]
 Grids = dict[Axes, tuple[int, ...]]
@@ -140,7 +140,15 @@ def measured_views(
         np.unique(each[codes], return_inverse=True)[1]
         for each, codes in zip(asked.groups, rules.codes, strict=False)
     ]
-    inside = asked._replace(orders=orders, n_alone=alone, groups=groups, means=means, prior=prior)
+    distinct = [int(each.max()) + 1 for each in groups] or rules.sizes
+    inside = asked._replace(
+        orders=orders,
+        n_alone=alone,
+        groups=groups,
+        workload=used_sets(asked.workload, distinct),
+        means=means,
+        prior=prior,
+    )
     if asked.label is not None and rules.sizes[asked.label] < 2:
         inside = inside._replace(label=None)
     work = _Views(rules.compressed(table), parts, inside, rules, source)
@@ -152,6 +160,18 @@ def most_groups(shape: Sequence[int], max_order: int) -> int:
     if max_order == 1:
         return max(shape)
     return math.isqrt(MOST_CELLS) if len(used_attributes(shape)) <= 2 else TUNING.groups
+
+
+def used_sets(workload: Workload, shape: Sequence[int]) -> Workload:
+    """Sets of columns of more than one code; the largest weight of equal sets counts."""
+    if isinstance(workload, str):
+        return workload
+    found: dict[Axes, float | Fraction] = {}
+    for axes, weight in workload.items():
+        used = tuple(axis for axis in axes if shape[axis] > 1)
+        if len(used) > 1:
+            found[used] = max(weight, found.get(used, weight))
+    return found
 
 
 class _Views:
@@ -483,7 +503,7 @@ class _Views:
         each = signal / (len(self.used) + n_sets)
         columns = factor * sum(self._needs_of_columns(each * len(self.used)).values())
         sets = n_sets * np.mean([*self._needs_of_sets(self.weights, each).values()])
-        return Fraction(round(1000 * columns / (columns + sets)), 1000)
+        return Fraction(min(max(round(1000 * columns / (columns + sets)), 1), 999), 1000)
 
     def _needs_of_columns(self, signal: float) -> dict[int, float]:
         """`_need` of each column, in the blocks in which it is measured; all have this signal."""
