@@ -271,6 +271,6 @@ def test_groups_are_where_the_records_are(name, error):
 
 
 def test_records_at_the_upper_end_are_no_error():
-    domain = {"g": Numeric(0, 10, decimals=1)}  # its last bin is one number
-    model = PrivateAdditiveClassifier(epsilon=1.0, domain=domain, classes=[0, 1])
+    domain = {"g": skdp.Numeric(0, 10, decimals=1)}  # its last bin is one number
+    model = skdp.PrivateAdditiveClassifier(epsilon=1.0, domain=domain, classes=[0, 1])
     model.fit(pd.DataFrame({"g": [10.0] * 2000}), [0, 1] * 1000)
