@@ -108,6 +108,8 @@ def test_onehot_is_the_training_set_of_the_grid(estimator):
 def test_training_set_of_a_wanted_size(release):
     *_, weight = release.make_training_set(500)
     assert weight.sum() == pytest.approx(500)
+    with pytest.raises(ValueError, match="at least 0"):
+        release.make_training_set(-1)
 
 
 @over("estimator", TRANSFORMERS)
