@@ -265,12 +265,8 @@ class _Views:
     # ---------------------------------------------------------------- what is measured
 
     def share_of_means(self, joint: bool) -> Fraction:
-        """Share of sums by group: each counts as much as a set. Joint counts tell them better."""
-        n_means = len(self._means())
-        if joint or not n_means:
-            return Fraction(0)
-        others = self._n_sets(self.records * float(self.parts["views"]))
-        return min(Fraction(round(1000 * n_means / (n_means + others)) or 1, 1000), TUNING.means)
+        """Share of sums by group, if any are asked for. Joint counts tell them better."""
+        return TUNING.means if self._means() and not joint else Fraction(0)
 
     def _means(self) -> dict[tuple[int, int], FloatArray]:
         """Sums that are asked for, of columns of more than one code."""

@@ -289,7 +289,7 @@ MEANS = {"means": {"pay": ["region", "sex"]}}
 def test_measured_means_are_accurate_and_their_bars_hold(gaps):
     """40 releases: 200 bars at 95% hold at least 180 times, but for one run in 10,000.
 
-    What is measured for means makes their bars shorter.
+    Where values are missing, what is measured for means makes their bars shorter.
     """
     rows, domain = paid(gaps=gaps)
     queries = [f"region == {each!r}" for each in "abc"] + ["sex == 'F'", "sex == 'M'"]
@@ -313,7 +313,7 @@ def test_measured_means_are_accurate_and_their_bars_hold(gaps):
     rms = {name: np.sqrt(np.mean(np.square(each), axis=0)) for name, each in errors.items()}
     assert np.median(rms["means"] / rms["all"]) < 1.3
     means, plain = (np.mean(widths[name], axis=0) for name in ("means", "all"))
-    assert np.median(means / plain) < (0.95 if gaps else 0.7)
+    assert np.median(means / plain) < (0.95 if gaps else 1.25)
 
 
 def test_sums_by_group_are_the_exact_ones_at_a_large_epsilon():
