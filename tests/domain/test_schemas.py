@@ -252,10 +252,8 @@ def test_types_of_other_libraries(kind):
     }
     category = Categorical(["x", "y"], nullable=True)
     ranges = {"a": (0, 9), "c": (0, 1.5), "d": DAYS, "t": DAYS, "b": ["x", "y"]}
-    # Older versions of narwhals, and of Polars for schemas, do not say how many places there are.
-    places = 2 if hasattr(nw.Decimal(), "scale") else None
-    if kind == "schema" and tuple(map(int, pl.__version__.split(".")[:2])) < (1, 30):
-        places = None
+    # Older versions of narwhals do not say how many places there are, but Polars does.
+    places = 2 if hasattr(nw.Decimal(), "scale") or kind == "schema" else None
     assert declared(Domain.from_schema(sources[kind], ranges=ranges)) == {
         "a": Numeric(0, 9, integer=True, nullable=True),
         "b": category,
