@@ -237,14 +237,6 @@ def _replaced(domain: Domain, attributes: Mapping[str, Attribute]) -> Domain:
     return Domain(columns, structure=domain.structure.rules)
 
 
-def _code_in(fine: Any, cut: Any) -> IntArray:
-    """Code of a cut attribute for each code of the fine one."""
-    if fine is cut:
-        return np.arange(fine.size)
-    bins = np.searchsorted(cut.edges[1:-1], fine.edges[:-1], side="right")
-    return np.append(bins, cut.bins + np.arange(fine.size - fine.bins))
-
-
 # --- what estimators of models share
 
 # With less for one row, noise of a fit might not fit into the 64 bits of its integers: the moments
@@ -327,8 +319,8 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
             domain = cut_domain(fine, exact, parts["groups"], source)
             columns = self._plan(domain.plain(names))
         groupings = [
-            (groups[_code_in(fine[name], domain[name])], n_groups)
-            for name, (groups, n_groups) in zip(names, self._groups(columns), strict=True)
+            (groups[cast(Any, fine[name]).codes_in(domain[name])] if name in wide else groups, n)
+            for name, (groups, n) in zip(names, self._groups(columns), strict=True)
         ]
         records = grouped_records(codes, counts, groupings, label_of)
         model, total, std = self._release(records, columns, link, parts, source)

@@ -268,9 +268,22 @@ class Numeric(Attribute):
 
     @property
     def labels_of(self) -> IntArray:  # noqa: D102
-        declared = self.declared
-        bins = np.searchsorted(declared.edges[1:-1], self.edges[:-1], side="right")
-        return np.append(bins, np.arange(declared.bins, declared.size))
+        return self.codes_in(self.declared)
+
+    def codes_in(self, coarser: Numeric) -> IntArray:
+        """Code of a coarser attribute of the same column for each code.
+
+        Parameters
+        ----------
+        coarser : Numeric
+            Its edges are some of these, and it has the same special values and missing cell.
+
+        Returns
+        -------
+        ndarray of int64, shape (size,)
+        """
+        bins = np.searchsorted(coarser.edges[1:-1], self.edges[:-1], side="right")
+        return np.append(bins, np.arange(coarser.bins, coarser.size))
 
     @property
     def n_values(self) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._validation import FloatArray
+from .._validation import BoolArray, FloatArray
 from .attributes import Identifier
 from .regions import POINT, Region, known_values, region_of_comparison, weigh
 
@@ -564,9 +564,15 @@ def is_cut(weights: FloatArray) -> bool:
     return bool(((weights > 0) & (weights < 1)).any())
 
 
+def single_numbers(weights: FloatArray) -> BoolArray:
+    """Of which codes a single number of a continuous column is covered, and no more."""
+    found: BoolArray = (weights > 0) & (weights <= POINT)
+    return found
+
+
 def has_points(weights: FloatArray) -> bool:
     """Whether single numbers of a continuous column are covered."""
-    return bool(((weights > 0) & (weights <= POINT)).any())
+    return bool(single_numbers(weights).any())
 
 
 def parse(query: Any, domain: Any) -> Query:

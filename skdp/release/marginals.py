@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import BoolArray, FloatArray
-from ..domain.query import Query
-from ..domain.regions import POINT
+from ..domain.query import Query, single_numbers
 from .basis import (
     Coefficients,
     ColumnBasis,
@@ -380,9 +379,9 @@ class ViewsModel(TreeModel):
         """The query with all that may lie at single numbers in place of these: blocks of codes."""
 
         def blocks(axis: int, weights: FloatArray) -> FloatArray:
-            points = np.flatnonzero((weights > 0) & (weights <= POINT))
-            around = [self.columns[axis].around(code) for code in points.tolist()]
-            return np.maximum.reduce([np.where(weights <= POINT, 0.0, weights), *around])
+            points = single_numbers(weights)
+            around = map(self.columns[axis].around, np.flatnonzero(points).tolist())
+            return np.maximum.reduce([np.where(points, 0.0, weights), *around])
 
         parts = (
             {

@@ -13,8 +13,7 @@ from scipy.special import ndtri
 from .._random import caller_level
 from .._validation import CodeArray, FloatArray
 from ..domain import Domain
-from ..domain.query import Query, Weights, is_cut, weights_in
-from ..domain.regions import POINT
+from ..domain.query import Query, Weights, is_cut, single_numbers, weights_in
 
 __all__ = [
     "Covariances",
@@ -142,7 +141,7 @@ class Covariances:
 
     def whole(self, query: Query) -> Query:
         """The query with all that may lie at single numbers in place of these: their bins."""
-        return query.mapped(lambda each: np.where((each > 0) & (each <= POINT), 1.0, each))
+        return query.mapped(lambda each: np.where(single_numbers(each), 1.0, each))
 
     def covariance(self, queries: Sequence[Query]) -> FloatArray:
         """Covariance of the errors of a few answers, positive semidefinite."""

@@ -311,8 +311,8 @@ class _Views:
         """Measure every column alone, in blocks of its own tree; what is left."""
         # Privacy. Released: noisy counts of the blocks of each level of each column's tree, the
         # empty ones too. A record lies in one block of a level: sensitivity 1. Levels and columns
-        # follow each other, and their shares add up to one. The trees follow from public sizes
-        # and the released total, and so do the columns' shares, which add up to one.
+        # follow each other, and their shares add up to one. Trees and shares follow from public
+        # sizes and the released total.
         whole = left * share if self.used else left * 0
         shares = _divided(whole, self._needs_of_columns(self.records * float(whole)))
         alone = self.asked.n_alone or [0] * len(self.table.shape)
