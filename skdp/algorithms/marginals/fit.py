@@ -33,6 +33,8 @@ _NEVER = float(np.log(np.finfo(np.float32).tiny))
 _FORBIDDEN = -1e4
 # Numbers held at once while a column is drawn.
 _CHUNK = 1 << 17
+# The same while margins of pairs are counted.
+_CHUNK_OF_CODES = 1 << 22
 
 # Group of each code of some attributes; None for the codes themselves.
 Groups = Sequence[IntArray] | None
@@ -170,6 +172,19 @@ class Population:
         )
         return found.astype(np.float64, copy=False).reshape(sizes)
 
+    def margins_of_pairs(self) -> FloatArray:
+        """Weighted shares of the codes of all pairs of columns; those of a column side by side."""
+        starts = np.cumsum([0, *self.sizes])
+        found = np.zeros((starts[-1], starts[-1]))
+        step = max(1, _CHUNK_OF_CODES // len(found))
+        for first in range(0, self.n_rows, step):
+            roots = np.sqrt(self.weights[first : first + step])
+            held = np.zeros((len(roots), len(found)))
+            for start, column in zip(starts, self.columns, strict=False):
+                held[np.arange(len(roots)), start + column[first : first + step]] = roots
+            found += held.T @ held
+        return found
+
     def grouped(self, groups: Sequence[IntArray]) -> Population:
         """The rows with groups in place of the codes of each column."""
         found = copy.copy(self)
@@ -209,10 +224,7 @@ class Population:
             self.resample(self.n_rows)
             for axis in self._generator.permutation(len(self.sizes)).tolist():
                 if self.sizes[axis] > 1:
-                    before = self.columns[axis]
                     self._draw(axis)
-                    again = self._generator.random(self.n_rows) < TUNING.redrawn
-                    self.columns[axis] = np.where(again, self.columns[axis], before)
                     self.scale(own[axis])
 
     def scale(self, targets: Sequence[Target]) -> None:
@@ -265,29 +277,34 @@ class Population:
         self.weights = np.full(n_rows, 1.0 / n_rows)
 
     def _draw(self, axis: int) -> None:
-        """Draw one column given the others, from the factors that hold it."""
+        """Draw one column of some rows given the others, from the factors that hold it."""
         factors = [*self._factors.values(), *self._barriers]
         own = _absorbed([each for each in factors if axis in each.axes])
         blanket = sorted({other for each in own for other in each.axes if other != axis})
         patterns = math.prod(self.sizes[other] for other in blanket)
-        u = self._generator.random(self.n_rows)
+        again = np.flatnonzero(self._generator.random(self.n_rows) < TUNING.redrawn)
+        u = self._generator.random(len(again))
         lines = [_lines(axis, each) for each in own]
-        if patterns * 4 <= self.n_rows:
+        held = {other: self.columns[other][again] for other in blanket}
+        drawn = np.empty(len(again), dtype=np.int32)
+        if patterns * 4 <= len(again):
             sizes = [self.sizes[other] for other in blanket]
             grid = np.indices(sizes).reshape(len(blanket), patterns)
             columns = dict(zip(blanket, grid, strict=True))
             table = _shares(self._logs(axis, lines, columns, patterns))
-            rows = self._cells(blanket) if blanket else np.zeros(self.n_rows, dtype=np.int64)
-            self.columns[axis] = inverse_rows(table, rows, u).astype(np.int32)
-            return
-        drawn = np.empty(self.n_rows, dtype=np.int32)
-        step = max(1, _CHUNK // self.sizes[axis])
-        for first in range(0, self.n_rows, step):
-            part = slice(first, first + step)
-            held = {other: self.columns[other][part] for other in blanket}
-            n = len(u[part])
-            drawn[part] = _drawn(self._logs(axis, lines, held, n), u[part])
-        self.columns[axis] = drawn
+            rows = np.zeros(len(again), dtype=np.int64)
+            for other, size in zip(blanket, sizes, strict=True):
+                rows = rows * size + held[other]
+            drawn[:] = inverse_rows(table, rows, u)
+        else:
+            step = max(1, _CHUNK // self.sizes[axis])
+            for first in range(0, len(again), step):
+                part = slice(first, first + step)
+                columns = {other: codes[part] for other, codes in held.items()}
+                n = len(u[part])
+                drawn[part] = _drawn(self._logs(axis, lines, columns, n), u[part])
+        self.columns[axis] = self.columns[axis].copy()
+        self.columns[axis][again] = drawn
 
     def _logs(
         self,
