@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ...domain.constraints import breaks
-from ...release import EffectLaw, TreeDensity, couple, inverse_rows
+from ...release import EffectLaw, TreeDensity, couple
 from .constraints import Rules
 from .groups import TINY, TUNING, Attribute
 from .prior import Prior
@@ -280,49 +280,30 @@ class Population:
         """Draw one column of some rows given the others, from the factors that hold it."""
         factors = [*self._factors.values(), *self._barriers]
         own = _absorbed([each for each in factors if axis in each.axes])
-        blanket = sorted({other for each in own for other in each.axes if other != axis})
-        patterns = math.prod(self.sizes[other] for other in blanket)
         again = np.flatnonzero(self._generator.random(self.n_rows) < TUNING.redrawn)
         u = self._generator.random(len(again))
         lines = [_lines(axis, each) for each in own]
-        held = {other: self.columns[other][again] for other in blanket}
-        drawn = np.empty(len(again), dtype=np.int32)
-        if patterns * 4 <= len(again):
-            sizes = [self.sizes[other] for other in blanket]
-            grid = np.indices(sizes).reshape(len(blanket), patterns)
-            columns = dict(zip(blanket, grid, strict=True))
-            table = _shares(self._logs(axis, lines, columns, patterns))
-            rows = np.zeros(len(again), dtype=np.int64)
-            for other, size in zip(blanket, sizes, strict=True):
-                rows = rows * size + held[other]
-            drawn[:] = inverse_rows(table, rows, u)
-        else:
-            step = max(1, _CHUNK // self.sizes[axis])
-            for first in range(0, len(again), step):
-                part = slice(first, first + step)
-                columns = {other: codes[part] for other, codes in held.items()}
-                n = len(u[part])
-                drawn[part] = _drawn(self._logs(axis, lines, columns, n), u[part])
-        self.columns[axis] = self.columns[axis].copy()
-        self.columns[axis][again] = drawn
+        drawn = self.columns[axis].copy()
+        step = max(1, _CHUNK // self.sizes[axis])
+        for first in range(0, len(again), step):
+            rows = again[first : first + step]
+            drawn[rows] = _drawn(self._logs(axis, lines, rows), u[first : first + step])
+        self.columns[axis] = drawn
 
-    def _logs(
-        self,
-        axis: int,
-        lines: Sequence[tuple[Factor, Logs]],
-        columns: Mapping[int, NDArray[np.integer]],
-        n: int,
-    ) -> Logs:
-        """Sum of the logarithms of factors for each code of an attribute, (n, size)."""
-        total = np.zeros((n, self.sizes[axis]), dtype=np.float32)
+    def _logs(self, axis: int, lines: Sequence[tuple[Factor, Logs]], rows: IntArray) -> Logs:
+        """Sum of the logarithms of factors for each code of an attribute, (n_rows, size)."""
+        total = np.zeros((len(rows), self.sizes[axis]), dtype=np.float32)
+        held = {}
         for (axes, log), own in lines:
             if len(axes) == 1:
                 total += own
                 continue
-            cell = np.zeros(n, dtype=np.int64)
+            cell = np.zeros(len(rows), dtype=np.int64)
             for other, size in zip(axes, log.shape, strict=True):
                 if other != axis:
-                    cell = cell * size + columns[other]
+                    if other not in held:
+                        held[other] = self.columns[other][rows]
+                    cell = cell * size + held[other]
             total += np.take(own, cell, axis=0)
         return total
 
@@ -385,12 +366,6 @@ def _drawn(logs: Logs, u: FloatArray) -> IntArray:
     for line in reach[:-1]:
         drawn += line <= at
     return drawn
-
-
-def _shares(logs: Logs) -> FloatArray:
-    logs -= logs.max(axis=1, keepdims=True)
-    found = np.exp(logs, out=logs).astype(np.float64)
-    return found / found.sum(axis=1, keepdims=True)
 
 
 def posterior_mean(noisy: FloatArray, variance: float, model: FloatArray) -> FloatArray:
