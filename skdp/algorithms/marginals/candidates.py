@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._random import NoiseSource
 from ..._validation import FloatArray, IntArray
@@ -27,6 +25,8 @@ Workload = str | Mapping[Axes, float | Fraction]
 
 # Weights of a workload are multiples of 1 / _PARTS; scores are sums of so many units for a record.
 _PARTS = 16
+# Bins of columns whose pairs with all others are compared at once.
+_CODES_AT_ONCE = 1024
 
 
 class Candidates:
@@ -173,27 +173,35 @@ class Candidates:
             What the noise of the two columns of a pair adds.
         """
         binned = population.grouped(self._bins)
-        expected = self._total * binned.margins_of_pairs()
-        squares = np.diag(expected / self._total) ** 2
-        variance = np.outer(self._variances, squares)
-        found = (
-            self._by_columns(self._away(self._pairs, expected)),
-            self._by_columns(self._chance(expected, binned)),
-            self._by_columns(np.sqrt(2 / math.pi * (variance + variance.T))),
-        )
+        number = len(self._bins)
+        squares = np.concatenate([binned.margin([axis]) ** 2 for axis in range(number)])
+        found = np.zeros((3, number, number))
+        # Some columns at a time: memory grows with the number of columns.
+        each = max(1, _CODES_AT_ONCE // TUNING.bins)
+        for first in range(0, number, each):
+            last = min(first + each, number)
+            here, on = slice(*self._starts[[first, last]]), slice(self._starts[first], None)
+            expected = self._total * binned.margins_of_pairs(first, last)
+            variance = np.outer(self._variances[here], squares[on])
+            variance += np.outer(squares[here], self._variances[on])
+            tables = (
+                self._away(self._pairs[here, on], expected),
+                self._chance(expected, binned),
+                np.sqrt(2 / math.pi * variance),
+            )
+            starts = self._starts[first:-1] - self._starts[first]
+            for sums, cells in zip(found, tables, strict=True):
+                lines = np.add.reduceat(cells, starts[: last - first], axis=0)
+                sums[first:last, first:] = np.add.reduceat(lines, starts, axis=1)
         one, other = np.array([axes[:2] for axes in sets], dtype=np.int64).reshape(-1, 2).T
-        seen, by_chance, doubt = (each[one, other] for each in found)
+        seen, by_chance, doubt = found[:, one, other]
         for place, axes in enumerate(sets):
             if axes in self._wider:
                 expected = self._total * binned.margin(axes)
                 seen[place] = self._away(self._wider[axes], expected).sum()
                 by_chance[place] = self._chance(expected, binned).sum()
-        return seen, by_chance, doubt
-
-    def _by_columns(self, cells: NDArray[Any]) -> NDArray[Any]:
-        """Sums over the bins of two columns each."""
-        starts = self._starts[:-1]
-        return np.add.reduceat(np.add.reduceat(cells, starts, axis=0), starts, axis=1)
+        # Whole numbers far below 2**53, which a float holds exactly.
+        return seen.astype(np.int64), by_chance, doubt
 
     def _away(self, exact: IntArray, expected: FloatArray) -> IntArray:
         return np.abs(exact - np.rint(expected).astype(np.int64))

@@ -172,17 +172,21 @@ class Population:
         )
         return found.astype(np.float64, copy=False).reshape(sizes)
 
-    def margins_of_pairs(self) -> FloatArray:
-        """Weighted shares of the codes of all pairs of columns; those of a column side by side."""
-        starts = np.cumsum([0, *self.sizes])
-        found = np.zeros((starts[-1], starts[-1]))
-        step = max(1, _CHUNK_OF_CODES // len(found))
-        for first in range(0, self.n_rows, step):
-            roots = np.sqrt(self.weights[first : first + step])
-            held = np.zeros((len(roots), len(found)))
-            for start, column in zip(starts, self.columns, strict=False):
-                held[np.arange(len(roots)), start + column[first : first + step]] = roots
-            found += held.T @ held
+    def margins_of_pairs(self, first: int, last: int) -> FloatArray:
+        """Weighted shares of the codes of columns first to last - 1 with those from first on.
+
+        Rows are the codes of the former, columns those of the latter, side by side.
+        """
+        starts = np.cumsum([0, *self.sizes[first:]])
+        n_codes = starts[last - first]
+        found = np.zeros((n_codes, starts[-1]))
+        step = max(1, _CHUNK_OF_CODES // len(found[0]))
+        for begin in range(0, self.n_rows, step):
+            part = slice(begin, begin + step)
+            held = np.zeros((len(self.weights[part]), len(found[0])))
+            for start, column in zip(starts, self.columns[first:], strict=False):
+                held[np.arange(len(held)), start + column[part]] = 1.0
+            found += (held[:, :n_codes] * self.weights[part, None]).T @ held
         return found
 
     def grouped(self, groups: Sequence[IntArray]) -> Population:
