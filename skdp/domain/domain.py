@@ -85,7 +85,7 @@ class Domain(Schema):
     ------
     DomainError
         If there are no attributes, names are repeated or are not strings, or rules do not fit the
-        columns or contradict each other (the error names the shortest contradiction).
+        columns or contradict each other.
 
     Examples
     --------
@@ -293,7 +293,7 @@ class Domain(Schema):
         raise AttributeError("A Domain cannot be changed; declare a new one.")
 
     def _key(self) -> tuple[Any, ...]:
-        return (tuple(self._given.items()), self.structure)
+        return (tuple(self._given.items()), self.structure.rules)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Domain) and self._key() == other._key()
