@@ -21,15 +21,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from .._validation import BoolArray, CodeArray, FloatArray, IntArray
+from .._validation import BoolArray, CodeArray, IntArray
 from ..exceptions import DomainError
-from .attributes import Identifier
+from .attributes import Categorical, Identifier
 from .bins import Points
 from .numeric import Numeric
 from .query import Part, Schema, attribute_of, parts_of
-from .regions import Region, region_of_range, region_of_values
+from .regions import Region, code_of, region_of_range, region_of_values
 from .values import plain_category, plain_text, some
 
 # Cells of one table: 16 MB of booleans.
@@ -203,10 +202,9 @@ def structure_from_data(data: Any) -> list[Rule]:
             given = {"from_" if key == "from" else key: value for key, value in item.items()}
             rules.append(makers[given.pop("rule")](**given))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise DomainError(
-                f"Entry {number} of the structure is no rule: {item!r:.200}. A rule has the key "
-                f"'rule' with one of {', '.join(makers)}, and what this takes. {error}"
-            ) from None
+            what = f"Entry {number} of the structure is no rule: {item!r:.200}"
+            how = f"A rule has the key 'rule' with one of {', '.join(makers)}, and what this takes"
+            raise DomainError(f"{what}. {how}. {error}") from None
     return rules
 
 
@@ -345,7 +343,7 @@ class Structure(Schema):
     def __init__(self, rules: Iterable[Rule], declared: Mapping[str, Any]) -> None:
         self.rules = tuple(dict.fromkeys(rules))
         self._declared = _divided(self.rules, declared) if self.rules else declared
-        self.derived = {rule.column: rule for rule in self.rules if rule.kind == "derived"}
+        self.derived = {rule.column: rule for rule in self.rules if rule.from_}
         self.measured = tuple(
             name
             for name, each in declared.items()
@@ -357,11 +355,9 @@ class Structure(Schema):
         self._check_pairs()
         zeros = Zeros.of(self._tables())
         if zeros is None:
-            guilty = [rule for rule in self.rules if rule.kind != "derived"]
-            raise DomainError(
-                f"These rules contradict each other, no row satisfies them all: {some(guilty)}. "
-                "Change or leave out one of them."
-            )
+            guilty = some([rule for rule in self.rules if not rule.from_])
+            what = "These rules contradict each other, no row satisfies them all"
+            raise DomainError(f"{what}: {guilty}. Change or leave out one of them.")
         self.zeros = zeros
 
     @staticmethod
@@ -369,10 +365,8 @@ class Structure(Schema):
         """Rules that were given as ``structure=``; errors for anything else."""
         found = list(rules) if isinstance(rules, Iterable) else [rules]
         if not all(isinstance(rule, Rule) for rule in found):
-            raise DomainError(
-                "structure must be a list of rules such as [at_most('balance', 'amount')], got "
-                f"{rules!r}. Rules in the form of JSON are read by `structure_from_data`."
-            )
+            what = "structure must be a list of rules such as [at_most('paid', 'owed')]"
+            raise DomainError(f"{what}, got {rules!r}. `structure_from_data` reads those of JSON.")
         return found
 
     def to_data(self) -> list[dict[str, Any]]:
@@ -392,16 +386,12 @@ class Structure(Schema):
         """Columns that rules of `at_most` compare."""
         return tuple(dict.fromkeys(chain(*self.pairs)))
 
-    def breaks(self, codes: ArrayLike) -> BoolArray:
-        """Whether each row is in a cell that is declared empty; not where a code is negative."""
-        return self.zeros.breaks(np.asarray(codes))
-
-    def broken_by_rule(self, codes: ArrayLike) -> list[tuple[Rule, BoolArray]]:
+    def broken_by_rule(self, codes: CodeArray) -> list[tuple[Rule, BoolArray]]:
         """Which rows break each rule that forbids cells: for reports to the data owner."""
         return [
-            (rule, Structure([*self.derived.values(), rule], self._declared).breaks(codes))
+            (rule, Structure([*self.derived.values(), rule], self._declared).zeros.breaks(codes))
             for rule in self.rules
-            if rule.kind != "derived"
+            if not rule.from_
         ]
 
     # --- columns that follow from others
@@ -429,11 +419,9 @@ class Structure(Schema):
     def _derive(self) -> None:
         """Find the code of each derived column for each code of the column that decides it."""
         for rule in self.rules:
-            if rule.from_ and self.derived[rule.column] != rule:
-                raise DomainError(
-                    f"Column {rule.column!r} follows from two rules, {rule!r} and "
-                    f"{self.derived[rule.column]!r}. Leave out one of them."
-                )
+            if rule.from_ and rule != (other := self.derived[rule.column]):
+                how = f"two rules, {rule!r} and {other!r}. Leave out one of them."
+                raise DomainError(f"Column {rule.column!r} follows from {how}")
         # A column follows from fewer columns than those that follow from it.
         depth = [name for name, _ in _chained((k, each.from_) for k, each in self.derived.items())]
         self.derived = {name: self.derived[name] for name in sorted(self.derived, key=depth.count)}
@@ -449,18 +437,15 @@ class Structure(Schema):
         for key, value in rule.map:
             own, meant = _codes(rule.from_, base, key), _codes(rule.column, target, value)
             if not len(own) or len(meant) != 1:
-                wrong = f"{value!r} is not one code of {rule.column!r}"
-                wrong = wrong if len(own) else f"{key!r} is no code of {rule.from_!r}"
-                raise ValueError(f"{wrong}: leave the entry {key!r} out, or mend it.")
+                what = f"no code of {rule.from_!r}, or {value!r} not one of {rule.column!r}"
+                raise ValueError(f"{key!r} is {what}: leave the entry out, or mend it.")
             codes[own] = meant
         if base.nullable and target.nullable and codes[-1] < 0:
             codes[-1] = target.size - 1
         if (codes < 0).any():
-            gaps = [base.labels()[code] for code in np.flatnonzero(codes < 0)[:8].tolist()]
-            raise ValueError(
-                f"gaps: the map has no entry for {', '.join(gaps)} of {rule.from_!r}. Add entries "
-                "for all values (None is a missing one)."
-            )
+            gaps = ", ".join(base.labels()[code] for code in np.flatnonzero(codes < 0)[:8])
+            what = f"gaps: the map has no entry for {gaps} of {rule.from_!r}"
+            raise ValueError(f"{what}. Add entries for all values (None is a missing one).")
         return codes
 
     # --- tables of codes
@@ -489,29 +474,24 @@ class Structure(Schema):
             parts = [self.weights_of_regions(part) for part in _regions(rule, self)]
             parts = [part for part in parts if all(each.any() for each in part.values())]
             if rule.condition and not (parts and all(parts)):
-                raise DomainError(
-                    f"{rule!r}: the condition covers no cell of the domain, or all of them. Check "
-                    "its values against the declared ranges, or leave the rule out."
-                )
+                what = f"{rule!r}: the condition covers no cell of the domain, or all of them"
+                raise DomainError(f"{what}. Check its values, or leave the rule out.")
             for part in parts if rule.condition else ():
                 # A code is covered in full or not at all, but for rounding.
                 covered = {name: weights > 0.5 for name, weights in part.items()}
                 yield self._without(covered, np.logical_and)
         for column, bound in self.pairs:
             # Smallest and largest numbers; a missing value is nan, and satisfies every rule.
-            ends = [
-                self.find(name).span(np.arange(self.find(name).size)) for name in (column, bound)
-            ]
-            yield self._without({column: ends[0][0], bound: ends[1][1]}, np.greater)
+            one, two = self.find(column), self.find(bound)
+            low, high = one.span(np.arange(one.size))[0], two.span(np.arange(two.size))[1]
+            yield self._without({column: low, bound: high}, np.greater)
 
     def _without(self, of: Mapping[str, np.ndarray], relation: np.ufunc) -> tuple[Axes, BoolArray]:
         """A table of what is left of the codes of some columns without those in a relation."""
         n_cells = math.prod(map(len, of.values()))
         if n_cells > MAX_CELLS:
-            raise DomainError(
-                f"A rule connects {some([*of])}, which have {n_cells:,} cells together, more than "
-                f"{MAX_CELLS:,}. Declare fewer bins or categories."
-            )
+            what = f"A rule connects {some([*of])}, which have {n_cells:,} cells together"
+            raise DomainError(f"{what}, more than {MAX_CELLS:,}. Declare fewer bins or categories.")
         axes = [self.measured.index(name) for name in of]
         table = functools.reduce(relation.outer, of.values())
         return tuple(sorted(axes)), ~table.transpose(np.argsort(axes))
@@ -534,7 +514,30 @@ class Structure(Schema):
         within : mapping of str to (lower, upper)
             Closed ranges on the number line, for all rows or for each; rules come first.
         """
-        numbers = self._numbers(codes, rng, within)
+        numeric = {k: self.find(k) for k in self.measured if isinstance(self.find(k), Numeric)}
+        ends = {
+            name: [np.asarray(end, dtype=np.float64) for end in within.get(name, (None, None))]
+            for name in numeric
+        }
+        # Larger columns come first. A number lies below those that were drawn for its bounds, and
+        # not below the least ones of the columns that it bounds, which are nan for missing values.
+        # There is such a number: chains are compared as a whole.
+        spans = {name: numeric[name].span(codes[name]) for name in self.compared}
+        least = {k: np.minimum(np.fmax(ends[k][0], low), high) for k, (low, high) in spans.items()}
+        bounded, numbers = [column for column, _ in self.pairs], {}
+        for name in sorted(numeric, key=bounded.count):
+            below = [column for column, bound in self.pairs if bound == name]
+            above = [numbers[bound] for column, bound in self.pairs if column == name]
+            most = functools.reduce(np.fmin, above, np.inf)
+            low = functools.reduce(np.fmax, [ends[name][0], *(least[k] for k in below)], -np.inf)
+            low = np.fmin(low, most)
+            high = np.fmax(np.fmin(ends[name][1], most), low)
+            numbers[name] = numeric[name].draw(codes[name], rng, low, high)
+            for column in below:
+                # It is the larger one of two evenly drawn numbers, if both are of one cell.
+                alike = np.equal(spans[name], spans[column]).all(axis=0)
+                other = numeric[name].draw(codes[name], rng, low, high)
+                numbers[name] = np.where(alike, np.fmax(numbers[name], other), numbers[name])
         drawn: dict[str, pd.Series] = {}
         for name, attribute in self._declared.items():
             if isinstance(attribute, Identifier):
@@ -546,38 +549,6 @@ class Structure(Schema):
                 own = self.lifted(name, np.arange(attribute.size))
                 drawn[name] = attribute.decode(own[codes[self.base_of(name)]], rng)
         return drawn
-
-    def _numbers(
-        self,
-        codes: Mapping[str, IntArray],
-        rng: np.random.Generator,
-        within: Mapping[str, tuple[Any, Any]],
-    ) -> dict[str, FloatArray]:
-        """Numbers for the codes of numeric columns; of those that rules compare the larger first.
-
-        A number lies below those that were drawn for its bounds, and not below the least ones of
-        the columns that it bounds. There is such a number: chains are compared as a whole.
-        """
-        numeric = {k: self.find(k) for k in self.measured if isinstance(self.find(k), Numeric)}
-        ends = {
-            name: [np.asarray(end, dtype=np.float64) for end in within.get(name, (None, None))]
-            for name in numeric
-        }
-        least, numbers = {}, {}
-        for name in self.compared:
-            start, stop = numeric[name].span(codes[name])
-            # nan for a missing value alone.
-            least[name] = np.minimum(np.fmax(ends[name][0], start), stop)
-        above = [column for column, _ in self.pairs]
-        for name in sorted(numeric, key=above.count):
-            low, high = np.fmax(ends[name][0], -np.inf), np.fmin(ends[name][1], np.inf)
-            most = np.inf
-            for column, bound in self.pairs:
-                low = np.fmax(low, least[column]) if bound == name else low
-                most = np.fmin(most, numbers[bound]) if column == name else most
-            low, high = np.fmin(low, most), np.fmin(high, most)
-            numbers[name] = numeric[name].draw(codes[name], rng, low, np.fmax(low, high))
-        return numbers
 
 
 @contextlib.contextmanager
@@ -598,10 +569,8 @@ def _chained(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         found += [pair for pair in longer if pair not in found]
     circle = [one for one, two in found if one == two]
     if circle:
-        raise DomainError(
-            f"The rules of {' and '.join(map(repr, circle))} form a circle: each depends on the "
-            "next. Leave out one of them; columns that are always equal are declared as derived."
-        )
+        what = f"The rules of {' and '.join(map(repr, circle))} form a circle"
+        raise DomainError(f"{what}. Leave out one; columns that are always equal are derived.")
     return found
 
 
@@ -625,7 +594,8 @@ def _regions(rule: Rule, schema: Schema) -> Sequence[Part]:
             return parts_of(rule.condition, schema)
         if rule.from_:
             base = attribute_of(rule.from_, schema)
-            return [{rule.from_: _region(rule.from_, base, key)} for key, _ in rule.map]
+            keys = rule.map if isinstance(base, Numeric) else ()
+            return [{rule.from_: _region(rule.from_, base, key)} for key, _ in keys]
         compared = {name: attribute_of(name, schema) for name in (rule.column, rule.bound)}
         return [
             {name: region_of_range(name, each, value, value)}
@@ -636,7 +606,7 @@ def _regions(rule: Rule, schema: Schema) -> Sequence[Part]:
 
 def _region(column: str, attribute: Any, key: Any) -> Region:
     """What a key of a map stands for: a value, or the values of an interval."""
-    if not (isinstance(key, tuple) and isinstance(attribute, Numeric)):
+    if not isinstance(key, tuple):
         return region_of_values(column, attribute, [key])
     low, high = key
     last = high is None or attribute.number(high, column) == attribute.upper
@@ -645,6 +615,8 @@ def _region(column: str, attribute: Any, key: Any) -> Region:
 
 def _codes(column: str, attribute: Any, key: Any) -> IntArray:
     """Codes that stand for a key of a map, and for nothing else."""
+    if isinstance(attribute, Categorical) and key is not None:
+        return np.array([code_of(column, attribute, key)])
     return np.flatnonzero(_region(column, attribute, key).weights > 1 - _ROUNDING)
 
 

@@ -165,12 +165,12 @@ class Lawful:
         if not self.zeros:
             return codes
         structure = self.domain.structure
-        rows = np.flatnonzero(structure.breaks(codes))
+        rows = np.flatnonzero(structure.zeros.breaks(codes))
         for _ in range(_REDRAWS):
             if not len(rows):
                 return codes
             codes[rows] = draw(known[rows], generator, self.weights)
-            rows = rows[structure.breaks(codes[rows])]
+            rows = rows[structure.zeros.breaks(codes[rows])]
         for row in rows.tolist():
             wanted = dict(enumerate(codes[row].tolist()))
             told = {axis: np.array([code]) for axis, code in enumerate(known[row]) if code >= 0}

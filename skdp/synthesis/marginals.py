@@ -74,7 +74,7 @@ def as_prior(prior: Any, domain: Domain, *, warn: bool = False) -> Prior | None:
             "prior=PublicTable(frame); if they are private, release them first and give the "
             "synopsis_ of that release."
         )
-    fits = (codes >= 0).all(axis=1) & ~domain.structure.breaks(np.maximum(codes, 0))
+    fits = (codes >= 0).all(axis=1) & ~domain.structure.zeros.breaks(np.maximum(codes, 0))
     n_out = len(codes) - int(fits.sum())
     if n_out == len(codes):
         raise ValueError(_why_empty(codes, domain))

@@ -234,7 +234,7 @@ def test_a_cell_is_forbidden_where_no_value_of_it_is_allowed(columns, rules):
         return np.logical_or.reduce([breaks(frame) for _, breaks in rules])
 
     allowed = ~broken_in(plain.decode(many, 0)).reshape(len(codes), -1).all(axis=1)
-    broken = domain.structure.breaks(codes)
+    broken = domain.structure.zeros.breaks(codes)
     # A cell may be allowed for so few values that none was drawn, but never the other way round.
     assert not (broken & allowed).any()
     assert np.array_equal(broken, ~allowed) or "x < 11.9999" in texts
@@ -268,8 +268,8 @@ def test_rows_that_break_a_rule_are_skipped_and_never_drawn(rules, seed):
     rng = np.random.default_rng(seed)
     anything = np.stack([rng.integers(0, size, 2_000) for size in domain.shape], axis=1)
     some = domain.structure.zeros.mended(anything[:200])
-    codes = np.concatenate([anything[~domain.structure.breaks(anything)], some])
-    assert not domain.structure.breaks(codes).any()
+    codes = np.concatenate([anything[~domain.structure.zeros.breaks(anything)], some])
+    assert not domain.structure.zeros.breaks(codes).any()
     assert len(np.unique(some, axis=0)) > 1 or len(codes) == len(some)
     frame = domain.decode(codes, seed)
     for rule, breaks in rules:
@@ -506,7 +506,7 @@ def test_a_bin_is_forbidden_where_only_rounding_leaves_a_part_of_it(x, rules, fo
     domain = Domain(columns, structure=rules)
     codes = np.zeros((domain.shape[0], 3), dtype=int)
     codes[:, 0] = np.arange(len(codes))
-    assert np.flatnonzero(domain.structure.breaks(codes)).tolist() == forbidden_codes
+    assert np.flatnonzero(domain.structure.zeros.breaks(codes)).tolist() == forbidden_codes
 
 
 def test_no_value_is_drawn_at_the_hole_of_a_special_value():
