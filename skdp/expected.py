@@ -102,7 +102,7 @@ def generated_codes(domain: Domain, n: int, seed: int) -> CodeArray:
         noise = generator.standard_normal(n)
         score = np.sqrt(share) * cause * direction + np.sqrt(1 - share) * noise
         codes[:, axis] = _cut(score, frequencies)
-    lawful: CodeArray = domain.structure.lawful_codes(codes)
+    lawful: CodeArray = domain.structure.zeros.mended(codes)
     return lawful
 
 

@@ -31,7 +31,7 @@ def lawful_rows(n, domain=RULED, seed=0):
     """Rows of a domain, evenly over the codes that its rules allow."""
     rng = np.random.default_rng(seed)
     codes = np.stack([rng.integers(0, size, 9 * n) for size in domain.shape], axis=1)
-    return domain.decode(codes[~domain.structure.breaks(codes)][:n], rng)
+    return domain.decode(codes[~domain.structure.zeros.breaks(codes)][:n], rng)
 
 
 def violations(frame):

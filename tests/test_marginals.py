@@ -19,9 +19,9 @@ from skdp.algorithms.marginals import candidates as candidates_module
 from skdp.algorithms.marginals import joint as joint_module
 from skdp.algorithms.marginals import measure as measure_module
 from skdp.algorithms.marginals.candidates import Candidates
-from skdp.algorithms.marginals.constraints import Rules
 from skdp.algorithms.marginals.fit import Population, posterior_mean
 from skdp.algorithms.marginals.groups import Attribute
+from skdp.domain import Zeros
 from skdp.exceptions import DomainError
 from skdp.release import TreeDensity
 from skdp.synthesis.marginals import as_workload
@@ -353,7 +353,7 @@ def independent_rows(n_rows=2000, sizes=(30, 20, 2), seed=0):
     rng = np.random.default_rng(seed)
     views = [rng.gamma(1.0, size=size) + 0.1 for size in sizes]
     attributes = [even(len(view), view) for view in views]
-    return attributes, Population.of(attributes, Rules.of(sizes), n_rows, rng)
+    return attributes, Population.of(attributes, Zeros(), n_rows, rng)
 
 
 def even(size, mass=None):
@@ -368,7 +368,7 @@ def test_pairs_that_depend_stand_out_and_their_choices_share_a_budget(monkeypatc
     copies = np.repeat(rng.integers(0, 4, (2000, 1)), 4, axis=1)
     codes = np.hstack([copies, rng.integers(0, 4, (2000, 3))])
     attributes = [even(4) for _ in range(7)]
-    population = Population.of(attributes, Rules.of((4,) * 7), 2000, rng)
+    population = Population.of(attributes, Zeros(), 2000, rng)
     table = CountTable.from_codes(codes, (4,) * 7)
     weights = dict.fromkeys(itertools.combinations(range(7), 2), 1)
     candidates = Candidates(table, attributes, weights, 2000.0, {})

@@ -171,7 +171,6 @@ def conduct(data, job, clock):
 
 def inference(data, job, clock):
     """Tables of a population fitted to noisy counts, in rounds, as a release fits it."""
-    from skdp.algorithms.marginals.constraints import Rules
     from skdp.algorithms.marginals.fit import (
         Population,
         Target,
@@ -181,6 +180,7 @@ def inference(data, job, clock):
     )
     from skdp.algorithms.marginals.groups import Attribute
     from skdp.algorithms.marginals.sample import as_model
+    from skdp.domain import Zeros
     from skdp.hierarchy import project_to_simplex
 
     d, sets, tables = len(data["shape"]), sets_of(data["sets"]), noisy_tables(data)
@@ -191,9 +191,9 @@ def inference(data, job, clock):
         views = [project_to_simplex(table, total) for table in tables[:d]]
         shares = [view / total for view in views]
         attributes = [Attribute(p, np.argsort(-p), None, p, np.argsort(-p)) for p in shares]
-        rules = Rules.of(data["shape"].tolist())
+
         n_rows = int(np.clip(3 * total * data["epsilon"], 10_000, 60_000))
-        population = Population.of(attributes, rules, n_rows, generator)
+        population = Population.of(attributes, Zeros(), n_rows, generator)
         found = {(axis,): share for axis, share in enumerate(shares)}
         for turn in range(1, int(data["rounds"].max()) + 1):
             for place in np.flatnonzero(data["rounds"] == turn):
@@ -207,7 +207,7 @@ def inference(data, job, clock):
         population.resample(int(np.clip(4 * total, 20_000, 100_000)))
         population.fit(targets, 5)
         population.settle(targets, 6)
-        model = as_model(population, targets, attributes, total, {}, generator, rules=rules)
+        model = as_model(population, targets, attributes, total, {}, generator, zeros=Zeros())
     begin = time.process_time()
     # A release answers pairs from its tables or rows, and wider sets from its rows.
     found = [

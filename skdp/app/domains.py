@@ -103,8 +103,8 @@ def domain_text(domain: Domain) -> str:
         derived = ", follows from others" if name in domain.structure.derived else ""
         rows.append((name, codes, shortened(repr(attribute), derived)))
     parts = [text_table(rows)]
-    if domain.structure:
-        parts += ["", "rules:", *(f"  {shortened(repr(rule))}" for rule in domain.structure)]
+    if domain.structure.rules:
+        parts += ["", "rules:", *(f"  {shortened(repr(rule))}" for rule in domain.structure.rules)]
     return "\n".join(parts)
 
 

@@ -247,7 +247,7 @@ def _refuse_zeros(domain: Domain, of: Any) -> None:
     if not domain.structure.zeros:
         return
     name = "This estimator" if of is None else type(of).__name__
-    ruled = sorted({axis for zeros in domain.structure.zeros for axis in zeros.axes})
+    ruled = sorted({axis for axes in domain.structure.zeros for axis in axes})
     columns = ", ".join(repr(domain.names[axis]) for axis in ruled[:5])
     more = f" and {len(ruled) - 5} more columns" if len(ruled) > 5 else ""
     raise DomainError(
@@ -272,7 +272,7 @@ def _numbered(domain: Domain, target: str, column: Any) -> Domain:
     )
     if not (whole and words):
         return domain
-    if column.dtype == "bool" or domain.structure or len(domain.columns) < len(domain):
+    if column.dtype == "bool" or domain.structure.rules or len(domain.columns) < len(domain):
         raise DomainError(
             f"y holds values of type {column.dtype}, but all declared labels are text. Give the "
             "labels as they are declared, or declare those that y has."

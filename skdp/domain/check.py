@@ -570,7 +570,7 @@ def examined(domain: Any, frame: Any) -> DomainReport:
         own = codes[:, domain.index(structure.base_of(name))]
         differs = (every[:, free.index(name)] != structure.codes_of(name)[own]) & (own >= 0)
         kept[repr(structure.derived[name])] = [0, int(differs.sum())]
-    n_skipped = int(((codes < 0).any(axis=1) | structure.breaks(codes)).sum())
+    n_skipped = int(((codes < 0).any(axis=1) | structure.zeros.breaks(codes)).sum())
     columns = pd.DataFrame.from_dict(rows, orient="index")
     rules = pd.DataFrame.from_dict(kept, orient="index", columns=["breaks", "differs"])
     more = n_unfit, (*lines,), drafts, structure.rules

@@ -85,7 +85,7 @@ class Domain(Schema):
     ------
     DomainError
         If there are no attributes, names are repeated or are not strings, or rules do not fit the
-        columns or contradict each other (the error names the shortest contradiction).
+        columns or contradict each other.
 
     Examples
     --------
@@ -293,7 +293,7 @@ class Domain(Schema):
         raise AttributeError("A Domain cannot be changed; declare a new one.")
 
     def _key(self) -> tuple[Any, ...]:
-        return (tuple(self._given.items()), self.structure)
+        return (tuple(self._given.items()), self.structure.rules)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Domain) and self._key() == other._key()
@@ -500,7 +500,7 @@ class Domain(Schema):
             # to records or nothing, applied to each by itself: neighbouring tables stay neighbours
             # or become equal, and whatever is released from the rest is as private as before. It
             # never raises, because an error would tell that some record breaks a rule.
-            breaks = self.structure.breaks(codes)
+            breaks = self.structure.zeros.breaks(codes)
             if broken != -1:
                 breaks &= (codes >= 0).all(axis=1)
             codes[breaks] = broken
@@ -547,7 +547,7 @@ class Domain(Schema):
         if rows.size and not (whole and (rows >= 0).all() and (rows < self.shape).all()):
             raise ValueError(f"codes must be integers in 0..size - 1 for the sizes {self.shape}.")
         rows = rows.astype(np.int64)
-        broken = self.structure.breaks(rows)
+        broken = self.structure.zeros.breaks(rows)
         if broken.any():
             what = f"{int(broken.sum())} of {len(rows)} rows are in cells"
             how = "decode with domain.without_structure()"

@@ -127,7 +127,7 @@ def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -
 
 def _rule(rule: Any) -> str:
     """A rule as code, with all of its map."""
-    if not hasattr(rule, "map"):
+    if not rule.map:
         return repr(rule)
     return f"{rule.kind}({rule.column!r}, from_={rule.from_!r}, map={dict(rule.map)!r})"
 
@@ -209,7 +209,7 @@ def _of_pair(pair: Any) -> dict[str, Any]:
 def domain_to_text(domain: Any) -> str:
     """JSON text of a domain: its columns in order, and its rules."""
     columns = [{"name": name, **domain.declared(name).to_data()} for name in domain.columns]
-    more = {"structure": domain.structure.to_data()} if domain.structure else {}
+    more = {"structure": domain.structure.to_data()} if domain.structure.rules else {}
     return json.dumps({**_HEAD, "attributes": columns, **more}, allow_nan=False)
 
 

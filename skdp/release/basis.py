@@ -151,12 +151,6 @@ class Coefficients:
         self.ladders = dict(ladders)
         self.looks: dict[Axes, Look] = {}
 
-    def over(self, ladders: Mapping[int, Ladder]) -> Coefficients:
-        """The same looks, over ladders of the same sizes."""
-        found = Coefficients(ladders)
-        found.looks = dict(self.looks)
-        return found
-
     def add(self, axes: Axes, counts: NDArray[Any], variance: float) -> None:
         """Add a noisy table, one axis a column over the groups of some level.
 

@@ -8,7 +8,6 @@ a term of low rank. Post-processing of released numbers.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -122,6 +121,8 @@ class ColumnEstimate:
         Variance of what else is known of the total; infinite if nothing is.
     n_alone : int, default=0
         Last codes that say nothing of their neighbours: special values, the missing one.
+    codes : ndarray of int, optional
+        Codes that records can have, in the order of the lattice; by default all.
     """
 
     def __init__(
@@ -131,6 +132,7 @@ class ColumnEstimate:
         variances: Mapping[int, float],
         total_variance: float = math.inf,
         n_alone: int = 0,
+        codes: IntArray | None = None,
     ) -> None:
         self.n_codes, self.n_alone = n_codes, n_alone
         self.sizes = tuple(sizes)
@@ -138,14 +140,18 @@ class ColumnEstimate:
         self.total_variance = total_variance
         self._scales = self._scale_variances()
         self.counts = np.zeros(n_codes)
-        # Codes that records can have, in the order of the lattice; None: all.
-        self.codes: IntArray | None = None
+        self._codes = None if codes is None or len(codes) == n_codes else codes
         # The covariance is that of the levels less ``lowered @ lowered.T``.
         self._lowered: FloatArray | None = None
         # And with it, the covariance is larger by ``outer(restored, restored)``.
-        self._restored = np.zeros(n_codes)
+        self._restored = np.zeros(len(self.codes))
         self._shares: FloatArray | None = None
         self.looks: tuple[Ladder, FloatArray] | None = None
+
+    @property
+    def codes(self) -> IntArray:
+        """Codes that records can have, in the order of the lattice."""
+        return np.arange(self.n_codes) if self._codes is None else self._codes
 
     @property
     def lattice(self) -> int:
@@ -223,9 +229,11 @@ class ColumnEstimate:
             part = (1.0 - 1.0 / ratio if place else 1.0) / width
             unsure = np.repeat(unsure + part * self._scales[place], ratio)
             before = told
-        self.counts = counts[: self.n_codes]
-        if self.lattice > self.n_codes:
-            self.counts = self.counts + self._beyond() * counts[self.n_codes :].sum()
+        n_inside = len(self.codes)
+        inside = counts[:n_inside]
+        if self.lattice > n_inside:
+            inside = inside + self._beyond() * counts[n_inside:].sum()
+        self.counts[self.codes] = inside
 
     def _believed(
         self, place: int, detail: FloatArray, counts: FloatArray, unsure: FloatArray
@@ -249,7 +257,7 @@ class ColumnEstimate:
         """
         noise = float(self._scale_variances()[place][0])
         width = self.lattice // len(counts)
-        n_alike = (self.n_codes - self.n_alone) // width
+        n_alike = int((self.codes < self.n_codes - self.n_alone).sum()) // width
         if not n_alike:
             return detail
         square = width * (np.maximum(counts[:n_alike], 0.0) ** 2 + unsure[:n_alike])
@@ -287,7 +295,7 @@ class ColumnEstimate:
         if self.n_codes > _MOST_JOINED or not len(variances):
             return
         functions = basis_of(ladder.sizes)[:, 1 : len(variances) + 1]
-        asked = functions[ladder.units if self.codes is None else ladder.units[self.codes]]
+        asked = functions[ladder.units[self.codes]]
         spread = self.covered(asked)
         inner = asked.T @ spread + np.diag(variances)
         root = np.linalg.cholesky(inner)
@@ -297,22 +305,12 @@ class ColumnEstimate:
         back = self.covered(np.ones(len(asked)))
         back /= back.sum()
         if values is not None:
-            moved = lowered @ np.linalg.solve(root, values - asked.T @ self.counts)
-            self.counts = self.counts + moved - back * moved.sum()
+            inside = self.counts[self.codes]
+            moved = lowered @ np.linalg.solve(root, values - asked.T @ inside)
+            self.counts[self.codes] = inside + moved - back * moved.sum()
         self._lowered = lowered
         self._restored = back * math.sqrt(float((lowered.sum(axis=0) ** 2).sum()))
         self.looks = (ladder, np.asarray(variances, dtype=np.float64))
-
-    def expanded(self, codes: IntArray, n_codes: int, ladder: Ladder) -> ColumnEstimate:
-        """The same column with codes that records cannot have, whose counts are 0."""
-        found = copy.copy(self)
-        found._shares = None
-        found.n_codes, found.codes = n_codes, codes
-        found.counts = np.zeros(n_codes)
-        found.counts[codes] = self.counts
-        if self._lowered is not None and self.looks is not None:
-            found.looks = (ladder, self.looks[1])
-        return found
 
     def around(self, code: int) -> FloatArray:
         """Weight 1 for the codes of a block whose records may all lie at one number of a code.
@@ -321,7 +319,7 @@ class ColumnEstimate:
         numbers of few decimals, and favourite ones, lie at a few codes. A finer block is taken only
         if half of the records of the block would be four standard deviations of its noise.
         """
-        codes = np.arange(self.n_codes) if self.codes is None else self.codes
+        codes = self.codes
         place, found = int(np.searchsorted(codes, code)), np.zeros(self.n_codes)
         blocks = {size: np.arange(len(codes)) // (self.lattice // size) for size in self.variances}
         held = [codes[block == block[place]] for block in blocks.values()]
@@ -336,7 +334,7 @@ class ColumnEstimate:
         the counts add up to the total.
         """
         if self._shares is None:
-            n_inside = self.n_codes if self.codes is None else len(self.codes)
+            n_inside = len(self.codes)
             outside = np.zeros(self.lattice)
             outside[n_inside:] = 1.0
             spread = self._spread(outside, [np.zeros(1), *self._scales[1:]])
@@ -371,13 +369,11 @@ class ColumnEstimate:
 
     def covariance(self, weights: FloatArray) -> FloatArray:
         """Covariance of the counts with weighted sums of them, (n_codes, n) like the weights."""
-        inside = weights if self.codes is None else weights[self.codes]
+        inside = weights[self.codes]
         found = self.covered(inside)
         if self._lowered is not None:
             found = found - self._lowered @ (self._lowered.T @ inside)
             found = found + np.multiply.outer(self._restored, self._restored @ inside)
-        if self.codes is None:
-            return found
         whole = np.zeros(weights.shape)
         whole[self.codes] = found
         return whole

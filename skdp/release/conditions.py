@@ -76,16 +76,15 @@ def _within_rules(regions: Mapping[str, Region], domain: Domain) -> dict[str, Re
     Most draws of codes would be in vain, where a condition cuts the bins of both columns.
     """
     found = dict(regions)
-    for column, above in domain.structure.bounds.items():
-        for bound in above:
-            for name, other in ((column, bound), (bound, column)):
-                if name in regions:
-                    low, high = regions[name].extent()
-                    ends = (low, None) if name == column else (None, high)
-                    within = region_of_range(other, domain[other], *ends)
-                    if domain[other].nullable:
-                        within |= region_of_values(other, domain[other], [None])
-                    found = both(found, {other: within})
+    for column, bound in domain.structure.pairs:
+        for name, other in ((column, bound), (bound, column)):
+            if name in regions:
+                low, high = regions[name].extent()
+                ends = (low, None) if name == column else (None, high)
+                within = region_of_range(other, domain[other], *ends)
+                if domain[other].nullable:
+                    within |= region_of_values(other, domain[other], [None])
+                found = both(found, {other: within})
     return found
 
 
@@ -270,9 +269,10 @@ class Known:
     def forget_contradictions(self) -> None:
         """Count values that break a rule together as unknown, in the columns of the rule."""
         told = self.codes.copy()
-        for zeros in self.domain.structure.zeros:
-            rows = np.flatnonzero(zeros.broken_by(told))
-            self.codes[rows[:, None], list(zeros.axes)] = -1
+        zeros = self.domain.structure.zeros
+        for axes in zeros:
+            rows = np.flatnonzero(zeros.forbids(axes, told))
+            self.codes[rows[:, None], list(axes)] = -1
 
     def values(self, name: str) -> pd.Series:
         """A column as it was given."""

@@ -13,7 +13,6 @@ import pandas as pd
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
 from ..domain import Domain, Identifier, Numeric
 from ..domain.attributes import read
-from ..domain.constraints import merged, narrowed
 from ..domain.query import Query
 from ..domain.values import fill_series, some
 from .conditions import Bounds, Condition, Known
@@ -36,11 +35,8 @@ class Beside:
 
     def __init__(self, known: Known) -> None:
         self.domain: Domain = known.domain
-        structure = known.domain.structure
-        self.pairs = [
-            (name, bound) for name, bounds in structure.bounds.items() for bound in bounds
-        ]
-        names = {name for pair in self.pairs for name in pair}
+        self.pairs = known.domain.structure.pairs
+        names = known.domain.structure.compared
         nothing = np.full(known.n_rows, np.nan)
         self.known: dict[str, FloatArray] = {
             name: known.numbers(name) if name in known.names else nothing for name in names
@@ -99,8 +95,6 @@ class Beside:
 
 # How often rows are drawn again that break the structure, before a search takes their place.
 _REDRAWS = 30
-# How often the search for one row begins anew.
-_STARTS = 200
 
 
 class Lawful:
@@ -135,16 +129,15 @@ class Lawful:
         self._query = query
         if not self.zeros or not weights:
             return
-        start = {axis: each > 0 for axis, each in weights.items()}
-        possible = self._propagated(start)
-        if possible is None:
+        left = self.zeros.narrowed(self._codes())
+        if left is None:
             if query is None:
                 return  # contradicting values of given rows: each row is repaired by itself
             raise self.refused(query)
-        for axis, allowed in possible.items():
+        for axis, codes in left.items():
+            allowed = np.isin(np.arange(domain.shape[axis]), codes)
             if axis in self.weights or not allowed.all():
-                own = self.weights.get(axis, np.ones(len(allowed)))
-                self.weights[axis] = own * allowed
+                self.weights[axis] = self.weights.get(axis, 1.0) * allowed
 
     @staticmethod
     def refused(query: Any) -> ValueError:
@@ -172,61 +165,30 @@ class Lawful:
         if not self.zeros:
             return codes
         structure = self.domain.structure
-        rows = np.flatnonzero(structure.breaks(codes))
+        rows = np.flatnonzero(structure.zeros.breaks(codes))
         for _ in range(_REDRAWS):
             if not len(rows):
                 return codes
             codes[rows] = draw(known[rows], generator, self.weights)
-            rows = rows[structure.breaks(codes[rows])]
+            rows = rows[structure.zeros.breaks(codes[rows])]
         for row in rows.tolist():
-            found = self._search(codes[row], known[row], generator)
+            wanted = dict(enumerate(codes[row].tolist()))
+            told = {axis: np.array([code]) for axis, code in enumerate(known[row]) if code >= 0}
+            found = self.zeros.nearest(wanted, self._codes() | told)
             if found is None:
                 # Known values that no rule allows together count as unknown.
-                found = self._search(codes[row], np.full_like(known[row], -1), generator)
+                found = self.zeros.nearest(wanted, self._codes())
             if found is None:
                 raise ValueError(
                     f"No row was found that satisfies where={self._query!r} and the structure of "
                     "the domain."
                 )
-            codes[row] = found
+            codes[row, [*found]] = [*found.values()]
         return codes
 
-    def _propagated(self, start: Mapping[int, BoolArray]) -> dict[int, BoolArray] | None:
-        """Codes of each attribute under rules that some allowed cell has; None if there are none.
-
-        Each table of rules is looked at by itself, until nothing changes.
-        """
-        given = [((axis,), allowed) for axis, allowed in start.items()]
-        found = narrowed(merged([*self.zeros, *given]))
-        if found is None:
-            return None
-        return {axes[0]: each for axes, each in found.items() if len(axes) == 1}
-
-    def _search(
-        self, drawn: CodeArray, known: CodeArray, generator: np.random.Generator
-    ) -> CodeArray | None:
-        """A row that breaks no rule, near the one drawn."""
-        start = {axis: each > 0 for axis, each in self.weights.items()}
-        for axis in np.flatnonzero(known >= 0).tolist():
-            start[axis] = np.arange(self.domain.shape[axis]) == known[axis]
-        first = self._propagated(start)
-        if first is None:
-            return None
-        for _ in range(_STARTS):
-            possible: dict[int, BoolArray] | None = dict(first)
-            row = drawn.copy()
-            for axis in generator.permutation(sorted(first)).tolist():
-                assert possible is not None
-                codes = np.flatnonzero(possible[axis])
-                if not possible[axis][row[axis]]:
-                    row[axis] = codes[int(generator.integers(len(codes)))]
-                possible[axis] = np.arange(len(possible[axis])) == row[axis]
-                possible = self._propagated(possible)
-                if possible is None:
-                    break
-            if possible is not None:
-                return row
-        return None
+    def _codes(self) -> dict[int, IntArray]:
+        """Codes that the condition leaves of the attributes that it is about."""
+        return {axis: np.flatnonzero(each) for axis, each in self.weights.items()}
 
 
 def must_be_missing(domain: Domain, codes: CodeArray, axis: int) -> BoolArray:
@@ -240,12 +202,12 @@ def must_be_missing(domain: Domain, codes: CodeArray, axis: int) -> BoolArray:
     axis : int
     """
     forced = np.zeros(len(codes), dtype=bool)
-    for zeros in domain.structure.zeros:
-        if axis not in zeros.axes:
+    for axes, table in domain.structure.zeros.items():
+        if axis not in axes:
             continue
-        others = [other for other in zeros.axes if other != axis]
+        others = [other for other in axes if other != axis]
         rows = np.flatnonzero((codes[:, others] >= 0).all(axis=1))
-        table = np.moveaxis(zeros.allowed, zeros.axes.index(axis), -1)
+        table = np.moveaxis(table, axes.index(axis), -1)
         allowed = table[tuple(codes[rows, other] for other in others)]
         forced[rows] |= ~np.broadcast_to(allowed, (len(rows), table.shape[-1]))[:, :-1].any(axis=1)
     return forced

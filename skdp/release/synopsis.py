@@ -187,7 +187,7 @@ class Synopsis:
         """Which records answers are about, in words; "" where they are about all."""
         rules = " It is about the records that satisfy the rules of the domain."
         rows = f" Answers count {self.rows}: rows beyond these are in none." if self.rows else ""
-        return rules * bool(self.counted.structure) + rows
+        return rules * bool(self.counted.structure.rules) + rows
 
     @property
     def rows(self) -> str:

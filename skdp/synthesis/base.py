@@ -344,7 +344,7 @@ class _PublicRows:
             score = np.delete(codes / self._shape, self._label, axis=1).sum(axis=1)
             rank = np.argsort(np.argsort(score, kind="stable"), kind="stable")
             codes[:, self._label] = rank * self._n_labels // max(n_samples, 1)
-        return self._structure.lawful_codes(codes)
+        return self._structure.zeros.mended(codes)
 
 
 def _one_at(code, size):

@@ -24,7 +24,7 @@ from .._validation import (
     check_choice,
     used_attributes,
 )
-from ..algorithms.marginals import Asked, Prior, Rules, measured_views, most_groups, used_sets
+from ..algorithms.marginals import Asked, Prior, measured_views, most_groups, used_sets
 from ..domain import Domain, Numeric, PublicTable
 from ..exceptions import DomainError
 from ..release import Synopsis
@@ -74,7 +74,7 @@ def as_prior(prior: Any, domain: Domain, *, warn: bool = False) -> Prior | None:
             "prior=PublicTable(frame); if they are private, release them first and give the "
             "synopsis_ of that release."
         )
-    fits = (codes >= 0).all(axis=1) & ~domain.structure.breaks(np.maximum(codes, 0))
+    fits = (codes >= 0).all(axis=1) & ~domain.structure.zeros.breaks(np.maximum(codes, 0))
     n_out = len(codes) - int(fits.sum())
     if n_out == len(codes):
         raise ValueError(_why_empty(codes, domain))
@@ -468,12 +468,6 @@ class MarginalSynthesizer(Synthesizer):
     def _parts(self, epsilon, domain):
         self._wanted(domain)
         as_prior(self.prior, domain, warn=True)
-        zeros = domain.structure.zeros
-        if zeros and Rules.of(domain.shape, zeros) is None:
-            raise DomainError(
-                "No record that satisfies all rules of the domain was found, in a search of "
-                "limited length. Leave out rules, or give domain.without_structure()."
-            )
         coarse = self._told_in_groups(domain)
         if coarse:
             most = most_groups(domain.shape, self._wanted(domain)[0])

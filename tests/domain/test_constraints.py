@@ -1,5 +1,6 @@
 """Rules between columns: what they mean, for codes and values, in memory and in engines."""
 
+import itertools
 import pickle
 import re
 
@@ -27,8 +28,7 @@ from skdp import (
     derived,
     forbid,
 )
-from skdp.domain import structure_from_data
-from skdp.domain.constraints import allowed_row, narrowed
+from skdp.domain import Zeros, structure_from_data
 from skdp.release import parse
 
 #: Every kind of rule at once.
@@ -47,7 +47,7 @@ def test_measured_columns_are_those_that_follow_from_nothing():
     with pytest.raises(DomainError, match="not in the domain"):
         LOANS["id"]
     plain = LOANS.without_structure()
-    assert plain.names == LOANS.columns[1:] and not plain.structure
+    assert plain.names == LOANS.columns[1:] and not plain.structure.rules
 
 
 def test_a_record_that_breaks_a_rule_is_skipped_and_nothing_raises():
@@ -90,7 +90,7 @@ def test_a_domain_with_a_structure_travels():
         assert again == LOANS and hash(again) == hash(LOANS)
     assert "at_most('balance', 'amount')" in repr(LOANS)
     more = LOANS.with_attribute("more", Numeric(0, 1))
-    assert more.structure == LOANS.structure and more.columns[-1] == "more"
+    assert more.structure.rules == LOANS.structure.rules and more.columns[-1] == "more"
     assert LOANS.structure.rules[-1] == forbid("state == 'B' and amount >= 900")
 
 
@@ -234,7 +234,7 @@ def test_a_cell_is_forbidden_where_no_value_of_it_is_allowed(columns, rules):
         return np.logical_or.reduce([breaks(frame) for _, breaks in rules])
 
     allowed = ~broken_in(plain.decode(many, 0)).reshape(len(codes), -1).all(axis=1)
-    broken = domain.structure.breaks(codes)
+    broken = domain.structure.zeros.breaks(codes)
     # A cell may be allowed for so few values that none was drawn, but never the other way round.
     assert not (broken & allowed).any()
     assert np.array_equal(broken, ~allowed) or "x < 11.9999" in texts
@@ -267,9 +267,9 @@ def test_rows_that_break_a_rule_are_skipped_and_never_drawn(rules, seed):
         return
     rng = np.random.default_rng(seed)
     anything = np.stack([rng.integers(0, size, 2_000) for size in domain.shape], axis=1)
-    some = domain.structure.lawful_codes(anything[:200])
-    codes = np.concatenate([anything[~domain.structure.breaks(anything)], some])
-    assert not domain.structure.breaks(codes).any()
+    some = domain.structure.zeros.mended(anything[:200])
+    codes = np.concatenate([anything[~domain.structure.zeros.breaks(anything)], some])
+    assert not domain.structure.zeros.breaks(codes).any()
     assert len(np.unique(some, axis=0)) > 1 or len(codes) == len(some)
     frame = domain.decode(codes, seed)
     for rule, breaks in rules:
@@ -279,8 +279,8 @@ def test_rows_that_break_a_rule_are_skipped_and_never_drawn(rules, seed):
     frame = Domain(domain.items()).decode(anything, seed)
     broken = np.logical_or.reduce([breaks(frame) for _, breaks in rules])
     skipped = (domain.encode(frame) < 0).any(axis=1)
-    bounds = domain.structure.bounds
-    if not any(bound in bounds for above in bounds.values() for bound in above):
+    pairs = domain.structure.pairs
+    if not {column for column, _ in pairs} & {bound for _, bound in pairs}:
         # A chain also holds where its middle is missing.
         assert not (skipped & ~broken).any()
 
@@ -301,17 +301,23 @@ def test_tables_are_narrowed_to_what_rows_can_have(data):
     expected = np.logical_and.reduce(
         [allowed[tuple(rows[:, axis] for axis in axes)] for axes, allowed in tables.items()]
     )
-    row = allowed_row(tables)
-    assert (row is not None) == expected.any()
-    if row is not None:
-        assert all(allowed[tuple(row[axis] for axis in axes)] for axes, allowed in tables.items())
-        found = narrowed(tables)
-        for axes, allowed in found.items():
-            assert not (allowed & ~tables.get(axes, np.True_)).any()
-            assert allowed[tuple(rows[expected][:, axis] for axis in axes)].all()
-            for place, axis in enumerate(axes):
-                others = tuple({*range(len(axes))} - {place})
-                assert np.array_equal(allowed.any(axis=others), found[axis,])
+    found = Zeros.of(tables.items())
+    assert (found is not None) == expected.any()
+    if found is not None:
+        assert np.array_equal(found.breaks(rows), ~expected)
+        assert not found.breaks(found.mended(rows)).any()
+        assert np.array_equal(found.mended(rows)[expected], rows[expected])
+        row = found.nearest(dict(enumerate(rows[expected][0])), {})
+        assert all(code == rows[expected][0][axis] for axis, code in row.items())
+        # Combinations that no row of some table has are forbidden by tables of their own.
+        for axes, allowed in tables.items():
+            for part in itertools.chain(*(itertools.combinations(axes, n) for n in (1, 2))):
+                others = tuple(place for place, axis in enumerate(axes) if axis not in part)
+                margin = allowed.any(axis=others)
+                for cell in np.argwhere(~margin):
+                    broken = np.full((1, len(shape)), -1)
+                    broken[:, part] = cell
+                    assert found.breaks(broken).all()
 
 
 # -- numbers
@@ -427,6 +433,8 @@ SAME = {"p": "p", "q": "q"}
         ([at_most("a", "zz")], "no column 'zz'"),
         ([at_most("c", "e")], "on one number line"),
         ([at_most("a", "id")], "'id' is an Identifier"),
+        ([at_most("a", "a")], "'a' form a circle"),
+        ([derived("c", "e", {})], "gaps: the map has no entry for p, q"),
         ([at_most("a", "day")], "on one number line"),
         ([at_most("a", "n"), at_most("n", "b")], "on one grid"),
         ([at_most("g", "n"), derived("g", "n", {(0, 5): 1, (5, None): 3})], "must be measured"),
@@ -439,11 +447,10 @@ SAME = {"p": "p", "q": "q"}
         ([derived("c", "t", {"u": "p"})], "gaps: the map has no entry for v, missing"),
         ([derived("c", "t", {"u": "p", "v": "p", "w": "q", None: "p"})], "no category 'w'"),
         ([derived("c", "n", {(0, 5): "p", (6, None): "q"})], "gaps: the map has no entry for 5"),
-        ([derived("c", "n", {(0, 5): "p", (4, None): "q"})], "overlaps"),
         ([derived("c", "n", {(0, 5): "p", (5, None): "x"})], "no category 'x'"),
         ([derived("c", "n", {(0, 5): "p", (5, 12): "q", 4.5: "q"})], "holds integers"),
-        ([derived("c", "n", {(0, None): "p", 10: "p"})], "10 is nothing that 'n' has a code for"),
-        ([derived("c", "a", {(0, None): "p", 5: "q"})], "5 is nothing that 'a' has a code for"),
+        ([derived("c", "n", {(0, None): "p", 10: "p"})], "10 is no code of 'n'"),
+        ([derived("c", "a", {(0, None): "p", 5: "q"})], "5 is no code of 'a'"),
         ([derived("c", "day", {("soon", None): "p"})], "'day' must be a date, got 'soon'"),
         ([derived("c", "id", {1: "p"})], "Identifier"),
         ([derived("c", "e", SAME), derived("e", "c", SAME)], "'.' and '.' form a circle"),
@@ -460,11 +467,10 @@ def test_structures_that_are_refused(rules, message):
 @over(
     "make, message",
     [
-        (lambda: at_most("a", 5), "name of another column"),
-        (lambda: derived("a", "a", {1: 1}), "name of another column"),
-        (lambda: derived("a", "b", {}), "and a map"),
-        (lambda: derived("a", "b", {(1, 2, 3): 1}), "pair"),
-        (lambda: forbid({"a": 3}), "must be a query as text"),
+        (lambda: at_most("a", 5), "needs the name of a column, as text, got 5"),
+        (lambda: derived("a", "b", 5), "must be a dict from values"),
+        (lambda: derived("a", "b", {(1, 2, 3): 1}), "intervals .low, high."),
+        (lambda: forbid({"a": 3}), "needs a query such as .*as text"),
         (lambda: at_most(3, "a"), "name of a column"),
         (lambda: Domain({"a": Text()}), "free text"),
         (lambda: Domain({"a": Identifier()}), "no attributes to measure"),
@@ -500,7 +506,7 @@ def test_a_bin_is_forbidden_where_only_rounding_leaves_a_part_of_it(x, rules, fo
     domain = Domain(columns, structure=rules)
     codes = np.zeros((domain.shape[0], 3), dtype=int)
     codes[:, 0] = np.arange(len(codes))
-    assert np.flatnonzero(domain.structure.breaks(codes)).tolist() == forbidden_codes
+    assert np.flatnonzero(domain.structure.zeros.breaks(codes)).tolist() == forbidden_codes
 
 
 def test_no_value_is_drawn_at_the_hole_of_a_special_value():

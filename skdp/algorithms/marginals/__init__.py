@@ -2,7 +2,6 @@
 
 ===============  =================================================================================
 ``candidates``   which sets are worth measuring
-``constraints``  structural zeros: public, and prepared before anything is measured
 ``fit``          A population of rows that follows released views: proportional fitting and Gibbs
                  steps
 ``groups``       the facts about an attribute that rows need, all released or public
@@ -13,14 +12,12 @@
 ===============  =================================================================================
 """
 
-from .constraints import Rules
 from .measure import Asked, measured_views, most_groups, used_sets
 from .prior import Prior
 
 __all__ = [
     "Asked",
     "Prior",
-    "Rules",
     "measured_views",
     "most_groups",
     "used_sets",

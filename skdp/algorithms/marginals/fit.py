@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import BoolArray, CodeArray, FloatArray, IntArray
-from ...domain.constraints import breaks
+from ...domain import Zeros
 from ...release import EffectLaw, TreeDensity, couple
-from .constraints import Rules
 from .groups import TINY, TUNING, Attribute
 from .prior import Prior
 
@@ -76,8 +75,8 @@ class Population:
         The first model; its groups are the codes of the population.
     rows : ndarray of int32, shape (n_rows, n_attributes)
         Codes of rows drawn from it.
-    barriers : sequence of (tuple of int, ndarray of bool)
-        Combinations of codes that are possible.
+    zeros : Zeros
+        Combinations of codes that rules allow; rows break none of them.
     generator : numpy.random.Generator
     """
 
@@ -85,13 +84,14 @@ class Population:
         self,
         density: TreeDensity,
         rows: CodeArray,
-        barriers: Sequence[tuple[tuple[int, ...], BoolArray]],
+        zeros: Zeros,
         generator: np.random.Generator,
     ) -> None:
         self.sizes = list(density.sizes)
         self._generator = generator
         self._barriers = [
-            Factor(axes, np.where(allowed, 0.0, _FORBIDDEN)) for axes, allowed in barriers
+            Factor(axes, np.where(_grouped(axes, allowed, density.groups), 0.0, _FORBIDDEN))
+            for axes, allowed in zeros.items()
         ]
         self.columns: list[CodeArray] = [
             np.ascontiguousarray(rows[:, axis])
@@ -114,31 +114,28 @@ class Population:
     def of(
         cls,
         attributes: Sequence[Attribute],
-        rules: Rules,
+        zeros: Zeros,
         n_rows: int,
         generator: np.random.Generator,
     ) -> Population:
         """Rows of attributes that depend on each other through the rules only."""
-        groups = [each.groups for each in attributes]
-        held = {axis: each for axis, each in enumerate(groups) if each is not None}
-        shares = [each.mu for each in attributes]
-        density = TreeDensity(shares, [], held)
-        drawn = density.sample(n_rows, generator), np.full(n_rows, 1.0 / n_rows)
-        rows, _ = rules.mended(*drawn, shares, generator)
-        found = cls(density, rows, rules.barriers(groups), generator)
-        if rules.zeros:
-            found.resample(n_rows)
+        groups = enumerate(each.groups for each in attributes)
+        held = {axis: each for axis, each in groups if each is not None}
+        density = TreeDensity([each.mu for each in attributes], [], held)
+        rows = zeros.mended(density.sample(n_rows, generator))
+        found = cls(density, rows, zeros, generator)
+        if zeros:
             alone = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
             found.fit(alone, TUNING.settled)
         return found
 
-    def with_prior(self, prior: Prior, attributes: Sequence[Attribute], rules: Rules) -> Population:
+    def with_prior(self, prior: Prior, attributes: Sequence[Attribute], zeros: Zeros) -> Population:
         """Rows of a prior, and with a small weight those here, which have what it lacks.
 
         Its weights are settled only: rows drawn again would forget what the prior knows.
         """
         found = copy.copy(self)
-        kept = ~breaks(prior.rows, rules.zeros)
+        kept = ~zeros.breaks(prior.rows)
         share = prior.worth / (prior.worth + TUNING.without)
         weights = share * prior.weights[kept]
         found.weights = np.concatenate([weights, (1 - share) * self.weights])
@@ -327,6 +324,18 @@ class Population:
             cell *= self.sizes[axis] if groups is None else int(groups[place].max()) + 1
             cell += column if groups is None else groups[place][column]
         return cell
+
+
+def _grouped(
+    axes: tuple[int, ...], allowed: BoolArray, groups: Mapping[int, IntArray]
+) -> BoolArray:
+    """Allowed combinations of groups of codes: those with an allowed combination of codes."""
+    for place, axis in enumerate(axes):
+        if axis in groups:
+            order = np.argsort(groups[axis], kind="stable")
+            starts = np.flatnonzero(np.diff(groups[axis][order], prepend=-1))
+            allowed = np.logical_or.reduceat(allowed.take(order, place), starts, axis=place)
+    return allowed
 
 
 def _lines(axis: int, factor: Factor) -> tuple[Factor, Logs]:

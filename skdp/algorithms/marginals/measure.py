@@ -30,7 +30,6 @@ from ...release import (
 )
 from ...tables import Counts
 from .candidates import Candidates, Workload
-from .constraints import Rules
 from .fit import Population, Target, parts_of_set, posterior_mean, with_margins
 from .groups import (
     MOST_CELLS,
@@ -72,8 +71,8 @@ class Asked(NamedTuple):
         no more apart. By default the codes themselves.
     label : int, default=None
         The attribute to be predicted from the others: all pairs with it are measured first.
-    zeros : sequence of Zeros, default=()
-        Public rules. Records that break one must not be in the table.
+    zeros : Zeros, default={}
+        What public rules allow. Records that break one must not be in the table.
     max_order : int, default=3
         Most columns of a chosen set.
     workload : str or mapping of tuple of int to float, default="all"
@@ -92,7 +91,7 @@ class Asked(NamedTuple):
     n_alone: Sequence[int] = ()
     groups: Sequence[IntArray] = ()
     label: int | None = None
-    zeros: Sequence[Zeros] = ()
+    zeros: Zeros = Zeros()
     max_order: int = 3
     workload: Workload = "all"
     means: Mapping[tuple[int, int], FloatArray] = {}
@@ -117,42 +116,8 @@ def measured_views(
         "total" and "views", which are spent entirely.
     asked : Asked
     random_state : None, int or NoiseSource, default=None
-
-    Raises
-    ------
-    ValueError
-        If no record satisfies the rules.
     """
-    source = noise_source(random_state)
-    rules = Rules.of(table.shape, asked.zeros)
-    if rules is None:
-        raise ValueError("The structural zeros leave no possible record.")
-    if not asked.zeros:
-        return _Views(table, parts, asked, rules, source).measured()
-    means = {key: values[rules.codes[key[0]]] for key, values in asked.means.items()}
-    prior = None if asked.prior is None else asked.prior.within(rules)
-    alone = [
-        int((codes >= size - n).sum())
-        for codes, size, n in zip(rules.codes, table.shape, asked.n_alone, strict=False)
-    ]
-    orders = rules.orders(asked.orders)
-    groups = [
-        np.unique(each[codes], return_inverse=True)[1]
-        for each, codes in zip(asked.groups, rules.codes, strict=False)
-    ]
-    distinct = [int(each.max()) + 1 for each in groups] or rules.sizes
-    inside = asked._replace(
-        orders=orders,
-        n_alone=alone,
-        groups=groups,
-        workload=used_sets(asked.workload, distinct),
-        means=means,
-        prior=prior,
-    )
-    if asked.label is not None and rules.sizes[asked.label] < 2:
-        inside = inside._replace(label=None)
-    work = _Views(rules.compressed(table), parts, inside, rules, source)
-    return rules.expanded(work.measured(), asked.zeros)
+    return _Views(table, parts, asked, noise_source(random_state)).measured()
 
 
 def most_groups(shape: Sequence[int], max_order: int) -> int:
@@ -182,22 +147,27 @@ class _Views:
         table: Counts,
         parts: Mapping[str, Fraction],
         asked: Asked,
-        rules: Rules,
         source: NoiseSource,
     ) -> None:
         # Privacy. The number of records: sensitivity 1.
         self.total = float(discrete_laplace(table.n, parts["total"], random_state=source))
         self.total_variance = discrete_laplace_variance(parts["total"])
-        self.table, self.parts, self.rules = table, parts, rules
-        self.asked, self.source = asked, source
-        self.orders = asked.orders
+        self.table, self.parts, self.source = table, parts, source
+        self.orders, self.zeros = asked.orders, asked.zeros
         self.generator = sampling_generator(source)
-        self.used = used_attributes(table.shape)
+        # Codes that records can have.
+        self.codes = [
+            np.flatnonzero(asked.zeros.get((axis,), np.ones(size)))
+            for axis, size in enumerate(table.shape)
+        ]
+        self.used = used_attributes([len(codes) for codes in self.codes])
         # Public groups of codes that tables of several columns tell apart at most.
         self.told = [*asked.groups] or [np.arange(size) for size in table.shape]
         self.sizes = tuple(int(each.max()) + 1 for each in self.told)
         self.groups = most_groups(self.sizes, asked.max_order)
         self.several = [axis for axis in self.used if self.sizes[axis] > 1]
+        distinct = [size if axis in self.several else 1 for axis, size in enumerate(self.sizes)]
+        self.asked = asked._replace(workload=used_sets(asked.workload, distinct))
         self.budget = {"total": parts["total"]}
         self.blocks: dict[int, dict[int, FloatArray]] = {}
         self.columns: dict[int, ColumnEstimate] = {}
@@ -317,10 +287,12 @@ class _Views:
         shares = _divided(whole, self._needs_of_columns(self.records * float(whole)))
         alone = self.asked.n_alone or [0] * len(self.table.shape)
         for axis, each in shares.items():
-            size, order = self.table.shape[axis], self.orders[axis]
-            plan = column_plan(size, order is not None, self.records * float(each))
+            codes = self.codes[axis]
+            plan = column_plan(
+                len(codes), self.orders[axis] is not None, self.records * float(each)
+            )
             exact = np.zeros(plan.sizes[-1], dtype=np.int64)
-            exact[:size] = self.table.regrouped([axis], [None])
+            exact[: len(codes)] = self.table.regrouped([axis], [None])[codes]
             self.blocks[axis] = {
                 n: discrete_laplace(
                     exact.reshape(n, -1).sum(axis=1), each * part, random_state=self.source
@@ -330,7 +302,14 @@ class _Views:
             variances = {
                 n: discrete_laplace_variance(each * part) for n, part in plan.shares.items()
             }
-            column = ColumnEstimate(size, plan.sizes, variances, self.total_variance, alone[axis])
+            column = ColumnEstimate(
+                self.table.shape[axis],
+                plan.sizes,
+                variances,
+                self.total_variance,
+                alone[axis],
+                codes,
+            )
             column.fit(self.blocks[axis], self.total)
             self.columns[axis] = column
         most = most_groups(self.sizes, 2)
@@ -496,9 +475,9 @@ class _Views:
 
     def _needs_of_columns(self, signal: float) -> dict[int, float]:
         """`_need` of each column, in the blocks in which it is measured; all have this signal."""
-        shape, each = self.table.shape, signal / max(len(self.used), 1)
+        each = signal / max(len(self.used), 1)
         plans = {
-            axis: column_plan(shape[axis], self.orders[axis] is not None, each)
+            axis: column_plan(len(self.codes[axis]), self.orders[axis] is not None, each)
             for axis in self.used
         }
         return {axis: self._need({axis: min(plan.shares)}) for axis, plan in plans.items()}
@@ -560,7 +539,12 @@ class _Views:
             precision = float(look.precision) - own
             others = (float(look.values * look.precision) - own * old.own_total(blocks)) / precision
             new = ColumnEstimate(
-                old.n_codes, old.sizes, old.variances, 1.0 / precision, old.n_alone
+                old.n_codes,
+                old.sizes,
+                old.variances,
+                1.0 / precision,
+                old.n_alone,
+                self.codes[axis],
             )
             new.fit(blocks, others)
             margin = self.known.looks.get((axis,))
@@ -572,7 +556,7 @@ class _Views:
         """The rows so far, at first of independent columns, and the columns as rows need them."""
         attributes = self._attributes()
         if self.population is None:
-            self.population = Population.of(attributes, self.rules, TUNING.rows, self.generator)
+            self.population = Population.of(attributes, self.zeros, TUNING.rows, self.generator)
         return attributes, self.population
 
     def _with_prior(self, population: Population) -> Population:
@@ -580,7 +564,7 @@ class _Views:
         if self.prior is None or not len(self.prior.rows):
             return population
         attributes = self._attributes()
-        found = population.with_prior(self.prior, attributes, self.rules)
+        found = population.with_prior(self.prior, attributes, self.zeros)
         alone = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
         found.settle(alone, TUNING.settled)
         return found
@@ -609,8 +593,11 @@ class _Views:
         """Released columns as rows need them: probabilities of codes, and of units if many."""
         found = []
         for axis, size in enumerate(self.table.shape):
-            if size == 1:
-                found.append(Attribute(np.ones(1), np.arange(1), None, np.ones(1), np.arange(1)))
+            codes, one = self.codes[axis], (np.ones(1), np.arange(1))
+            if axis not in self.columns:
+                only = np.isin(np.arange(size), codes).astype(np.float64)
+                groups = None if size == 1 else np.zeros(size, dtype=np.int64)
+                found.append(Attribute(only, np.arange(size), groups, *one))
                 continue
             counts = _standing_out(self.columns[axis])
             order = self.orders[axis]
@@ -619,7 +606,7 @@ class _Views:
             if mu.any():
                 mu = mu / mu.sum()
             else:
-                mu = project_to_simplex(counts, self.records) / self.records
+                mu[codes] = project_to_simplex(counts[codes], self.records) / self.records
             order = np.argsort(-mu, kind="stable") if order is None else order
             if size <= self.groups and size == self.sizes[axis]:
                 found.append(Attribute(mu, order, None, mu, order))
@@ -737,7 +724,7 @@ class _Views:
             float(self.known.looks[()].values),
             {name: float(part) for name, part in self.budget.items() if part},
             self.generator,
-            rules=self.rules,
+            zeros=self.zeros,
             joint=self.joint,
         )
         for axis, column in self.columns.items():
@@ -750,7 +737,8 @@ class _Views:
             rows,
             self.columns,
             self.known,
-            cells=cells,
+            self.zeros,
+            cells,
             sums=self.sums,
             prior="" if prior is None else prior.name,
             followed=[each.axes for each in targets if len(each.axes) > 1],
@@ -771,9 +759,10 @@ def _standing_out(column: ColumnEstimate) -> FloatArray:
     from all others, and move means and tails.
     """
     size = next((size for size in column.variances if size < column.n_codes), None)
-    if size is None or column.n_codes <= 3 * TUNING.few:
+    if size is None or len(column.codes) <= 3 * TUNING.few:
         return column.counts
-    block = np.arange(column.n_codes) // (column.lattice // size)
+    block = np.zeros(column.n_codes, dtype=np.int64)
+    block[column.codes] = np.arange(len(column.codes)) // (column.lattice // size)
     sums = np.bincount(block, weights=column.counts, minlength=size)
     variances = [column.variance((block == each).astype(np.float64)) for each in range(size)]
     clear = sums > TUNING.clear * np.sqrt(variances)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._validation import CodeArray, FloatArray
-from .constraints import Rules
 from .groups import TUNING
 
 __all__ = ["Prior", "nearer_to"]
@@ -47,18 +46,6 @@ class Prior(NamedTuple):
         coded = np.column_stack([rows, counts]).astype("<i8")
         name = f"{kind}, SHA-256 {hashlib.sha256(coded.tobytes()).hexdigest()}"
         return cls(rows.astype(np.int32), counts / len(codes), float(len(codes)), name)
-
-    def within(self, rules: Rules) -> Prior:
-        """The rows that no rule forbids, over the codes that records can have."""
-        kept = np.ones(len(self.rows), dtype=bool)
-        places = np.empty_like(self.rows)
-        for axis, (codes, size) in enumerate(zip(rules.codes, rules.shape, strict=True)):
-            to = np.full(size, -1, dtype=np.int32)
-            to[codes] = np.arange(len(codes))
-            places[:, axis] = to[self.rows[:, axis]]
-            kept &= places[:, axis] >= 0
-        weights = self.weights[kept]
-        return self._replace(rows=places[kept], weights=weights / max(weights.sum(), 1e-300))
 
 
 def nearer_to(

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..._validation import CodeArray, FloatArray
-from ...domain.constraints import breaks
+from ...domain import Zeros
 from ...release import PairTable, TreeDensity, TreeModel, group_sums
-from .constraints import Rules
 from .fit import Population, Target
 from .groups import TUNING, Attribute
 from .joint import JointCounts
 
 __all__ = ["as_model"]
+
+# Rounds of drawing codes inside of groups again that break rules.
+_ROUNDS = 20
 
 Tables = dict[tuple[int, int], FloatArray]
 
@@ -27,7 +29,7 @@ def as_model(
     budget: Mapping[str, float],
     generator: np.random.Generator,
     *,
-    rules: Rules,
+    zeros: Zeros,
     joint: JointCounts | None = None,
 ) -> TreeModel:
     """A tree of the strongest pairs, the other pairs, and weighted rows.
@@ -42,15 +44,22 @@ def as_model(
         Estimated number of records.
     budget : mapping of str to float
     generator : numpy.random.Generator
-    rules : Rules
+    zeros : Zeros
     joint : JointCounts, default=None
         Released joint counts, which replace the population but for the records they lack.
     """
     singles = [next(t.table for t in targets if t.axes == (i,)) for i in range(len(attributes))]
     pairs = {(t.axes[0], t.axes[1]): t.table for t in targets if len(t.axes) == 2}
+    ruled = [(axes[0], axes[1]) for axes in zeros if len(axes) == 2]
     views = [each.rescaled(view) for each, view in zip(attributes, singles, strict=True)]
     rows, weights = _in_codes(population, views, generator), population.weights
-    found, weights = rules.mended(rows, weights, [each.mu for each in views], generator)
+    for _ in range(_ROUNDS if zeros else 0):
+        # Codes inside of groups were drawn without a look at the rules.
+        broken = zeros.breaks(rows)
+        if not broken.any():
+            break
+        rows[broken] = _in_codes(population, views, generator)[broken]
+    found = zeros.mended(rows)
     if found is not rows:
         # Records that replace others move the margins; weights move them back.
         rows = found
@@ -58,16 +67,15 @@ def as_model(
             column if each.groups is None else each.groups[column].astype(np.int32)
             for column, each in zip(rows.T, attributes, strict=True)
         ]
-        population.weights = weights
         population.settle(targets, TUNING.settled)
         weights = population.weights
     if joint is not None:
-        rows, weights = _joined(rows, weights, joint, rules, total)
-    if joint is not None or rules.zeros:
+        rows, weights = _joined(rows, weights, joint, zeros, total)
+    if joint is not None or zeros:
         # Rules and joint counts move the margins: the tables follow the rows.
         views = [_of_rows(each, rows[:, i], weights) for i, each in enumerate(attributes)]
-        pairs = {pair: _table(rows, weights, pair, views) for pair in {*pairs, *rules.pairs}}
-    tree = _strongest(pairs, views, rules.pairs)
+        pairs = {pair: _table(rows, weights, pair, views) for pair in {*pairs, *ruled}}
+    tree = _strongest(pairs, views, ruled)
     groups = {i: each.groups for i, each in enumerate(views) if each.groups is not None}
     edges = [PairTable(pair, pairs[pair]) for pair in tree]
     return TreeModel(
@@ -97,10 +105,10 @@ def _in_codes(
 
 
 def _joined(
-    rows: CodeArray, weights: FloatArray, joint: JointCounts, rules: Rules, total: float
+    rows: CodeArray, weights: FloatArray, joint: JointCounts, zeros: Zeros, total: float
 ) -> tuple[CodeArray, FloatArray]:
     """Joint counts, and rows of the population for the records that these lack."""
-    lawful = ~breaks(joint.rows, rules.zeros)
+    lawful = ~zeros.breaks(joint.rows)
     counts = joint.counts[lawful]
     lacking = max(total - counts.sum(), 0.0)
     if not counts.sum() + lacking > 0:

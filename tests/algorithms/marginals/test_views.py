@@ -17,10 +17,9 @@ from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp._random import noise_source
 from skdp.algorithms.marginals import Asked, measured_views
 from skdp.algorithms.marginals.candidates import Candidates, distance_of_pairs
-from skdp.algorithms.marginals.constraints import Rules
 from skdp.algorithms.marginals.fit import Population
 from skdp.algorithms.marginals.groups import Attribute, coarse_size, column_plan, ladder_of
-from skdp.domain import forbid
+from skdp.domain import Zeros, forbid
 from skdp.exceptions import DomainError
 from skdp.release import Coefficients, ColumnEstimate, Ladder, basis_of
 from skdp.tables import CountTable
@@ -383,7 +382,7 @@ def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_mo
     even = [
         Attribute(np.ones(n) / n, np.arange(n), None, np.ones(n) / n, np.arange(n)) for n in shape
     ]
-    rows = Population.of(even, Rules.of(shape), 500, np.random.default_rng(0))
+    rows = Population.of(even, Zeros(), 500, np.random.default_rng(0))
 
     def distance(records):
         table = CountTable.from_codes(np.array(records, dtype=np.int32), shape)
