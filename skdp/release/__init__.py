@@ -8,7 +8,6 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``columns``       ColumnEstimate: the counts of one column from everything measured, and their
                   exact covariance
 ``combined``      `combine`: several releases of one table answer together
-``conditions``    what drawn rows must satisfy, and columns that a user gives
 ``density``       networks of attributes, trees of released pairs, and draws from them
 ``description``   `Synopsis.describe`: statistics of every column with margins of error
 ``errors``        covariances of answers from marginals, of many products of weights at once
@@ -23,7 +22,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``quantiles``     quantiles of a column with intervals
 ``result``        an answer with its error bar
 ``rounding``      whole counts near expected ones, and values dealt evenly
-``sampling``      synthetic rows: all, those under a condition, those given some columns
+``sampling``      synthetic rows: all, or those under a condition
 ``skipped``       `SkippedRecords`: noisy counts of the records kept and skipped
 ``statistics``    every statistic with its interval, from answers and covariances alone
 ``synopsis``      `Synopsis`: queries, synthetic rows, files

@@ -25,7 +25,6 @@ from .._validation import (
     CodeArray,
     FloatArray,
     IntArray,
-    places_by_group,
     ratio,
     running_sums,
 )
@@ -106,16 +105,6 @@ def codes_under(
     law = law if law.any() else allowed
     zeros = np.zeros(n_rows, dtype=np.int64)
     return draw_in_ranges(law, zeros, zeros + len(law), generator.random(n_rows))
-
-
-def patterns(told: BoolArray) -> list[tuple[BoolArray, IntArray]]:
-    """The distinct rows of a table of flags, and where each of them stands."""
-    if not len(told):
-        return []
-    packed = np.packbits(told, axis=1)
-    _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    rows = places_by_group(inverse.reshape(-1), len(first))
-    return [(told[start], same) for start, same in zip(first, rows, strict=True)]
 
 
 # --- NetworkDensity: attributes joined by a Bayesian network
@@ -288,55 +277,36 @@ class NetworkDensity:
             row = row * size + (code if group is None else group[code])
         return row
 
-    def sample_given(
-        self, known: CodeArray, generator: np.random.Generator, weights: Weights
+    def sample(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights
     ) -> tuple[CodeArray, BoolArray]:
-        """Fill rows of codes where they are -1, given the codes that are known.
+        """Draw records.
+
+        The attributes above those with weights are eliminated one by one, and then drawn in the
+        reverse order, each from the table it was eliminated from: the conditional distribution,
+        exactly.
 
         Parameters
         ----------
-        known : ndarray of int, shape (n_rows, n_attributes)
+        n_samples : int
         generator : numpy.random.Generator
         weights : mapping of int to ndarray
-            Weights of unknown codes. Each vector has a positive one.
+            Each vector has a positive one.
 
         Returns
         -------
-        codes : ndarray of int32, shape (n_rows, n_attributes)
-        impossible : ndarray of bool, shape (n_rows,)
+        codes : ndarray of int32, shape (n_samples, n_attributes)
+        impossible : ndarray of bool, shape (n_samples,)
             Rows whose condition has probability zero; they have as few codes of probability zero as
             it allows.
         """
         tables = [replace(n, table=np.maximum(n.table, _LEAST)) for n in self.nodes.values()]
         likely = NetworkDensity(self.shape, tables)
-        codes = np.array(known, dtype=np.int32, order="F")
-        for told, rows in patterns(codes >= 0):
-            own = {axis: each for axis, each in weights.items() if not told[axis]}
-            axes = np.flatnonzero(told).tolist()
-            codes[rows] = likely._draw_alike(codes[rows], axes, own, generator)
-        impossible = np.zeros(len(codes), dtype=bool)
-        for axis, node in self.nodes.items():
-            impossible |= node.table[self.rows_of(node, codes), codes[:, axis]] <= 0
-        return codes, impossible
-
-    def _draw_alike(
-        self,
-        known: CodeArray,
-        axes: Sequence[int],
-        weights: Weights,
-        generator: np.random.Generator,
-    ) -> CodeArray:
-        """Fill rows that all have the same attributes known.
-
-        Unknown attributes above the known ones are eliminated one by one, and then drawn in the
-        reverse order, each from the table it was eliminated from: the conditional distribution,
-        exactly.
-        """
-        codes = np.array(known, dtype=np.int32, order="F")
-        above = self.ancestors([*axes, *weights])
-        eliminated = self._eliminated(above, axes, weights)
+        codes = np.zeros((n_samples, len(self.shape)), dtype=np.int32, order="F")
+        above = self.ancestors(weights)
+        eliminated = likely._eliminated(above, (), weights)
         if eliminated is None:
-            self._choose(codes, above, axes, weights, generator)
+            likely._choose(codes, above, weights, generator)
         else:
             for (*others, axis), values in reversed(eliminated[0]):
                 row = np.zeros(len(codes), dtype=np.int64)
@@ -348,22 +318,24 @@ class NetworkDensity:
                 nothing = table.sum(axis=1, keepdims=True) <= 0
                 table = np.where(nothing, weights.get(axis, 1.0), table)
                 codes[:, axis] = inverse_rows(table, row.ravel(), generator.random(len(codes)))
-        self.fill(codes, [axis for axis in self.nodes if axis not in above], generator)
-        return codes
+        likely.fill(codes, [axis for axis in self.nodes if axis not in above], generator, {})
+        impossible = np.zeros(len(codes), dtype=bool)
+        for axis, node in self.nodes.items():
+            impossible |= node.table[self.rows_of(node, codes), codes[:, axis]] <= 0
+        return codes, impossible
 
     def _choose(
         self,
         codes: CodeArray,
         above: Sequence[int],
-        axes: Sequence[int],
         weights: Weights,
         generator: np.random.Generator,
     ) -> None:
-        """Choose each row among several draws, by the probability of what is known; in place."""
+        """Choose each row among several draws, by the expected weights; in place."""
         for first in range(0, len(codes), _BATCH):
             part = slice(first, first + _BATCH)
             trials = np.repeat(codes[part], _TRIALS, axis=0)
-            logs = self.fill(trials, above, generator, axes, weights).reshape(-1, _TRIALS)
+            logs = self.fill(trials, above, generator, weights).reshape(-1, _TRIALS)
             chance = np.exp(logs - logs.max(axis=1, keepdims=True))
             rows = np.arange(len(chance))
             chosen = inverse_rows(chance, rows, generator.random(len(rows)))
@@ -374,24 +346,19 @@ class NetworkDensity:
         codes: CodeArray,
         axes: Sequence[int],
         generator: np.random.Generator,
-        known: Collection[int] = (),
-        weights: Weights | None = None,
+        weights: Weights,
     ) -> FloatArray:
-        """Draw attributes that are not known, parents first; in place.
+        """Draw attributes, parents first, each by its weights; in place.
 
         Returns
         -------
         ndarray of float64, shape (n_rows,)
-            Logarithm of the probability of what is known, times the expected weights of the others.
+            Logarithm of the expected weights.
         """
         logs = np.zeros(len(codes))
         for axis in axes:
             node = self.nodes[axis]
-            rows = self.rows_of(node, codes)
-            if axis in known:
-                logs += np.log(node.table[rows, codes[:, axis]])
-                continue
-            table = node.table * weights[axis] if weights and axis in weights else node.table
+            rows, table = self.rows_of(node, codes), node.table * weights.get(axis, 1.0)
             codes[:, axis] = inverse_rows(table, rows, generator.random(len(codes)))
             logs += np.log(table.sum(axis=1))[rows]
         return logs
@@ -617,37 +584,35 @@ class TreeDensity:
         codes = np.empty((n_samples, len(self.marginals)), dtype=np.int32, order="F")
         grouped = np.empty_like(codes)
         for axis in self.network.nodes:
-            self.network.fill(grouped, [axis], generator)
+            self.network.fill(grouped, [axis], generator, {})
             codes[:, axis] = grouped[:, axis]
             if axis in self.groups:
                 u = generator.random(n_samples)
                 codes[:, axis] = self.codes_in_groups(axis, grouped[:, axis], u)
         return codes
 
-    def sample_given(
-        self, known: CodeArray, generator: np.random.Generator, weights: Weights
+    def sample_under(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights
     ) -> tuple[CodeArray, BoolArray]:
-        """Fill the unknown codes of rows; see `NetworkDensity.sample_given`.
+        """Draw records by weights; see `NetworkDensity.sample`.
 
         Groups are drawn by the network, and codes inside them.
         """
-        grouped, own, mass = np.array(known, dtype=np.int32), dict(weights), {}
+        own, mass = dict(weights), {}
         for axis, groups in self.groups.items():
-            grouped[:, axis] = np.where(known[:, axis] < 0, -1, groups[known[:, axis]])
             vector = weights.get(axis, np.ones(len(groups)))
             mass[axis] = self.inside(axis) * vector
             if not mass[axis].any():
                 mass[axis] = vector / np.bincount(groups)[groups]
             if axis in weights:
                 own[axis] = group_sums(mass[axis], groups, self.sizes[axis])
-        codes, impossible = self.network.sample_given(grouped, generator, own)
+        codes, impossible = self.network.sample(n_samples, generator, own)
         for axis in self.groups:
-            u = generator.random(len(codes))
+            u = generator.random(n_samples)
             codes[:, axis] = self.codes_in_groups(axis, codes[:, axis], u, mass[axis])
-        codes = np.where(known < 0, codes, known).astype(np.int32)
         for axis, vector in weights.items():
             # Where all that is possible has probability zero, any group was drawn.
-            lost = np.flatnonzero((known[:, axis] < 0) & (vector[codes[:, axis]] <= 0))
+            lost = np.flatnonzero(vector[codes[:, axis]] <= 0)
             codes[lost, axis] = codes_under(self.marginals[axis], vector, len(lost), generator)
         return codes, impossible
 

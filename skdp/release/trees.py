@@ -17,18 +17,13 @@ from numpy.typing import NDArray
 from .._validation import (
     CodeArray,
     FloatArray,
-    IntArray,
-    running_sums,
 )
 from ..domain import Domain
-from .density import PairTable, TreeDensity, draw_in_ranges, inverse, patterns
+from .density import PairTable, TreeDensity, inverse
 from .files import Cutter, demand
 from .model import Covariances, Weights, product_of_weights, warn_of_zero
 from .result import labels_of_groups
-from .rounding import (
-    count_records,
-    shared_keys,
-)
+from .rounding import count_records
 
 __all__ = ["ENOUGH", "TreeModel", "effective_number"]
 
@@ -158,8 +153,7 @@ class TreeModel(Covariances):
         agree = self._agree(weights or {})
         if agree is not None:
             return self.rows[inverse(agree, generator.random(n_samples))]
-        unknown = np.full((n_samples, len(self.shape)), -1, dtype=np.int32)
-        codes, impossible = self.density.sample_given(unknown, generator, weights or {})
+        codes, impossible = self.density.sample_under(n_samples, generator, weights or {})
         if impossible.any():
             warn_of_zero("their other columns follow what the tree of pairs has nearest to it")
         return codes
@@ -210,39 +204,6 @@ class TreeModel(Covariances):
         counts = count_records(weights[possible], n_samples, order, features, generator)
         chosen = np.repeat(np.arange(len(rows)), counts)
         return rows[generator.permutation(chosen)]
-
-    def sample_given(
-        self, known: CodeArray, generator: np.random.Generator, weights: Weights | None = None
-    ) -> CodeArray:
-        """Fill rows of codes where they are -1; see `Model` and `sample_codes`."""
-        weights = {} if weights is None else weights
-        codes = np.array(known, dtype=np.int32)
-        at = self._agreeing(codes, generator, weights)
-        codes[at >= 0] = np.where(codes[at >= 0] < 0, self.rows[at[at >= 0]], codes[at >= 0])
-        left = np.flatnonzero(at < 0)
-        codes[left] = self.density.sample_given(codes[left], generator, weights)[0]
-        return codes
-
-    def _agreeing(
-        self, known: CodeArray, generator: np.random.Generator, weights: Weights
-    ) -> IntArray:
-        """A weighted record that agrees with each row of known codes; -1 where too few agree."""
-        chosen = np.full(len(known), -1, dtype=np.int64)
-        u = generator.random(len(known))
-        for told, wanted in patterns(known >= 0):
-            axes = np.flatnonzero(told)
-            own = {axis: each for axis, each in weights.items() if not told[axis]}
-            mass = product_of_weights(self.rows, self.row_weights, own)
-            mine, others = shared_keys(self.rows[:, axes], known[np.ix_(wanted, axes)])
-            # The records that agree with a row are neighbours, from first to stop.
-            order = np.argsort(mine, kind="stable")
-            first, stop = (np.searchsorted(mine[order], others, side) for side in ("left", "right"))
-            sums, squares = running_sums(mass[order]), running_sums(mass[order] ** 2)
-            number = effective_number(sums[stop] - sums[first], squares[stop] - squares[first])
-            serves = (stop > first) & (number >= self._enough)
-            drawn = draw_in_ranges(mass[order], first[serves], stop[serves], u[wanted[serves]])
-            chosen[wanted[serves]] = order[drawn]
-        return chosen
 
     def to_frame(self, domain: Domain) -> pd.DataFrame:
         """All released views: one row for each code of an attribute and each cell of a pair.
