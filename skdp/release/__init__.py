@@ -8,7 +8,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``columns``       ColumnEstimate: the counts of one column from everything measured, and their
                   exact covariance
 ``combined``      `combine`: several releases of one table answer together
-``density``       networks of attributes, trees of released pairs, and draws from them
+``density``       a network of attributes, and draws by probabilities
 ``description``   `Synopsis.describe`: statistics of every column with margins of error
 ``errors``        covariances of answers from marginals, of many products of weights at once
 ``files``         a zip archive of JSON and plain arrays
@@ -22,12 +22,11 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``quantiles``     quantiles of a column with intervals
 ``result``        an answer with its error bar
 ``rounding``      whole counts near expected ones, and values dealt evenly
+``rows``          WeightedRows: the records of a release of marginals, and draws among them
 ``sampling``      synthetic rows: all, or those under a condition
 ``skipped``       `SkippedRecords`: noisy counts of the records kept and skipped
 ``statistics``    every statistic with its interval, from answers and covariances alone
 ``synopsis``      `Synopsis`: queries, synthetic rows, files
-``trees``         TreeModel: the rows of a release, and the views of attributes and pairs that
-                  they agree with
 ================  ================================================================================
 """
 
@@ -39,10 +38,6 @@ from .combined import CombinedRelease, combine
 from .density import (
     Conditional,
     NetworkDensity,
-    PairTable,
-    TreeDensity,
-    couple,
-    group_sums,
     inverse,
     inverse_rows,
 )
@@ -52,9 +47,9 @@ from .model import Reach, Release
 from .network import NetworkModel
 from .result import QueryResult
 from .rounding import round_line
+from .rows import WeightedRows
 from .skipped import SKIPPED, SkippedRecords
 from .synopsis import Synopsis
-from .trees import TreeModel
 
 __all__ = [
     "BoxModel",
@@ -70,7 +65,6 @@ __all__ = [
     "MeasuredSums",
     "NetworkDensity",
     "NetworkModel",
-    "PairTable",
     "SKIPPED",
     "Query",
     "QueryResult",
@@ -78,13 +72,10 @@ __all__ = [
     "Release",
     "SkippedRecords",
     "Synopsis",
-    "TreeDensity",
-    "TreeModel",
     "ViewsModel",
+    "WeightedRows",
     "basis_of",
     "combine",
-    "couple",
-    "group_sums",
     "inverse",
     "inverse_rows",
     "n_ordered",

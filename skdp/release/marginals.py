@@ -15,9 +15,11 @@ from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from .._validation import BoolArray, FloatArray
+from .._validation import BoolArray, CodeArray, FloatArray, IntArray
+from ..domain import Domain
 from ..domain.query import Query, single_numbers
 from .basis import (
     Coefficients,
@@ -32,23 +34,30 @@ from .basis import (
 from .columns import ColumnEstimate
 from .errors import Asked, Part, Stacked, covariances
 from .files import Cutter, demand
-from .model import Weights, added, product_of_weights
-from .trees import TreeModel
+from .model import Covariances, Weights, added, product_of_weights
+from .result import labels_of_groups
+from .rows import WeightedRows
 
 __all__ = ["ViewsModel"]
 
 Axes = tuple[int, ...]
 
+# Fewer weighted rows than this that meet a condition, by their effective number, say too little
+# about the other columns.
+_ENOUGH = 50
+# Largest number of cells that `to_frame` lists.
+_MAX_LISTED = 5_000_000
 # Two columns are tabulated over the rows if they have at most this many cells.
 _DENSE_CELLS = 1 << 20
 
 
-class ViewsModel(TreeModel):
+class ViewsModel(Covariances):
     """Weighted rows, and the coefficients of everything measured.
 
     Parameters
     ----------
-    rows_model : TreeModel
+    rows : WeightedRows
+        Records that agree with all that was released.
     columns : mapping of int to ColumnEstimate
         Of every column of more than one code.
     coefficients : Coefficients
@@ -67,6 +76,8 @@ class ViewsModel(TreeModel):
     misfits : mapping of int to float, default=()
         What is believed of the mean distance from the rows of pairs that were not measured, as a
         share of the records, by how many of their columns are ordered; empty if none was released.
+    budget : mapping of str to float, default=()
+        How epsilon was divided, for the record.
     """
 
     kind: ClassVar[str] = "views"
@@ -74,7 +85,7 @@ class ViewsModel(TreeModel):
 
     def __init__(
         self,
-        rows_model: TreeModel,
+        rows: WeightedRows,
         columns: Mapping[int, ColumnEstimate],
         coefficients: Coefficients,
         possible: Mapping[Axes, BoolArray] | None = None,
@@ -83,15 +94,9 @@ class ViewsModel(TreeModel):
         prior: str = "",
         followed: Collection[Axes] = (),
         misfits: Mapping[int, float] | None = None,
+        budget: Mapping[str, float] | None = None,
     ) -> None:
-        super().__init__(
-            rows_model.density,
-            rows_model.total,
-            extra=rows_model.extra,
-            rows=rows_model.rows,
-            row_weights=rows_model.row_weights,
-            budget=rows_model.budget,
-        )
+        self.rows, self.shape = rows, rows.shape
         self.columns = dict(columns)
         self.coefficients = coefficients
         self.possible = dict(possible or {})
@@ -100,17 +105,16 @@ class ViewsModel(TreeModel):
         self.prior = prior
         self.followed = sorted(followed)
         self.misfits = dict(misfits or {})
+        self.budget = dict(budget or {})
         look = coefficients.looks[()]
         self.total = float(look.values)
         self.total_variance = float(look.variances)
         self._caches: dict[Any, Any] = {}
 
     @property
-    def _enough(self) -> float:
-        """Any, where the rows are the cells of a table of all columns: a cell is many records."""
-        whole = any({*axes} >= {*self.columns} for axes in self.followed)
-        listed = self.cells is not None or (whole and not self.density.groups)
-        return 0.5 if listed else super()._enough
+    def pairs(self) -> list[Axes]:
+        """The pairs of columns that were measured."""
+        return [axes for axes in self.coefficients.looks if len(axes) == 2]
 
     # ---------------------------------------------------------------- parts of a question
 
@@ -207,10 +211,10 @@ class ViewsModel(TreeModel):
         def counts() -> FloatArray:
             sizes, ladders = self.sizes(axes), self.coefficients.ladders
             groups = [
-                ladders[axis].groups(size)[self.rows[:, axis]]
+                ladders[axis].groups(size)[self.rows.codes[:, axis]]
                 for axis, size in zip(axes, sizes, strict=True)
             ]
-            return self.total * self._share_in(groups, sizes)
+            return self.total * self.rows.table_of(groups, sizes)
 
         found: FloatArray = self.once(("groups", axes), counts)
         return found
@@ -238,7 +242,7 @@ class ViewsModel(TreeModel):
 
     def _row_shares(self, *axes: int) -> FloatArray:
         """Shares of the rows with each code, or each combination of codes; kept."""
-        found: FloatArray = self.once(("rows", axes), lambda: self._row_table(axes))
+        found: FloatArray = self.once(("rows", axes), lambda: self.rows.table(axes))
         return found
 
     def of_rows(self, axes: Axes, weights: Stacked) -> FloatArray:
@@ -249,7 +253,7 @@ class ViewsModel(TreeModel):
         if len(axes) == 2 and self.shape[axes[0]] * self.shape[axes[1]] <= _DENSE_CELLS:
             table = self._row_shares(*axes)
             return np.einsum("iq,iq->q", weights[axes[0]], table @ weights[axes[1]])
-        return self._share_under(axes, weights)
+        return self.rows.under(axes, weights)
 
     def _column_residual(self, axis: int) -> FloatArray:
         return self.columns[axis].counts - self.total * self._row_shares(axis)
@@ -348,7 +352,7 @@ class ViewsModel(TreeModel):
             # One of them has one code that records can have.
             first, second = self.view([a]), self.view([b])
             return np.outer(first, second) / (self.total if self.total else 1.0)
-        table = self.total * self._row_table(axes)
+        table = self.total * self.rows.table(axes)
         if self.cells is not None:
             return table
         rows, columns = self.bases[a], self.bases[b]
@@ -401,13 +405,89 @@ class ViewsModel(TreeModel):
     def _covariance_of_cells(self, queries: Sequence[Query]) -> FloatArray:
         """Where the rows are the counts of all columns together."""
         variance, elsewhere = self.cells or (0.0, 0.0)
-        met, even = np.zeros((len(queries), len(self.rows))), np.ones(len(self.rows))
+        even = np.ones(len(self.rows.codes))
+        met = np.zeros((len(queries), len(even)))
         for place, query in enumerate(queries):
             for factor, weights in self.parts(query.products):
-                met[place] += factor * product_of_weights(self.rows, even, weights)
+                met[place] += factor * product_of_weights(self.rows.codes, even, weights)
         return variance * (met @ met.T) + elsewhere * np.eye(len(queries))
 
+    # ---------------------------------------------------------------- draws
+
+    @property
+    def _enough(self) -> float:
+        """How many rows must meet a condition; any, where they are the cells of all columns."""
+        whole = any({*axes} >= {*self.columns} for axes in self.followed)
+        ladders = self.coefficients.ladders.values()
+        alone = all(np.bincount(each.units).max() == 1 for each in ladders)
+        return 0.5 if self.cells is not None or (whole and alone) else _ENOUGH
+
+    def sample_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Draw records from the weighted ones; see `WeightedRows.draw`."""
+        return self.rows.draw(n_samples, generator, weights or {}, self._enough)
+
+    def round_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Records whose counts are the expected ones, rounded; see `WeightedRows.rounded`."""
+        cells = []
+        for axes in self.pairs:
+            one, two = self._groups(axes)
+            rows = self.rows.codes[:, axes]
+            cells.append(one[rows[:, 0]] * (int(two.max()) + 1) + two[rows[:, 1]])
+        return self.rows.rounded(n_samples, generator, weights or {}, self._enough, cells)
+
+    def _groups(self, axes: Axes) -> list[IntArray]:
+        """Group of each code of some columns in the finest table of them."""
+        sizes = zip(axes, self.sizes(axes), strict=True)
+        return [self.coefficients.ladders[axis].groups(size) for axis, size in sizes]
+
     # ---------------------------------------------------------------- files
+
+    def to_frame(self, domain: Domain) -> pd.DataFrame:
+        """Counts of the codes of each column, and of the groups of each pair that was measured.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``first`` and ``second`` (names of columns; ``second`` is empty for one),
+            ``first_value``, ``second_value``, ``count``.
+
+        Raises
+        ------
+        ValueError
+            If there are too many cells to list.
+        """
+        cells = sum(self.shape) + sum(math.prod(self.sizes(axes)) for axes in self.pairs)
+        if cells > _MAX_LISTED:
+            raise ValueError(
+                f"The released views have {cells:,} cells, more than {_MAX_LISTED:,}: too many "
+                "for a readable table. Ask for a view of some columns instead."
+            )
+        titles = ["first", "second", "first_value", "second_value"]
+        labels = [each.labels() for each in domain.attributes]
+        parts = []
+        for axis, name in enumerate(domain.names):
+            index = pd.MultiIndex.from_product([[name], [""], labels[axis], [""]], names=titles)
+            parts.append(pd.Series(self.view([axis]), index, name="count"))
+        for axes in self.pairs:
+            groups, sizes = self._groups(axes), self.sizes(axes)
+            sums = {
+                axis: self.coefficients.ladders[axis].sums(self.columns[axis].counts, size)
+                for axis, size in zip(axes, sizes, strict=True)
+            }
+            counts = self.coefficients.table(axes, sizes, sums)[0]
+            texts = [
+                labels_of_groups(labels[axis], each)
+                for axis, each in zip(axes, groups, strict=True)
+            ]
+            names = [[domain.names[axis]] for axis in axes]
+            index = pd.MultiIndex.from_product([*names, *texts], names=titles)
+            some = counts[np.ix_(*map(np.unique, groups))]
+            parts.append(pd.Series(some.ravel(), index, name="count"))
+        return pd.concat(parts).reset_index()
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.to_arrays()
@@ -419,7 +499,8 @@ class ViewsModel(TreeModel):
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a file keeps: JSON values, and numeric arrays."""
-        facts, arrays = super().to_arrays()
+        facts: dict[str, Any] = {"budget": self.budget}
+        arrays = {"rows": self.rows.codes, "row_weights": self.rows.weights}
         columns = []
         for axis in sorted(self.columns):
             each, ladder = self.columns[axis], self.coefficients.ladders[axis]
@@ -468,9 +549,8 @@ class ViewsModel(TreeModel):
         """What the script of a page answers from."""
         facts, arrays = self.to_arrays()
         kept = ("columns", "looks", "possible", "cells", "sums", "prior")
-        for name in ("rows", "marginals", "tables", "groups"):
-            arrays.pop(name, None)
-        arrays |= {f"rows{axis}": codes for axis, codes in enumerate(self.rows.T)}
+        columns = enumerate(arrays.pop("rows").T)
+        arrays |= {f"rows{axis}": codes for axis, codes in columns}
         # Given to the sets in the order of the looks.
         sets = [axes for axes in self.coefficients.looks if len(axes) > 1]
         arrays["corrected"] = _chained([self._corrected(axes).ravel() for axes in sets])
@@ -491,7 +571,8 @@ class ViewsModel(TreeModel):
         arrays: Mapping[str, NDArray[Any]],
     ) -> ViewsModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
-        rows_model = TreeModel.from_arrays(shape, facts, arrays)
+        weights = Cutter(arrays["row_weights"]).take_probabilities(*arrays["row_weights"].shape)
+        rows = WeightedRows(arrays["rows"].astype(np.int32), weights, shape)
         for name in ("counts", "margin_variances", "finer", "look_values", "look_precision"):
             demand(np.isfinite(arrays[name]).all(), f"{name} must be finite")
         possible: dict[Axes, BoolArray] = {}
@@ -564,8 +645,17 @@ class ViewsModel(TreeModel):
         fits = all(0 <= each < math.inf for each in misfits.values())
         demand(fits, "a distance from the rows must not be negative")
         return cls(
-            rows_model, columns, coefficients, possible, cells, sums, prior, followed, misfits
-        )  # fmt: skip
+            rows,
+            columns,
+            coefficients,
+            possible,
+            cells,
+            sums,
+            prior,
+            followed,
+            misfits,
+            facts["budget"],
+        )
 
 
 def _sums_of(

@@ -770,9 +770,11 @@ class Synopsis:
             Seed of the draw. It is safe to set: sampling from a release is free.
         where : dict, str or None, default=None
             A condition that every row satisfies, as in `count`. Rows follow the release's
-            conditional distribution exactly, and none are rejected: rare kinds cost no more than
-            frequent ones. If the release gives the condition probability zero, columns follow
-            what it has nearest, and a warning says so.
+            conditional distribution, and none are rejected: rare kinds cost no more than
+            frequent ones. Where fewer than 50 of the weighted records of `MarginalSynthesizer` meet
+            the condition, rows follow as much of it as 50 meet, and its other columns are drawn by
+            themselves. If the release gives the condition probability zero, columns follow what it
+            has nearest, and a warning says so.
         method : {"rounded", "independent"}, default="rounded"
             "rounded": the expected counts, rounded to whole numbers, in random order. Counts of
             single columns and of the pairs that the release joins are off by a few rows, and those
@@ -909,9 +911,8 @@ class Synopsis:
         ``seeded``, ``mechanism``, ``skipped`` with noisy counts or null, ``model`` with its kind
         and facts) and of one ``NAME.npy`` array for each array of the model
         (NumPy's format, numbers only; for boxes ``lower``, ``upper``, ``counts``, perhaps
-        ``measured``; for views of pairs ``marginals``, ``tables``, and where they are needed
-        ``groups``, ``rows``, ``row_weights``; if there are several parts, names end with the number
-        of the part; for networks ``tables``, perhaps ``groups``). It never holds a seed. Equal
+        ``measured``; for marginals ``rows``, ``row_weights``, ``counts`` and others; for networks
+        ``tables``, perhaps ``groups``). It never holds a seed. Equal
         releases give equal bytes.
         """
         facts, arrays = self.model.to_arrays()

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from boxed import expanded, weighted
-from densities import by_tree, dense, random_forest
 from exact_laws import fit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -29,7 +28,7 @@ from skdp import (
     Synopsis,
     at_most,
 )
-from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
+from skdp.release import Boxes, BoxModel, WeightedRows
 
 DOMAIN = Domain(
     {
@@ -239,67 +238,86 @@ def fits(codes, table):
 WHERE = {1: np.array([1.0, 0.5, 0.0, 1.0]), 2: np.array([0.0, 1.0, 0.3, 1.0, 0.0])}
 
 
-@over("grouped", [(), (1, 2)])
-def test_draws_under_a_condition_follow_the_exact_law(grouped):
-    tree = random_forest(np.random.default_rng(5), SHAPE, grouped=grouped)
-    table = dense(tree)
-    codes = by_tree(tree).sample_codes(60_000, np.random.default_rng(1), WHERE)
+def random_rows(rng, shape, n=20_000):
+    """Weighted rows of a random law, and the table of what they say."""
+    law = rng.dirichlet(np.full(np.prod(shape), 0.5))
+    rows = np.stack(np.unravel_index(rng.choice(len(law), n, p=law), shape), axis=1)
+    weights = rng.gamma(2.0, size=n)
+    found = WeightedRows(rows.astype(np.int32), weights / weights.sum(), shape)
+    return found, found.table(range(len(shape)))
+
+
+@over("rounded", [False, True])
+def test_draws_under_a_condition_follow_the_exact_law(rounded):
+    rows, table = random_rows(np.random.default_rng(5), SHAPE)
+    rng = np.random.default_rng(1)
+    if rounded:
+        codes = rows.rounded(60_000, rng, WHERE, 50, [])
+    else:
+        codes = rows.draw(60_000, rng, WHERE, 50)
     assert codes.dtype == np.int32 and codes.shape == (60_000, 4)
     assert fits(codes, under(table, WHERE))
     # Wrong laws are rejected: no condition, weights taken as all or nothing, independent columns.
     assert not fits(codes, table)
     assert not fits(codes, under(table, {axis: np.ceil(w) for axis, w in WHERE.items()}))
     alone = np.ones(())
-    for axis, mu in enumerate(tree.marginals):
-        alone = np.multiply.outer(alone, mu * WHERE.get(axis, 1.0))
+    for axis in range(len(SHAPE)):
+        alone = np.multiply.outer(alone, rows.table((axis,)) * WHERE.get(axis, 1.0))
     assert not fits(codes, alone / alone.sum())
 
 
 @settings(max_examples=60)
-@given(
-    shape=st.lists(st.integers(1, 5), min_size=1, max_size=5),
-    seed=st.integers(0, 10_000),
-    zeros=st.booleans(),
-)
-def test_codes_of_weight_zero_are_never_drawn(shape, seed, zeros):
+@given(shape=st.lists(st.integers(1, 5), min_size=1, max_size=5), seed=st.integers(0, 10_000))
+def test_codes_of_weight_zero_are_never_drawn(shape, seed):
     rng = np.random.default_rng(seed)
-    grouped = [axis for axis in range(len(shape)) if shape[axis] > 1 and rng.random() < 0.3]
-    tree = random_forest(rng, shape, grouped=grouped, zeros=zeros)
+    rows, _ = random_rows(rng, shape, int(rng.integers(1, 200)))
     weights = {axis: rng.random(shape[axis]) for axis in range(len(shape)) if rng.random() < 0.5}
     for axis in weights:
         weights[axis][rng.random(shape[axis]) < 0.5] = 0.0
         weights[axis][rng.integers(shape[axis])] = 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        codes = by_tree(tree).sample_codes(15, rng, weights)
-    assert (codes >= 0).all() and (codes < shape).all()
-    for axis, vector in weights.items():
-        assert (vector[codes[:, axis]] > 0).all()
+        drawn = rows.draw(15, rng, weights, 50), rows.rounded(15, rng, weights, 50, [])
+    for codes in drawn:
+        assert codes.shape == (15, len(shape)) and (codes >= 0).all() and (codes < shape).all()
+        for axis, vector in weights.items():
+            assert (vector[codes[:, axis]] > 0).all()
 
 
 def test_a_condition_of_probability_zero_follows_what_is_nearest_and_warns():
-    mu = np.array([0.5, 0.5])
-    pair = np.array([[0.5, 0.0], [0.0, 0.5]])
-    tree = TreeDensity([mu, mu, mu], [PairTable((0, 1), pair), PairTable((1, 2), pair)])
-    model = by_tree(tree)
+    # Three columns that are equal, but in a fourth row of no weight that matters.
+    codes = np.repeat([[0, 0, 0], [1, 1, 1]], [600, 400], axis=0).astype(np.int32)
+    rows = WeightedRows(codes, np.full(1000, 0.001), (2, 2, 2))
     never = {0: np.array([1.0, 0.0]), 1: np.array([0.0, 1.0])}
-    with pytest.warns(UserWarning, match="probability zero"):
-        codes = model.sample_codes(1000, np.random.default_rng(0), never)
-    # The third column follows its neighbour, as the tree has it.
-    assert (codes[:, 0] == 0).all() and (codes[:, 1] == 1).all()
-    assert (codes[:, 2] == 1).mean() > 0.99
+    for draw in (rows.draw, lambda *asked: rows.rounded(*asked, [])):
+        with pytest.warns(UserWarning, match="probability zero"):
+            drawn = draw(1000, np.random.default_rng(0), never, 50)
+        # The third column follows the condition that more rows meet.
+        assert (drawn == [0, 1, 0]).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (rows.draw(9, np.random.default_rng(0), {0: never[0]}, 50)[:, 1] == 0).all()
 
 
-def test_weighted_records_serve_where_enough_of_them_agree():
+def test_of_a_rare_condition_rows_meet_as_much_as_enough_of_them_do():
     rng = np.random.default_rng(3)
-    tree = random_forest(rng, SHAPE)
-    rows = tree.sample(60_000, rng)
-    weights = rng.gamma(2.0, size=len(rows)) * (1 + (rows[:, 0] == rows[:, 1]))
-    model = TreeModel(tree, 1.0, rows=rows, row_weights=weights / weights.sum())
-    table = np.zeros(model.shape)
-    np.add.at(table, tuple(rows.T), model.row_weights)
-    codes = model.sample_codes(60_000, np.random.default_rng(0), WHERE)
-    assert fits(codes, under(table, WHERE)) and not fits(codes, under(dense(model.density), WHERE))
+    rows, table = random_rows(rng, SHAPE)
+    # No row has the last code of the first column with the last of the third, but for one.
+    codes = rows.codes.copy()
+    codes[codes[:, 0] == 2, 2] %= 4
+    codes[0] = [2, 0, 4, 1]
+    rows = WeightedRows(codes, rows.weights, SHAPE)
+    table = rows.table(range(4))
+    rare = {0: np.eye(3)[2], 2: np.eye(5)[4], 3: np.eye(2)[1]}
+    share = {axis: rows.table((axis,))[np.argmax(rare[axis])] for axis in (0, 2)}
+    kept, lost = (0, 2) if share[0] > share[2] else (2, 0)
+    drawn = rows.draw(40_000, rng, rare, 50)
+    assert (drawn[:, lost] == rare[lost].argmax()).all()
+    law = under(table, {axis: rare[axis] for axis in (kept, 3)}).sum(axis=lost)
+    assert fits(np.delete(drawn, lost, axis=1), law)
+    # Any row will do where rows are cells: then the condition is met by one alone.
+    one = rows.draw(5, rng, {axis: rare[axis] for axis in (0, 2)}, 0.5)
+    assert (one == codes[0]).all()
 
 
 def boxes():

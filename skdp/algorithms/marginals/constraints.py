@@ -18,10 +18,8 @@ from ...domain.constraints import allowed_row, breaks, merged, narrowed, outer
 from ...release import (
     Ladder,
     MeasuredSums,
-    PairTable,
-    TreeDensity,
-    TreeModel,
     ViewsModel,
+    WeightedRows,
     inverse_rows,
 )
 from ...tables import Counts
@@ -164,29 +162,9 @@ class Rules(NamedTuple):
 
     def expanded(self, model: ViewsModel, zeros: Sequence[Zeros]) -> ViewsModel:
         """A model over the possible codes as one over all; the others have count 0."""
-        density = model.density
-        marginals = [self._over(axis, each) for axis, each in enumerate(density.marginals)]
-        groups = {axis: self._of_next(axis, each) for axis, each in density.groups.items()}
-
-        def spread(pairs: Sequence[PairTable]) -> list[PairTable]:
-            found = []
-            for pair in pairs:
-                table = pair.table
-                # Groups are as many as before.
-                for place, axis in enumerate(pair.axes):
-                    table = table if axis in groups else self._over(axis, table, place)
-                found.append(PairTable(pair.axes, table))
-            return found
-
-        columns = [codes[model.rows[:, axis]] for axis, codes in enumerate(self.codes)]
-        rows = TreeModel(
-            TreeDensity(marginals, spread(density.edges), groups),
-            model.total,
-            extra=spread(model.extra),
-            rows=np.stack(columns, axis=1).astype(np.int32),
-            row_weights=model.row_weights,
-            budget=model.budget,
-        )
+        columns = [codes[model.rows.codes[:, axis]] for axis, codes in enumerate(self.codes)]
+        codes = np.stack(columns, axis=1).astype(np.int32)
+        rows = WeightedRows(codes, model.rows.weights, self.shape)
         ladders = {
             axis: Ladder(
                 self._of_next(axis, each.units),
@@ -222,6 +200,7 @@ class Rules(NamedTuple):
             prior=model.prior,
             followed=model.followed,
             misfits=model.misfits,
+            budget=model.budget,
         )
 
     def _over(self, axis: int, values: Any, place: int = 0) -> Any:

@@ -742,7 +742,6 @@ class _Views:
             targets,
             attributes,
             float(self.known.looks[()].values),
-            {name: float(part) for name, part in self.budget.items() if part},
             self.generator,
             rules=self.rules,
             joint=self.joint,
@@ -762,6 +761,7 @@ class _Views:
             prior="" if prior is None else prior.name,
             followed=[each.axes for each in targets if len(each.axes) > 1],
             misfits=self.misfits,
+            budget={name: float(part) for name, part in self.budget.items() if part},
         )
 
 
