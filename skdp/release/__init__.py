@@ -10,7 +10,6 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``combined``      `combine`: several releases of one table answer together
 ``density``       a network of attributes, and draws by probabilities
 ``description``   `Synopsis.describe`: statistics of every column with margins of error
-``errors``        covariances of answers from marginals, of many products of weights at once
 ``files``         a zip archive of JSON and plain arrays
 ``grouping``      groups by measured and derived columns or intervals of them, and views of them
 ``intervals``     boxes, a partition of the domain, and how far answers over them may be off
@@ -19,6 +18,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``model``         `Release`: what every release answers, and what its kinds share
 ``network``       NetworkModel: a released Bayesian network as a model of the records
 ``page``          `Synopsis.page`: the page that answers questions; plain documents
+``products``      what marginals answer to products of weights, and covariances of the errors
 ``quantiles``     quantiles of a column with intervals
 ``result``        an answer with its error bar
 ``rounding``      whole counts near expected ones, and values dealt evenly

@@ -28,13 +28,11 @@ from .basis import (
     Look,
     MeasuredSums,
     Prior,
-    by_attributes,
-    under,
 )
 from .columns import ColumnEstimate
-from .errors import Asked, Part, Stacked, covariances
 from .files import Cutter, demand
 from .model import Covariances, Weights, added, product_of_weights
+from .products import Products, Stacked, covariances
 from .result import labels_of_groups
 from .rows import WeightedRows
 
@@ -116,52 +114,7 @@ class ViewsModel(Covariances):
         """The pairs of columns that were measured."""
         return [axes for axes in self.coefficients.looks if len(axes) == 2]
 
-    # ---------------------------------------------------------------- parts of a question
-
-    def parts(self, products: Sequence[Weights]) -> list[Part]:
-        """Weights without columns that do not matter; an array is looked at once."""
-        vectors: dict[int, dict[int, FloatArray]] = {}
-        for weights in products:
-            for axis, vector in weights.items():
-                vectors.setdefault(axis, {})[id(vector)] = vector
-        seen = {axis: self._alone(axis, own) for axis, own in vectors.items()}
-        found = []
-        for weights in products:
-            factor, left = 1.0, {}
-            for axis, vector in weights.items():
-                alike, inside = seen[axis][id(vector)]
-                factor *= alike
-                if inside is not None:
-                    left[axis] = inside
-            if not self._allowed(left):
-                factor = 0.0
-            found.append(Part(factor, left if factor else {}))
-        return found
-
-    def _alone(
-        self, axis: int, vectors: Mapping[int, FloatArray]
-    ) -> dict[int, tuple[float, FloatArray | None]]:
-        """The weight that all codes of a column have, or 1 and the weights of those possible."""
-        allowed = self.possible.get((axis,), True)
-        table = np.array([*vectors.values()], dtype=np.float64)
-        inside = table if allowed is True else table[:, allowed]
-        alike = (inside == inside[:, :1]).all(axis=1) | (axis not in self.columns)
-        table *= allowed
-        return {
-            name: (first, None) if constant else (1.0, weights)
-            for name, first, constant, weights in zip(
-                vectors, inside[:, 0].tolist(), alike.tolist(), table, strict=True
-            )
-        }
-
-    def _allowed(self, weights: Weights) -> bool:
-        """Whether public rules leave any record that meets the conditions."""
-        for axes, allowed in self.possible.items():
-            if len(axes) > 1 and all(axis in weights for axis in axes):
-                chosen = [np.flatnonzero(weights[axis]) for axis in axes]
-                if not allowed[np.ix_(*chosen)].any():
-                    return False
-        return True
+    # ---------------------------------------------------------------- what is known
 
     def _only(self, axis: int) -> int:
         """The one code that records can have of a column without an estimate."""
@@ -229,7 +182,7 @@ class ViewsModel(Covariances):
         """Coefficients of a set among the rows."""
         return self.coefficients.of_table(axes, self.rows_in_groups(axes))
 
-    def _corrected(self, axes: Axes) -> FloatArray:
+    def corrected(self, axes: Axes) -> FloatArray:
         """What is believed of the coefficients of a set, less those of the rows."""
 
         def corrected() -> FloatArray:
@@ -255,7 +208,8 @@ class ViewsModel(Covariances):
             return np.einsum("iq,iq->q", weights[axes[0]], table @ weights[axes[1]])
         return self.rows.under(axes, weights)
 
-    def _column_residual(self, axis: int) -> FloatArray:
+    def column_residual(self, axis: int) -> FloatArray:
+        """Counts of a column, less those of the rows."""
         return self.columns[axis].counts - self.total * self._row_shares(axis)
 
     # ---------------------------------------------------------------- answers
@@ -267,54 +221,7 @@ class ViewsModel(Covariances):
 
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
-        return added(queries, self._answer)
-
-    def _answer(self, queries: Sequence[Weights]) -> FloatArray:
-        parts = self.parts(queries)
-        answers = np.zeros(len(queries))
-        for axes, members in by_attributes([part.weights for part in parts]).items():
-            own = [parts[place] for place in members]
-            weights = {
-                axis: np.stack([part.weights[axis] for part in own], axis=1) for axis in axes
-            }
-            factors = np.array([part.factor for part in own])
-            answers[members] = factors * self._answered(axes, weights, len(own))
-        return answers
-
-    def _answered(self, axes: Axes, weights: Stacked, n: int) -> FloatArray:
-        if not axes:
-            return np.full(n, self.total)
-        if self.cells is not None:
-            return self.total * self.of_rows(axes, weights)
-        if len(axes) == 1:
-            [axis] = axes
-            return self.columns[axis].counts @ weights[axis]
-        asked = Asked(self, axes, weights)
-        found = self.total * asked.rows
-        for axis in axes:
-            residual = self._column_residual(axis)
-            alone = residual @ weights[axis] - asked.means[axis] * residual.sum()
-            found += alone * asked.outside((axis,))
-        for part in self.measured(axes):
-            hats = self.hats(part, [weights[axis] for axis in part])
-            found += under(self._corrected(part), hats) * asked.outside(part)
-        if asked.shared:
-            # Corrections that are shared out leave no count below zero.
-            plain = np.all([(each >= 0).all(axis=0) for each in weights.values()], axis=0)
-            found = np.where(plain, np.maximum(found, 0.0), found)
-        for key in self.summed(axes):
-            found = self._summed(key, weights, found)
-        return found
-
-    def summed(self, axes: Axes) -> list[tuple[int, int]]:
-        """Which column of a pair has measured sums by the other."""
-        both = [(axes[0], axes[1]), (axes[1], axes[0])] if len(axes) == 2 else []
-        return [key for key in both if key in self.sums]
-
-    def hats(self, axes: Axes, vectors: Sequence[FloatArray]) -> list[FloatArray]:
-        """Coefficients of weights in the table of a set, without the constant functions."""
-        sizes = zip(axes, vectors, self.sizes(axes), strict=True)
-        return [self.bases[axis].coefficients(vector, size)[1:] for axis, vector, size in sizes]
+        return added(queries, lambda products: Products(self, products).answers())
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""
@@ -323,16 +230,6 @@ class ViewsModel(Covariances):
             for part in combinations(axes, order):
                 if part in known:
                     yield part
-
-    def _summed(
-        self, key: tuple[int, int], weights: Mapping[int, FloatArray], others: FloatArray
-    ) -> FloatArray:
-        """Answers from measured sums of a number by groups, and the others as they are."""
-        (axis, by), known = key, self.sums[key]
-        (whole, of_value, none), fits = known.told(weights[axis])
-        counts, w = self.columns[by].counts, weights[by]
-        told = whole * (counts @ w) + of_value * (known.sums @ w)
-        return np.where(fits, told + (none - whole) * (known.n_missing @ w), others)
 
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Counts for every combination of the codes of one or two attributes, without bias."""
@@ -356,13 +253,13 @@ class ViewsModel(Covariances):
         if self.cells is not None:
             return table
         rows, columns = self.bases[a], self.bases[b]
-        one, other = self._column_residual(a), self._column_residual(b)
+        one, other = self.column_residual(a), self.column_residual(b)
         table += np.outer(one - rows.even * one.sum(), columns.even)
         table += np.outer(rows.even, other - columns.even * other.sum())
         if (a, b) in self.coefficients.looks:
             sizes = self.sizes((a, b))
             hats = [each.of_codes(n)[1:] for each, n in zip((rows, columns), sizes, strict=True)]
-            table += hats[0].T @ self._corrected((a, b)) @ hats[1]
+            table += hats[0].T @ self.corrected((a, b)) @ hats[1]
         if (a, b) in self.possible:
             table = np.where(self.possible[a, b], table, 0.0)
         return table
@@ -408,7 +305,7 @@ class ViewsModel(Covariances):
         even = np.ones(len(self.rows.codes))
         met = np.zeros((len(queries), len(even)))
         for place, query in enumerate(queries):
-            for factor, weights in self.parts(query.products):
+            for factor, weights in Products(self, query.products).parts:
                 met[place] += factor * product_of_weights(self.rows.codes, even, weights)
         return variance * (met @ met.T) + elsewhere * np.eye(len(queries))
 
@@ -553,7 +450,7 @@ class ViewsModel(Covariances):
         arrays |= {f"rows{axis}": codes for axis, codes in columns}
         # Given to the sets in the order of the looks.
         sets = [axes for axes in self.coefficients.looks if len(axes) > 1]
-        arrays["corrected"] = _chained([self._corrected(axes).ravel() for axes in sets])
+        arrays["corrected"] = _chained([self.corrected(axes).ravel() for axes in sets])
         variances = [self.believed.belief(axes).variance.ravel() for axes in sets]
         arrays["believed_variances"] = _chained(variances)
         found = {name: facts.get(name) for name in kept}
