@@ -74,7 +74,7 @@ SEARCHES = {
     "GDPR": "legal",
     "SDV": "from_other_libraries",
     "dates": "dates",
-    "missing values": "conditional_samples",
+    "under a condition": "conditional_samples",
 }
 
 

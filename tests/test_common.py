@@ -348,14 +348,13 @@ STRUCTURE = re.compile(
     r"order|intervals\.spread|"
     r"intervals\.(_index|_variances)|"
     r"columns\[\d+\]\.(n_codes|n_alone|variances|total_variance|_scales|_lacking|_lowered|_restored|looks)|"
-    r"density\.edges|model\._tables|"
     r"model\.followed|coefficients\.(ladders|grids|looks\[\(.*\)\]\[1\])|model\.total_variance"
 )
 # A model of one class holds only that label, with certainty.
 CERTAIN = re.compile(r"models\[\d\]\.density\.(marginals|grouped)\[3\]")
 # Rows drawn from the other numbers, which show nothing by themselves, and what a column did in a
 # tree that may not use it; a share that follows from the counts and often has its lowest value.
-DRAWN = re.compile(r"\.rows$|row_weights$|^feature_importances_$|^evidence_$")
+DRAWN = re.compile(r"rows\.codes$|rows\.weights$|^feature_importances_$|^evidence_$")
 # The most fits of an empty table, and the fewest, if every number varies.
 N_RELEASES, N_FEWEST = 20, 6
 

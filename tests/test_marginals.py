@@ -20,10 +20,9 @@ from skdp.algorithms.marginals import joint as joint_module
 from skdp.algorithms.marginals import measure as measure_module
 from skdp.algorithms.marginals.candidates import Candidates
 from skdp.algorithms.marginals.fit import Population, posterior_mean
-from skdp.algorithms.marginals.groups import Attribute
+from skdp.algorithms.marginals.groups import Attribute, GroupedColumns
 from skdp.domain import Zeros
 from skdp.exceptions import DomainError
-from skdp.release import TreeDensity
 from skdp.synthesis.marginals import as_workload
 from skdp.tables import CountTable
 
@@ -439,7 +438,7 @@ def test_margins_of_columns_that_depend_on_each_other_stay():
     copies = np.arange(2000, dtype=np.int32)[:, None] % np.full((1, 2), 10)
     flat = [np.full(10, 0.1)] * 2
     rng = np.random.default_rng(0)
-    population = Population(TreeDensity(flat, [], {}), copies, [], rng)
+    population = Population(GroupedColumns(flat, {}), copies, [], rng)
     smooth = population.smooth_margin((0, 1))
     assert np.abs(smooth - np.eye(10) / 10).sum() < 0.02
 
@@ -449,7 +448,7 @@ def test_smooth_margins_respect_rules():
     rows[:250, 0] = 1
     possible = np.array([[True, True], [True, False]])
     rng = np.random.default_rng(0)
-    density = TreeDensity([np.full(2, 0.5)] * 2, [], {})
+    density = GroupedColumns([np.full(2, 0.5)] * 2, {})
     population = Population(density, rows, [((0, 1), possible)], rng)
     assert population.smooth_margin((0, 1))[1, 1] == 0
 

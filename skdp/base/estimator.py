@@ -498,10 +498,6 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             raise ValueError(f"like has columns that the domain does not declare: {extra}.")
         return Layout(like, rows, self.domain_)
 
-    def _drawn_names(self) -> tuple[str, ...]:
-        """Names of the columns of drawn rows, in their order."""
-        return self._layout.names
-
     def _given_names(self) -> list[str]:
         """Columns of the domain that ``fit`` was given, in their order, and the label."""
         return [

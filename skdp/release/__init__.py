@@ -8,10 +8,8 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``columns``       ColumnEstimate: the counts of one column from everything measured, and their
                   exact covariance
 ``combined``      `combine`: several releases of one table answer together
-``conditions``    what drawn rows must satisfy, and columns that a user gives
-``density``       networks of attributes, trees of released pairs, and draws from them
+``density``       a network of attributes, and draws by probabilities
 ``description``   `Synopsis.describe`: statistics of every column with margins of error
-``errors``        covariances of answers from marginals, of many products of weights at once
 ``files``         a zip archive of JSON and plain arrays
 ``grouping``      groups by measured and derived columns or intervals of them, and views of them
 ``intervals``     boxes, a partition of the domain, and how far answers over them may be off
@@ -20,15 +18,15 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``model``         `Release`: what every release answers, and what its kinds share
 ``network``       NetworkModel: a released Bayesian network as a model of the records
 ``page``          `Synopsis.page`: the page that answers questions; plain documents
+``products``      what marginals answer to products of weights, and covariances of the errors
 ``quantiles``     quantiles of a column with intervals
 ``result``        an answer with its error bar
 ``rounding``      whole counts near expected ones, and values dealt evenly
-``sampling``      synthetic rows: all, those under a condition, those given some columns
+``rows``          WeightedRows: the records of a release of marginals, and draws among them
+``sampling``      synthetic rows: all, or those under a condition
 ``skipped``       `SkippedRecords`: noisy counts of the records kept and skipped
 ``statistics``    every statistic with its interval, from answers and covariances alone
 ``synopsis``      `Synopsis`: queries, synthetic rows, files
-``trees``         TreeModel: the rows of a release, and the views of attributes and pairs that
-                  they agree with
 ================  ================================================================================
 """
 
@@ -40,10 +38,6 @@ from .combined import CombinedRelease, combine
 from .density import (
     Conditional,
     NetworkDensity,
-    PairTable,
-    TreeDensity,
-    couple,
-    group_sums,
     inverse,
     inverse_rows,
 )
@@ -53,9 +47,9 @@ from .model import Reach, Release
 from .network import NetworkModel
 from .result import QueryResult
 from .rounding import round_line
+from .rows import WeightedRows
 from .skipped import SKIPPED, SkippedRecords
 from .synopsis import Synopsis
-from .trees import TreeModel
 
 __all__ = [
     "BoxModel",
@@ -71,7 +65,6 @@ __all__ = [
     "MeasuredSums",
     "NetworkDensity",
     "NetworkModel",
-    "PairTable",
     "SKIPPED",
     "Query",
     "QueryResult",
@@ -79,13 +72,10 @@ __all__ = [
     "Release",
     "SkippedRecords",
     "Synopsis",
-    "TreeDensity",
-    "TreeModel",
     "ViewsModel",
+    "WeightedRows",
     "basis_of",
     "combine",
-    "couple",
-    "group_sums",
     "inverse",
     "inverse_rows",
     "n_ordered",

@@ -575,15 +575,16 @@ class MeasuredSums(NamedTuple):
     n_missing: FloatArray
     variances: tuple[float, float]
 
-    def told(self, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """Weights of codes, (n_codes, n), as those of records with a value, of it, and of others.
+    def told(self, weights: Sequence[FloatArray]) -> tuple[FloatArray, BoolArray]:
+        """Vectors of weights of codes as those of records with a value, of it, and of others.
 
         Returns
         -------
         ndarray of float64, shape (3, n), and for each whether these are the weights.
         """
         basis = np.stack([self.has_value, self.values, self.missing], axis=1).astype(np.float64)
+        asked = np.reshape(weights, (-1, len(basis))).T
         scale = np.maximum(np.abs(basis).max(axis=0), 1e-300)
-        found = np.linalg.lstsq(basis / scale, weights, rcond=None)[0] / scale[:, None]
-        away = np.abs(basis @ found - weights).max(axis=0)
-        return found, away <= _AFFINE * np.abs(weights).max(axis=0)
+        found = np.linalg.lstsq(basis / scale, asked, rcond=None)[0] / scale[:, None]
+        away = np.abs(basis @ found - asked).max(axis=0)
+        return found, away <= _AFFINE * np.abs(asked).max(axis=0)

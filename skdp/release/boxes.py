@@ -15,7 +15,7 @@ from .._validation import CodeArray, FloatArray, IntArray, free_name
 from ..domain import Domain
 from ..domain.query import Query
 from .basis import by_attributes
-from .density import codes_under, draw_in_ranges, inverse_rows
+from .density import codes_under, draw_in_ranges, inverse
 from .intervals import Boxes, Cut, Intervals, checked_counts
 from .model import (
     Covariances,
@@ -36,8 +36,6 @@ __all__ = ["BoxModel"]
 _CHUNK = 1 << 18
 # Rounded rows keep the counts of the sides of boxes on at most this many axes.
 _ROUNDED = 64
-# Numbers held at once while boxes are drawn: one for each box and row.
-_HELD = 1 << 22
 # Shares of a box this near to 0 or 1 are rounding errors.
 _WHOLE = 1e-12
 
@@ -266,10 +264,16 @@ class BoxModel(Covariances):
         proportion to their weights. Where no covered count is positive, each column is drawn by
         itself, and a warning says so.
         """
-        if weights and not self._mass(weights).any():
-            warn_of_zero("each column is drawn by itself")
-        unknown = np.full((n_samples, len(self.shape)), -1, dtype=np.int32)
-        return self.sample_given(unknown, generator, weights)
+        mass = self._mass(weights := weights or {})
+        if not mass.any():
+            return self._each_alone(n_samples, generator, weights)
+        chosen = inverse(mass, generator.random(n_samples))
+        lower, upper = self.boxes.lower[chosen], self.boxes.upper[chosen]
+        codes = generator.integers(lower, upper, dtype=np.int32)
+        for axis, vector in weights.items():
+            u = generator.random(n_samples)
+            codes[:, axis] = draw_in_ranges(vector, lower[:, axis], upper[:, axis], u)
+        return codes
 
     def _mass(self, weights: Weights) -> FloatArray:
         """Positive count of each box times the share that weights cover."""
@@ -299,72 +303,17 @@ class BoxModel(Covariances):
         codes = _spread_evenly(lower, upper, counts[counts > 0], weights, generator)
         return codes[generator.permutation(n_samples)]
 
-    def sample_given(
-        self, known: np.ndarray, generator: np.random.Generator, weights: Weights | None = None
-    ) -> np.ndarray:
-        """Fill rows of codes where they are -1; see `Model` and `sample_codes`."""
-        weights = weights or {}
-        codes = np.array(known, dtype=np.int32)
-        chosen = self._boxes_given(codes, weights, generator)
-        lost, found = np.flatnonzero(chosen < 0), np.flatnonzero(chosen >= 0)
-        codes[lost] = self._each_alone(codes[lost], generator, weights)
-        lower, upper = self.boxes.lower[chosen[found]], self.boxes.upper[chosen[found]]
-        inside = generator.integers(lower, upper, dtype=np.int32)
-        for axis, vector in weights.items():
-            u = generator.random(len(found))
-            inside[:, axis] = draw_in_ranges(vector, lower[:, axis], upper[:, axis], u)
-        codes[found] = np.where(codes[found] < 0, inside, codes[found])
-        return codes
-
-    def _boxes_given(
-        self, known: CodeArray, weights: Weights, generator: np.random.Generator
-    ) -> IntArray:
-        """A box for each row of known codes, among those that hold them; -1 where none has mass.
-
-        A box counts with its positive count times the share that weights of unknown codes cover,
-        over its width in each known attribute.
-        """
-        live = np.flatnonzero(self.counts > 0)
-        chosen = np.full(len(known), -1, dtype=np.int64)
-        if not len(live) or not len(known):
-            return chosen
-        covered = {axis: self._covered([weights], [axis])[live, 0] for axis in weights}
-        axes = sorted({*np.flatnonzero((known >= 0).any(axis=0)).tolist(), *weights})
-        distinct, at = np.unique(known[:, axes], axis=0, return_inverse=True)
-        at, u = at.reshape(-1), generator.random(len(known))
-        step = max(1, _HELD // len(live))
-        for start in range(0, len(distinct), step):
-            part = distinct[start : start + step]
-            log = np.tile(np.log(self.counts[live]), (len(part), 1))
-            for place, axis in enumerate(axes):
-                code = part[:, place, None]
-                lower, upper = self.boxes.lower[live, axis], self.boxes.upper[live, axis]
-                with np.errstate(divide="ignore"):
-                    told = np.where(
-                        (lower <= code) & (code < upper), -np.log(upper - lower), -np.inf
-                    )
-                    untold = np.log(covered.get(axis, 1.0))
-                log += np.where(code >= 0, told, untold)
-            largest = log.max(axis=1)
-            possible = np.isfinite(largest)
-            log[~possible], largest[~possible] = 0.0, 0.0
-            mine = np.flatnonzero((at >= start) & (at < start + len(part)))
-            mine = mine[possible[at[mine] - start]]
-            weight = np.exp(log - largest[:, None])
-            chosen[mine] = live[inverse_rows(weight, at[mine] - start, u[mine])]
-        return chosen
-
     def _each_alone(
-        self, known: np.ndarray, generator: np.random.Generator, weights: Weights
-    ) -> np.ndarray:
-        """Unknown codes drawn column by column, where boxes know nothing of a condition."""
-        codes = known.copy()
-        for axis in range(len(self.shape)) if len(known) else ():
-            unknown = np.flatnonzero(known[:, axis] < 0)
-            codes[unknown, axis] = codes_under(
-                self.view([axis]), weights.get(axis), len(unknown), generator
-            )
-        return codes
+        self, n_samples: int, generator: np.random.Generator, weights: Weights
+    ) -> CodeArray:
+        """Codes drawn column by column, where boxes know nothing of a condition."""
+        if weights:
+            warn_of_zero("each column is drawn by itself")
+        columns = [
+            codes_under(self.view([axis]), weights.get(axis), n_samples, generator)
+            for axis in range(len(self.shape))
+        ]
+        return np.stack(columns, axis=1).astype(np.int32)
 
     def view(self, axes: Sequence[int]) -> np.ndarray:
         """Expected counts for every combination of the codes of one or two attributes."""

@@ -1,31 +1,20 @@
-"""Densities over the domain: networks of attributes, trees of released pairs, and draws from them.
-
-A `TreeDensity` has one node for each attribute and one edge for each pair whose joint view was
-released; the edges form no cycle. Attributes are independent given those between them, so that the
-density is
-
-    ``prod mu_j(x_j)  *  prod T_ab(x_a, x_b) / (mu_a(x_a) mu_b(x_b))``
-
-over nodes and edges. It is a `NetworkDensity` of groups of codes.
-"""
+"""A network of attributes as a density over the domain, and draws by probabilities."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._validation import (
     BoolArray,
     CodeArray,
     FloatArray,
     IntArray,
-    places_by_group,
     ratio,
     running_sums,
 )
@@ -106,16 +95,6 @@ def codes_under(
     law = law if law.any() else allowed
     zeros = np.zeros(n_rows, dtype=np.int64)
     return draw_in_ranges(law, zeros, zeros + len(law), generator.random(n_rows))
-
-
-def patterns(told: BoolArray) -> list[tuple[BoolArray, IntArray]]:
-    """The distinct rows of a table of flags, and where each of them stands."""
-    if not len(told):
-        return []
-    packed = np.packbits(told, axis=1)
-    _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    rows = places_by_group(inverse.reshape(-1), len(first))
-    return [(told[start], same) for start, same in zip(first, rows, strict=True)]
 
 
 # --- NetworkDensity: attributes joined by a Bayesian network
@@ -288,55 +267,36 @@ class NetworkDensity:
             row = row * size + (code if group is None else group[code])
         return row
 
-    def sample_given(
-        self, known: CodeArray, generator: np.random.Generator, weights: Weights
+    def sample(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights
     ) -> tuple[CodeArray, BoolArray]:
-        """Fill rows of codes where they are -1, given the codes that are known.
+        """Draw records.
+
+        The attributes above those with weights are eliminated one by one, and then drawn in the
+        reverse order, each from the table it was eliminated from: the conditional distribution,
+        exactly.
 
         Parameters
         ----------
-        known : ndarray of int, shape (n_rows, n_attributes)
+        n_samples : int
         generator : numpy.random.Generator
         weights : mapping of int to ndarray
-            Weights of unknown codes. Each vector has a positive one.
+            Each vector has a positive one.
 
         Returns
         -------
-        codes : ndarray of int32, shape (n_rows, n_attributes)
-        impossible : ndarray of bool, shape (n_rows,)
+        codes : ndarray of int32, shape (n_samples, n_attributes)
+        impossible : ndarray of bool, shape (n_samples,)
             Rows whose condition has probability zero; they have as few codes of probability zero as
             it allows.
         """
         tables = [replace(n, table=np.maximum(n.table, _LEAST)) for n in self.nodes.values()]
         likely = NetworkDensity(self.shape, tables)
-        codes = np.array(known, dtype=np.int32, order="F")
-        for told, rows in patterns(codes >= 0):
-            own = {axis: each for axis, each in weights.items() if not told[axis]}
-            axes = np.flatnonzero(told).tolist()
-            codes[rows] = likely._draw_alike(codes[rows], axes, own, generator)
-        impossible = np.zeros(len(codes), dtype=bool)
-        for axis, node in self.nodes.items():
-            impossible |= node.table[self.rows_of(node, codes), codes[:, axis]] <= 0
-        return codes, impossible
-
-    def _draw_alike(
-        self,
-        known: CodeArray,
-        axes: Sequence[int],
-        weights: Weights,
-        generator: np.random.Generator,
-    ) -> CodeArray:
-        """Fill rows that all have the same attributes known.
-
-        Unknown attributes above the known ones are eliminated one by one, and then drawn in the
-        reverse order, each from the table it was eliminated from: the conditional distribution,
-        exactly.
-        """
-        codes = np.array(known, dtype=np.int32, order="F")
-        above = self.ancestors([*axes, *weights])
-        eliminated = self._eliminated(above, axes, weights)
+        codes = np.zeros((n_samples, len(self.shape)), dtype=np.int32, order="F")
+        above = self.ancestors(weights)
+        eliminated = likely._eliminated(above, (), weights)
         if eliminated is None:
-            self._choose(codes, above, axes, weights, generator)
+            likely._choose(codes, above, weights, generator)
         else:
             for (*others, axis), values in reversed(eliminated[0]):
                 row = np.zeros(len(codes), dtype=np.int64)
@@ -348,22 +308,24 @@ class NetworkDensity:
                 nothing = table.sum(axis=1, keepdims=True) <= 0
                 table = np.where(nothing, weights.get(axis, 1.0), table)
                 codes[:, axis] = inverse_rows(table, row.ravel(), generator.random(len(codes)))
-        self.fill(codes, [axis for axis in self.nodes if axis not in above], generator)
-        return codes
+        likely.fill(codes, [axis for axis in self.nodes if axis not in above], generator, {})
+        impossible = np.zeros(len(codes), dtype=bool)
+        for axis, node in self.nodes.items():
+            impossible |= node.table[self.rows_of(node, codes), codes[:, axis]] <= 0
+        return codes, impossible
 
     def _choose(
         self,
         codes: CodeArray,
         above: Sequence[int],
-        axes: Sequence[int],
         weights: Weights,
         generator: np.random.Generator,
     ) -> None:
-        """Choose each row among several draws, by the probability of what is known; in place."""
+        """Choose each row among several draws, by the expected weights; in place."""
         for first in range(0, len(codes), _BATCH):
             part = slice(first, first + _BATCH)
             trials = np.repeat(codes[part], _TRIALS, axis=0)
-            logs = self.fill(trials, above, generator, axes, weights).reshape(-1, _TRIALS)
+            logs = self.fill(trials, above, generator, weights).reshape(-1, _TRIALS)
             chance = np.exp(logs - logs.max(axis=1, keepdims=True))
             rows = np.arange(len(chance))
             chosen = inverse_rows(chance, rows, generator.random(len(rows)))
@@ -374,24 +336,19 @@ class NetworkDensity:
         codes: CodeArray,
         axes: Sequence[int],
         generator: np.random.Generator,
-        known: Collection[int] = (),
-        weights: Weights | None = None,
+        weights: Weights,
     ) -> FloatArray:
-        """Draw attributes that are not known, parents first; in place.
+        """Draw attributes, parents first, each by its weights; in place.
 
         Returns
         -------
         ndarray of float64, shape (n_rows,)
-            Logarithm of the probability of what is known, times the expected weights of the others.
+            Logarithm of the expected weights.
         """
         logs = np.zeros(len(codes))
         for axis in axes:
             node = self.nodes[axis]
-            rows = self.rows_of(node, codes)
-            if axis in known:
-                logs += np.log(node.table[rows, codes[:, axis]])
-                continue
-            table = node.table * weights[axis] if weights and axis in weights else node.table
+            rows, table = self.rows_of(node, codes), node.table * weights.get(axis, 1.0)
             codes[:, axis] = inverse_rows(table, rows, generator.random(len(codes)))
             logs += np.log(table.sum(axis=1))[rows]
         return logs
@@ -496,170 +453,3 @@ def group_sums(values: FloatArray, groups: IntArray | None, n_groups: int) -> Fl
         np.float64, copy=False
     )
     return sums
-
-
-@dataclass(frozen=True)
-class PairTable:
-    """The joint view of two attributes.
-
-    Attributes
-    ----------
-    axes : tuple of two int
-        Positions of the attributes.
-    table : ndarray of float64
-        Probabilities of the pairs of groups of codes, one axis for each attribute. They sum to 1.
-    """
-
-    axes: tuple[int, int]
-    table: FloatArray
-
-
-class TreeDensity:
-    """A density over the domain: attributes joined by released pair tables without a cycle.
-
-    Parameters
-    ----------
-    marginals : sequence of ndarray
-        Probability of each code, one vector for each attribute.
-    edges : sequence of PairTable
-        No cycle among them; their margins are the grouped marginals.
-    groups : mapping of int to ndarray of int
-        Group of each code, for the attributes whose codes the pair tables merge.
-
-    Raises
-    ------
-    ValueError
-        If the edges have a cycle or the sizes do not fit.
-    """
-
-    def __init__(
-        self,
-        marginals: Sequence[FloatArray],
-        edges: Sequence[PairTable] = (),
-        groups: Mapping[int, IntArray] | None = None,
-    ) -> None:
-        self.marginals = [np.asarray(mu, dtype=np.float64) for mu in marginals]
-        self.groups = {} if groups is None else dict(groups)
-        self.edges = list(edges)
-        self.sizes = [
-            int(self.groups[axis].max()) + 1 if axis in self.groups else len(mu)
-            for axis, mu in enumerate(self.marginals)
-        ]
-        self.grouped = [
-            group_sums(mu, self.groups.get(axis), size)
-            for axis, (mu, size) in enumerate(zip(self.marginals, self.sizes, strict=True))
-        ]
-        n = len(self.marginals)
-        neighbours: list[list[tuple[int, FloatArray]]] = [[] for _ in range(n)]
-        for edge in self.edges:
-            a, b = edge.axes
-            if edge.table.shape != (self.sizes[a], self.sizes[b]):
-                raise ValueError(f"The table of the attributes {a} and {b} has the wrong shape.")
-            neighbours[a].append((b, edge.table))
-            neighbours[b].append((a, edge.table.T))
-        self.parent = np.full(n, -1, dtype=np.int64)
-        self.root = np.arange(n)
-        nodes: list[Conditional] = []
-        seen = np.zeros(n, dtype=bool)
-        for start in range(n):
-            if seen[start]:
-                continue
-            seen[start] = True
-            queue = [start]
-            nodes.append(Conditional(start, (), (), self.grouped[start][None]))
-            for node in queue:
-                for other, table in neighbours[node]:
-                    if other == self.parent[node]:
-                        continue
-                    if seen[other]:
-                        raise ValueError("The pair tables of a density must not form a cycle.")
-                    seen[other] = True
-                    self.parent[other], self.root[other] = node, start
-                    mass = table.sum(axis=1, keepdims=True)
-                    # For parent groups of probability 0, the child follows its own view.
-                    given = np.where(
-                        mass > 0, table / np.where(mass > 0, mass, 1.0), self.grouped[other]
-                    )
-                    nodes.append(Conditional(other, (node,), (None,), given))
-                    queue.append(other)
-        # Of the groups: a network in which each attribute has at most one parent.
-        self.network = NetworkDensity(self.sizes, nodes)
-
-    def inside(self, axis: int) -> FloatArray:
-        """Probability of each code given its group."""
-        groups = self.groups[axis]
-        share: FloatArray = np.where(self.grouped[axis][groups] > 0, self.marginals[axis], 1.0)
-        return share / np.bincount(groups, weights=share)[groups]
-
-    def pair(self, a: int, b: int) -> FloatArray:
-        """Joint probabilities of the groups of two attributes, (n_groups_a, n_groups_b)."""
-        if self.root[a] != self.root[b]:
-            return np.outer(self.grouped[a], self.grouped[b])
-        lines = []
-        for axis in (a, b):
-            line = [axis]
-            while self.parent[line[-1]] >= 0:
-                line.append(int(self.parent[line[-1]]))
-            lines.append(line)
-        common = set(lines[0]) & set(lines[1])
-        down = []
-        for line in lines:
-            path = [node for node in line if node not in common]
-            steps = [self.network.nodes[node].table for node in reversed(path)]
-            matrix = reduce(np.matmul, steps) if steps else None
-            down.append((matrix, line[len(path)]))
-        (left, meeting), (right, _) = down
-        joint = np.diag(self.grouped[meeting]) if left is None else left.T * self.grouped[meeting]
-        return joint if right is None else joint @ right
-
-    def sample(self, n_samples: int, generator: np.random.Generator) -> CodeArray:
-        """Draw records, each attribute given its parent; (n_samples, n_attributes) codes."""
-        codes = np.empty((n_samples, len(self.marginals)), dtype=np.int32, order="F")
-        grouped = np.empty_like(codes)
-        for axis in self.network.nodes:
-            self.network.fill(grouped, [axis], generator)
-            codes[:, axis] = grouped[:, axis]
-            if axis in self.groups:
-                u = generator.random(n_samples)
-                codes[:, axis] = self.codes_in_groups(axis, grouped[:, axis], u)
-        return codes
-
-    def sample_given(
-        self, known: CodeArray, generator: np.random.Generator, weights: Weights
-    ) -> tuple[CodeArray, BoolArray]:
-        """Fill the unknown codes of rows; see `NetworkDensity.sample_given`.
-
-        Groups are drawn by the network, and codes inside them.
-        """
-        grouped, own, mass = np.array(known, dtype=np.int32), dict(weights), {}
-        for axis, groups in self.groups.items():
-            grouped[:, axis] = np.where(known[:, axis] < 0, -1, groups[known[:, axis]])
-            vector = weights.get(axis, np.ones(len(groups)))
-            mass[axis] = self.inside(axis) * vector
-            if not mass[axis].any():
-                mass[axis] = vector / np.bincount(groups)[groups]
-            if axis in weights:
-                own[axis] = group_sums(mass[axis], groups, self.sizes[axis])
-        codes, impossible = self.network.sample_given(grouped, generator, own)
-        for axis in self.groups:
-            u = generator.random(len(codes))
-            codes[:, axis] = self.codes_in_groups(axis, codes[:, axis], u, mass[axis])
-        codes = np.where(known < 0, codes, known).astype(np.int32)
-        for axis, vector in weights.items():
-            # Where all that is possible has probability zero, any group was drawn.
-            lost = np.flatnonzero((known[:, axis] < 0) & (vector[codes[:, axis]] <= 0))
-            codes[lost, axis] = codes_under(self.marginals[axis], vector, len(lost), generator)
-        return codes, impossible
-
-    def codes_in_groups(
-        self, axis: int, drawn: NDArray[np.integer], u: FloatArray, mass: FloatArray | None = None
-    ) -> IntArray:
-        """Codes of an attribute drawn inside the given groups, from uniform numbers.
-
-        In proportion to ``mass``, or to their probabilities.
-        """
-        groups, mass = self.groups[axis], self.marginals[axis] if mass is None else mass
-        order = np.argsort(groups, kind="stable")
-        first = np.searchsorted(groups[order], np.arange(self.sizes[axis] + 1))
-        codes: IntArray = order[draw_in_ranges(mass[order], first[drawn], first[drawn + 1], u)]
-        return codes

@@ -15,9 +15,11 @@ from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from .._validation import BoolArray, FloatArray
+from .._validation import BoolArray, CodeArray, FloatArray, IntArray
+from ..domain import Domain
 from ..domain.query import Query, single_numbers
 from .basis import (
     Coefficients,
@@ -26,29 +28,34 @@ from .basis import (
     Look,
     MeasuredSums,
     Prior,
-    by_attributes,
-    under,
 )
 from .columns import ColumnEstimate
-from .errors import Asked, Part, Stacked, covariances
 from .files import Cutter, demand
-from .model import Weights, added, product_of_weights
-from .trees import TreeModel
+from .model import Covariances, Weights, added, product_of_weights
+from .products import Products, Stacked, covariances
+from .result import labels_of_groups
+from .rows import WeightedRows
 
 __all__ = ["ViewsModel"]
 
 Axes = tuple[int, ...]
 
+# Fewer weighted rows than this that meet a condition, by their effective number, say too little
+# about the other columns.
+_ENOUGH = 50
+# Largest number of cells that `to_frame` lists.
+_MAX_LISTED = 5_000_000
 # Two columns are tabulated over the rows if they have at most this many cells.
 _DENSE_CELLS = 1 << 20
 
 
-class ViewsModel(TreeModel):
+class ViewsModel(Covariances):
     """Weighted rows, and the coefficients of everything measured.
 
     Parameters
     ----------
-    rows_model : TreeModel
+    rows : WeightedRows
+        Records that agree with all that was released.
     columns : mapping of int to ColumnEstimate
         Of every column of more than one code.
     coefficients : Coefficients
@@ -67,6 +74,8 @@ class ViewsModel(TreeModel):
     misfits : mapping of int to float, default=()
         What is believed of the mean distance from the rows of pairs that were not measured, as a
         share of the records, by how many of their columns are ordered; empty if none was released.
+    budget : mapping of str to float, default=()
+        How epsilon was divided, for the record.
     """
 
     kind: ClassVar[str] = "views"
@@ -74,7 +83,7 @@ class ViewsModel(TreeModel):
 
     def __init__(
         self,
-        rows_model: TreeModel,
+        rows: WeightedRows,
         columns: Mapping[int, ColumnEstimate],
         coefficients: Coefficients,
         possible: Mapping[Axes, BoolArray] | None = None,
@@ -83,15 +92,9 @@ class ViewsModel(TreeModel):
         prior: str = "",
         followed: Collection[Axes] = (),
         misfits: Mapping[int, float] | None = None,
+        budget: Mapping[str, float] | None = None,
     ) -> None:
-        super().__init__(
-            rows_model.density,
-            rows_model.total,
-            extra=rows_model.extra,
-            rows=rows_model.rows,
-            row_weights=rows_model.row_weights,
-            budget=rows_model.budget,
-        )
+        self.rows, self.shape = rows, rows.shape
         self.columns = dict(columns)
         self.coefficients = coefficients
         self.possible = dict(possible or {})
@@ -100,64 +103,18 @@ class ViewsModel(TreeModel):
         self.prior = prior
         self.followed = sorted(followed)
         self.misfits = dict(misfits or {})
+        self.budget = dict(budget or {})
         look = coefficients.looks[()]
         self.total = float(look.values)
         self.total_variance = float(look.variances)
         self._caches: dict[Any, Any] = {}
 
     @property
-    def _enough(self) -> float:
-        """Any, where the rows are the cells of a table of all columns: a cell is many records."""
-        whole = any({*axes} >= {*self.columns} for axes in self.followed)
-        listed = self.cells is not None or (whole and not self.density.groups)
-        return 0.5 if listed else super()._enough
+    def pairs(self) -> list[Axes]:
+        """The pairs of columns that were measured."""
+        return [axes for axes in self.coefficients.looks if len(axes) == 2]
 
-    # ---------------------------------------------------------------- parts of a question
-
-    def parts(self, products: Sequence[Weights]) -> list[Part]:
-        """Weights without columns that do not matter; an array is looked at once."""
-        vectors: dict[int, dict[int, FloatArray]] = {}
-        for weights in products:
-            for axis, vector in weights.items():
-                vectors.setdefault(axis, {})[id(vector)] = vector
-        seen = {axis: self._alone(axis, own) for axis, own in vectors.items()}
-        found = []
-        for weights in products:
-            factor, left = 1.0, {}
-            for axis, vector in weights.items():
-                alike, inside = seen[axis][id(vector)]
-                factor *= alike
-                if inside is not None:
-                    left[axis] = inside
-            if not self._allowed(left):
-                factor = 0.0
-            found.append(Part(factor, left if factor else {}))
-        return found
-
-    def _alone(
-        self, axis: int, vectors: Mapping[int, FloatArray]
-    ) -> dict[int, tuple[float, FloatArray | None]]:
-        """The weight that all codes of a column have, or 1 and the weights of those possible."""
-        allowed = self.possible.get((axis,), True)
-        table = np.array([*vectors.values()], dtype=np.float64)
-        inside = table if allowed is True else table[:, allowed]
-        alike = (inside == inside[:, :1]).all(axis=1) | (axis not in self.columns)
-        table *= allowed
-        return {
-            name: (first, None) if constant else (1.0, weights)
-            for name, first, constant, weights in zip(
-                vectors, inside[:, 0].tolist(), alike.tolist(), table, strict=True
-            )
-        }
-
-    def _allowed(self, weights: Weights) -> bool:
-        """Whether public rules leave any record that meets the conditions."""
-        for axes, allowed in self.possible.items():
-            if len(axes) > 1 and all(axis in weights for axis in axes):
-                chosen = [np.flatnonzero(weights[axis]) for axis in axes]
-                if not allowed[np.ix_(*chosen)].any():
-                    return False
-        return True
+    # ---------------------------------------------------------------- what is known
 
     def _only(self, axis: int) -> int:
         """The one code that records can have of a column without an estimate."""
@@ -207,10 +164,10 @@ class ViewsModel(TreeModel):
         def counts() -> FloatArray:
             sizes, ladders = self.sizes(axes), self.coefficients.ladders
             groups = [
-                ladders[axis].groups(size)[self.rows[:, axis]]
+                ladders[axis].groups(size)[self.rows.codes[:, axis]]
                 for axis, size in zip(axes, sizes, strict=True)
             ]
-            return self.total * self._share_in(groups, sizes)
+            return self.total * self.rows.table_of(groups, sizes)
 
         found: FloatArray = self.once(("groups", axes), counts)
         return found
@@ -225,7 +182,7 @@ class ViewsModel(TreeModel):
         """Coefficients of a set among the rows."""
         return self.coefficients.of_table(axes, self.rows_in_groups(axes))
 
-    def _corrected(self, axes: Axes) -> FloatArray:
+    def corrected(self, axes: Axes) -> FloatArray:
         """What is believed of the coefficients of a set, less those of the rows."""
 
         def corrected() -> FloatArray:
@@ -238,7 +195,7 @@ class ViewsModel(TreeModel):
 
     def _row_shares(self, *axes: int) -> FloatArray:
         """Shares of the rows with each code, or each combination of codes; kept."""
-        found: FloatArray = self.once(("rows", axes), lambda: self._row_table(axes))
+        found: FloatArray = self.once(("rows", axes), lambda: self.rows.table(axes))
         return found
 
     def of_rows(self, axes: Axes, weights: Stacked) -> FloatArray:
@@ -249,9 +206,10 @@ class ViewsModel(TreeModel):
         if len(axes) == 2 and self.shape[axes[0]] * self.shape[axes[1]] <= _DENSE_CELLS:
             table = self._row_shares(*axes)
             return np.einsum("iq,iq->q", weights[axes[0]], table @ weights[axes[1]])
-        return self._share_under(axes, weights)
+        return self.rows.under(axes, weights)
 
-    def _column_residual(self, axis: int) -> FloatArray:
+    def column_residual(self, axis: int) -> FloatArray:
+        """Counts of a column, less those of the rows."""
         return self.columns[axis].counts - self.total * self._row_shares(axis)
 
     # ---------------------------------------------------------------- answers
@@ -263,54 +221,7 @@ class ViewsModel(TreeModel):
 
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
-        return added(queries, self._answer)
-
-    def _answer(self, queries: Sequence[Weights]) -> FloatArray:
-        parts = self.parts(queries)
-        answers = np.zeros(len(queries))
-        for axes, members in by_attributes([part.weights for part in parts]).items():
-            own = [parts[place] for place in members]
-            weights = {
-                axis: np.stack([part.weights[axis] for part in own], axis=1) for axis in axes
-            }
-            factors = np.array([part.factor for part in own])
-            answers[members] = factors * self._answered(axes, weights, len(own))
-        return answers
-
-    def _answered(self, axes: Axes, weights: Stacked, n: int) -> FloatArray:
-        if not axes:
-            return np.full(n, self.total)
-        if self.cells is not None:
-            return self.total * self.of_rows(axes, weights)
-        if len(axes) == 1:
-            [axis] = axes
-            return self.columns[axis].counts @ weights[axis]
-        asked = Asked(self, axes, weights)
-        found = self.total * asked.rows
-        for axis in axes:
-            residual = self._column_residual(axis)
-            alone = residual @ weights[axis] - asked.means[axis] * residual.sum()
-            found += alone * asked.outside((axis,))
-        for part in self.measured(axes):
-            hats = self.hats(part, [weights[axis] for axis in part])
-            found += under(self._corrected(part), hats) * asked.outside(part)
-        if asked.shared:
-            # Corrections that are shared out leave no count below zero.
-            plain = np.all([(each >= 0).all(axis=0) for each in weights.values()], axis=0)
-            found = np.where(plain, np.maximum(found, 0.0), found)
-        for key in self.summed(axes):
-            found = self._summed(key, weights, found)
-        return found
-
-    def summed(self, axes: Axes) -> list[tuple[int, int]]:
-        """Which column of a pair has measured sums by the other."""
-        both = [(axes[0], axes[1]), (axes[1], axes[0])] if len(axes) == 2 else []
-        return [key for key in both if key in self.sums]
-
-    def hats(self, axes: Axes, vectors: Sequence[FloatArray]) -> list[FloatArray]:
-        """Coefficients of weights in the table of a set, without the constant functions."""
-        sizes = zip(axes, vectors, self.sizes(axes), strict=True)
-        return [self.bases[axis].coefficients(vector, size)[1:] for axis, vector, size in sizes]
+        return added(queries, lambda products: Products(self, products).answers())
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""
@@ -319,16 +230,6 @@ class ViewsModel(TreeModel):
             for part in combinations(axes, order):
                 if part in known:
                     yield part
-
-    def _summed(
-        self, key: tuple[int, int], weights: Mapping[int, FloatArray], others: FloatArray
-    ) -> FloatArray:
-        """Answers from measured sums of a number by groups, and the others as they are."""
-        (axis, by), known = key, self.sums[key]
-        (whole, of_value, none), fits = known.told(weights[axis])
-        counts, w = self.columns[by].counts, weights[by]
-        told = whole * (counts @ w) + of_value * (known.sums @ w)
-        return np.where(fits, told + (none - whole) * (known.n_missing @ w), others)
 
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Counts for every combination of the codes of one or two attributes, without bias."""
@@ -348,17 +249,17 @@ class ViewsModel(TreeModel):
             # One of them has one code that records can have.
             first, second = self.view([a]), self.view([b])
             return np.outer(first, second) / (self.total if self.total else 1.0)
-        table = self.total * self._row_table(axes)
+        table = self.total * self.rows.table(axes)
         if self.cells is not None:
             return table
         rows, columns = self.bases[a], self.bases[b]
-        one, other = self._column_residual(a), self._column_residual(b)
+        one, other = self.column_residual(a), self.column_residual(b)
         table += np.outer(one - rows.even * one.sum(), columns.even)
         table += np.outer(rows.even, other - columns.even * other.sum())
         if (a, b) in self.coefficients.looks:
             sizes = self.sizes((a, b))
             hats = [each.of_codes(n)[1:] for each, n in zip((rows, columns), sizes, strict=True)]
-            table += hats[0].T @ self._corrected((a, b)) @ hats[1]
+            table += hats[0].T @ self.corrected((a, b)) @ hats[1]
         if (a, b) in self.possible:
             table = np.where(self.possible[a, b], table, 0.0)
         return table
@@ -401,13 +302,89 @@ class ViewsModel(TreeModel):
     def _covariance_of_cells(self, queries: Sequence[Query]) -> FloatArray:
         """Where the rows are the counts of all columns together."""
         variance, elsewhere = self.cells or (0.0, 0.0)
-        met, even = np.zeros((len(queries), len(self.rows))), np.ones(len(self.rows))
+        even = np.ones(len(self.rows.codes))
+        met = np.zeros((len(queries), len(even)))
         for place, query in enumerate(queries):
-            for factor, weights in self.parts(query.products):
-                met[place] += factor * product_of_weights(self.rows, even, weights)
+            for factor, weights in Products(self, query.products).parts:
+                met[place] += factor * product_of_weights(self.rows.codes, even, weights)
         return variance * (met @ met.T) + elsewhere * np.eye(len(queries))
 
+    # ---------------------------------------------------------------- draws
+
+    @property
+    def _enough(self) -> float:
+        """How many rows must meet a condition; any, where they are the cells of all columns."""
+        whole = any({*axes} >= {*self.columns} for axes in self.followed)
+        ladders = self.coefficients.ladders.values()
+        alone = all(np.bincount(each.units).max() == 1 for each in ladders)
+        return 0.5 if self.cells is not None or (whole and alone) else _ENOUGH
+
+    def sample_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Draw records from the weighted ones; see `WeightedRows.draw`."""
+        return self.rows.draw(n_samples, generator, weights or {}, self._enough)
+
+    def round_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Records whose counts are the expected ones, rounded; see `WeightedRows.rounded`."""
+        cells = []
+        for axes in self.pairs:
+            one, two = self._groups(axes)
+            rows = self.rows.codes[:, axes]
+            cells.append(one[rows[:, 0]] * (int(two.max()) + 1) + two[rows[:, 1]])
+        return self.rows.rounded(n_samples, generator, weights or {}, self._enough, cells)
+
+    def _groups(self, axes: Axes) -> list[IntArray]:
+        """Group of each code of some columns in the finest table of them."""
+        sizes = zip(axes, self.sizes(axes), strict=True)
+        return [self.coefficients.ladders[axis].groups(size) for axis, size in sizes]
+
     # ---------------------------------------------------------------- files
+
+    def to_frame(self, domain: Domain) -> pd.DataFrame:
+        """Counts of the codes of each column, and of the groups of each pair that was measured.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``first`` and ``second`` (names of columns; ``second`` is empty for one),
+            ``first_value``, ``second_value``, ``count``.
+
+        Raises
+        ------
+        ValueError
+            If there are too many cells to list.
+        """
+        cells = sum(self.shape) + sum(math.prod(self.sizes(axes)) for axes in self.pairs)
+        if cells > _MAX_LISTED:
+            raise ValueError(
+                f"The released views have {cells:,} cells, more than {_MAX_LISTED:,}: too many "
+                "for a readable table. Ask for a view of some columns instead."
+            )
+        titles = ["first", "second", "first_value", "second_value"]
+        labels = [each.labels() for each in domain.attributes]
+        parts = []
+        for axis, name in enumerate(domain.names):
+            index = pd.MultiIndex.from_product([[name], [""], labels[axis], [""]], names=titles)
+            parts.append(pd.Series(self.view([axis]), index, name="count"))
+        for axes in self.pairs:
+            groups, sizes = self._groups(axes), self.sizes(axes)
+            sums = {
+                axis: self.coefficients.ladders[axis].sums(self.columns[axis].counts, size)
+                for axis, size in zip(axes, sizes, strict=True)
+            }
+            counts = self.coefficients.table(axes, sizes, sums)[0]
+            texts = [
+                labels_of_groups(labels[axis], each)
+                for axis, each in zip(axes, groups, strict=True)
+            ]
+            names = [[domain.names[axis]] for axis in axes]
+            index = pd.MultiIndex.from_product([*names, *texts], names=titles)
+            some = counts[np.ix_(*map(np.unique, groups))]
+            parts.append(pd.Series(some.ravel(), index, name="count"))
+        return pd.concat(parts).reset_index()
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.to_arrays()
@@ -419,7 +396,8 @@ class ViewsModel(TreeModel):
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a file keeps: JSON values, and numeric arrays."""
-        facts, arrays = super().to_arrays()
+        facts: dict[str, Any] = {"budget": self.budget}
+        arrays = {"rows": self.rows.codes, "row_weights": self.rows.weights}
         columns = []
         for axis in sorted(self.columns):
             each, ladder = self.columns[axis], self.coefficients.ladders[axis]
@@ -468,12 +446,11 @@ class ViewsModel(TreeModel):
         """What the script of a page answers from."""
         facts, arrays = self.to_arrays()
         kept = ("columns", "looks", "possible", "cells", "sums", "prior")
-        for name in ("rows", "marginals", "tables", "groups"):
-            arrays.pop(name, None)
-        arrays |= {f"rows{axis}": codes for axis, codes in enumerate(self.rows.T)}
+        columns = enumerate(arrays.pop("rows").T)
+        arrays |= {f"rows{axis}": codes for axis, codes in columns}
         # Given to the sets in the order of the looks.
         sets = [axes for axes in self.coefficients.looks if len(axes) > 1]
-        arrays["corrected"] = _chained([self._corrected(axes).ravel() for axes in sets])
+        arrays["corrected"] = _chained([self.corrected(axes).ravel() for axes in sets])
         variances = [self.believed.belief(axes).variance.ravel() for axes in sets]
         arrays["believed_variances"] = _chained(variances)
         found = {name: facts.get(name) for name in kept}
@@ -491,7 +468,8 @@ class ViewsModel(TreeModel):
         arrays: Mapping[str, NDArray[Any]],
     ) -> ViewsModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
-        rows_model = TreeModel.from_arrays(shape, facts, arrays)
+        weights = Cutter(arrays["row_weights"]).take_probabilities(*arrays["row_weights"].shape)
+        rows = WeightedRows(arrays["rows"].astype(np.int32), weights, shape)
         for name in ("counts", "margin_variances", "finer", "look_values", "look_precision"):
             demand(np.isfinite(arrays[name]).all(), f"{name} must be finite")
         possible: dict[Axes, BoolArray] = {}
@@ -564,8 +542,17 @@ class ViewsModel(TreeModel):
         fits = all(0 <= each < math.inf for each in misfits.values())
         demand(fits, "a distance from the rows must not be negative")
         return cls(
-            rows_model, columns, coefficients, possible, cells, sums, prior, followed, misfits
-        )  # fmt: skip
+            rows,
+            columns,
+            coefficients,
+            possible,
+            cells,
+            sums,
+            prior,
+            followed,
+            misfits,
+            facts["budget"],
+        )
 
 
 def _sums_of(

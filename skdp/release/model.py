@@ -104,15 +104,6 @@ class Release(Protocol):
         In random order. Where the weights have probability zero, as `sample_codes`.
         """
 
-    def sample_given(
-        self, known: CodeArray, generator: np.random.Generator, weights: Weights | None = None
-    ) -> CodeArray:
-        """Fill rows of codes, (n_rows, n_attributes), where they are -1.
-
-        Each row is drawn by itself, given its known codes, and given the weights of the unknown
-        ones. Weights of a known code are not looked at.
-        """
-
     def to_frame(self, domain: Domain) -> pd.DataFrame:
         """Everything released, as a readable table."""
 

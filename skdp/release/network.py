@@ -147,8 +147,7 @@ class NetworkModel(Covariances):
         affordable. Where its probability is zero, rows have as few codes of probability zero as it
         allows, and a warning says so.
         """
-        unknown = np.full((n_samples, len(self.shape)), -1, dtype=np.int32)
-        codes, impossible = self.density.sample_given(unknown, generator, weights or {})
+        codes, impossible = self.density.sample(n_samples, generator, weights or {})
         if impossible.any():
             warn_of_zero("their other columns follow the network only roughly")
         return codes
@@ -160,12 +159,6 @@ class NetworkModel(Covariances):
         if weights:
             return self.sample_codes(n_samples, generator, weights)
         return _rounded(self.density, n_samples, generator)
-
-    def sample_given(
-        self, known: CodeArray, generator: np.random.Generator, weights: Weights | None = None
-    ) -> CodeArray:
-        """Fill rows of codes where they are -1; see `Model` and `sample_codes`."""
-        return self.density.sample_given(known, generator, weights or {})[0]
 
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Expected counts for every combination of the codes of some attributes."""

@@ -66,10 +66,10 @@ def group_labels(attribute: Numeric | Categorical) -> list[Any]:
 
 
 def labels_of_groups(labels: Sequence[str], groups: IntArray | None) -> list[str]:
-    """Text for each group of codes; without groups for each code."""
+    """Text for each group that holds codes; without groups for each code."""
     if groups is None:
         return list(labels)
-    members = [np.flatnonzero(groups == group) for group in range(int(groups.max()) + 1)]
+    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
     ends = [(labels[each[0]], labels[each[-1]]) for each in members]
     return [first if first == last else f"{first} ... {last}" for first, last in ends]
 

@@ -6,12 +6,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from .._validation import (
     BoolArray,
-    CodeArray,
     FloatArray,
     IntArray,
     exclusive_cumsum,
@@ -25,17 +23,8 @@ __all__ = [
     "round_line",
     "round_table",
     "share_of",
-    "shared_keys",
     "shuffled_line",
 ]
-
-
-def shared_keys(first: CodeArray, second: CodeArray) -> tuple[IntArray, IntArray]:
-    """A number for each row of two tables of codes: equal where the rows are equal."""
-    both = pd.DataFrame(np.concatenate([first, second]))
-    alike = both.assign(alike=0).groupby([*both.columns, "alike"], sort=False)
-    keys = alike.ngroup().to_numpy().astype(np.int64)
-    return keys[: len(first)], keys[len(first) :]
 
 
 # Expected counts this near to a whole number are that number.

@@ -35,7 +35,7 @@ from .network import NetworkModel
 from .page import Page
 from .quantiles import as_shares, quantiles
 from .result import Answer, of_a_column, of_records, plot_axis
-from .sampling import draw_codes, draw_frame, fill_frame
+from .sampling import draw_codes, draw_frame
 from .skipped import SkippedRecords
 from .statistics import Confidence, How, Statistics
 
@@ -757,59 +757,48 @@ class Synopsis:
         random_state: Any = None,
         *,
         where: Any = None,
-        given: Any = None,
         method: str = "rounded",
     ) -> pd.DataFrame:
-        """Draw synthetic records: any, only those of a kind, or those that complete given columns.
+        """Draw synthetic records: any, or only those of a kind.
 
         Parameters
         ----------
         n_samples : int, default=None
             Number of rows. None: the estimated number of records (that satisfy ``where``), at
             least 0; ValueError if that makes more than 500 million values (rows times columns).
-            With ``given`` there is one row for each of its rows.
         random_state : None, int or numpy.random.Generator, default=None
             Seed of the draw. It is safe to set: sampling from a release is free.
         where : dict, str or None, default=None
             A condition that every row satisfies, as in `count`. Rows follow the release's
-            conditional distribution exactly, and none are rejected: rare kinds cost no more than
-            frequent ones. If the release gives the condition probability zero, columns follow
-            what it has nearest, and a warning says so.
-        given : table, default=None
-            Some columns, of any library: one row is drawn for each of its rows, in its order, given
-            its values. They are returned as they are. For the draw, a number out of range counts as
-            the nearest in range, a missing value of a nullable column as known to be missing; a
-            value that the domain cannot represent, and values that break one of its rules together,
-            as unknown.
-            ``where`` must not constrain a column of ``given``, nor join several columns by ``or``.
+            conditional distribution, and none are rejected: rare kinds cost no more than
+            frequent ones. Where fewer than 50 of the weighted records of `MarginalSynthesizer` meet
+            the condition, rows follow as much of it as 50 meet, and its other columns are drawn by
+            themselves. If the release gives the condition probability zero, columns follow what it
+            has nearest, and a warning says so.
         method : {"rounded", "independent"}, default="rounded"
             "rounded": the expected counts, rounded to whole numbers, in random order. Counts of
             single columns and of the pairs that the release joins are off by a few rows, and those
             of other columns together by less than for independent rows. "independent": each row by
             itself, so that counts vary as those of a random sample do; choose it where rows are
-            analysed as a sample, such as for standard errors. Rows beside ``given`` are always
-            independent given its values.
+            analysed as a sample, such as for standard errors.
 
         Returns
         -------
         DataFrame
-            With the columns, order and dtypes of the domain, except for the columns of ``given``;
-            see `sample_codes`.
+            With the columns, order and dtypes of the domain.
 
         Raises
         ------
         ValueError
             If ``n_samples`` is negative, ``where`` cannot be understood or no value satisfies it,
-            ``given`` has columns that are not declared, or ``method`` is another.
+            or ``method`` is another.
 
         Notes
         -----
-        Drawing is post-processing: it costs nothing and reveals nothing beyond the release. But the
-        result holds what ``given`` holds. If those are private records, so is the result.
+        Drawing is post-processing: it costs nothing and reveals nothing beyond the release.
 
         Examples
         --------
-        >>> import pandas as pd
         >>> from skdp import Categorical, Domain, Numeric, Synopsis
         >>> from skdp.release import Boxes, BoxModel
         >>> domain = Domain({"age": Numeric(20, 59, integer=True), "sex": Categorical(["F", "M"])})
@@ -818,54 +807,9 @@ class Synopsis:
         >>> old = release.sample(1000, random_state=0, where="age >= 58 and sex == 'F'")
         >>> sorted(old["age"].unique().tolist()), old["sex"].unique().tolist()
         ([58, 59], ['F'])
-        >>> release.sample(random_state=0, given=pd.DataFrame({"age": [25, 45]}))["age"].tolist()
-        [25, 45]
         """
         generator = sampling_generator(random_state)
-        return draw_frame(self.model, self.counted, n_samples, generator, where, given, method)
-
-    def impute(
-        self, frame: Any, *, columns: str | Sequence[str] | None = None, random_state: Any = None
-    ) -> pd.DataFrame:
-        """Fill missing values with draws from the release, given the values that are there.
-
-        Parameters
-        ----------
-        frame : table
-            Some or all columns of the domain, of any library.
-        columns : str or sequence of str, default=None
-            Columns to fill; None: all. Where a nullable column is not filled, its missing values
-            count as known to be missing.
-        random_state : None, int or numpy.random.Generator, default=None
-
-        Returns
-        -------
-        DataFrame
-            The columns of ``frame``. Values that were there are as they were; a text that is no
-            number is missing in a `Numeric`, an undeclared category is a value.
-
-        Raises
-        ------
-        ValueError
-            If ``frame`` has columns that are not declared, or ``columns`` names others.
-
-        Notes
-        -----
-        The result holds the records of ``frame``: it is as private as they are.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from skdp import Categorical, Domain, Numeric, Synopsis
-        >>> from skdp.release import Boxes, BoxModel
-        >>> domain = Domain({"age": Numeric(20, 59, integer=True), "sex": Categorical(["F", "M"])})
-        >>> boxes = Boxes(lower=[[0, 0], [39, 0], [39, 1]], upper=[[39, 2], [40, 1], [40, 2]])
-        >>> release = Synopsis(domain, BoxModel(boxes, [800, 0, 300], domain.shape))
-        >>> release.impute(pd.DataFrame({"age": [30, 59], "sex": ["F", None]}))["sex"].tolist()
-        ['F', 'M']
-        """
-        generator = sampling_generator(random_state)
-        return fill_frame(self.model, self.counted, frame, columns, generator)
+        return draw_frame(self.model, self.counted, n_samples, generator, where, method)
 
     def view(self, columns: Sequence[str]) -> np.ndarray:
         """Estimated counts for every combination of the declared codes of one or two columns.
@@ -967,9 +911,8 @@ class Synopsis:
         ``seeded``, ``mechanism``, ``skipped`` with noisy counts or null, ``model`` with its kind
         and facts) and of one ``NAME.npy`` array for each array of the model
         (NumPy's format, numbers only; for boxes ``lower``, ``upper``, ``counts``, perhaps
-        ``measured``; for views of pairs ``marginals``, ``tables``, and where they are needed
-        ``groups``, ``rows``, ``row_weights``; if there are several parts, names end with the number
-        of the part; for networks ``tables``, perhaps ``groups``). It never holds a seed. Equal
+        ``measured``; for marginals ``rows``, ``row_weights``, ``counts`` and others; for networks
+        ``tables``, perhaps ``groups``). It never holds a seed. Equal
         releases give equal bytes.
         """
         facts, arrays = self.model.to_arrays()

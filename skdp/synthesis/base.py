@@ -18,9 +18,7 @@ from ..domain.query import Query
 from ..exceptions import DomainError
 from ..expected import ExpectsErrors, bar_of, errors_of_answers
 from ..release import Boxes, BoxModel, Intervals, Synopsis
-from ..release.conditions import Known
-from ..release.sampling import fill_columns
-from ..tables import Coded, Layout, as_frame, complete_table, fill_table
+from ..tables import Coded, Layout
 
 # Rows whose probabilities are asked for together.
 _ROWS_AT_ONCE = 256
@@ -122,27 +120,22 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         random_state=None,
         *,
         where=None,
-        given=None,
         method="rounded",
         like=None,
     ) -> Any:
-        """Draw synthetic rows from the synopsis; all of a kind, or to complete given columns.
+        """Draw synthetic rows from the synopsis, or those of a kind.
 
         Parameters
         ----------
         n_samples : int, default=None
             Number of rows. None draws max(0, round(noisy total)) rows (of those that satisfy
             ``where``), and raises ValueError if that makes more than 500 million values (rows
-            times columns). With ``given`` there is one row for each of its rows.
+            times columns).
         random_state : int, numpy.random.Generator or None, default=None
             Seed of the draw. It is safe to set: drawing is post-processing of the release.
         where : dict, str or None, default=None
             A condition that every row satisfies, such as ``"age >= 65 and sex == 'F'"``; see
             :meth:`skdp.Synopsis.sample`.
-        given : table, default=None
-            Some of the columns: one row is drawn for each of its rows, given its values, which are
-            returned as they are; see :meth:`skdp.Synopsis.sample`. The result holds what ``given``
-            holds: if those are private records, so is the result.
         method : {"rounded", "independent"}, default="rounded"
             "rounded" rounds the expected counts; "independent" draws each row by itself, as a
             random sample; see :meth:`skdp.Synopsis.sample`.
@@ -151,57 +144,20 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
 
         Returns
         -------
-        frame : table of the library that ``fit`` was given, or that of ``given`` or ``like``
+        frame : table of the library that ``fit`` was given, or that of ``like``
             All columns of the domain, in the order that ``fit`` was given, with the types of the
-            domain. See the user guide, "What comes out". The columns of ``given`` stay as they
-            are.
+            domain. See the user guide, "What comes out".
 
         Raises
         ------
         ValueError
-            If no value satisfies ``where``, ``given`` has columns that are not declared, ``method``
-            is another, or ``like`` has rows or columns that are not declared, or is given beside
-            ``given``.
+            If no value satisfies ``where``, ``method`` is another, or ``like`` has rows or columns
+            that are not declared.
         """
         check_is_fitted(self)
         layout = self._layout_like(like)
-        if given is None:
-            columns = self._sample_columns(n_samples, random_state, where, method)
-            return self._build_table(columns, layout)
-        if like is not None:
-            raise ValueError(
-                "like and given were both given, but given decides the library, and its columns "
-                "stay as they are. Leave like out, and convert the result."
-            )
-        drawn = self.synopsis_.sample(
-            n_samples, random_state, where=where, given=given, method=method
-        )
-        fresh = {name: drawn[name] for name in drawn.columns if name not in as_frame(given).named}
-        return complete_table(given, fresh, self._drawn_names())
-
-    def impute(self, X, *, columns=None, random_state=None) -> Any:
-        """Fill missing values with draws from the synopsis, given the values that are there.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_columns)
-            Some or all columns of the domain. It need not be what was fitted. The result holds its
-            rows: if they are private records, so is the result.
-        columns : str or sequence of str, default=None
-            Columns to fill; None: all.
-        random_state : int, numpy.random.Generator or None, default=None
-            Seed of the draw.
-
-        Returns
-        -------
-        frame : table of the library of ``X``
-            The columns of ``X``; see :meth:`skdp.Synopsis.impute`.
-        """
-        check_is_fitted(self)
-        model, domain = self.synopsis_.model, self.synopsis_.counted
-        generator = sampling_generator(random_state)
-        drawn, gaps = fill_columns(model, Known.read(X, domain, "frame"), columns, generator)
-        return fill_table(X, drawn, gaps, domain)
+        columns = self._sample_columns(n_samples, random_state, where, method)
+        return self._build_table(columns, layout)
 
     def _scored_domain(self):
         release = self.synopsis_

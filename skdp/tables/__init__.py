@@ -40,8 +40,6 @@ from .output import (
     as_numbers,
     as_texts,
     build_frame,
-    complete_table,
-    fill_table,
     row_taker,
     select_columns,
     take_rows,

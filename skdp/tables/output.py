@@ -15,9 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .._foreign import attempt
 from ..domain import Date, Domain
-from ..domain.values import fill_series
 from .columns import Column, object_array
 from .frame import Frame, LazyRows, as_array, as_frame
 
@@ -159,72 +157,6 @@ def _plain_objects(column: pd.Series) -> Any:
     array = column.astype(object).to_numpy(copy=True)
     array[column.isna().to_numpy()] = None
     return array
-
-
-def complete_table(given: Any, columns: Mapping[str, pd.Series], order: Sequence[str]) -> Any:
-    """A table of the library of ``given`` with more columns.
-
-    Parameters
-    ----------
-    given : table
-        Its columns are taken as they are, if they have names.
-    columns : mapping of str to Series
-        New columns, one value for each row of ``given``.
-    order : sequence of str
-        All columns of the result.
-    """
-    rows = as_frame(given)
-    if rows.library == "numpy":
-        return build_frame({name: columns[name] for name in order}, "numpy")
-    # By position: narwhals gives the index of the table to the columns of pandas.
-    drawn = nw.from_native(build_frame(columns, rows.library), eager_only=True)
-    table = nw.from_native(given, eager_only=True).with_columns(*drawn.iter_columns())
-    return nw.to_native(table.select(*order))
-
-
-def fill_table(
-    given: Any,
-    drawn: Mapping[str, pd.Series],
-    gaps: Mapping[str, NDArray[np.bool_]],
-    domain: Domain,
-) -> Any:
-    """A table with drawn values in its gaps, and otherwise as it is.
-
-    Parameters
-    ----------
-    given : table or 2-D array
-    drawn : mapping of str to Series
-        A value for each row of the columns with gaps.
-    gaps : mapping of str to ndarray of bool
-        Which rows lack a value.
-    domain : Domain
-    """
-    rows = as_frame(given)
-    if rows.library == "numpy" and not rows.named:
-        array = np.array(as_array(given))
-        places = {name: place for place, name in enumerate(domain.names_for(rows.n_unnamed) or ())}
-        for name, gap in gaps.items():
-            array[gap, places[name]] = _plain_objects(drawn[name][gap])
-        return array
-    if rows.library == "pandas":
-        table = given.copy()
-        for name, gap in gaps.items():
-            table[name] = fill_series(given[name], drawn[name].set_axis(given.index), gap)
-        return table
-    table = nw.from_native(given, eager_only=True)
-    columns = [_filled(table[name], drawn[name], gap) for name, gap in gaps.items()]
-    return nw.to_native(table.with_columns(*columns))
-
-
-def _filled(own: Any, drawn: pd.Series, gap: NDArray[np.bool_]) -> Any:
-    """A column of Polars or PyArrow with other values where it has gaps."""
-    pairs = zip(gap.tolist(), own.to_list(), _plain_objects(drawn).tolist(), strict=True)
-    values = [new if missing else old for missing, old, new in pairs]
-    made = nw.to_native(nw.new_series(own.name, values, backend=own.implementation))
-    held = nw.to_native(own)
-    kind = getattr(held, "type", None) or held.dtype
-    # By the library: narwhals does not know all types apart. Of two types it stays as it is.
-    return nw.from_native(attempt(lambda: made.cast(kind), made), series_only=True).alias(own.name)
 
 
 # --- cutting

@@ -125,28 +125,6 @@ def test_rows_follow_the_network(exact, conditioned, monkeypatch):
 
 
 @over("exact", [True, False])
-def test_rows_given_some_codes(exact, monkeypatch):
-    monkeypatch.setattr("skdp.release.density.MOST_CELLS", 10**6 * exact)
-    model = NetworkModel(random_network(4), 100.0)
-    whole = full_table(model.density)
-    known = np.full((24_000, len(SHAPE)), -1)
-    known[::2, [0, 5]] = [2, 1]
-    known[1::2, 4] = 1
-    weights = {0: np.array([1.0, 0.0, 0.5])}
-    codes = model.sample_given(known, np.random.default_rng(0), weights)
-    assert (codes[known >= 0] == known[known >= 0]).all()
-    # Weights of known codes do not count.
-    given = np.zeros(SHAPE)
-    given[2, ..., 1] = whole[2, ..., 1]
-    assert distance(codes[::2], given) < 0.03
-    given = np.zeros(SHAPE)
-    given[:, :, :, :, 1] = (whole * weights[0].reshape(-1, 1, 1, 1, 1, 1))[:, :, :, :, 1]
-    assert distance(codes[1::2], given) < 0.05
-    nothing = model.sample_given(np.zeros((0, len(SHAPE)), dtype=int), np.random.default_rng(0))
-    assert nothing.shape == (0, len(SHAPE))
-
-
-@over("exact", [True, False])
 def test_conditions_of_probability_zero(exact, monkeypatch):
     monkeypatch.setattr("skdp.release.density.MOST_CELLS", 10**6 * exact)
     first = Conditional(0, (), (), np.array([[1.0, 0.0]]))
@@ -155,31 +133,25 @@ def test_conditions_of_probability_zero(exact, monkeypatch):
     with pytest.warns(UserWarning, match="probability zero"):
         codes = model.sample_codes(50, np.random.default_rng(0), {1: np.array([0.0, 1.0])})
     assert (codes[:, 1] == 1).all()
-    known = np.array([[-1, 1], [-1, 0], [1, -1], [1, 1]])
-    codes = model.sample_given(known, np.random.default_rng(0))
-    assert (codes[known >= 0] == known[known >= 0]).all() and (codes >= 0).all()
-    lost = model.density.sample_given(known, np.random.default_rng(0), {})[1]
-    assert lost.tolist() == [True, False, True, True]
+    for code, lost in ((0, [False] * 9), (1, [True] * 9)):
+        found = model.density.sample(9, np.random.default_rng(0), {1: np.eye(2)[code]})
+        assert found[1].tolist() == lost and (found[0][:, 1] == code).all()
 
 
-def test_many_known_codes_do_not_underflow():
+def test_many_conditions_do_not_underflow():
     rng = np.random.default_rng(0)
     nodes = [Conditional(0, (), (), np.array([[0.5, 0.5]]))]
     nodes += [Conditional(i, (0,), (None,), rng.dirichlet(np.ones(2), 2)) for i in range(1, 1201)]
     density = NetworkDensity((2,) * 1201, nodes)
-    known = rng.integers(0, 2, (20, 1201))
-    logs = np.stack(
-        [
-            sum(np.log(density.nodes[i].table[k, known[:, i]]) for i in range(1, 1201))
-            for k in (0, 1)
+    for known in rng.integers(0, 2, (5, 1201)):
+        weights = {axis: np.eye(2)[known[axis]] for axis in range(1, 1201)}
+        logs = [
+            sum(np.log(density.nodes[axis].table[code, known[axis]]) for axis in weights)
+            for code in (0, 1)
         ]
-    )
-    known[:, 0] = -1
-    codes, lost = density.sample_given(known, np.random.default_rng(0), {})
-    assert not lost.any()
-    clear = np.abs(logs[0] - logs[1]) > 20
-    assert clear.any()
-    assert (codes[clear, 0] == logs.argmax(axis=0)[clear]).all()
+        codes, lost = density.sample(9, np.random.default_rng(0), weights)
+        assert not lost.any() and (codes[:, 1:] == known[1:]).all()
+        assert np.bincount(codes[:, 0]).argmax() == np.argmax(logs)
 
 
 def test_networks_that_do_not_fit_are_refused():

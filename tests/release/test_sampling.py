@@ -1,17 +1,13 @@
-"""Samples under conditions, samples that complete given columns, and filled gaps."""
+"""Samples under conditions."""
 
-import itertools
 import operator
 import warnings
 from collections import Counter
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from boxed import expanded, weighted
-from densities import by_tree, dense, random_forest
 from exact_laws import fit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -32,7 +28,7 @@ from skdp import (
     Synopsis,
     at_most,
 )
-from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
+from skdp.release import Boxes, BoxModel, WeightedRows
 
 DOMAIN = Domain(
     {
@@ -169,62 +165,13 @@ def test_numbers_in_a_cut_bin_follow_their_law():
 
 
 def test_conditions_that_are_refused(release):
-    known = people(3)[["age"]]
-    durations = pd.DataFrame({"age": pd.Series([1], dtype="m8[s]")})
     for call, message in (
         (lambda: release.sample(5, where="age > 80 and age < 20"), "No row can satisfy.*'age'"),
         (lambda: release.sample(5, where={"pay": (2000, 3000)}), "No row can satisfy.*'pay'"),
         (lambda: release.sample(5, where="agee > 3"), "no column 'agee'.*'age'"),
-        (lambda: release.sample(where="age > 3", given=known), "on 'age', which given holds"),
-        (lambda: release.sample(10, given=known), "given has 3 rows"),
-        (lambda: release.sample(given=known.assign(colour=1)), "does not declare: 'colour'"),
-        (lambda: release.sample(given=np.zeros((3, 2))), "columns without names"),
-        (lambda: release.sample(given=durations), "'age' .* holds durations"),
-        (lambda: release.impute(known, columns=["size"]), "names 'size', but frame has 'age'"),
     ):
         with pytest.raises(ValueError, match=message):
             call()
-
-
-def test_given_columns_come_back_as_they_were(release):
-    known = people(40, seed=3)[["size", "pay", "kids"]]
-    known.index = [f"r{i}" for i in range(40)]
-    known.loc["r0", "pay"], known.loc["r1", "size"] = 5000.0, "XXL"
-    rows = release.sample(given=known, where="sex == 'F' and age < 40", random_state=0)
-    assert list(rows.columns) == list(DOMAIN.names)
-    pd.testing.assert_frame_equal(rows[known.columns], known)
-    assert (rows["sex"] == "F").all() and (rows["age"] < 40).all()
-    again = release.sample(given=known, where="sex == 'F' and age < 40", random_state=0)
-    pd.testing.assert_frame_equal(rows, again)
-    assert len(release.sample(given=known[:0])) == 0
-
-
-@over("make", [pl.from_pandas, pa.Table.from_pandas])
-def test_other_libraries_keep_their_types(make):
-    view = ESTIMATORS["pairs"].set_params(random_state=0).fit(people())
-    known = people(30, seed=3)[["sex", "pay", "job"]]
-    table = make(known)
-    rows = view.sample(given=table, random_state=0)
-    assert type(rows) is type(table) and rows.select(["sex", "pay", "job"]).equals(table)
-    np.testing.assert_array_equal(rows["age"], view.sample(given=known, random_state=0)["age"])
-    filled = view.impute(table, random_state=0)
-    assert type(filled) is type(table) and filled.schema == table.schema
-    assert pl.DataFrame(filled).null_count().sum_horizontal()[0] == 0
-
-
-def test_gaps_are_filled_and_nothing_else(release):
-    frame = people(200, seed=5)
-    frame.loc[::7, "sex"] = None
-    filled = release.impute(frame, random_state=0)
-    assert not filled.isna().any().any() and list(filled.columns) == list(frame.columns)
-    assert filled.dtypes.equals(frame.dtypes)
-    there = frame.notna()
-    pd.testing.assert_frame_equal(filled.where(there), frame.where(there))
-    some = release.impute(frame, columns="sex", random_state=0)
-    pd.testing.assert_frame_equal(some.drop(columns="sex"), frame.drop(columns="sex"))
-    assert some["sex"].notna().all()
-    pd.testing.assert_frame_equal(release.impute(filled), filled)
-    pd.testing.assert_frame_equal(release.synopsis_.impute(frame, random_state=0), filled)
 
 
 @pytest.fixture(scope="module", params=[None, "type"])
@@ -266,53 +213,6 @@ def test_conditions_against_the_rules_are_refused(ruled):
     ):
         with pytest.raises(ValueError, match="No row"):
             ruled.sample(30, 0, where=query)
-    known = lawful_rows(200)[["old", "amount", "id"]]
-    known.loc[0, "amount"] = 1e9
-    rows = ruled.sample(given=known, where="state == 'B'", random_state=0)
-    pd.testing.assert_frame_equal(rows[known.columns], known)
-    assert violations(rows) == 0 and (rows["state"] == "B").all()
-    with pytest.raises(ValueError, match="where has a condition on 'age', which given holds"):
-        ruled.sample(given=known, where="age > 60")
-
-
-def test_filled_rows_keep_the_rules(ruled):
-    frame = lawful_rows(400)
-    rng = np.random.default_rng(3)
-    for name in ("balance", "city", "state", "age", "old", "married"):
-        frame.loc[rng.random(400) < 0.15, name] = None
-    filled = ruled.impute(frame, random_state=0)
-    assert filled.drop(columns="joint").notna().all().all()
-    # A single applicant has no joint income; every other gap is filled.
-    assert (filled["joint"].isna() == (filled["type"] == "single")).all()
-    assert violations(filled) == 0
-    there = frame.notna()
-    pd.testing.assert_frame_equal(
-        filled.where(there).astype(object), frame.where(there).astype(object)
-    )
-
-
-def test_numbers_beside_given_ones_keep_rules_over_uneven_bins():
-    """A cell may begin above the known value of the other column."""
-    first = "2022-01-01"
-    domain = Domain(
-        {"start": Date(first, "2023-12-31", bins=20), "end": Date(first, "2024-12-31", bins=16)},
-        structure=[at_most("start", "end")],
-    )
-    rows = lawful_rows(500, domain)
-    view = MarginalSynthesizer(epsilon=5, domain=domain, random_state=0).fit(rows)
-    for name in ("start", "end"):
-        drawn = view.sample(given=rows[[name]], random_state=0)
-        pd.testing.assert_frame_equal(drawn[[name]], rows[[name]])
-        assert (drawn["start"] <= drawn["end"]).all()
-
-
-def test_fractions_given_in_a_column_of_integers_count_as_the_nearest():
-    whole = Numeric(0, 100_000, "auto", integer=True)
-    domain = Domain({"low": whole, "high": whole}, structure=[at_most("low", "high")])
-    view = MarginalSynthesizer(epsilon=5, domain=domain, random_state=0)
-    release = view.fit(pd.DataFrame({"low": [50_100] * 200, "high": [50_150] * 200}))
-    drawn = release.sample(given=pd.DataFrame({"low": [50_198.7] * 300}), random_state=0)
-    assert drawn["high"].min() == 50_199
 
 
 # --- models against the exact conditional law
@@ -328,10 +228,6 @@ def under(table, weights):
     return table / table.sum()
 
 
-def one_hot(size, code):
-    return (np.arange(size) == code).astype(np.float64)
-
-
 def fits(codes, table):
     """Whether codes follow a law."""
     seen = Counter(np.ravel_multi_index(codes.T, table.shape).tolist())
@@ -342,100 +238,86 @@ def fits(codes, table):
 WHERE = {1: np.array([1.0, 0.5, 0.0, 1.0]), 2: np.array([0.0, 1.0, 0.3, 1.0, 0.0])}
 
 
-@over("grouped", [(), (1, 2)])
-def test_draws_under_a_condition_follow_the_exact_law(grouped):
-    tree = random_forest(np.random.default_rng(5), SHAPE, grouped=grouped)
-    table = dense(tree)
-    codes = by_tree(tree).sample_codes(60_000, np.random.default_rng(1), WHERE)
+def random_rows(rng, shape, n=20_000):
+    """Weighted rows of a random law, and the table of what they say."""
+    law = rng.dirichlet(np.full(np.prod(shape), 0.5))
+    rows = np.stack(np.unravel_index(rng.choice(len(law), n, p=law), shape), axis=1)
+    weights = rng.gamma(2.0, size=n)
+    found = WeightedRows(rows.astype(np.int32), weights / weights.sum(), shape)
+    return found, found.table(range(len(shape)))
+
+
+@over("rounded", [False, True])
+def test_draws_under_a_condition_follow_the_exact_law(rounded):
+    rows, table = random_rows(np.random.default_rng(5), SHAPE)
+    rng = np.random.default_rng(1)
+    if rounded:
+        codes = rows.rounded(60_000, rng, WHERE, 50, [])
+    else:
+        codes = rows.draw(60_000, rng, WHERE, 50)
     assert codes.dtype == np.int32 and codes.shape == (60_000, 4)
     assert fits(codes, under(table, WHERE))
     # Wrong laws are rejected: no condition, weights taken as all or nothing, independent columns.
     assert not fits(codes, table)
     assert not fits(codes, under(table, {axis: np.ceil(w) for axis, w in WHERE.items()}))
     alone = np.ones(())
-    for axis, mu in enumerate(tree.marginals):
-        alone = np.multiply.outer(alone, mu * WHERE.get(axis, 1.0))
+    for axis in range(len(SHAPE)):
+        alone = np.multiply.outer(alone, rows.table((axis,)) * WHERE.get(axis, 1.0))
     assert not fits(codes, alone / alone.sum())
 
 
-@over("grouped, told", itertools.product([(), (0, 2), (1, 2)], [(0,), (3, 0), (1, 2)]))
-def test_draws_given_known_values_follow_the_exact_law(grouped, told):
-    rng = np.random.default_rng(11)
-    tree = random_forest(rng, SHAPE, grouped=grouped)
-    table = dense(tree)
-    weights = {axis: w for axis, w in WHERE.items() if axis not in told}
-    known = np.full((40_000, 4), -1)
-    # Rows of two kinds in turn: each must follow its own law.
-    first = [int(rng.integers(SHAPE[axis])) for axis in told]
-    second = [(code + 1) % SHAPE[axis] for axis, code in zip(told, first, strict=True)]
-    known[::2, told], known[1::2, told] = first, second
-    codes = by_tree(tree).sample_given(known, np.random.default_rng(2), weights)
-    laws = [
-        under(table, weights | {a: one_hot(SHAPE[a], c) for a, c in zip(told, kind, strict=True)})
-        for kind in (first, second)
-    ]
-    assert fits(codes[::2], laws[0]) and fits(codes[1::2], laws[1])
-    assert not fits(codes[::2], laws[1])
-
-
 @settings(max_examples=60)
-@given(
-    shape=st.lists(st.integers(1, 5), min_size=1, max_size=5),
-    seed=st.integers(0, 10_000),
-    zeros=st.booleans(),
-)
-def test_known_codes_stay_and_codes_of_weight_zero_are_never_drawn(shape, seed, zeros):
+@given(shape=st.lists(st.integers(1, 5), min_size=1, max_size=5), seed=st.integers(0, 10_000))
+def test_codes_of_weight_zero_are_never_drawn(shape, seed):
     rng = np.random.default_rng(seed)
-    grouped = [axis for axis in range(len(shape)) if shape[axis] > 1 and rng.random() < 0.3]
-    tree = random_forest(rng, shape, grouped=grouped, zeros=zeros)
-    known = np.stack([rng.integers(-1, size, 15) for size in shape], axis=1)
+    rows, _ = random_rows(rng, shape, int(rng.integers(1, 200)))
     weights = {axis: rng.random(shape[axis]) for axis in range(len(shape)) if rng.random() < 0.5}
     for axis in weights:
         weights[axis][rng.random(shape[axis]) < 0.5] = 0.0
         weights[axis][rng.integers(shape[axis])] = 1.0
-    model = by_tree(tree)
-    codes = model.sample_given(known, rng, weights)
-    assert (codes >= 0).all() and (codes < shape).all()
-    assert (codes[known >= 0] == known[known >= 0]).all()
-    for axis, vector in weights.items():
-        assert (vector[codes[known[:, axis] < 0, axis]] > 0).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        drawn = rows.draw(15, rng, weights, 50), rows.rounded(15, rng, weights, 50, [])
+    for codes in drawn:
+        assert codes.shape == (15, len(shape)) and (codes >= 0).all() and (codes < shape).all()
+        for axis, vector in weights.items():
+            assert (vector[codes[:, axis]] > 0).all()
 
 
 def test_a_condition_of_probability_zero_follows_what_is_nearest_and_warns():
-    mu = np.array([0.5, 0.5])
-    pair = np.array([[0.5, 0.0], [0.0, 0.5]])
-    tree = TreeDensity([mu, mu, mu], [PairTable((0, 1), pair), PairTable((1, 2), pair)])
-    model = by_tree(tree)
+    # Three columns that are equal, but in a fourth row of no weight that matters.
+    codes = np.repeat([[0, 0, 0], [1, 1, 1]], [600, 400], axis=0).astype(np.int32)
+    rows = WeightedRows(codes, np.full(1000, 0.001), (2, 2, 2))
     never = {0: np.array([1.0, 0.0]), 1: np.array([0.0, 1.0])}
-    with pytest.warns(UserWarning, match="probability zero"):
-        codes = model.sample_codes(1000, np.random.default_rng(0), never)
-    # The third column follows its neighbour, as the tree has it.
-    assert (codes[:, 0] == 0).all() and (codes[:, 1] == 1).all()
-    assert (codes[:, 2] == 1).mean() > 0.99
+    for draw in (rows.draw, lambda *asked: rows.rounded(*asked, [])):
+        with pytest.warns(UserWarning, match="probability zero"):
+            drawn = draw(1000, np.random.default_rng(0), never, 50)
+        # The third column follows the condition that more rows meet.
+        assert (drawn == [0, 1, 0]).all()
     with warnings.catch_warnings():
-        # What given rows hold may be private: no warning depends on it.
         warnings.simplefilter("error")
-        known = np.array([[0, -1, 1], [0, -1, 0]])
-        codes = model.sample_given(known, np.random.default_rng(0))
-    assert codes[1].tolist() == [0, 0, 0] and codes[0, [0, 2]].tolist() == [0, 1]
+        assert (rows.draw(9, np.random.default_rng(0), {0: never[0]}, 50)[:, 1] == 0).all()
 
 
-def test_weighted_records_serve_where_enough_of_them_agree():
+def test_of_a_rare_condition_rows_meet_as_much_as_enough_of_them_do():
     rng = np.random.default_rng(3)
-    tree = random_forest(rng, SHAPE)
-    rows = tree.sample(60_000, rng)
-    weights = rng.gamma(2.0, size=len(rows)) * (1 + (rows[:, 0] == rows[:, 1]))
-    model = TreeModel(tree, 1.0, rows=rows, row_weights=weights / weights.sum())
-    table = np.zeros(model.shape)
-    np.add.at(table, tuple(rows.T), model.row_weights)
-    codes = model.sample_codes(60_000, np.random.default_rng(0), WHERE)
-    assert fits(codes, under(table, WHERE)) and not fits(codes, under(dense(model.density), WHERE))
-    known = np.full((40_000, 4), -1)
-    known[:, 3], known[::2, 0] = 1, 2
-    codes = model.sample_given(known, np.random.default_rng(0), WHERE)
-    hot = {3: one_hot(2, 1)}
-    assert fits(codes[1::2], under(table, WHERE | hot))
-    assert fits(codes[::2], under(table, WHERE | hot | {0: one_hot(3, 2)}))
+    rows, table = random_rows(rng, SHAPE)
+    # No row has the last code of the first column with the last of the third, but for one.
+    codes = rows.codes.copy()
+    codes[codes[:, 0] == 2, 2] %= 4
+    codes[0] = [2, 0, 4, 1]
+    rows = WeightedRows(codes, rows.weights, SHAPE)
+    table = rows.table(range(4))
+    rare = {0: np.eye(3)[2], 2: np.eye(5)[4], 3: np.eye(2)[1]}
+    share = {axis: rows.table((axis,))[np.argmax(rare[axis])] for axis in (0, 2)}
+    kept, lost = (0, 2) if share[0] > share[2] else (2, 0)
+    drawn = rows.draw(40_000, rng, rare, 50)
+    assert (drawn[:, lost] == rare[lost].argmax()).all()
+    law = under(table, {axis: rare[axis] for axis in (kept, 3)}).sum(axis=lost)
+    assert fits(np.delete(drawn, lost, axis=1), law)
+    # Any row will do where rows are cells: then the condition is met by one alone.
+    one = rows.draw(5, rng, {axis: rare[axis] for axis in (0, 2)}, 0.5)
+    assert (one == codes[0]).all()
 
 
 def boxes():
@@ -452,14 +334,6 @@ def test_boxes_draw_in_their_covered_part():
         codes = model.sample_codes(40_000, np.random.default_rng(0), asked_for)
         assert codes.dtype == np.int32 and fits(codes, under(table, asked_for))
     assert not fits(codes, table / table.sum())
-    known = np.full((60_000, 3), -1)
-    known[::2, 2], known[1::3, 1] = 3, 1
-    codes = model.sample_given(known, np.random.default_rng(0), {0: where[0]})
-    hot = {2: one_hot(4, 3), 1: one_hot(3, 1)}
-    for axes in itertools.product([0, 1], repeat=2):
-        rows = ((known[:, 2] >= 0) == axes[0]) & ((known[:, 1] >= 0) == axes[1])
-        told = {axis: hot[axis] for axis, flag in zip((2, 1), axes, strict=True) if flag}
-        assert fits(codes[rows], under(table, {0: where[0]} | told))
 
 
 @pytest.mark.parametrize("bins", [(9, 12), (32, 7)])

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from loops import over
 
-import skdp
 from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric
 from skdp.tables import Layout, as_frame, build_frame
 
@@ -124,18 +123,3 @@ def test_arrays_and_the_names_of_pandas():
     given = rows[["n"]].rename_axis("row").rename_axis("column", axis=1)
     made = Layout(given, as_frame(given), plain).build(rows[["n", "pay"]])
     assert made.index.name == "row" and made.columns.name == "column"
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_gaps_are_filled_by_values_of_their_type(library):
-    domain = Domain({"n": Numeric(0, 9, integer=True), "day": Date("2020-01-01", "2020-01-31")})
-    frame = domain.decode(np.stack([np.arange(300) % 10, np.arange(300) % 31], axis=1), 0)
-    model = skdp.GridSynthesizer(epsilon=5.0, domain=domain, random_state=0).fit(frame)
-    holes = frame.astype({"n": "Int64"})
-    holes.loc[::3, "n"] = pd.NA
-    holes.loc[::5, "day"] = pd.NaT
-    given = LIBRARIES[library](holes)
-    filled = model.impute(given, random_state=0)
-    assert as_frame(filled).dtypes == as_frame(given).dtypes
-    codes, known = domain.encode(filled), domain.encode(given)
-    assert (codes >= 0).all() and (codes[known >= 0] == known[known >= 0]).all()

@@ -18,10 +18,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._validation import BoolArray, CodeArray, FloatArray, IntArray
+from ..._validation import BoolArray, CodeArray, FloatArray, IntArray, ratio
 from ...domain import Zeros
-from ...release import EffectLaw, TreeDensity, couple
-from .groups import TINY, TUNING, Attribute
+from ...release import EffectLaw
+from .groups import TINY, TUNING, Attribute, GroupedColumns
 from .prior import Prior
 
 __all__ = ["Population", "Target", "parts_of_set", "posterior_mean", "with_margins"]
@@ -71,7 +71,7 @@ class Population:
 
     Parameters
     ----------
-    density : TreeDensity
+    density : GroupedColumns
         The first model; its groups are the codes of the population.
     rows : ndarray of int32, shape (n_rows, n_attributes)
         Codes of rows drawn from it.
@@ -82,7 +82,7 @@ class Population:
 
     def __init__(
         self,
-        density: TreeDensity,
+        density: GroupedColumns,
         rows: CodeArray,
         zeros: Zeros,
         generator: np.random.Generator,
@@ -105,10 +105,6 @@ class Population:
         alone = [_log(mass) for mass in density.grouped]
         for axis, log in enumerate(alone):
             self._factors[axis,] = Factor((axis,), log)
-        for edge in density.edges:
-            a, b = edge.axes
-            log = _log(edge.table) - alone[a][:, None] - alone[b][None, :]
-            self._factors[edge.axes] = Factor(edge.axes, np.maximum(log, _NEVER))
 
     @classmethod
     def of(
@@ -121,7 +117,7 @@ class Population:
         """Rows of attributes that depend on each other through the rules only."""
         groups = enumerate(each.groups for each in attributes)
         held = {axis: each for axis, each in groups if each is not None}
-        density = TreeDensity([each.mu for each in attributes], [], held)
+        density = GroupedColumns([each.mu for each in attributes], held)
         rows = zeros.mended(density.sample(n_rows, generator))
         found = cls(density, rows, zeros, generator)
         if zeros:
@@ -253,8 +249,8 @@ class Population:
         for _ in range(rounds):
             for target, cell in zip(targets, cells, strict=True):
                 found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
-                ratio = (target.table.ravel() + TINY) / (found + TINY)
-                self.weights *= ratio[cell]
+                factor = (target.table.ravel() + TINY) / (found + TINY)
+                self.weights *= factor[cell]
         self.weights /= self.weights.sum()
 
     def list_cells(self, target: Target) -> None:
@@ -336,6 +332,47 @@ def _grouped(
             starts = np.flatnonzero(np.diff(groups[axis][order], prepend=-1))
             allowed = np.logical_or.reduceat(allowed.take(order, place), starts, axis=place)
     return allowed
+
+
+def couple(
+    table: FloatArray, rows: FloatArray, columns: FloatArray, rounds: int = 20
+) -> FloatArray:
+    """Scale a table until its margins are exactly the given ones, without negative cells.
+
+    Iterative proportional fitting comes close. Then rows and columns with too large sums are scaled
+    down and the remainder is added as an outer product, which makes both margins exact for any
+    table.
+
+    Parameters
+    ----------
+    table : ndarray of shape (m, n)
+        Not negative.
+    rows, columns : ndarray of shape (m,), (n,)
+        The margins to reach, not negative, with equal sums.
+    rounds : int, default=20
+        Number of rounds of the fitting.
+
+    Returns
+    -------
+    ndarray of float64, shape (m, n)
+
+    References
+    ----------
+    J. Altschuler, J. Weed, P. Rigollet, "Near-linear time approximation algorithms for optimal
+    transport via Sinkhorn iteration", NeurIPS 2017 (the last step).
+    """
+    fitted = np.array(table, dtype=np.float64)
+    for _ in range(rounds):
+        fitted *= ratio(rows, fitted.sum(axis=1))[:, None]
+        fitted *= ratio(columns, fitted.sum(axis=0))[None, :]
+    fitted *= np.minimum(ratio(rows, fitted.sum(axis=1)), 1.0)[:, None]
+    fitted *= np.minimum(ratio(columns, fitted.sum(axis=0)), 1.0)[None, :]
+    below = np.maximum(rows - fitted.sum(axis=1), 0.0)
+    right = np.maximum(columns - fitted.sum(axis=0), 0.0)
+    missing = right.sum()
+    if missing > 0:
+        fitted += np.outer(below, right / missing)
+    return fitted
 
 
 def _lines(axis: int, factor: Factor) -> tuple[Factor, Logs]:
@@ -428,8 +465,7 @@ def with_margins(table: FloatArray, axes: Axes, parts: Mapping[Axes, FloatArray]
         for part, wanted in parts.items():
             others = tuple(place for place, axis in enumerate(axes) if axis not in part)
             found = fitted.sum(axis=others)
-            ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
-            fitted *= np.expand_dims(ratio, others)
+            fitted *= np.expand_dims(ratio(wanted, found), others)
     if not fitted.sum() > 0:
         # The zeros of noisy parts can contradict each other in every cell.
         fitted = np.maximum(table, 1e-15)

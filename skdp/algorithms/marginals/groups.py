@@ -6,15 +6,17 @@ The facts about an attribute that rows need, all released or public.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..._validation import FloatArray, IntArray
-from ...release import Ladder, group_sums
+from ..._validation import CodeArray, FloatArray, IntArray
+from ...release import Ladder
+from ...release.density import draw_in_ranges, inverse
 
 __all__ = [
     "Attribute",
@@ -29,6 +31,16 @@ __all__ = [
     "equal_mass_bins",
     "ladder_of",
 ]
+
+
+def group_sums(values: FloatArray, groups: IntArray | None, n_groups: int) -> FloatArray:
+    """Sums of ``values`` over the groups of codes; without groups the values themselves."""
+    if groups is None:
+        return values
+    sums: FloatArray = np.bincount(groups, weights=values, minlength=n_groups).astype(
+        np.float64, copy=False
+    )
+    return sums
 
 
 class Attribute(NamedTuple):
@@ -68,6 +80,45 @@ class Attribute(NamedTuple):
         inside = np.where(self.grouped[self.groups] > 0, self.mu, 1.0)
         inside = inside / group_sums(inside, self.groups, len(grouped))[self.groups]
         return self._replace(mu=inside * grouped[self.groups], grouped=grouped)
+
+
+class GroupedColumns:
+    """Columns that do not depend on each other, and groups of their codes.
+
+    Parameters
+    ----------
+    marginals : sequence of ndarray
+        Probability of each code, one vector for each column.
+    groups : mapping of int to ndarray of int
+        Group of each code, for the columns whose codes are merged.
+    """
+
+    def __init__(self, marginals: Sequence[FloatArray], groups: Mapping[int, IntArray]) -> None:
+        self.marginals = [np.asarray(mu, dtype=np.float64) for mu in marginals]
+        self.groups = dict(groups)
+        self.grouped = [
+            group_sums(mu, groups.get(axis), int(groups[axis].max()) + 1 if axis in groups else 0)
+            for axis, mu in enumerate(self.marginals)
+        ]
+        self.sizes = [len(each) for each in self.grouped]
+
+    def sample(self, n_samples: int, generator: np.random.Generator) -> CodeArray:
+        """Draw records, (n_samples, n_columns) codes."""
+        codes = np.empty((n_samples, len(self.marginals)), dtype=np.int32, order="F")
+        for axis, shares in enumerate(self.grouped):
+            codes[:, axis] = inverse(shares, generator.random(n_samples))
+            if axis in self.groups:
+                u = generator.random(n_samples)
+                codes[:, axis] = self.codes_in_groups(axis, codes[:, axis], u)
+        return codes
+
+    def codes_in_groups(self, axis: int, drawn: NDArray[np.integer], u: FloatArray) -> IntArray:
+        """Codes of a column drawn inside the given groups by their probabilities."""
+        groups, mass = self.groups[axis], self.marginals[axis]
+        order = np.argsort(groups, kind="stable")
+        first = np.searchsorted(groups[order], np.arange(self.sizes[axis] + 1))
+        codes: IntArray = order[draw_in_ranges(mass[order], first[drawn], first[drawn + 1], u)]
+        return codes
 
 
 def equal_mass_bins(mass: FloatArray, order: IntArray, n_bins: int) -> IntArray:

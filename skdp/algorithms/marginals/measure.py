@@ -722,7 +722,6 @@ class _Views:
             targets,
             attributes,
             float(self.known.looks[()].values),
-            {name: float(part) for name, part in self.budget.items() if part},
             self.generator,
             zeros=self.zeros,
             joint=self.joint,
@@ -743,6 +742,7 @@ class _Views:
             prior="" if prior is None else prior.name,
             followed=[each.axes for each in targets if len(each.axes) > 1],
             misfits=self.misfits,
+            budget={name: float(part) for name, part in self.budget.items() if part},
         )
 
 

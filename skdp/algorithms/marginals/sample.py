@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ..._validation import CodeArray, FloatArray
 from ...domain import Zeros
-from ...release import PairTable, TreeDensity, TreeModel, group_sums
+from ...release import WeightedRows
 from .fit import Population, Target
-from .groups import TUNING, Attribute
+from .groups import TUNING, Attribute, GroupedColumns
 from .joint import JointCounts
 
 __all__ = ["as_model"]
@@ -18,21 +18,18 @@ __all__ = ["as_model"]
 # Rounds of drawing codes inside of groups again that break rules.
 _ROUNDS = 20
 
-Tables = dict[tuple[int, int], FloatArray]
-
 
 def as_model(
     population: Population,
     targets: Sequence[Target],
     attributes: Sequence[Attribute],
     total: float,
-    budget: Mapping[str, float],
     generator: np.random.Generator,
     *,
     zeros: Zeros,
     joint: JointCounts | None = None,
-) -> TreeModel:
-    """A tree of the strongest pairs, the other pairs, and weighted rows.
+) -> WeightedRows:
+    """The weighted rows of a release.
 
     Parameters
     ----------
@@ -42,15 +39,12 @@ def as_model(
     attributes : sequence of Attribute
     total : float
         Estimated number of records.
-    budget : mapping of str to float
     generator : numpy.random.Generator
     zeros : Zeros
     joint : JointCounts, default=None
         Released joint counts, which replace the population but for the records they lack.
     """
     singles = [next(t.table for t in targets if t.axes == (i,)) for i in range(len(attributes))]
-    pairs = {(t.axes[0], t.axes[1]): t.table for t in targets if len(t.axes) == 2}
-    ruled = [(axes[0], axes[1]) for axes in zeros if len(axes) == 2]
     views = [each.rescaled(view) for each, view in zip(attributes, singles, strict=True)]
     rows, weights = _in_codes(population, views, generator), population.weights
     for _ in range(_ROUNDS if zeros else 0):
@@ -71,21 +65,7 @@ def as_model(
         weights = population.weights
     if joint is not None:
         rows, weights = _joined(rows, weights, joint, zeros, total)
-    if joint is not None or zeros:
-        # Rules and joint counts move the margins: the tables follow the rows.
-        views = [_of_rows(each, rows[:, i], weights) for i, each in enumerate(attributes)]
-        pairs = {pair: _table(rows, weights, pair, views) for pair in {*pairs, *ruled}}
-    tree = _strongest(pairs, views, ruled)
-    groups = {i: each.groups for i, each in enumerate(views) if each.groups is not None}
-    edges = [PairTable(pair, pairs[pair]) for pair in tree]
-    return TreeModel(
-        TreeDensity([each.mu for each in views], edges, groups),
-        total,
-        extra=[PairTable(pair, table) for pair, table in pairs.items() if pair not in tree],
-        rows=rows,
-        row_weights=weights / weights.sum(),
-        budget=budget,
-    )
+    return WeightedRows(rows, weights / weights.sum(), [len(each.mu) for each in views])
 
 
 def _in_codes(
@@ -94,7 +74,7 @@ def _in_codes(
     """Rows of the population, with codes drawn inside groups."""
     rows = np.empty((population.n_rows, len(views)), dtype=np.int32, order="F")
     groups = {i: each.groups for i, each in enumerate(views) if each.groups is not None}
-    inside = TreeDensity([each.mu for each in views], [], groups)
+    inside = GroupedColumns([each.mu for each in views], groups)
     for axis, column in enumerate(population.columns):
         if axis in groups:
             u = generator.random(len(column))
@@ -116,45 +96,3 @@ def _joined(
     both = np.concatenate([joint.rows[lawful], rows]) if lacking > 0 else joint.rows[lawful]
     mass = np.concatenate([counts, lacking * weights]) if lacking > 0 else counts
     return np.asfortranarray(both), mass / mass.sum()
-
-
-def _of_rows(attribute: Attribute, codes: CodeArray, weights: FloatArray) -> Attribute:
-    """An attribute with the probabilities of weighted rows."""
-    mu = np.bincount(codes, weights=weights, minlength=len(attribute.mu))
-    mu = mu / mu.sum()
-    return attribute._replace(
-        mu=mu, grouped=group_sums(mu, attribute.groups, len(attribute.grouped))
-    )
-
-
-def _table(
-    rows: CodeArray, weights: FloatArray, pair: tuple[int, int], views: Sequence[Attribute]
-) -> FloatArray:
-    """Shares of the pairs of groups among weighted rows."""
-    a, b = pair
-    columns = []
-    for axis in pair:
-        groups = views[axis].groups
-        columns.append(rows[:, axis] if groups is None else groups[rows[:, axis]])
-    shape = len(views[a].grouped), len(views[b].grouped)
-    cell = columns[0].astype(np.int64) * shape[1] + columns[1]
-    found = np.bincount(cell, weights=weights, minlength=shape[0] * shape[1])
-    return (found / found.sum()).reshape(shape)
-
-
-def _strongest(
-    pairs: Tables, views: Sequence[Attribute], first: Sequence[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """The pairs of largest mutual information that close no cycle, after those that come first."""
-    told = {}
-    for (a, b), table in pairs.items():
-        apart = np.outer(views[a].grouped, views[b].grouped)
-        ratio = np.divide(table, apart, out=np.ones_like(table), where=(table > 0) & (apart > 0))
-        told[a, b] = float((table * np.log(ratio)).sum())
-    component = np.arange(len(views))
-    chosen = []
-    for a, b in [*first, *sorted(told, key=lambda pair: (-told[pair], pair))]:
-        if component[a] != component[b]:
-            chosen.append((a, b))
-            component[component == component[b]] = component[a]
-    return chosen

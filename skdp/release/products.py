@@ -1,4 +1,4 @@
-"""Errors of answers from marginals: covariances of many products of weights at once.
+"""Products of weights: what marginals answer, and covariances of the errors of many at once.
 
 An error is a sum of independent ones: of the total, of each single column, and of each set of two
 and more columns. Of each the covariance of two products is an inner product of what the products
@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray
-from ..domain.query import Query
+from ..domain.query import Query, Weights
 from .basis import by_attributes, cut_shares, under
 
-__all__ = ["Asked", "Part", "covariances"]
+__all__ = ["Products", "covariances"]
 
 Axes = tuple[int, ...]
 # Weights of codes, (n_codes, n), of some columns.
@@ -52,6 +52,53 @@ class Part(NamedTuple):
     weights: dict[int, FloatArray]
 
 
+def _parts(model: Any, products: Sequence[Weights]) -> list[Part]:
+    """Weights without columns that do not matter; an array is looked at once."""
+    vectors: dict[int, dict[int, FloatArray]] = {}
+    for weights in products:
+        for axis, vector in weights.items():
+            vectors.setdefault(axis, {})[id(vector)] = vector
+    seen = {axis: _alone(model, axis, own) for axis, own in vectors.items()}
+    found = []
+    for weights in products:
+        factor, left = 1.0, {}
+        for axis, vector in weights.items():
+            alike, inside = seen[axis][id(vector)]
+            factor *= alike
+            if inside is not None:
+                left[axis] = inside
+        factor *= _allowed(model, left)
+        found.append(Part(factor, left if factor else {}))
+    return found
+
+
+def _alone(
+    model: Any, axis: int, vectors: Mapping[int, FloatArray]
+) -> dict[int, tuple[float, FloatArray | None]]:
+    """The weight that all codes of a column have, or 1 and the weights of those possible."""
+    allowed = model.possible.get((axis,), True)
+    table = np.array([*vectors.values()], dtype=np.float64)
+    inside = table if allowed is True else table[:, allowed]
+    alike = (inside == inside[:, :1]).all(axis=1) | (axis not in model.columns)
+    table *= allowed
+    return {
+        name: (first, None) if constant else (1.0, weights)
+        for name, first, constant, weights in zip(
+            vectors, inside[:, 0].tolist(), alike.tolist(), table, strict=True
+        )
+    }
+
+
+def _allowed(model: Any, weights: Weights) -> bool:
+    """Whether public rules leave any record that meets the conditions."""
+    for axes, allowed in model.possible.items():
+        if len(axes) > 1 and all(axis in weights for axis in axes):
+            chosen = [np.flatnonzero(weights[axis]) for axis in axes]
+            if not allowed[np.ix_(*chosen)].any():
+                return False
+    return True
+
+
 class Asked:
     """Products of weights of the same columns: what of an error of some meets the others."""
 
@@ -70,6 +117,31 @@ class Asked:
         if key not in self._shares:
             self._shares[key] = self._model.of_rows(self._axes, self._weights | kept)
         return self._shares[key]
+
+    def answers(self) -> FloatArray:
+        """Expected counts, of at least one column."""
+        model, axes, weights = self._model, self._axes, self._weights
+        if model.cells is not None:
+            return model.total * self.rows
+        if len(axes) == 1:
+            alone: FloatArray = model.columns[axes[0]].counts @ weights[axes[0]]
+            return alone
+        found = model.total * self.rows
+        for axis in axes:
+            residual = model.column_residual(axis)
+            alone = residual @ weights[axis] - self.means[axis] * residual.sum()
+            found += alone * self.outside((axis,))
+        for part in model.measured(axes):
+            hats = [
+                model.bases[axis].coefficients(weights[axis], size)[1:]
+                for axis, size in zip(part, model.sizes(part), strict=True)
+            ]
+            found += under(model.corrected(part), hats) * self.outside(part)
+        if self.shared:
+            # Corrections that are shared out leave no count below zero.
+            plain = np.all([(each >= 0).all(axis=0) for each in weights.values()], axis=0)
+            found = np.where(plain, np.maximum(found, 0.0), found)
+        return found
 
     def among(self, axis: int) -> FloatArray:
         """Share of the rows with weight on a column that meets the conditions on the others."""
@@ -155,12 +227,25 @@ class _Given:
 
     def __init__(self, column: _Column, weights: FloatArray) -> None:
         self.column, self.weights = column, weights
-        self.are_shares: BoolArray = (weights.min(axis=0) >= 0) & (weights.max(axis=0) <= 1)
-        cut = ((weights > 0) & (weights < 1)).any()
-        self.cut = cut_shares(weights) if cut else np.zeros((1, 1))
-        self.cuts = bool(self.cut.any())
         self._features: dict[int | None, Features] = {}
         self._squares: dict[Any, FloatArray] = {}
+
+    @functools.cached_property
+    def are_shares(self) -> BoolArray:
+        """Whether the weights are shares of codes."""
+        found: BoolArray = (self.weights.min(axis=0) >= 0) & (self.weights.max(axis=0) <= 1)
+        return found
+
+    @functools.cached_property
+    def cut(self) -> FloatArray:
+        """`cut_shares` of the weights."""
+        cut = ((self.weights > 0) & (self.weights < 1)).any()
+        return cut_shares(self.weights) if cut else np.zeros((1, 1))
+
+    @functools.cached_property
+    def cuts(self) -> bool:
+        """Whether any code is covered in part."""
+        return bool(self.cut.any())
 
     @functools.cached_property
     def shares(self) -> FloatArray:
@@ -223,8 +308,8 @@ def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     starts = np.cumsum(of_block) - of_block
     sizes = zip(starts.tolist(), of_block.tolist(), strict=True)
     i, j = np.concatenate([start + _lower(size) for start, size in sizes], axis=1)
-    parts = model.parts([each for block in blocks for query in block for each in query.products])
-    told = _errors(model, parts, i, j)
+    products = [each for block in blocks for query in block for each in query.products]
+    told = Products(model, products).covariances(i, j)
     # Of two different products both orders count.
     twice = np.flatnonzero(i != j)
     i, j = np.append(i, j[twice]), np.append(j, i[twice])
@@ -242,23 +327,21 @@ def _lower(size: int) -> IntArray:
     return np.array(np.tril_indices(size))
 
 
-def _errors(model: Any, parts: Sequence[Part], i: IntArray, j: IntArray) -> FloatArray:
-    """Covariances of the errors of products i of weights with products j."""
-    found = np.zeros(len(i))
-    for times, covariance in _Products(model, parts).terms():
-        scale = times[i] * times[j]
-        both = np.flatnonzero(scale)
-        if len(both):
-            found[both] += scale[both] * covariance(i[both], j[both])
-    return found
+class Products:
+    """Products of weights: what is answered, and the independent errors that they have.
 
+    Parameters
+    ----------
+    model : ViewsModel
+    products : sequence of mapping of int to ndarray
+    """
 
-class _Products:
-    """Products of weights: the independent errors that they have."""
-
-    def __init__(self, model: Any, parts: Sequence[Part]) -> None:
-        self.model = model
-        self.parts, self.summed = _without_sums(model, parts)
+    def __init__(self, model: Any, products: Sequence[Weights]) -> None:
+        self.model, self.parts = model, _parts(model, products)
+        self._more = np.zeros(len(self.parts))
+        self._noise: dict[Any, dict[int, FloatArray]] = {}
+        for axes, members in by_attributes([part.weights for part in self.parts]).items():
+            self._take_sums(axes, members)
         alike = by_attributes([part.weights for part in self.parts])
         self.groups = {axes: np.array(own) for axes, own in alike.items()}
         self.factors = np.array([part.factor for part in self.parts])
@@ -267,6 +350,42 @@ class _Products:
         self.at: dict[int, IntArray] = {}
         for axis in dict.fromkeys(axis for axes in self.groups for axis in axes):
             self._give(axis)
+
+    def _take_sums(self, axes: Axes, members: Sequence[int]) -> None:
+        """Take off what measured sums answer; of their noise the features are kept."""
+        for axis, by in (key for key in self.model.sums if axes == tuple(sorted(key))):
+            members = [place for place in members if axis in self.parts[place].weights]
+            known = self.model.sums[axis, by]
+            told, fits = known.told([self.parts[place].weights[axis] for place in members])
+            for number in np.flatnonzero(fits).tolist():
+                place = members[number]
+                part = self.parts[place]
+                whole, of_value, none = part.factor * told[:, number]
+                w = part.weights[by]
+                value, missing = np.sqrt(known.variances)
+                noise = np.concatenate([value * of_value * w, missing * (none - whole) * w])
+                self._noise.setdefault((axis, by), {})[place] = noise
+                self._more[place] = of_value * (known.sums @ w)
+                self._more[place] += (none - whole) * (known.n_missing @ w)
+                self.parts[place] = Part(float(whole), {by: w})
+
+    def answers(self) -> FloatArray:
+        """Expected counts under the weights."""
+        found = self._more.copy()
+        for axes, members in self.groups.items():
+            asked = self._asked(axes, members).answers() if axes else self.model.total
+            found[members] += self.factors[members] * asked
+        return found
+
+    def covariances(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Covariances of the errors of products i with those of products j."""
+        found = np.zeros(len(i))
+        for times, covariance in self._terms():
+            scale = times[i] * times[j]
+            both = np.flatnonzero(scale)
+            if len(both):
+                found[both] += scale[both] * covariance(i[both], j[both])
+        return found
 
     def _give(self, axis: int) -> None:
         """Stack the weights of a column; products of groups share most of them."""
@@ -289,10 +408,10 @@ class _Products:
         """Weights of some products."""
         return {axis: self.given[axis].weights[:, self.at[axis][members]] for axis in axes}
 
-    def terms(self) -> Iterator[tuple[FloatArray, Covariance]]:
+    def _terms(self) -> Iterator[tuple[FloatArray, Covariance]]:
         """Independent errors: how often each product has them, and their covariances."""
         n = len(self.parts)
-        for each in self.summed.values():
+        for each in self._noise.values():
             own = np.zeros((len(next(iter(each.values()))), n))
             own[:, [*each]] = np.stack([*each.values()], axis=1)
             yield (own != 0).any(axis=0) * np.ones(n), functools.partial(_inner, own, own)
@@ -453,26 +572,3 @@ def _inner(first: FloatArray, second: FloatArray, i: IntArray, j: IntArray) -> F
         same: FloatArray = np.einsum("kp,kp->p", first, second)[i]
         return same
     return np.einsum("kp,kp->p", first[:, i], second[:, j])
-
-
-def _without_sums(model: Any, parts: Sequence[Part]) -> tuple[list[Part], dict[Any, Any]]:
-    """Parts without those that measured sums answer, and features of the noise of these."""
-    left: list[Part] = []
-    summed: dict[tuple[int, int], dict[int, FloatArray]] = {}
-    if not model.sums:
-        return list(parts), summed
-    for place, part in enumerate(parts):
-        for axis, by in model.summed(tuple(sorted(part.weights))):
-            known = model.sums[axis, by]
-            told, fits = known.told(part.weights[axis][:, None])
-            if fits[0]:
-                whole, of_value, none = part.factor * told[:, 0]
-                w = part.weights[by]
-                value, missing = np.sqrt(known.variances)
-                both = np.concatenate([value * of_value * w, missing * (none - whole) * w])
-                summed.setdefault((axis, by), {})[place] = both
-                left.append(Part(float(whole), {by: w}))
-                break
-        else:
-            left.append(part)
-    return left, summed

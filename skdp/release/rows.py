@@ -1,0 +1,186 @@
+"""WeightedRows: the records of a release of marginals, what they say, and draws among them.
+
+Where few of them meet a condition, those are drawn that meet most of it, and codes of the other
+columns by themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import CodeArray, FloatArray, IntArray
+from .density import codes_under, inverse
+from .model import Weights, product_of_weights, warn_of_zero
+from .rounding import count_records
+
+__all__ = ["WeightedRows"]
+
+Axes = tuple[int, ...]
+
+# Rounded rows keep the counts of at most this many columns, and of as many pairs.
+_ROUNDED = 64
+# From so many questions on, rows that agree are put together first. So many questions are computed
+# together, and what they look at is kept for so many sets of columns.
+_MANY = 8
+
+
+class WeightedRows:
+    """Records, and how much each of them counts.
+
+    Parameters
+    ----------
+    codes : ndarray of int32, shape (n_rows, n_attributes)
+    weights : ndarray of float64, shape (n_rows,)
+        They sum to 1.
+    shape : sequence of int
+        Number of codes of each attribute.
+
+    Raises
+    ------
+    ValueError
+        If the parts do not fit together.
+    """
+
+    def __init__(self, codes: CodeArray, weights: FloatArray, shape: Sequence[int]) -> None:
+        self.codes, self.weights, self.shape = codes, weights, tuple(shape)
+        # Of columns that were asked for together.
+        self._cells: dict[Axes, tuple[list[CodeArray], FloatArray]] = {}
+        if codes.shape != (len(weights), len(self.shape)):
+            raise ValueError("rows and row_weights do not fit together.")
+        if codes.size and ((codes < 0).any() or (codes >= np.array(self.shape)).any()):
+            raise ValueError("rows hold codes outside of the domain.")
+
+    # ---------------------------------------------------------------- shares
+
+    def under(self, axes: Axes, weights: Mapping[int, FloatArray]) -> FloatArray:
+        """Share of the rows under each of n products of weights, (n_codes, n) for each column."""
+        n = weights[axes[0]].shape[1]
+        spans: dict[tuple[int, int], list[int]] = {(0, len(self.codes)): list(range(n))}
+        if n < _MANY or math.prod(self.shape[axis] for axis in axes) > np.iinfo(np.int64).max:
+            codes, masses = [self.codes[:, axis] for axis in axes], self.weights
+        else:
+            # Only rows with the codes between the first and the last that one column may have.
+            axes = tuple(
+                sorted(axes, key=lambda axis: np.count_nonzero(weights[axis]) / self.shape[axis])
+            )
+            codes, masses = self._cells_of(axes)
+            used = weights[axes[0]] != 0
+            ends = used.argmax(axis=0), len(used) - used[::-1].argmax(axis=0)
+            spans = {}
+            for place, span in enumerate(np.searchsorted(codes[0], ends).T.tolist()):
+                spans.setdefault(tuple(span), []).append(place)
+        shares = np.empty(n)
+        for (start, stop), members in spans.items():
+            for part in (members[at : at + _MANY] for at in range(0, len(members), _MANY)):
+                product = masses[start:stop, None]
+                for axis, column in zip(axes, codes, strict=True):
+                    product = product * weights[axis][:, part][column[start:stop]]
+                shares[part] = product.sum(axis=0)
+        return shares
+
+    def _cells_of(self, axes: Axes) -> tuple[list[CodeArray], FloatArray]:
+        """Codes and weights of rows, as one where they agree on all of these; ascending."""
+        if axes not in self._cells:
+            if len(self._cells) >= _MANY:
+                self._cells.clear()
+            codes = [self.codes[:, axis] for axis in axes]
+            cell = np.ravel_multi_index(codes, [self.shape[axis] for axis in axes])
+            _, first, place = np.unique(cell, return_index=True, return_inverse=True)
+            sums = np.bincount(place.ravel(), weights=self.weights, minlength=len(first))
+            masses: FloatArray = sums.astype(np.float64, copy=False)
+            self._cells[axes] = [column[first] for column in codes], masses
+        return self._cells[axes]
+
+    def table(self, axes: Sequence[int]) -> FloatArray:
+        """Shares of the rows with each combination of codes."""
+        columns = [self.codes[:, axis] for axis in axes]
+        return self.table_of(columns, [self.shape[axis] for axis in axes])
+
+    def table_of(self, columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> FloatArray:
+        """Shares of the rows in the cells of a table, from the place of each row on each axis."""
+        cell = np.ravel_multi_index(tuple(columns), tuple(sizes))
+        sums = np.bincount(cell, weights=self.weights, minlength=math.prod(sizes))
+        return sums.reshape(sizes).astype(np.float64, copy=False)
+
+    # ---------------------------------------------------------------- draws
+
+    def _meeting(self, weights: Weights, enough: float) -> tuple[FloatArray, dict[int, FloatArray]]:
+        """Weights of rows under the conditions that enough of them meet, and the other conditions.
+
+        One condition after the other is left out, each time the one that leaves most rows.
+        """
+        kept, others = dict(weights), {}
+        agree = product_of_weights(self.codes, self.weights, kept)
+        if not agree.any():
+            warn_of_zero("some of their columns are drawn by themselves")
+        while kept and _effective(agree) < enough:
+            without = {
+                axis: product_of_weights(
+                    self.codes, self.weights, {a: w for a, w in kept.items() if a != axis}
+                )
+                for axis in kept
+            }
+            axis = max(without, key=lambda each: _effective(without[each]))
+            others[axis], agree = kept.pop(axis), without[axis]
+        return agree, others
+
+    def _changed(
+        self, codes: CodeArray, others: Weights, generator: np.random.Generator
+    ) -> CodeArray:
+        """Rows with new codes of some columns, drawn under weights."""
+        for axis, vector in others.items():
+            shares = self.table((axis,))
+            codes[:, axis] = codes_under(shares, vector, len(codes), generator)
+        return codes
+
+    def draw(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights, enough: float
+    ) -> CodeArray:
+        """Draw records by their weights, under those of a condition.
+
+        Parameters
+        ----------
+        n_samples : int
+        generator : numpy.random.Generator
+        weights : mapping of int to ndarray
+        enough : float
+            How many records must agree, by their effective number, to say anything about the other
+            columns.
+        """
+        agree, others = self._meeting(weights, enough)
+        codes = self.codes[inverse(agree, generator.random(n_samples))]
+        return self._changed(codes, others, generator)
+
+    def rounded(
+        self,
+        n_samples: int,
+        generator: np.random.Generator,
+        weights: Weights,
+        enough: float,
+        pairs: Sequence[IntArray],
+    ) -> CodeArray:
+        """Records, as `draw`, each as often as is expected, rounded.
+
+        Counts of single columns, and by ``pairs``, the cell of each row in tables, are kept.
+        """
+        agree, others = self._meeting(weights, enough)
+        possible = np.flatnonzero(agree > 0)
+        codes = self.codes[possible]
+        single = [codes[:, axis] for axis, size in enumerate(self.shape) if size > 1]
+        # Neighbours agree in many columns, those of few codes first.
+        by_size = np.argsort(self.shape, kind="stable")[::-1]
+        order = np.lexsort([codes[:, axis] for axis in by_size.tolist()])
+        features = [*single[:_ROUNDED], *(cells[possible] for cells in pairs[:_ROUNDED])]
+        counts = count_records(agree[possible], n_samples, order, features, generator)
+        chosen = np.repeat(np.arange(len(codes)), counts)
+        return self._changed(codes[generator.permutation(chosen)], others, generator)
+
+
+def _effective(weights: FloatArray) -> float:
+    """How many equal weights would say as much."""
+    squares = float(weights @ weights)
+    return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
