@@ -57,7 +57,9 @@ class Asked:
 
     def __init__(self, model: Any, axes: Axes, weights: Stacked) -> None:
         self._model, self._axes, self._weights = model, axes, weights
-        self.means = {axis: _Column.of(model, axis).mean(axes) @ weights[axis] for axis in axes}
+        self.means = {
+            axis: _Column.of(model, axis).mean(model, axes) @ weights[axis] for axis in axes
+        }
         self.shared = len(axes) > 2 and axes not in model.coefficients.looks
         self._shares: dict[frozenset[int], FloatArray] = {}
 
@@ -114,13 +116,16 @@ class _Column:
         found: _Column = model.once(("errors", axis), lambda: cls(model, axis))
         return found
 
-    def mean(self, axes: Axes) -> FloatArray:
-        """How codes count where the column is not looked at: all units alike.
+    def mean(self, model: Any, axes: Axes) -> FloatArray:
+        """How codes count where the column is not looked at: as its records do.
 
+        Beside a table of the columns all units alike: what this leaves out is in its coefficients.
         Of a column by itself as the noise of its total is spread over its codes.
         """
+        if len(axes) == 1:
+            return self._alone
         even: FloatArray = self.basis.even
-        return even if len(axes) > 1 else self._alone
+        return even if axes in model.coefficients.looks else self.basis.mass
 
     def covariance(self, weights: FloatArray) -> FloatArray:
         """Covariances of the counts with weighted sums of them."""
@@ -272,16 +277,18 @@ class _Products:
         """Stack the weights of a column; products of groups share most of them."""
         own = [place for place, part in enumerate(self.parts) if axis in part.weights]
         vectors = [self.parts[place].weights[axis] for place in own]
-        # Of a column by itself means are others.
+        # Beside other columns means are others.
+        column = _Column.of(self.model, axis)
+        beside = [tuple(sorted(self.parts[place].weights)) for place in own]
         keys = [
-            (id(v), len(self.parts[place].weights) == 1)
-            for place, v in zip(own, vectors, strict=True)
+            (id(vector), id(column.mean(self.model, axes)))
+            for axes, vector in zip(beside, vectors, strict=True)
         ]
         places: dict[Any, int] = {}
         at = [places.setdefault(key, len(places)) for key in keys]
         first = np.unique(at, return_index=True)[1]
         weights = np.stack([vectors[place] for place in first.tolist()], axis=1)
-        self.given[axis] = _Given(_Column.of(self.model, axis), weights)
+        self.given[axis] = _Given(column, weights)
         self.at[axis] = np.zeros(len(self.parts), dtype=np.int64)
         self.at[axis][own] = at
 

@@ -570,19 +570,22 @@ export class Model {
     });
   }
 
-  meanOf(axis, vector) {
-    return this.remembered(vector, `mean ${axis}`, () => dot(this.bases.get(axis).even, vector));
+  // How weights of a column count where it is not looked at: see `_Column.mean`.
+  meanOf(axis, vector, known) {
+    const basis = this.bases.get(axis);
+    return this.remembered(vector, `mean ${axis} ${known}`, () => dot(known ? basis.even : basis.mass, vector));
   }
 
   corrections(axes, weights, rows) {
     const outside = this.outside(axes, weights);
+    const known = this.looks.has(axes.join());
     let found = 0;
     for (const axis of axes) {
       const residual = this.columnResidual(axis);
       const whole = this.cached(`residual sum ${axis}`, () => sumOf(residual));
       const vector = weights.get(axis);
       const own = this.remembered(vector, `residual ${axis}`, () => dot(residual, vector));
-      found += (own - this.meanOf(axis, vector) * whole) * outside([axis]);
+      found += (own - this.meanOf(axis, vector, known) * whole) * outside([axis]);
     }
     for (const part of this.measured(axes)) {
       found += under(this.looks.get(part.join()).added, this.hats(part, weights)) * outside(part);
@@ -598,6 +601,7 @@ export class Model {
   // How much of an error of some columns meets the conditions on the others: see `Asked.outside`.
   outside(axes, weights) {
     const shared = this.isShared(axes);
+    const known = this.looks.has(axes.join());
     const on = (axis) => this.remembered(weights.get(axis), "on", () => {
       const each = weights.get(axis);
       const least = ROUNDING * sizeOf(each);
@@ -606,7 +610,7 @@ export class Model {
     const rows = Math.max(this.total, 1);
     return (part) => {
       const others = axes.filter((axis) => !part.includes(axis));
-      const means = product(others.map((axis) => this.meanOf(axis, weights.get(axis))));
+      const means = product(others.map((axis) => this.meanOf(axis, weights.get(axis), known)));
       if (!shared || !part.length || !others.length) return means;
       const kept = new Map(axes.map((axis) => [axis, part.includes(axis) ? on(axis) : weights.get(axis)]));
       const meeting = new Map(part.map((axis) => [axis, on(axis)]));
@@ -673,7 +677,7 @@ export class Model {
       const outside = alone
         ? (part) => (part.length ? 1 : this.meanAlone(axes[0], weights.get(axes[0])))
         : this.outside(axes, weights);
-      return { weights, times: (part) => factor * outside(part), alone };
+      return { weights, times: (part) => factor * outside(part), alone, known: this.looks.has(axes.join()) };
     });
     const shared = [...asked[0].weights.keys()].filter((axis) => asked.every(({ weights }) => weights.has(axis)));
     for (const axis of shared) {
@@ -729,13 +733,13 @@ export class Model {
   }
 
   // What the covariance of a set of columns is made from, of one product of weights.
-  term(part, { weights, alone }) {
+  term(part, { weights, alone, known }) {
     if (!part.length) return null;
     if (part.length > 1) return { hats: this.looks.has(part.join()) && this.hats(part, weights), ...this.fine(part, weights) };
     const [axis] = part;
     const vector = weights.get(axis);
-    return this.remembered(vector, `term ${axis} ${alone}`, () => {
-      const mean = alone ? this.meanAlone(axis, vector) : this.meanOf(axis, vector);
+    return this.remembered(vector, `term ${axis} ${alone} ${known}`, () => {
+      const mean = alone ? this.meanAlone(axis, vector) : this.meanOf(axis, vector, known);
       const centred = vector.map((each) => each - mean);
       return { centred, spread: this.columns.get(axis).covariance(centred) };
     });
