@@ -32,9 +32,6 @@ Features = tuple[FloatArray, ...]
 # Variance of the records of a bin that a question cuts, as a part of the square of those that stand
 # out of its neighbours: all of them may lie at one number, on either side of its end.
 _HEAP = 0.3
-# Least density of the records of two columns, as a part of that of independent ones, by which what
-# is not known of them is scaled.
-_LEAST_DENSITY = 0.3
 # What rounding may leave of zero: of a weight, and of the variance of the weights of a group.
 _ROUNDING = 1e-9
 # Most columns of a set that was not measured whose deviation is allowed for.
@@ -171,6 +168,13 @@ class _Given:
     def shares(self) -> FloatArray:
         """Shares of the records, as far as the weights are shares of codes."""
         found: FloatArray = self.column.basis.mass @ self.weights
+        return found
+
+    @functools.cached_property
+    def noise(self) -> FloatArray:
+        """Standard deviations of the counts of the column under the weights."""
+        squares = np.einsum("kp,kp->p", self.weights, self.column.covariance(self.weights))
+        found: FloatArray = np.sqrt(np.maximum(squares, 0.0))
         return found
 
     @functools.cached_property
@@ -383,16 +387,18 @@ class _Products:
         return max(self.model.total, 1.0)
 
     def _density(self, axes: Axes, members: IntArray, beyond: Covariance) -> FloatArray:
-        """What the rows say of counts of two columns, as a part of independent columns' counts.
+        """How densely records lie under two conditions, as a part of independent columns' counts.
 
+        As in the rows, and at least as in columns whose shares are as large as noise lets them be.
         Where records lie densely, what is not known of them is more. It is no more than the columns
         allow, and the groups of a table.
         """
         given = [(self.given[axis], self.at[axis][members]) for axis in axes]
-        first, second = (each.shares[at] for each, at in given)
         plain: BoolArray = np.logical_and(*(each.are_shares[at] for each, at in given))
+        expected = np.prod([each.shares[at] for each, at in given], axis=0)
+        first, second = (np.hypot(each.shares, each.noise / self.records)[at] for each, at in given)
         rows = self.model.of_rows(axes, self.weights(axes, members))
-        found = np.maximum(rows / np.maximum(first * second, 1e-12), _LEAST_DENSITY)
+        found = np.maximum(rows, first * second) / np.maximum(expected, 1e-12)
         found = np.where(plain, found, 1.0)
         known = axes in self.model.coefficients.looks
         most = self._left_by_table(axes, members) if known else _most(self.records, first, second)

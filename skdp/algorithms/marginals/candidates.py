@@ -142,7 +142,7 @@ class Candidates:
     def _score(self, axes: Axes, binned: Population, each: Fraction) -> int:
         """Distance from the rows in records, less what chance and the noise of a table add."""
         distance, by_chance = self._distance(axes, binned)
-        cells = min(math.prod(self._sizes[axis] for axis in axes), TUNING.typical)
+        cells = min(math.prod(self._sizes[axis] for axis in axes), TUNING.bins**2)
         noise = min(cells / float(each), 1e12)
         weight = min(max(1, math.floor(_PARTS * self._weights[axes])), _PARTS)
         return weight * (distance - int(by_chance) - int(noise))
