@@ -383,26 +383,23 @@ class _Views:
         # Privacy. Released one after the other: the choice of some sets and a table of each, twice,
         # and how far the other sets are from the rows. Half of "choice" has equal parts for the
         # sets that are chosen, the other half is for the distances. "sets" has equal parts too,
-        # larger ones for pairs with a label, which the sets of a step divide among them so that
-        # they add up to the same: all follow from public facts and releases before them. Pairs with
-        # a label are public, and if all sets are measured, none is chosen.
+        # which the sets of a step divide among them so that they add up to the same: all follow
+        # from public facts and releases before them. Pairs with a label are public, and if all sets
+        # are measured, none is chosen.
         attributes, population = self._population()
         candidates = Candidates(self.table, attributes, self.weights, self.records, self.columns)
         number = self._n_sets(self.records * float(left))
         choice = left * TUNING.choice if number < len(self.weights) else left * 0
-        own = self.pairs_with_label
-        # A prediction adds up what all pairs with the label tell: as often their errors count.
-        more = Fraction(max(round(10 * len(own) ** (1 / 3)), 10), 10)
-        unit = (left - choice) / (number + (more - 1) * len(own))
+        each = (left - choice) / number
         self.budget |= {"choice": choice, "sets": left - choice}
         rest = choice * 0 if isinstance(self.asked.workload, Mapping) else choice / 2
+        own = self.pairs_with_label
         chosen = number - len(own)
         first = 0 if own else chosen - chosen // 2
         for some in (first, chosen - first):
             part = (choice - rest) * Fraction(some, max(chosen, 1))
-            sets, each = own, unit * more
+            sets = own
             if not own or self.grids:
-                each = unit
                 sets = candidates.best(population, self.grids, some, part, each, self.source)
             needs = self._needs_of_sets(sets, self.records * float(each))
             shares = _divided(each * len(sets), needs)
