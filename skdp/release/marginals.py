@@ -254,9 +254,11 @@ class ViewsModel(Covariances):
             return table
         rows, columns = self.bases[a], self.bases[b]
         one, other = self.column_residual(a), self.column_residual(b)
-        table += np.outer(one - rows.even * one.sum(), columns.even)
-        table += np.outer(rows.even, other - columns.even * other.sum())
-        if (a, b) in self.coefficients.looks:
+        known = (a, b) in self.coefficients.looks
+        means = [each.even if known else each.mass for each in (rows, columns)]
+        table += np.outer(one - means[0] * one.sum(), means[1])
+        table += np.outer(means[0], other - means[1] * other.sum())
+        if known:
             sizes = self.sizes((a, b))
             hats = [each.of_codes(n)[1:] for each, n in zip((rows, columns), sizes, strict=True)]
             table += hats[0].T @ self.corrected((a, b)) @ hats[1]

@@ -32,9 +32,6 @@ Features = tuple[FloatArray, ...]
 # Variance of the records of a bin that a question cuts, as a part of the square of those that stand
 # out of its neighbours: all of them may lie at one number, on either side of its end.
 _HEAP = 0.3
-# Least density of the records of two columns, as a part of that of independent ones, by which what
-# is not known of them is scaled.
-_LEAST_DENSITY = 0.3
 # What rounding may leave of zero: of a weight, and of the variance of the weights of a group.
 _ROUNDING = 1e-9
 # Most columns of a set that was not measured whose deviation is allowed for.
@@ -104,7 +101,9 @@ class Asked:
 
     def __init__(self, model: Any, axes: Axes, weights: Stacked) -> None:
         self._model, self._axes, self._weights = model, axes, weights
-        self.means = {axis: _Column.of(model, axis).mean(axes) @ weights[axis] for axis in axes}
+        self.means = {
+            axis: _Column.of(model, axis).mean(model, axes) @ weights[axis] for axis in axes
+        }
         self.shared = len(axes) > 2 and axes not in model.coefficients.looks
         self._shares: dict[frozenset[int], FloatArray] = {}
 
@@ -186,13 +185,16 @@ class _Column:
         found: _Column = model.once(("errors", axis), lambda: cls(model, axis))
         return found
 
-    def mean(self, axes: Axes) -> FloatArray:
-        """How codes count where the column is not looked at: all units alike.
+    def mean(self, model: Any, axes: Axes) -> FloatArray:
+        """How codes count where the column is not looked at: as its records do.
 
+        Beside a table of the columns all units alike: what this leaves out is in its coefficients.
         Of a column by itself as the noise of its total is spread over its codes.
         """
+        if len(axes) == 1:
+            return self._alone
         even: FloatArray = self.basis.even
-        return even if len(axes) > 1 else self._alone
+        return even if axes in model.coefficients.looks else self.basis.mass
 
     def covariance(self, weights: FloatArray) -> FloatArray:
         """Covariances of the counts with weighted sums of them."""
@@ -251,6 +253,13 @@ class _Given:
     def shares(self) -> FloatArray:
         """Shares of the records, as far as the weights are shares of codes."""
         found: FloatArray = self.column.basis.mass @ self.weights
+        return found
+
+    @functools.cached_property
+    def noise(self) -> FloatArray:
+        """Standard deviations of the counts of the column under the weights."""
+        squares = np.einsum("kp,kp->p", self.weights, self.column.covariance(self.weights))
+        found: FloatArray = np.sqrt(np.maximum(squares, 0.0))
         return found
 
     @functools.cached_property
@@ -391,16 +400,18 @@ class Products:
         """Stack the weights of a column; products of groups share most of them."""
         own = [place for place, part in enumerate(self.parts) if axis in part.weights]
         vectors = [self.parts[place].weights[axis] for place in own]
-        # Of a column by itself means are others.
+        # Beside other columns means are others.
+        column = _Column.of(self.model, axis)
+        beside = [tuple(sorted(self.parts[place].weights)) for place in own]
         keys = [
-            (id(v), len(self.parts[place].weights) == 1)
-            for place, v in zip(own, vectors, strict=True)
+            (id(vector), id(column.mean(self.model, axes)))
+            for axes, vector in zip(beside, vectors, strict=True)
         ]
         places: dict[Any, int] = {}
         at = [places.setdefault(key, len(places)) for key in keys]
         first = np.unique(at, return_index=True)[1]
         weights = np.stack([vectors[place] for place in first.tolist()], axis=1)
-        self.given[axis] = _Given(_Column.of(self.model, axis), weights)
+        self.given[axis] = _Given(column, weights)
         self.at[axis] = np.zeros(len(self.parts), dtype=np.int64)
         self.at[axis][own] = at
 
@@ -495,16 +506,18 @@ class Products:
         return max(self.model.total, 1.0)
 
     def _density(self, axes: Axes, members: IntArray, beyond: Covariance) -> FloatArray:
-        """What the rows say of counts of two columns, as a part of independent columns' counts.
+        """How densely records lie under two conditions, as a part of independent columns' counts.
 
+        As in the rows, and at least as in columns whose shares are as large as noise lets them be.
         Where records lie densely, what is not known of them is more. It is no more than the columns
         allow, and the groups of a table.
         """
         given = [(self.given[axis], self.at[axis][members]) for axis in axes]
-        first, second = (each.shares[at] for each, at in given)
         plain: BoolArray = np.logical_and(*(each.are_shares[at] for each, at in given))
+        expected = np.prod([each.shares[at] for each, at in given], axis=0)
+        first, second = (np.hypot(each.shares, each.noise / self.records)[at] for each, at in given)
         rows = self.model.of_rows(axes, self.weights(axes, members))
-        found = np.maximum(rows / np.maximum(first * second, 1e-12), _LEAST_DENSITY)
+        found = np.maximum(rows, first * second) / np.maximum(expected, 1e-12)
         found = np.where(plain, found, 1.0)
         known = axes in self.model.coefficients.looks
         most = self._left_by_table(axes, members) if known else _most(self.records, first, second)

@@ -113,7 +113,7 @@ class Candidates:
             return sets[:number]
         seen, by_chance, _ = self._distances(population, sets)
         cells = [math.prod(self._sizes[axis] for axis in axes) for axes in sets]
-        noise = np.minimum(np.minimum(cells, TUNING.typical) / float(each), 1e12)
+        noise = np.minimum(np.minimum(cells, TUNING.bins**2) / float(each), 1e12)
         weights = [math.floor(_PARTS * self._weights[axes]) for axes in sets]
         less = by_chance.astype(np.int64) + noise.astype(np.int64)
         scores = np.clip(weights, 1, _PARTS) * (seen - less)

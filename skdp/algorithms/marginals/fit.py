@@ -226,7 +226,8 @@ class Population:
 
     def scale(self, targets: Sequence[Target]) -> None:
         """Proportional fitting of the weights, and of the factors with them."""
-        least = TUNING.more_rows / self.n_rows
+        # As if one more row lay in each cell.
+        least = 1.0 / self.n_rows
         for target in targets:
             cell = self._cells(target.axes)
             found = np.bincount(cell, weights=self.weights, minlength=target.table.size)

@@ -147,9 +147,8 @@ class Tuning:
 
     # By how much "ranges" raises the budget of single columns, and "cells" lowers it; questions.
     word: float = 2.0
-    # Share that the choice of sets takes, and what of it the distances of the others; questions.
+    # Share that the choice of sets and the distances of the others take; questions.
     choice: Fraction = Fraction(1, 20)
-    rest: Fraction = Fraction(2, 5)
     # Share of single columns beside one table of all, and joint counts; plan.
     beside: Fraction = Fraction(1, 10)
     # Mean distance of pairs of columns from independent ones, as a share of the records, for each
@@ -164,10 +163,6 @@ class Tuning:
 
     # The square of the number of sets, for each unit of records times epsilon and cell; plan.
     sets: float = 1.5
-    # Cells of a typical table of a set: larger tables have coarser grids; plan.
-    typical: int = 60
-    # Records times epsilon of a mean cell from which on categories are told apart; plan.
-    told_apart: float = 1.5
     # Records times epsilon of a mean cell from which on all columns are one table; plan.
     whole: float = 5.0
     # Empty cells that may pass as joint counts, for each record and for each empty cell; fidelity.
@@ -177,8 +172,6 @@ class Tuning:
 
     # Most groups of a column in tables of several; fidelity.
     groups: int = 128
-    # Most groups of a column in the coarsest table of a set; questions.
-    coarse_groups: int = 5
     # Columns of at most so many codes have a group for each; fidelity.
     few: int = 16
     # By how much a level of groups counts more than the next coarser one; fidelity.
@@ -193,6 +186,7 @@ class Tuning:
 
     # Bins of an attribute in the scores of sets; fidelity.
     bins: int = 8
+
     # ---------------------------------------------------------------- rows
 
     # Rows while sets are chosen, and in the end at least; questions.
@@ -205,8 +199,6 @@ class Tuning:
     settled: int = 4
     # Share of a step of a factor that is taken: the steps of views that overlap add up; fidelity.
     damped: float = 0.5
-    # Shares are compared as if so many more rows lay in each cell; fidelity.
-    more_rows: float = 3.0
     # A model's count below this is as uncertain as this one, in standard deviations of the noise;
     # fidelity.
     floor: float = 0.02
@@ -288,7 +280,7 @@ def _few_groups(n_codes: int) -> tuple[int, ...]:
 
     Three or four coarse groups of as many units as hold the codes, and no more units than groups.
     """
-    if n_codes <= TUNING.coarse_groups:
+    if n_codes <= math.isqrt(TUNING.few):
         return (1, n_codes) if n_codes > 1 else (1,)
     units = {n: n * math.ceil(n_codes / n) for n in (3, 4) if n_codes <= n * n}
     n_groups = min(units, key=lambda n: units[n])
@@ -382,7 +374,7 @@ def _dealt(units: IntArray, sizes: Sequence[int]) -> IntArray:
 
 
 def _coarse(sizes: Sequence[int]) -> int:
-    return max((size for size in sizes if size <= TUNING.coarse_groups), default=1)
+    return max((size for size in sizes if size <= math.isqrt(TUNING.few)), default=1)
 
 
 def coarse_size(ladder: Ladder) -> int:

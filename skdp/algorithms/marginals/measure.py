@@ -360,26 +360,26 @@ class _Views:
         the first ones; with a label, the first ones are the pairs with it.
         """
         # Privacy. Released one after the other: the choice of some sets and a table of each, twice,
-        # and how far the other sets are from the rows. "choice" has equal parts for the sets that
-        # are chosen, and a part for the distances. "sets" has equal parts too, which the sets of a
-        # step divide among them so that they add up to the same: all follow from public facts and
-        # releases before them. Pairs with a label are public, and if all sets are measured, none is
-        # chosen.
+        # and how far the other sets are from the rows. Half of "choice" has equal parts for the
+        # sets that are chosen, the other half is for the distances. "sets" has equal parts too,
+        # which the sets of a step divide among them so that they add up to the same: all follow
+        # from public facts and releases before them. Pairs with a label are public, and if all sets
+        # are measured, none is chosen.
         attributes, population = self._population()
         candidates = Candidates(self.table, attributes, self.weights, self.records, self.columns)
         number = self._n_sets(self.records * float(left))
         choice = left * TUNING.choice if number < len(self.weights) else left * 0
         each = (left - choice) / number
         self.budget |= {"choice": choice, "sets": left - choice}
-        rest = choice * 0 if isinstance(self.asked.workload, Mapping) else choice * TUNING.rest
+        rest = choice * 0 if isinstance(self.asked.workload, Mapping) else choice / 2
         own = self.pairs_with_label
         chosen = number - len(own)
         first = 0 if own else chosen - chosen // 2
         for some in (first, chosen - first):
             part = (choice - rest) * Fraction(some, max(chosen, 1))
-            sets = candidates.best(population, self.grids, some, part, each, self.source)
-            if own and not self.grids:
-                sets = own
+            sets = own
+            if not own or self.grids:
+                sets = candidates.best(population, self.grids, some, part, each, self.source)
             needs = self._needs_of_sets(sets, self.records * float(each))
             shares = _divided(each * len(sets), needs)
             grids = {
@@ -445,7 +445,7 @@ class _Views:
         """
         sizes = [min(self.sizes[axis], TUNING.few) for axis in self.several]
         cells = sorted(a * b for a, b in combinations(sizes, 2))
-        typical = min(cells[len(cells) // 2], TUNING.typical)
+        typical = min(cells[len(cells) // 2], TUNING.bins**2)
         number = max(round(math.sqrt(TUNING.sets * signal / typical)), 1)
         if own := self.pairs_with_label:
             number = len(own) + max(number // 2, 1)
@@ -476,31 +476,19 @@ class _Views:
     def _needs_of_columns(self, signal: float) -> dict[int, float]:
         """`_need` of each column, in the blocks in which it is measured; all have this signal."""
         each = signal / max(len(self.used), 1)
-        plans = {
-            axis: column_plan(len(self.codes[axis]), self.orders[axis] is not None, each)
-            for axis in self.used
+        sizes = {axis: len(self.codes[axis]) for axis in self.used}
+        return {
+            axis: _need([min(column_plan(size, self.orders[axis] is not None, each).shares)])
+            for axis, size in sizes.items()
         }
-        return {axis: self._need({axis: min(plan.shares)}) for axis, plan in plans.items()}
 
     def _needs_of_sets(self, sets: Iterable[Axes], signal: float) -> dict[Axes, float]:
         """`_need` of each set, for a table with this signal."""
         most = self._most_cells(signal)
         return {
-            axes: self._need(
-                {axis: min(self.sizes[axis], most ** (1 / len(axes))) for axis in axes}
-            )
+            axes: _need([min(self.sizes[axis], most ** (1 / len(axes))) for axis in axes])
             for axes in sets
         }
-
-    def _need(self, groups: Mapping[int, float]) -> float:
-        """Share of epsilon that a table of so many groups of some columns needs beside others.
-
-        A question adds up about a quarter of the groups of an ordered column, and one category. The
-        noise of k counts is in proportion to k / epsilon^2, and the sum over all tables is least if
-        shares are in proportion to the cube root of k.
-        """
-        ordered = [size for axis, size in groups.items() if self.orders[axis] is not None]
-        return math.prod(max(size / 4, 1.0) for size in ordered) ** (1 / 3)
 
     def _grid(self, axes: Axes, signal: float) -> tuple[int, ...]:
         """Numbers of groups with which noise and what cut groups hide are about as large.
@@ -514,7 +502,7 @@ class _Views:
         sizes = [coarse_size(ladder) for ladder in ladders]
         for place, ladder in enumerate(ladders):
             whole = math.prod(sizes) // sizes[place] * ladder.n_units
-            apart = ladder.n_units <= TUNING.few and whole * TUNING.told_apart <= signal
+            apart = ladder.n_units <= TUNING.few and whole <= signal
             if apart:
                 sizes[place] = ladder.n_units
         most = self._most_cells(signal)
@@ -744,6 +732,16 @@ class _Views:
             misfits=self.misfits,
             budget={name: float(part) for name, part in self.budget.items() if part},
         )
+
+
+def _need(sizes: Sequence[float]) -> float:
+    """Share of epsilon that a table of so many groups of each column needs beside others.
+
+    A question adds up about a quarter of the groups of a column. The noise of k counts is in
+    proportion to k / epsilon^2, and the sum over all tables is least if shares are in proportion to
+    the cube root of k.
+    """
+    return math.prod(max(size / 4, 1.0) for size in sizes) ** (1 / 3)
 
 
 def _divided(whole: Fraction, needs: Mapping[Any, float]) -> dict[Any, Fraction]:

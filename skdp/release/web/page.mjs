@@ -350,7 +350,7 @@ class Basis {
 
 // ---------------------------------------------------------------- the model
 
-const [THIRD, HEAP, LEAST_DENSITY] = [0.1, 0.3, 0.3];
+const [THIRD, HEAP] = [0.1, 0.3];
 const ROUNDING = 1e-9;
 const PROMISE = "The interval is made to contain the true answer with a probability of ";
 const AFFINE = 1e-5;
@@ -570,8 +570,10 @@ export class Model {
     });
   }
 
-  meanOf(axis, vector) {
-    return this.remembered(vector, `mean ${axis}`, () => dot(this.bases.get(axis).even, vector));
+  // How weights of a column count where it is not looked at: see `_Column.mean`.
+  meanOf(axis, vector, axes) {
+    const law = this.looks.has(axes.join()) ? "even" : "mass";
+    return this.remembered(vector, `${law} ${axis}`, () => dot(this.bases.get(axis)[law], vector));
   }
 
   corrections(axes, weights, rows) {
@@ -582,7 +584,7 @@ export class Model {
       const whole = this.cached(`residual sum ${axis}`, () => sumOf(residual));
       const vector = weights.get(axis);
       const own = this.remembered(vector, `residual ${axis}`, () => dot(residual, vector));
-      found += (own - this.meanOf(axis, vector) * whole) * outside([axis]);
+      found += (own - this.meanOf(axis, vector, axes) * whole) * outside([axis]);
     }
     for (const part of this.measured(axes)) {
       found += under(this.looks.get(part.join()).added, this.hats(part, weights)) * outside(part);
@@ -606,7 +608,7 @@ export class Model {
     const rows = Math.max(this.total, 1);
     return (part) => {
       const others = axes.filter((axis) => !part.includes(axis));
-      const means = product(others.map((axis) => this.meanOf(axis, weights.get(axis))));
+      const means = product(others.map((axis) => this.meanOf(axis, weights.get(axis), axes)));
       if (!shared || !part.length || !others.length) return means;
       const kept = new Map(axes.map((axis) => [axis, part.includes(axis) ? on(axis) : weights.get(axis)]));
       const meeting = new Map(part.map((axis) => [axis, on(axis)]));
@@ -734,8 +736,8 @@ export class Model {
     if (part.length > 1) return { hats: this.looks.has(part.join()) && this.hats(part, weights), ...this.fine(part, weights) };
     const [axis] = part;
     const vector = weights.get(axis);
-    return this.remembered(vector, `term ${axis} ${alone}`, () => {
-      const mean = alone ? this.meanAlone(axis, vector) : this.meanOf(axis, vector);
+    const mean = alone ? this.meanAlone(axis, vector) : this.meanOf(axis, vector, [...weights.keys()]);
+    return this.remembered(vector, `term ${axis} ${mean}`, () => {
       const centred = vector.map((each) => each - mean);
       return { centred, spread: this.columns.get(axis).covariance(centred) };
     });
@@ -753,10 +755,12 @@ export class Model {
       const size = look.sizes[place];
       return [whole, of(size, () => basis.features(basis.within(vector, size), null))];
     });
-    const shares = part.length > 2 ? null : this.shares(part, weights);
-    if (shares === null) return { features, density: 1 };
-    const density = this.density(part, weights, shares);
-    const most = look ? this.leftByTable(part, weights, look.sizes) : largest(Math.max(this.total, 1), ...shares);
+    const shares = part.length === 2 && this.shares(part, weights);
+    if (!shares) return { features, density: 1 };
+    const possible = shares.map((each) => each.possible);
+    const rows = this.ofRows(part, new Map(part.map((axis) => [axis, weights.get(axis)])));
+    const density = Math.max(rows, product(possible)) / Math.max(product(shares.map(({ share }) => share)), 1e-12);
+    const most = look ? this.leftByTable(part, weights, look.sizes) : largest(Math.max(this.total, 1), ...possible);
     const own = density ** 2 * this.beyond(part, [features]);
     return { features, density: density * Math.sqrt(Math.min(most / Math.max(own, 1e-300), 1)) };
   }
@@ -796,14 +800,15 @@ export class Model {
     return this.unmeasured[ordered] / product(part.map((axis) => this.reaches[axis] ** 2));
   }
 
+  // Shares of the records, and how large noise lets them be.
   shares(part, weights) {
     const plain = part.every((axis) => weights.get(axis).every((each) => each >= 0 && each <= 1));
-    return plain ? part.map((axis) => dot(this.bases.get(axis).mass, weights.get(axis))) : null;
-  }
-
-  density(part, weights, shares) {
-    const own = new Map(part.map((axis) => [axis, weights.get(axis)]));
-    return Math.max(this.ofRows(part, own) / Math.max(product(shares), 1e-12), LEAST_DENSITY);
+    return plain && part.map((axis) => this.remembered(weights.get(axis), `share ${axis}`, () => {
+      const vector = weights.get(axis);
+      const share = dot(this.bases.get(axis).mass, vector);
+      const variance = Math.max(dot(this.columns.get(axis).covariance(vector), vector), 0);
+      return { share, possible: Math.hypot(share, Math.sqrt(variance) / Math.max(this.total, 1)) };
+    }));
   }
 
   // Variance that a table leaves to counts whose conditions cut its groups: of the records of a
