@@ -260,7 +260,6 @@ class _Temporal(Numeric):
     """What :class:`Date` and :class:`Datetime` share: an integer for each unit."""
 
     _units: ClassVar[tuple[str, ...]] = tuple(UNITS)
-    _options: ClassVar[dict[str, Any]] = {"tz": None, "nullable": False, "format": None}
     summable = False
 
     def __init__(
