@@ -12,7 +12,7 @@ import itertools
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,11 +108,6 @@ class PublicTable:
 
 
 MISSING_LABEL = "missing"
-
-# What may become of values, for `Domain.check`.
-NO_FATES = dict.fromkeys(
-    ("below", "above", "to_other", "to_missing", "skipped", "not_understood"), 0
-)
 
 
 class Level(NamedTuple):
@@ -262,10 +257,6 @@ class Attribute:
 
     def _texts(self, cuts: IntArray) -> list[str]:
         """Text for the codes from each cut up to the next, exclusive."""
-        raise NotImplementedError
-
-    def _diagnose(self, column: Any) -> dict[str, int]:
-        """Exact counts for ``Domain.check``: private."""
         raise NotImplementedError
 
     def _said(self) -> dict[str, Any]:
@@ -541,16 +532,6 @@ class Categorical(Attribute):
     def _texts(self, cuts: IntArray) -> list[str]:
         held = [self.categories[start:stop] for start, stop in itertools.pairwise(cuts.tolist())]
         return [str(run[0]) if len(run) == 1 else f"{run[0]} .. {run[-1]}" for run in held]
-
-    def _diagnose(self, column: Any) -> dict[str, int]:
-        coding = replace(self.coding(), unknown=-2)
-        kinds = column.codes(coding)
-        unknown, missing = int((kinds == -2).sum()), int((kinds == coding.missing).sum())
-        found = dict(NO_FATES)
-        found["skipped" if self.other is None else "to_other"] += unknown
-        if self.nullable or coding.missing < 0:
-            found["to_missing" if self.nullable else "skipped"] += missing
-        return found
 
     def _said(self) -> dict[str, Any]:
         return {"categories": self.categories}

@@ -11,7 +11,7 @@ import datetime
 import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -557,7 +557,7 @@ def examined(domain: Any, frame: Any) -> DomainReport:
         return DomainReport(none, frame.n_rows, 0, none, 0, (*lines,), drafts)
     n_unfit, rows = int(unfit.sum()), {}
     for name, attribute in domain.items():
-        rows[name] = attribute._diagnose(frame.column(name))
+        rows[name] = _fates(frame.column(name), attribute)
         rows[name]["to_missing" if attribute.nullable else "skipped"] -= n_unfit
     # Derived columns are there to be compared with what their rules say.
     structure = domain.structure
@@ -575,6 +575,31 @@ def examined(domain: Any, frame: Any) -> DomainReport:
     rules = pd.DataFrame.from_dict(kept, orient="index", columns=["breaks", "differs"])
     more = n_unfit, (*lines,), drafts, structure.rules
     return DomainReport(columns, frame.n_rows, n_skipped, rules, *more)
+
+
+def _fates(column: Any, attribute: Any) -> dict[str, int]:
+    """What becomes of the values of a column."""
+    kinds = ("below", "above", "to_other", "to_missing", "skipped", "not_understood")
+    found = dict.fromkeys(kinds, 0)
+    coding = replace(attribute.coding(), unknown=-2)
+    if coding.place is None:
+        codes = column.codes(coding)
+        found["skipped" if attribute.other is None else "to_other"] = int((codes == -2).sum())
+        # A category may name the gap.
+        missing = (codes == coding.missing) & (attribute.nullable or coding.missing < 0)
+    else:
+        numbers = column.numbers() if coding.clock is None else column.instants(coding.clock)
+        missing = np.isnan(numbers)
+        # Of these what is there, and is no number or date of this column.
+        positions, uniques = column.factorize()
+        plain = [each.strip() if isinstance(each, str) else each for each in uniques]
+        there = np.array([*(key_of(each) is not None for each in plain), False])
+        found["not_understood"] = int((missing & there[positions]).sum())
+        numbers = numbers[~np.isin(numbers, attribute.special)]
+        found["below"] = int((numbers < attribute.lower).sum())
+        found["above"] = int((numbers > attribute.upper).sum())
+    found["to_missing" if attribute.nullable else "skipped"] += int(missing.sum())
+    return found
 
 
 def _findings(domain: Any, frame: Any, readable: BoolArray) -> tuple[list[str], list[Draft]]:

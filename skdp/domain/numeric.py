@@ -16,10 +16,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from .._keys import key_of
 from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word
 from ..exceptions import DomainError
-from .attributes import MISSING_LABEL, NO_FATES, Attribute, Coding
+from .attributes import MISSING_LABEL, Attribute, Coding
 from .bins import (
     BLOCK,
     MOST_BINS,
@@ -476,25 +475,6 @@ class Numeric(Attribute):
         if isinstance(value, numbers.Integral):
             return min(max(int(value), -_LARGEST), _LARGEST)
         return as_number(value, column)
-
-    def _numbers(self, column: Any) -> FloatArray:
-        """Values on the number line, NaN where there is none."""
-        return column.numbers()
-
-    def _diagnose(self, column: Any) -> dict[str, int]:
-        values = self._numbers(column)
-        unread = np.isnan(values)
-        # Of these what is there, and is no number or date of this column.
-        codes, uniques = column.factorize()
-        plain = [each.strip() if isinstance(each, str) else each for each in uniques]
-        there = np.array([*(key_of(each) is not None for each in plain), False])
-        values = values[~np.isin(values, self.special)]
-        return NO_FATES | {
-            "below": int((values < self.lower).sum()),
-            "above": int((values > self.upper).sum()),
-            "to_missing" if self.nullable else "skipped": int(unread.sum()),
-            "not_understood": int((unread & there[codes]).sum()),
-        }
 
     def _said(self) -> dict[str, Any]:
         if self._by_edges:
