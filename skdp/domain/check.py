@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import functools
 import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -17,12 +18,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._keys import key_of
+from .._keys import is_missing, key_of, number_in, number_written
 from .._validation import BoolArray, FloatArray, IntArray, check_choice
+from ..exceptions import PrivacyLeakWarning
 from .dates import DAY, EXCEL, in_form, moment
 from .numeric import MOST_SINGLE
 from .schemas import Draft, draft_text, drafts_of
-from .values import digits, is_missing, number_in, number_written
+from .values import digits
 
 # When something is worth a line. None of it protects anything: all numbers are exact.
 # Share of the values that must be numbers or dates for a column without a type, and alike.
@@ -550,6 +552,12 @@ def examined(domain: Any, frame: Any) -> DomainReport:
     frame : Rows
         With the measured columns of the domain, and perhaps others.
     """
+    warnings.warn(
+        "Domain.check and Domain.propose count private values exactly: their answer is not private "
+        "and must not leave the data owner.",
+        PrivacyLeakWarning,
+        stacklevel=3,
+    )
     unfit = np.zeros(frame.n_rows, dtype=bool) if frame.unfit is None else frame.unfit
     lines, drafts = _findings(domain, frame, ~unfit)
     if domain is None:
