@@ -37,6 +37,7 @@ from skdp import (
     PrivPfCClassifier,
     PrivPfCTransformer,
 )
+from skdp.algorithms.groupings import groupings
 from skdp.algorithms.privpfc import Options
 from skdp.exceptions import InsecureSeedWarning
 
@@ -253,7 +254,7 @@ def _with_error(row: dict[str, Any], name: str) -> str:
 
 def options_of(attribute: Any, limit: int) -> Options:
     """Groupings of a predictor, as the estimator offers them."""
-    families = attribute.groupings(limit)
+    families = groupings(attribute, limit)
     return Options(tuple(level.groups for family in families for level in family))
 
 

@@ -11,6 +11,7 @@ trees, from the root (everything in one group) to the values.
 import matplotlib.pyplot as plt
 
 from skdp import Categorical, Numeric, Taxonomy
+from skdp.algorithms.groupings import groupings
 
 work = Taxonomy.from_tree(
     {
@@ -63,7 +64,7 @@ def draw(ax, family):
 
 fig, axes = plt.subplots(3, 1, figsize=(9, 9), layout="constrained")
 for ax, (title, column) in zip(axes, columns.items(), strict=True):
-    draw(ax, column.groupings(max_groups=8)[-1])
+    draw(ax, groupings(column, max_groups=8)[-1])
     ax.set_title(title, fontsize=10)
 fig.suptitle("Trees of groups: three taxonomies")
 plt.show()

@@ -143,7 +143,7 @@ def group_values(attribute: Attribute, max_groups: int | None) -> Grouping:
     if isinstance(attribute, Numeric):
         cut = max_groups is None and attribute.summable
         n = attribute.bins if cut else min(attribute.bins, max_groups or FEW_BINS)
-        level = attribute.equal_parts(n)
+        level = attribute.level(np.arange(attribute.bins) * n // attribute.bins)
         bins = level.groups[: attribute.bins]
         starts = np.searchsorted(bins, np.arange(n))
         edges = attribute.edges[np.append(starts, attribute.bins)].astype(np.float64)

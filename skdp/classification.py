@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._random import sampling_generator
 from ._validation import IntArray, as_integer, as_sample_size, check_choice, exclusive_cumsum
 from .algorithms.diffgen import diffgen, diffgen_parts, projected_histogram, projection_parts
+from .algorithms.groupings import groupings
 from .algorithms.privpfc import (
     TUNING,
     Line,
@@ -742,14 +743,14 @@ def _offers(attribute, most):
     """
     if most < 2:
         return [], 0
-    n_first = sum(map(len, attribute.groupings(most)))
-    families = attribute.groupings(most, against_rest=True)
+    n_first = sum(map(len, groupings(attribute, most)))
+    families = groupings(attribute, most, against_rest=True)
     return [level for family in families for level in family], n_first
 
 
 def _line(attribute):
     """The finest public groups of a predictor, which may be merged."""
-    families = attribute.groupings(TUNING.finest)
+    families = groupings(attribute, TUNING.finest)
     if not families:
         return Line(np.zeros(attribute.size, dtype=np.int64), 1, True)
     # Each value alone, if there are not too many; otherwise intervals that grow, where offered.
@@ -763,7 +764,7 @@ def _offers_merged(attribute, most, merged):
     """As `_offers`, with merged groupings, yet without texts, instead of those in two."""
     levels = [Level(groups, []) for groups in merged]
     seen = {level.groups.tobytes() for level in levels}
-    families = attribute.groupings(most) if most >= 2 else ()
+    families = groupings(attribute, most) if most >= 2 else ()
     for family in families:
         levels += [level for level in family if level.groups.tobytes() not in seen]
     return levels, len(levels)

@@ -10,6 +10,7 @@
 ``diffgen``        diffGen
 ``dpcube``         DPCube, the hierarchical kd-tree, usefulness
 ``grid``           UG, EUG, Identity: grids of equal width over any columns
+``groupings``      public ways to merge the codes of a column into few groups
 ``hdpview``        HDPView
 ``kmeans``         DPLloyd, UGkM, EUGkM, Hybrid, GkM, PGkM
 ``linear``         linear models: second moments, searches, and through additive models

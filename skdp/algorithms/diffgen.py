@@ -14,6 +14,7 @@ from .._validation import IntArray, run_starts, split_epsilon
 from ..domain import Attribute, Level, Numeric
 from ..mechanisms import noisy_max
 from ..tables import Counts, CountTable
+from .groupings import groupings
 
 # More counts than this are not released: the grid of DiffGen stops growing there, and predictors
 # of projected histograms that would need more are not candidates.
@@ -55,7 +56,7 @@ class _Tree:
 
 def _nested(attribute: Attribute) -> list[Level]:
     """Levels of the first family of groupings: the taxonomy, or halves of the range."""
-    families = attribute.groupings(max(_MOST_GROUPS, 2))
+    families = groupings(attribute, max(_MOST_GROUPS, 2))
     levels = list(families[0]) if families else []
     finest = attribute.levels()[-1] if attribute.size <= _MOST_GROUPS else None
     if finest is not None and (not levels or len(levels[-1].labels) < len(finest.labels)):
@@ -191,7 +192,7 @@ def _level(attribute: Attribute, n_bins: int) -> Level:
     """Categories as they are; numbers in ``n_bins`` equal bins."""
     if not isinstance(attribute, Numeric) or attribute.bins <= n_bins:
         return attribute.levels()[-1]
-    return attribute.equal_parts(n_bins)
+    return attribute.level(np.arange(attribute.bins) * n_bins // attribute.bins)
 
 
 def projected_histogram(

@@ -25,9 +25,8 @@ from typing import IO, Any, Protocol
 import numpy as np
 import pandas as pd
 
-from .._keys import key_of
+from .._keys import key_of, number_written
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
-from ..domain.values import number_written
 from ..tables import TYPES_DECLARED, UNFIT
 from ..tables.frame import check_unique
 from .outputs import Progress

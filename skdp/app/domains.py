@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from .._keys import number_written
 from ..domain import Domain, DomainReport, structure_from_data
 from ..domain.check import rows_kept
 from ..domain.schemas import editable, read_json
-from ..domain.values import number_written, some
+from ..domain.values import some
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..tables import as_frame, identities
 from .csv import Declared, header_of, open_source, open_table

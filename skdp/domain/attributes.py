@@ -6,12 +6,14 @@ So the package for rows imports this one, never the other way round.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import itertools
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -106,11 +108,6 @@ class PublicTable:
 
 
 MISSING_LABEL = "missing"
-
-# What may become of values, for `Domain.check`.
-NO_FATES = dict.fromkeys(
-    ("below", "above", "to_other", "to_missing", "skipped", "not_understood"), 0
-)
 
 
 class Level(NamedTuple):
@@ -234,105 +231,60 @@ class Attribute:
         top, *below = nested = self._nested()
         if not below and self.n_alone:
             below = nested
-        top = top._replace(groups=np.zeros(self.size, dtype=np.int64))
-        return top, *map(self._with_alone, below)
+        return Level(np.zeros(self.size, dtype=np.int64), top.labels[:1]), *below
 
     def _nested(self) -> list[Level]:
-        """Levels of the codes that do not stand alone, the coarsest first."""
+        """Levels of all codes, in which some stand alone, the coarsest first."""
         codes = self.leaf_codes
         height = (len(codes) - 1).bit_length()
-        return [self._spans(codes >> (height - level)) for level in range(height + 1)]
+        return [self.level(codes >> (height - level)) for level in range(height + 1)]
 
-    def groupings(
-        self, max_groups: int, *, against_rest: bool = False
-    ) -> tuple[tuple[Level, ...], ...]:
-        """Public ways to merge codes into 2 to ``max_groups`` groups, for grids.
-
-        Each family is a taxonomy read level by level, nested, from coarse to fine. No partition
-        occurs twice. Special values and the missing cell are always groups of their own.
+    def level(self, groups: IntArray, labels: list[str] | None = None) -> Level:
+        """A level of groups of the codes that do not stand alone; the others are groups as well.
 
         Parameters
         ----------
-        max_groups : int
-        against_rest : bool, default=False
-            Whether to add, at the end, each category against all others, for 3 to 16 categories
-            without order or taxonomy, and for numbers every division in two at an edge of the
-            finest groups.
-
-        Returns
-        -------
-        families : tuple of tuples of Level
-            For numbers: halves, quarters, eighths and so on of the range; with 128 bins or more
-            over a range that begins near 0 or below, also intervals that grow with the distance
-            from 0. For categories: the levels of the declared taxonomy. Without one, each category
-            alone, preceded by halves, quarters and so on of the list as declared if the categories
-            are ordered or more than ten.
+        groups : ndarray of int
+            Group of each code that does not stand alone.
+        labels : list of str, default=None
+            One for each group; None: the groups are runs of codes.
         """
-        families: list[tuple[Level, ...]] = []
-        seen: set[bytes] = set()
-        for family in self._families(max_groups - self.n_alone, against_rest):
-            levels = []
-            for level in map(self._with_alone, family):
-                key = level.groups.tobytes()
-                if 2 <= len(level.labels) <= max_groups and key not in seen:
-                    seen.add(key)
-                    levels.append(level)
-            if levels:
-                families.append(tuple(levels))
-        return tuple(families)
-
-    def _families(self, limit: int, against_rest: bool) -> Iterator[list[Level]]:
-        """Groups of all codes but the last, which stand alone, family by family."""
-        raise NotImplementedError
-
-    def _with_alone(self, level: Level) -> Level:
-        """A grouping of all codes: those that stand alone are groups of their own."""
-        own = len(level.labels) + np.arange(self.n_alone)
+        if labels is None:
+            labels = self._texts(np.append(run_starts(groups), len(groups)))
+        own = len(labels) + np.arange(self.n_alone)
         texts = self.labels()[self.size - self.n_alone :]
-        return Level(np.concatenate([level.groups, own]), [*level.labels, *texts])
-
-    def _spans(self, groups: IntArray) -> Level:
-        """Groups of consecutive codes with their labels."""
-        return Level(groups, self._texts(np.append(run_starts(groups), len(groups))))
+        return Level(np.concatenate([groups, own]), [*labels, *texts])
 
     def _texts(self, cuts: IntArray) -> list[str]:
         """Text for the codes from each cut up to the next, exclusive."""
         raise NotImplementedError
 
-    def _diagnose(self, column: Any) -> dict[str, int]:
-        """Exact counts for ``Domain.check``: private."""
-        raise NotImplementedError
-
-    # Arguments that may be left out, and what they are then.
-    _options: ClassVar[dict[str, Any]]
-
-    def _chosen(self) -> dict[str, Any]:
-        """Of the options, those that were chosen."""
-        own = {name: getattr(self, name) for name in self._options}
-        chosen = {name: value for name, value in own.items() if value != self._options[name]}
-        return chosen | {"special": [*self.special]} if "special" in chosen else chosen
-
     def _said(self) -> dict[str, Any]:
         """The arguments but for the options, without those that follow from the others."""
         raise NotImplementedError
 
+    def _entries(self) -> dict[str, Any]:
+        """The arguments that say something; flags are always there."""
+        found = self._said()
+        for name, default in _options(type(self)).items():
+            value = getattr(self, name)
+            if name not in found and (default is False or value != default):
+                found[name] = [*value] if name == "special" else value
+        return found
+
     def to_data(self) -> dict[str, Any]:
         """What JSON says of it; flags are always there."""
-        of, said = self.declared, self.declared._said()
-        for name, default in of._options.items():
-            value = getattr(of, name)
-            if default is False or value != default:
-                said[name] = value
-        fine = {} if of is self else {"fine": True}
-        plain = {name: _plain(value) for name, value in said.items()}
+        plain = {name: _plain(value) for name, value in self.declared._entries().items()}
+        fine = {} if self.declared is self else {"fine": True}
         return {"type": type(self).__name__.lower(), **plain, **fine}
 
     def __repr__(self) -> str:
         if self._coarse is not None:
             return f"{self._coarse!r}.fine"
-        said = {name: _shown(value) for name, value in {**self._said(), **self._chosen()}.items()}
-        parts = [text if name in _FIRST else f"{name}={text}" for name, text in said.items()]
-        return f"{type(self).__name__}({', '.join(parts)})"
+        said = self._entries()
+        # A flag that is not set is left out; `other` may be the category False.
+        said = {k: v for k, v in said.items() if v is not False or k == "other"}
+        return call(type(self).__name__, said, _shown)
 
     def _key(self) -> str:
         # True, 1 and 1.0 are equal in Python, but are written differently.
@@ -350,8 +302,19 @@ class Attribute:
         super().__setattr__(name, value)
 
 
-# Arguments that are given by position.
-_FIRST = ("lower", "upper", "categories")
+@functools.cache
+def _options(kind: type) -> dict[str, Any]:
+    """Arguments of a class that may be left out, and what they are then; `edges` are no option."""
+    given = inspect.signature(kind).parameters.values()
+    found = {each.name: each.default for each in given if each.kind is each.KEYWORD_ONLY}
+    return {name: default for name, default in found.items() if name != "edges"}
+
+
+def call(name: str, said: Mapping[str, Any], shown: Callable[[Any], str]) -> str:
+    """A declaration as code: range and categories stand first, without their names."""
+    first = ("categories",) if name == "Categorical" else ("lower", "upper")
+    parts = [shown(v) if key in first else f"{key}={shown(v)}" for key, v in said.items()]
+    return f"{name}({', '.join(parts)})"
 
 
 def _plain(value: Any) -> Any:
@@ -368,16 +331,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_shown, value))}]"
     return digits(value) if isinstance(value, float) else repr(value)
-
-
-def halvings(codes: IntArray, n: int, limit: int) -> Iterator[IntArray]:
-    """Halves, quarters, ... of ``n`` codes, as equal as possible; finally each code alone."""
-    parts = 2
-    while parts < n and parts <= limit:
-        yield codes * parts // n
-        parts *= 2
-    if n <= limit:
-        yield codes
 
 
 # --- columns that are never measured
@@ -425,14 +378,6 @@ class Text:
     description: str = ""
 
 
-# Without order or taxonomy, lists of at most this many categories are not halved, and lists of at
-# most `_MOST_AGAINST_REST` offer each category against the rest.
-_FEW_CATEGORIES = 10
-
-
-_MOST_AGAINST_REST = 16
-
-
 class Categorical(Attribute):
     """A list of categories.
 
@@ -474,13 +419,6 @@ class Categorical(Attribute):
     >>> Categorical(["Female", "Male"]).index_of("Male")
     1
     """
-
-    _options: ClassVar[dict[str, Any]] = {
-        "ordered": False,
-        "taxonomy": None,
-        "other": None,
-        "nullable": False,
-    }
 
     def __init__(
         self,
@@ -580,7 +518,9 @@ class Categorical(Attribute):
         tree = self.taxonomy or Taxonomy.from_tree({"Any": self.categories})
         back = np.argsort(self.leaf_codes)
         return [
-            Level(tree.groups(level)[back], [str(tree.labels[node]) for node in tree.cut(level)])
+            self.level(
+                tree.groups(level)[back], [str(tree.labels[node]) for node in tree.cut(level)]
+            )
             for level in range(tree.height + 1)
         ]
 
@@ -589,34 +529,9 @@ class Categorical(Attribute):
             return None
         return np.append(self.leaf_codes, np.arange(self.n_values, self.size))
 
-    def _families(self, limit: int, against_rest: bool) -> Iterator[list[Level]]:
-        n, codes = self.n_values, np.arange(self.n_values, dtype=np.int64)
-        if self.taxonomy is not None:
-            yield self._nested()[1:]
-            return
-        if n <= _FEW_CATEGORIES and not self.ordered:
-            # Neighbours in a short list may have nothing in common.
-            yield [self._spans(codes)]
-        else:
-            yield [self._spans(groups) for groups in halvings(codes, n, limit)]
-        if against_rest and 2 < n <= _MOST_AGAINST_REST and not self.ordered:
-            for code, category in enumerate(self.categories):
-                groups = (codes != code).astype(np.int64)
-                yield [Level(groups, [str(category), "all others"])]
-
     def _texts(self, cuts: IntArray) -> list[str]:
         held = [self.categories[start:stop] for start, stop in itertools.pairwise(cuts.tolist())]
         return [str(run[0]) if len(run) == 1 else f"{run[0]} .. {run[-1]}" for run in held]
-
-    def _diagnose(self, column: Any) -> dict[str, int]:
-        coding = replace(self.coding(), unknown=-2)
-        kinds = column.codes(coding)
-        unknown, missing = int((kinds == -2).sum()), int((kinds == coding.missing).sum())
-        found = dict(NO_FATES)
-        found["skipped" if self.other is None else "to_other"] += unknown
-        if self.nullable or coding.missing < 0:
-            found["to_missing" if self.nullable else "skipped"] += missing
-        return found
 
     def _said(self) -> dict[str, Any]:
         return {"categories": self.categories}

@@ -26,8 +26,7 @@ from .values import MAX_BINS, MAX_INTEGER, as_int, as_list, digits
 # --- bins: where a range is cut, and the bin of each number
 
 
-# Rows that are encoded at once, so that they stay in the cache; for as many a table of their first
-# bits is made.
+# Rows that are encoded at once, so that they stay in the cache; fewer are searched for among edges.
 BLOCK = 2**15
 
 
@@ -62,31 +61,6 @@ def apart(edges: FloatArray) -> FloatArray:
             "use fewer bins."
         )
     return edges
-
-
-def bins_of(inner: FloatArray, x: FloatArray) -> CodeArray:
-    """How many inner edges are at or below each number."""
-    if len(x) >= BLOCK and len(inner):
-        # Where first bits tell edges apart, a number has all edges of lower bits below it, and is
-        # compared with one: faster than a search.
-        bits, of_edges = _first_bits(x), _first_bits(inner)
-        of_edges -= (first := int(of_edges[0]) - 1)
-        edges = np.bincount(of_edges, minlength=int(of_edges[-1]) + 2)
-        if edges.max() == 1:
-            bits -= first
-            np.clip(bits, 0, len(edges) - 1, out=bits)
-            codes: CodeArray = (np.cumsum(edges) - edges).astype(np.int32)[bits]
-            codes += x >= np.append(inner, np.inf)[codes]
-            return codes
-    return np.searchsorted(inner, x, side="right").astype(np.int32)
-
-
-def _first_bits(x: FloatArray) -> IntArray:
-    """Sign, exponent and ten bits of the mantissa, as integers that rise with the number."""
-    bits = np.abs(x).view(np.int64)
-    bits >>= 42
-    below = x < 0
-    return np.negative(bits, out=bits, where=below) if below.any() else bits
 
 
 def number_of_bins(given: Any, grid: Grid | None, scale: str) -> int:
@@ -227,6 +201,22 @@ def declared_grid(
 # --- contents: the numbers of each bin, without those that have a cell of their own
 
 
+def _first_bits(x: FloatArray) -> IntArray:
+    """Exponent and ten bits of the mantissa, as integers that rise with the size of a number."""
+    bits = np.abs(x).view(np.int64)
+    bits >>= 42
+    return bits
+
+
+def _buckets(away: FloatArray, near: int) -> IntArray:
+    """Integers that rise with a number, and do not change while its size is small."""
+    buckets = _first_bits(away)
+    buckets -= near
+    np.maximum(buckets, 0, out=buckets)
+    below = away < 0
+    return np.negative(buckets, out=buckets, where=below) if below.any() else buckets
+
+
 @dataclass(frozen=True)
 class Spread:
     """Real numbers in bins, without those of ``special``.
@@ -243,34 +233,39 @@ class Spread:
     special: NDArray[Any]
 
     def __post_init__(self) -> None:
-        _ = self._rate, self._right
-
-    @functools.cached_property
-    @np.errstate(all="ignore")
-    def _rate(self) -> float:
-        """Bins in a unit of the number line, where they are about equally wide; else 0."""
-        rate = float((len(self.edges) - 1) / np.ptp(self.edges))
-        away = np.abs((self.edges - self.edges[0]) * rate - np.arange(len(self.edges)))
-        return rate if (away < 0.49).all() else 0.0
-
-    @functools.cached_property
-    def _right(self) -> FloatArray:
-        """Right ends of bins; the last one has none."""
-        return np.append(self.edges[1:-1], np.inf)
+        _ = self._guess
 
     def codes(self, x: FloatArray) -> CodeArray:
-        """Bin of each number of the range."""
-        if not self._rate:
-            return bins_of(self._right[:-1], x)
-        # What NumPy says of an underflow would tell of a value.
-        with np.errstate(all="ignore"):
-            place = x - self.edges[0]
-            place *= self._rate
-        place -= 0.5
-        # The bin, or the one before.
-        codes = place.astype(np.int32)
-        codes += x >= self._right[codes]
+        """Bin of each number of the range: how many inner edges are at or below it."""
+        inner = self.edges[1:-1]
+        if len(x) < BLOCK or self._guess is None:
+            return np.searchsorted(inner, x, side="right").astype(np.int32)
+        anchor, near, first, bins = self._guess
+        # All edges of lower buckets are below a number, and it is compared with the one in its own:
+        # faster than a search.
+        buckets = _buckets(x - anchor, near)
+        buckets -= first
+        codes: CodeArray = bins[np.clip(buckets, 0, len(bins) - 1, out=buckets)]
+        codes += x >= np.append(inner, np.inf)[codes]
         return codes
+
+    @functools.cached_property
+    def _guess(self) -> tuple[float, int, int, CodeArray] | None:
+        """For `codes`: the bin that numbers of each bucket are in, or the one after it.
+
+        None where there are several edges in a bucket. Before it: where buckets are narrowest, from
+        where on they are told apart, and the number of the first.
+        """
+        anchor = float(np.clip(0.0, self.edges[0], self.edges[-1]))
+        away = self.edges[1:-1] - anchor
+        if not len(away):
+            return None
+        near = int(_first_bits(away[away != 0]).min(initial=2**21)) - 1
+        of_edges = _buckets(away, near)
+        first = int(of_edges[0]) - 1
+        edges = np.bincount(of_edges - first, minlength=int(of_edges[-1]) - first + 2)
+        bins = (np.cumsum(edges) - edges).astype(np.int32)
+        return (anchor, near, first, bins) if edges.max() == 1 else None
 
     @functools.cached_property
     def ends(self) -> NDArray[Any]:

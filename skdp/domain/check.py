@@ -10,19 +10,21 @@ from __future__ import annotations
 import datetime
 import functools
 import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from .._keys import key_of
+from .._keys import is_missing, key_of, number_in, number_written
 from .._validation import BoolArray, FloatArray, IntArray, check_choice
+from ..exceptions import PrivacyLeakWarning
 from .dates import DAY, EXCEL, in_form, moment
 from .numeric import MOST_SINGLE
 from .schemas import Draft, draft_text, drafts_of
-from .values import digits, is_missing, number_in, number_written
+from .values import digits
 
 # When something is worth a line. None of it protects anything: all numbers are exact.
 # Share of the values that must be numbers or dates for a column without a type, and alike.
@@ -550,6 +552,12 @@ def examined(domain: Any, frame: Any) -> DomainReport:
     frame : Rows
         With the measured columns of the domain, and perhaps others.
     """
+    warnings.warn(
+        "Domain.check and Domain.propose count private values exactly: their answer is not private "
+        "and must not leave the data owner.",
+        PrivacyLeakWarning,
+        stacklevel=3,
+    )
     unfit = np.zeros(frame.n_rows, dtype=bool) if frame.unfit is None else frame.unfit
     lines, drafts = _findings(domain, frame, ~unfit)
     if domain is None:
@@ -557,7 +565,7 @@ def examined(domain: Any, frame: Any) -> DomainReport:
         return DomainReport(none, frame.n_rows, 0, none, 0, (*lines,), drafts)
     n_unfit, rows = int(unfit.sum()), {}
     for name, attribute in domain.items():
-        rows[name] = attribute._diagnose(frame.column(name))
+        rows[name] = _fates(frame.column(name), attribute)
         rows[name]["to_missing" if attribute.nullable else "skipped"] -= n_unfit
     # Derived columns are there to be compared with what their rules say.
     structure = domain.structure
@@ -575,6 +583,31 @@ def examined(domain: Any, frame: Any) -> DomainReport:
     rules = pd.DataFrame.from_dict(kept, orient="index", columns=["breaks", "differs"])
     more = n_unfit, (*lines,), drafts, structure.rules
     return DomainReport(columns, frame.n_rows, n_skipped, rules, *more)
+
+
+def _fates(column: Any, attribute: Any) -> dict[str, int]:
+    """What becomes of the values of a column."""
+    kinds = ("below", "above", "to_other", "to_missing", "skipped", "not_understood")
+    found = dict.fromkeys(kinds, 0)
+    coding = replace(attribute.coding(), unknown=-2)
+    if coding.place is None:
+        codes = column.codes(coding)
+        found["skipped" if attribute.other is None else "to_other"] = int((codes == -2).sum())
+        # A category may name the gap.
+        missing = (codes == coding.missing) & (attribute.nullable or coding.missing < 0)
+    else:
+        numbers = column.numbers() if coding.clock is None else column.instants(coding.clock)
+        missing = np.isnan(numbers)
+        # Of these what is there, and is no number or date of this column.
+        positions, uniques = column.factorize()
+        plain = [each.strip() if isinstance(each, str) else each for each in uniques]
+        there = np.array([*(key_of(each) is not None for each in plain), False])
+        found["not_understood"] = int((missing & there[positions]).sum())
+        numbers = numbers[~np.isin(numbers, attribute.special)]
+        found["below"] = int((numbers < attribute.lower).sum())
+        found["above"] = int((numbers > attribute.upper).sum())
+    found["to_missing" if attribute.nullable else "skipped"] += int(missing.sum())
+    return found
 
 
 def _findings(domain: Any, frame: Any, readable: BoolArray) -> tuple[list[str], list[Draft]]:

@@ -260,7 +260,6 @@ class _Temporal(Numeric):
     """What :class:`Date` and :class:`Datetime` share: an integer for each unit."""
 
     _units: ClassVar[tuple[str, ...]] = tuple(UNITS)
-    _options: ClassVar[dict[str, Any]] = {"tz": None, "nullable": False, "format": None}
     summable = False
 
     def __init__(
@@ -348,6 +347,8 @@ class _Temporal(Numeric):
         return number if exact else number + 0.5
 
     def coding(self) -> Coding:  # noqa: D102
+        # Privacy. No zone is refused: DuckDB gives text with zones the zone of the session, so that
+        # one record decides whether a column has one.
         return Coding(place=self._place, clock=self._clock)
 
     def _finish(self, numbers: FloatArray) -> pd.Series:
@@ -377,12 +378,6 @@ class _Temporal(Numeric):
 
     def _texts(self, cuts: IntArray) -> list[str]:
         return runs(self.edges[cuts].tolist(), self._written)
-
-    # Privacy. No zone is refused: DuckDB gives text with zones the zone of the session, so that one
-    # record decides whether a column has one.
-
-    def _numbers(self, column: Any) -> FloatArray:
-        return column.instants(self._clock)
 
     def _said(self) -> dict[str, Any]:
         ends = {"lower": self._written(self.lower), "upper": self._written(self.upper)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from .._random import sampling_generator
 from .._validation import CodeArray
-from ..exceptions import DomainError, PrivacyLeakWarning
+from ..exceptions import DomainError
 from .attributes import Attribute, Categorical, Identifier, read
 from .check import DomainReport, examined
 from .constraints import Structure, structure_from_data
@@ -576,7 +575,7 @@ class Domain(Schema):
         PrivacyLeakWarning
             Always.
         """
-        return _examined(None, read(data))
+        return examined(None, read(data))
 
     def check(self, data: Any) -> DomainReport:
         """Report what would be clipped, mapped or skipped. NOT private: for the data owner only.
@@ -598,7 +597,7 @@ class Domain(Schema):
         """
         rows = self.with_names(read(data))
         self.check_schema(rows.select([name for name in rows.names if name in self._declared]))
-        return _examined(self, rows)
+        return examined(self, rows)
 
     def to_json(self) -> str:
         """The domain as JSON text, which :meth:`from_json` reads."""
@@ -674,14 +673,3 @@ class Domain(Schema):
         Domain({'age': Numeric(0, 99, integer=True), 'smoker': Categorical([False, True])})
         """
         return cls(from_schema(source, {} if ranges is None else ranges))
-
-
-def _examined(domain: Domain | None, frame: Any) -> DomainReport:
-    """What `Domain.check` and `Domain.propose` say of the records of a frame."""
-    warnings.warn(
-        "Domain.check and Domain.propose count private values exactly: their answer is not private "
-        "and must not leave the data owner.",
-        PrivacyLeakWarning,
-        stacklevel=3,
-    )
-    return examined(domain, frame)

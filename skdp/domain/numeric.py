@@ -8,18 +8,17 @@ import functools
 import itertools
 import numbers
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from .._keys import key_of
 from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word
 from ..exceptions import DomainError
-from .attributes import MISSING_LABEL, NO_FATES, Attribute, Coding, Level, halvings
+from .attributes import MISSING_LABEL, Attribute, Coding
 from .bins import (
     BLOCK,
     MOST_BINS,
@@ -41,8 +40,6 @@ AUTO = "auto"
 
 # The largest whole number that is a float.
 _LARGEST = int(sys.float_info.max)
-# From this many bins on, intervals that grow with the distance from 0 are offered.
-_LOG_BINS = 128
 
 
 class Numeric(Attribute):
@@ -120,14 +117,6 @@ class Numeric(Attribute):
     >>> balance.labels()
     ['[0, 231.241)', '[231.241, 1531.93)', '[1531.93, 8848.06)', '[8848.06, 50000]', '0']
     """
-
-    _options: ClassVar[dict[str, Any]] = {
-        "integer": False,
-        "nullable": False,
-        "scale": "linear",
-        "special": (),
-        "decimals": None,
-    }
 
     bins: int
     edges: NDArray[Any]
@@ -331,44 +320,6 @@ class Numeric(Attribute):
         """Text for the values of the bins from ``start`` up to ``stop``, exclusive."""
         return self._texts(np.array([start, stop]))[0]
 
-    def _families(self, limit: int, against_rest: bool) -> Iterator[list[Level]]:
-        codes = np.arange(self.bins, dtype=np.int64)
-        families = [list(halvings(codes, self.bins, limit))]
-        crowded = self.summable and self.upper >= 0 and self.lower <= self.upper / 100
-        if self.even and crowded and self.bins >= _LOG_BINS:
-            families.append(list(self._octaves(codes, limit)))
-        yield from ([self._spans(groups) for groups in family] for family in families)
-        if against_rest and limit > 1:
-            for groups in [family[-1] for family in families if family]:
-                for cut in range(1, int(groups[-1]) + 1):
-                    yield [self._spans((groups >= cut).astype(np.int64))]
-
-    def _octaves(self, codes: IntArray, limit: int) -> Iterator[IntArray]:
-        """Intervals that grow with the distance from 0."""
-        # In a finely divided range from about 0 (or below) to a large number, values often crowd
-        # near 0: money, durations. Positions are on a scale that is linear within each octave of
-        # the distance from 0 in bins: 0, 1, 2, 4, 8, ... bins away are equally far apart.
-        zero = int(self.contents.codes(np.clip(np.zeros(1), self.lower, self.upper))[0])
-        octaves = np.append(0.0, np.exp2(np.arange(32)))
-        position = np.interp(np.abs(codes - zero), octaves, np.arange(33))
-        position *= np.where(codes < zero, -1, 1)
-        # A left edge belongs to the interval on its right, on both sides of 0.
-        span = position[-1] + 1 - position[0]
-        for depth in range(1, max(limit, 1).bit_length()):
-            groups = np.floor((position - position[0]) / span * 2**depth).astype(np.int64)
-            yield np.unique(groups, return_inverse=True)[1].astype(np.int64)
-
-    def equal_parts(self, n_parts: int) -> Level:
-        """Merge the bins into ``n_parts`` groups, as equal as possible.
-
-        Parameters
-        ----------
-        n_parts : int
-            At most the number of bins. Special values and the missing cell are further groups.
-        """
-        codes = np.arange(self.bins, dtype=np.int64)
-        return self._with_alone(self._spans(codes * n_parts // self.bins))
-
     def resolved(self, most: int | None) -> Numeric:
         """The same column with at most ``most`` bins of equal width, if its bins are "auto".
 
@@ -389,7 +340,7 @@ class Numeric(Attribute):
         for n in range(bins if self._grid is None else min(bins, len(self._grid)), 0, -1):
             # Fewer, where only special values fall into a bin.
             with contextlib.suppress(DomainError):
-                return Numeric(self.lower, self.upper, n, **self._chosen())
+                return Numeric(**{**self._entries(), "bins": n})
         return self
 
     def means(self) -> FloatArray:
@@ -524,25 +475,6 @@ class Numeric(Attribute):
         if isinstance(value, numbers.Integral):
             return min(max(int(value), -_LARGEST), _LARGEST)
         return as_number(value, column)
-
-    def _numbers(self, column: Any) -> FloatArray:
-        """Values on the number line, NaN where there is none."""
-        return column.numbers()
-
-    def _diagnose(self, column: Any) -> dict[str, int]:
-        values = self._numbers(column)
-        unread = np.isnan(values)
-        # Of these what is there, and is no number or date of this column.
-        codes, uniques = column.factorize()
-        plain = [each.strip() if isinstance(each, str) else each for each in uniques]
-        there = np.array([*(key_of(each) is not None for each in plain), False])
-        values = values[~np.isin(values, self.special)]
-        return NO_FATES | {
-            "below": int((values < self.lower).sum()),
-            "above": int((values > self.upper).sum()),
-            "to_missing" if self.nullable else "skipped": int(unread.sum()),
-            "not_understood": int((unread & there[codes]).sum()),
-        }
 
     def _said(self) -> dict[str, Any]:
         if self._by_edges:

@@ -25,7 +25,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from ..exceptions import DomainError
-from .attributes import Attribute, Categorical, Identifier
+from .attributes import Attribute, Categorical, Identifier, call
 from .dates import DAY, Date, Datetime, moment
 from .numeric import AUTO, MOST_SINGLE, Numeric
 from .taxonomy import Taxonomy
@@ -87,9 +87,7 @@ class Draft:
         kind = said.pop("type")
         if self.data["type"] is None:
             return f"    # {self.name!r}: {self.note}"
-        first = [_code(said.pop(key)) for key in _NEEDED.get(kind, ()) if key in said]
-        texts = ", ".join(first + [f"{key}={_code(value)}" for key, value in said.items()])
-        declared = "..." if kind is ... else f"{_CLASSES[kind].__name__}({texts})"
+        declared = "..." if kind is ... else call(kind.capitalize(), said, _code)
         return f"    {self.name!r}: {declared},{note}"
 
 

@@ -1,17 +1,15 @@
-"""Plain values: categories, numbers and flags as they are declared."""
+"""Plain values: categories, numbers and flags as they are declared; gaps that are filled."""
 
 from __future__ import annotations
 
 import enum
 import math
 import numbers
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._keys import key_of, number_of_text
 from ..exceptions import DomainError
 
 Category: TypeAlias = str | int | bool | float
@@ -114,58 +112,3 @@ def some(values: Sequence[Any], limit: int = 8) -> str:
     """A few values, for messages and reprs."""
     more = len(values) - limit
     return ", ".join(repr(v) for v in values[:limit]) + (f", ... ({more} more)" if more > 0 else "")
-
-
-def is_missing(value: Any) -> bool:
-    """Whether one value stands for "no value": None, NaN, NaT, pandas.NA; no text does."""
-    return not issubclass(type(value), str) and key_of(value) is None
-
-
-def number_in(value: Any) -> float:
-    """The number that a value is or that its text writes, also as people write it; else NaN."""
-    if type(value) is float:
-        return value
-    if issubclass(type(value), str):
-        # What a subclass of text does when it is read would depend on a value.
-        return number_written(str.__str__(value))
-    key = key_of(value)
-    return key if isinstance(key, float) else math.nan
-
-
-# Numbers as people write them: a sign or brackets, a sign of money before or after, groups of three
-# digits, decimals. The decimal mark decides what stands between groups.
-_MONEY = "[$€£¥]"
-_WRITTEN = {
-    mark: re.compile(
-        rf"(?P<minus>[-\u2212(]|\+)?\s?{_MONEY}?\s?(?P<low>[-\u2212])?"
-        rf"(?P<whole>\d{{1,3}}(?P<between>[{groups}'\u2019\s])\d{{3}}(?:(?P=between)\d{{3}})*|\d*)"
-        rf"(?:{re.escape(mark)}(?P<part>\d*))?(?P<power>[eE][-+]?\d+)?\s?(?:{_MONEY}|%)?\)?"
-    )
-    for mark, groups in ((".", ","), (",", "."))
-}
-
-
-def number_written(text: str, decimal: str = ".") -> float:
-    """The number that a text writes, NaN if it writes none: a map of the text alone.
-
-    Parameters
-    ----------
-    text : str
-        As Python reads floats, and with groups of three digits, signs of money, a percent sign
-        (which is left out: 5% is 5), and brackets around negative numbers.
-    decimal : {".", ","}, default="."
-        With a decimal comma, a point stands between groups.
-    """
-    if decimal == "." or text.strip().lower() in ("true", "false"):
-        read = number_of_text(text)
-        if read is not None:
-            return read
-    found = _WRITTEN[decimal].fullmatch(text.strip()) if len(text) < 64 else None
-    if found is None or not (found["whole"] or found["part"]):
-        return math.nan
-    bracket = found["minus"] == "("
-    if bracket != text.rstrip().endswith(")") or (found["low"] and found["minus"]):
-        return math.nan
-    digits = "".join(d for d in found["whole"] if d.isdigit())
-    size = float(f"{digits or 0}.{found['part'] or 0}{found['power'] or ''}")
-    return -size if found["low"] or (found["minus"] or "+") not in "+" else size

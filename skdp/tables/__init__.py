@@ -18,7 +18,7 @@ distinct coded rows. Nothing here is ever an attribute of an estimator.
 
 from typing import Any
 
-from ..domain.values import is_missing
+from .._keys import is_missing
 from .columns import Column, object_array
 from .counts import CountTable, ProjectedCounts, weighted_tables
 from .encode import MOST_AT_ONCE, Coded, Counts, count_rows, weighted_rows

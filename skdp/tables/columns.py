@@ -22,11 +22,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._foreign import attempt
-from .._keys import NO_KEY, micros_of, written_all
+from .._keys import NO_KEY, is_missing, micros_of, number_in, written_all
 from .._validation import BoolArray, CodeArray, FloatArray
 from ..domain.attributes import Coding
 from ..domain.dates import Clock
-from ..domain.values import is_missing, number_in
 
 # Types of which equal values have one key and are one person; no text is equal to a number.
 # They are known by their numbers: a class may say that it equals another.

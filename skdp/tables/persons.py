@@ -16,10 +16,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._foreign import reraise_interrupts
-from .._keys import NO_KEY, key_of, micros_of
+from .._keys import NO_KEY, is_missing, key_of, micros_of
 from .._random import NoiseSource
 from .._validation import CodeArray, IntArray
-from ..domain.values import MAX_INTEGER, digits, is_missing
+from ..domain.values import MAX_INTEGER, digits
 from .columns import Column
 
 

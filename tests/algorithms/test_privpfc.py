@@ -20,6 +20,7 @@ from scipy import stats
 from skdp._random import NoiseSource, noise_source
 from skdp._validation import dyadic_floor
 from skdp.algorithms import privpfc
+from skdp.algorithms.groupings import groupings
 from skdp.algorithms.privpfc import (
     UNIT,
     Line,
@@ -42,8 +43,8 @@ EPSILONS = [Fraction(1, 1000), Fraction(3, 100), Fraction(6, 10), Fraction(2), F
 
 
 def options_of(attribute, limit=64):
-    first = [level.groups for family in attribute.groupings(limit) for level in family]
-    families = attribute.groupings(limit, against_rest=True)
+    first = [level.groups for family in groupings(attribute, limit) for level in family]
+    families = groupings(attribute, limit, against_rest=True)
     return Options(tuple(level.groups for family in families for level in family), len(first))
 
 
@@ -358,16 +359,16 @@ def test_merging_finds_the_values_that_belong_together():
     assert categories[0].tolist() == [0, 1, 1] * 4
     assert [int(groups.max()) for groups in numbers] == [2, 3, 4, 6]
     assert [int(groups.max()) + 1 for groups in categories] == [2, 3, 4, 6, 8, 11]
-    for groupings in (numbers, categories):
-        for coarse, fine in zip(groupings, groupings[1:], strict=False):
+    for found in (numbers, categories):
+        for coarse, fine in zip(found, found[1:], strict=False):
             assert len(set(zip(coarse, fine, strict=True))) == len(set(fine))
     # No more groups than wanted, and more than two labels.
     found = merged_groupings(with_shares(100), LINES, 4, Fraction(1), random_state=0)
     assert [max(int(groups.max()) + 1 for groups in each) for each in found if each] == [4, 4]
     codes = np.repeat(np.arange(12), 900)
     table = CountTable.from_codes(np.column_stack([codes, codes % 3]), (12, 3))
-    (groupings,) = merged_groupings(table, [LINES[2]], 64, Fraction(3), random_state=0)
-    assert groupings[1].tolist() == [0, 1, 2] * 4
+    (found,) = merged_groupings(table, [LINES[2]], 64, Fraction(3), random_state=0)
+    assert found[1].tolist() == [0, 1, 2] * 4
 
 
 def test_merging_is_paid_for_where_there_are_many_records():

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, Date, Domain, Numeric
 from skdp.__main__ import main
+from skdp._keys import number_written
 from skdp.app import csv
 from skdp.app.csv import open_source
 from skdp.app.outputs import Progress
-from skdp.domain.values import number_written
 
 N = 40
 

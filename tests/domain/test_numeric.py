@@ -12,6 +12,7 @@ from loops import over
 
 import skdp
 from skdp import Categorical, DomainError, Numeric
+from skdp.algorithms.groupings import groupings
 from skdp.domain import Domain
 from skdp.domain.query import parts_of
 from skdp.domain.regions import POINT
@@ -232,11 +233,10 @@ def test_levels_and_groupings_keep_special_values_apart(attribute):
         cells = level.groups[first:]
         assert len(set(cells)) == len(cells) and not set(cells) & set(level.groups[:first])
         assert len(level.labels) == level.groups.max() + 1 == len(set(level.labels))
-    for family in attribute.groupings(8):
+    for family in groupings(attribute, 8):
         for level in family:
             assert len(level.groups) == attribute.size and len(level.labels) <= 8
             assert len(set(level.groups[first:])) == attribute.size - first
-    assert len(attribute.equal_parts(2).groups) == attribute.size
 
 
 def shares(query, attribute):
