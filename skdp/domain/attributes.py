@@ -56,6 +56,10 @@ class Coding:
         key = key_of(value)
         return self.missing if key is None else self.table.get(key, self.unknown)
 
+    def numbers_of(self, column: Any) -> FloatArray:
+        """Values of a column on the number line, NaN where there is none."""
+        return column.numbers() if self.clock is None else column.instants(self.clock)
+
 
 def read(data: Any) -> Any:
     """The columns of a container; only names and types have been looked at."""

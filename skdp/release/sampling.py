@@ -324,7 +324,10 @@ def _decoded(
     wrong = np.zeros(len(frame), dtype=bool)
     for name in bounds.keys() & set(domain.structure.compared):
         attribute: Any = domain[name]
-        numbers, (low, high) = attribute._numbers(read(frame[[name]]).column(name)), bounds[name]
+        numbers, (low, high) = (
+            attribute.coding().numbers_of(read(frame[[name]]).column(name)),
+            bounds[name],
+        )
         wrong |= (numbers < low) | (numbers > high)
     return frame, np.flatnonzero(wrong)
 
