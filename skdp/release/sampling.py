@@ -137,7 +137,8 @@ class Lawful:
         for axis, codes in left.items():
             allowed = np.isin(np.arange(domain.shape[axis]), codes)
             if axis in self.weights or not allowed.all():
-                self.weights[axis] = self.weights.get(axis, 1.0) * allowed
+                own = self.weights.get(axis, np.ones(len(allowed)))
+                self.weights[axis] = own * allowed
 
     @staticmethod
     def refused(query: Any) -> ValueError:
