@@ -212,6 +212,8 @@ def structure_from_data(data: Any) -> list[Rule]:
 
 
 Axes = tuple[int, ...]
+# Codes of some attributes.
+Codes = Mapping[int, IntArray]
 
 
 class Zeros(dict[Axes, BoolArray]):
@@ -233,7 +235,7 @@ class Zeros(dict[Axes, BoolArray]):
         codes = given.narrowed({})
         if codes is None or given.nearest({}, codes) is None:
             return None
-        found = [*given.items()]
+        found: list[tuple[Axes, Any]] = [*given.items()]
         for axes, allowed in found:
             pairs = zip(axes, allowed.shape, strict=True)
             held = [np.isin(np.arange(size), codes[axis]) for axis, size in pairs]
@@ -258,7 +260,7 @@ class Zeros(dict[Axes, BoolArray]):
         none = np.zeros(len(rows), dtype=bool)
         return np.logical_or.reduce([none, *(self.forbids(axes, rows) for axes in self)])
 
-    def narrowed(self, codes: Mapping[int, IntArray]) -> dict[int, IntArray] | None:
+    def narrowed(self, codes: Codes) -> dict[int, IntArray] | None:
         """Codes that have a partner in each table, of those given for some axes; None if none has.
 
         Each table is looked at by itself, until nothing changes.
@@ -279,9 +281,7 @@ class Zeros(dict[Axes, BoolArray]):
                     left[axis] = left[axis][inside.any(axis=others)]
         return left if all(before) else None
 
-    def nearest(
-        self, wanted: Mapping[int, int], codes: Mapping[int, IntArray]
-    ) -> dict[int, int] | None:
+    def nearest(self, wanted: Mapping[int, int], codes: Codes) -> dict[int, int] | None:
         """One code for each axis that all tables allow, of those given; None if there are none.
 
         Depth first: a code that is taken, the nearest to the one wanted, narrows the others.
@@ -344,15 +344,10 @@ class Structure(Schema):
         self.rules = tuple(dict.fromkeys(rules))
         self._declared = _divided(self.rules, declared) if self.rules else declared
         self.derived = {rule.column: rule for rule in self.rules if rule.from_}
-        self.measured = tuple(
-            name
-            for name, each in declared.items()
-            if name not in self.derived and not isinstance(each, Identifier)
-        )
+        self.measured = tuple(name for name in self.known if name not in self.derived)
         self._codes: dict[str, tuple[str, IntArray]] = {}
         self._derive()
         self.pairs = _chained((each.column, each.bound) for each in self.rules if each.bound)
-        self._check_pairs()
         zeros = Zeros.of(self._tables())
         if zeros is None:
             guilty = some([rule for rule in self.rules if not rule.from_])
@@ -450,24 +445,6 @@ class Structure(Schema):
 
     # --- tables of codes
 
-    def _check_pairs(self) -> None:
-        """Refuse comparisons of values without a common order, and chains between two grids.
-
-        Between 5.6 and 5.9 there is a number, but no integer: a column that has others below it and
-        above it must have their grid of values.
-        """
-        inner = {column for column, _ in self.pairs} & {bound for _, bound in self.pairs}
-        for pair in self.pairs:
-            with _about(at_most(*pair)):
-                alike = 2 if inner & {*pair} else 1
-                lines = {_line(attribute_of(name, self))[:alike] for name in pair}
-                if len(lines) > 1 or not {*self.measured} >= {*pair}:
-                    raise ValueError(
-                        "the columns must be measured, on one number line (numbers, or dates of "
-                        "one unit), and in chains on one grid (integers, equal decimals, or all "
-                        "numbers). Declare them in the same way."
-                    )
-
     def _tables(self) -> Iterator[tuple[Axes, BoolArray]]:
         """What rules allow of the codes of the columns that they name."""
         for rule in self.rules:
@@ -480,9 +457,20 @@ class Structure(Schema):
                 # A code is covered in full or not at all, but for rounding.
                 covered = {name: weights > 0.5 for name, weights in part.items()}
                 yield self._without(covered, np.logical_and)
+        inner = {column for column, _ in self.pairs} & {bound for _, bound in self.pairs}
         for column, bound in self.pairs:
+            with _about(at_most(column, bound)):
+                one, two = attribute_of(column, self), attribute_of(bound, self)
+                # Between 5.6 and 5.9 there is a number, but no integer: in chains grids matter too.
+                alike = 2 if inner & {column, bound} else 1
+                measured = {column, bound} <= {*self.measured}
+                if _line(one)[:alike] != _line(two)[:alike] or not measured:
+                    raise ValueError(
+                        "the columns must be measured, on one number line (numbers, or dates of "
+                        "one unit), and in chains on one grid (integers, equal decimals, or all "
+                        "numbers). Declare them in the same way."
+                    )
             # Smallest and largest numbers; a missing value is nan, and satisfies every rule.
-            one, two = self.find(column), self.find(bound)
             low, high = one.span(np.arange(one.size))[0], two.span(np.arange(two.size))[1]
             yield self._without({column: low, bound: high}, np.greater)
 
@@ -524,7 +512,8 @@ class Structure(Schema):
         # There is such a number: chains are compared as a whole.
         spans = {name: numeric[name].span(codes[name]) for name in self.compared}
         least = {k: np.minimum(np.fmax(ends[k][0], low), high) for k, (low, high) in spans.items()}
-        bounded, numbers = [column for column, _ in self.pairs], {}
+        bounded = [column for column, _ in self.pairs]
+        numbers: dict[str, Any] = {}
         for name in sorted(numeric, key=bounded.count):
             below = [column for column, bound in self.pairs if bound == name]
             above = [numbers[bound] for column, bound in self.pairs if column == name]
@@ -622,11 +611,12 @@ def _codes(column: str, attribute: Any, key: Any) -> IntArray:
 
 def _divided(rules: Iterable[Rule], declared: Mapping[str, Any]) -> dict[str, Any]:
     """Columns with more edges of bins: where rules cut them."""
-    schema, cuts = Structure((), declared), dict.fromkeys(declared, ())
-    for rule in rules:
-        for region in chain.from_iterable(part.values() for part in _regions(rule, schema)):
-            cuts[region.column] += (region,)
-    return {name: _cut_at(each, cuts[name]) for name, each in declared.items()}
+    schema = Structure((), declared)
+    parts = [part for rule in rules for part in _regions(rule, schema)]
+    return {
+        name: _cut_at(each, [part[name] for part in parts if name in part])
+        for name, each in declared.items()
+    }
 
 
 def _cut_at(attribute: Any, regions: Sequence[Region]) -> Any:

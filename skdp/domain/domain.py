@@ -141,18 +141,18 @@ class Domain(Schema):
                 f"such as {{'age': (0, 120)}}, got {attributes!r}. For arrays see Domain.for_array."
             )
         given = checked_columns(attributes)
-        structure = Structure(rules, given)
-        measured = {name: structure._declared[name] for name in structure.measured}
+        compiled = Structure(rules, given)
+        measured = {name: compiled._declared[name] for name in compiled.measured}
         if not measured:
             how = "Declare at least one that is no Identifier"
             raise DomainError(f"The domain has no attributes to measure. {how}.")
         self.__dict__.update(
             names=tuple(measured),
             attributes=tuple(measured.values()),
-            structure=structure,
+            structure=compiled,
             _positions={name: position for position, name in enumerate(measured)},
             _given=given,
-            _declared=structure._declared,
+            _declared=compiled._declared,
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -336,6 +336,17 @@ def test_bounds_of_decode_hold_unless_a_rule_would_break():
         Domain({"c": Categorical([1, 2])}).decode([[0]], within={"c": (0, 1)})
 
 
+@over("column", [Numeric(0, 100, bins=1), Numeric(0, 100, bins=1, integer=True)])
+def test_numbers_of_one_cell_are_drawn_evenly_from_those_that_rules_allow(column):
+    columns = {**dict.fromkeys("abc", column), "wide": Numeric(-900, 100, bins=1)}
+    domain = Domain(columns, structure=[at_most("a", "b"), at_most("b", "c"), at_most("wide", "c")])
+    frame = domain.decode(np.zeros((4_000, 4), dtype=int), 0)
+    assert np.allclose(frame[["a", "b", "c"]].mean(), [25, 50, 75], atol=3)
+    assert (frame["wide"] <= frame["c"]).all() and frame["wide"].mean() == pytest.approx(
+        -412, abs=20
+    )
+
+
 def test_derived_columns():
     # A value with an entry of its own is in no interval.
     bands = {(0, 18): "child", (18, 65): "adult", (65, 99): "old", 98: "child"}
