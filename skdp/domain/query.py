@@ -41,7 +41,7 @@ class Schema:
 
     @functools.cached_property
     def _regions(self) -> dict[Any, Region]:
-        """The latest conditions of texts, and what they mean: questions share most of them."""
+        """The latest conditions, and what they mean: questions share most of them."""
         return {}
 
     def region(self, column: str, attribute: Any, operator: str, value: Any) -> Region:
@@ -488,6 +488,10 @@ def listed(value: Any) -> Any:
     return value.tolist() if several else value
 
 
+# Values that their text tells apart: conditions on them are kept.
+_PLAIN = {str, int, float, bool, type(None)}
+
+
 def _region(column: Any, value: Any, schema: Schema) -> Region:
     """The region of a condition of a dict."""
     value = listed(value)
@@ -498,7 +502,10 @@ def _region(column: Any, value: Any, schema: Schema) -> Region:
         )
     if isinstance(value, Mapping):
         raise ValueError(f"The condition on column {column!r} cannot be a dict: {value!r}.")
-    return region_of_comparison(column, attribute_of(column, schema), "==", value)
+    attribute = attribute_of(column, schema)
+    if {*map(type, value if isinstance(value, list | tuple) else [value])} <= _PLAIN:
+        return schema.region(column, attribute, "==", value)
+    return region_of_comparison(column, attribute, "==", value)
 
 
 # ------------------------------------------------------------------------------------------------

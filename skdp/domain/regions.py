@@ -245,7 +245,15 @@ def _placed(attribute: Numeric, x: float, after: int) -> Cut:
         return float(x), after
     # Integers beyond those of any grid may not be floats.
     x = float(x) if abs(x) <= MAX_INTEGER else math.copysign(math.inf, x)
-    return int(held.grid.at_most(x) + 1 if after else held.grid.at_least(x)), 0
+    x, grid = math.nextafter(x, math.inf) if after else x, held.grid
+    # `Grid.at_least` of one number, without arrays: thousands of questions have two each.
+    first, last = (place / grid.denominator for place in (grid.first, grid.last))
+    if x > last:
+        return grid.last + 1, 0
+    place = math.ceil(max(x, first) * grid.denominator)
+    place -= (place - 1) / grid.denominator >= max(x, first)
+    place += place / grid.denominator < x
+    return min(max(place, grid.first), grid.last), 0
 
 
 def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Region:

@@ -334,3 +334,21 @@ def test_bands_that_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             RELEASE.aggregate("n", bands=bands)
+
+
+def test_conditions_of_dicts_are_kept_by_what_their_values_are():
+    domain = Domain({"n": Numeric(0, 9, integer=True), "s": Categorical(["F", "M"])})
+
+    class Odd(str):
+        __slots__ = ()
+
+        def __repr__(self):
+            return "'F'"
+
+    def weights(column, value):
+        return parse({column: value}, domain).products[0][domain.index(column)]
+
+    assert weights("n", (2, 5)) is weights("n", (2, 5))
+    assert weights("n", (2, 5)).sum() == 4 and weights("n", [2, 5]).sum() == 2
+    assert weights("s", "F").tolist() == [1, 0] and weights("s", Odd("M")).tolist() == [0, 1]
+    assert weights("s", np.array(["M"])).tolist() == [0, 1]
