@@ -25,6 +25,8 @@ Workload = str | Mapping[Axes, float | Fraction]
 
 # Weights of a workload are multiples of 1 / _PARTS; scores are sums of so many units for a record.
 _PARTS = 16
+# Bins of columns whose pairs with all others are compared at once.
+_CODES_AT_ONCE = 1024
 
 
 class Candidates:
@@ -57,11 +59,23 @@ class Candidates:
         ]
         codes = [each.of_codes(own) for each, own in zip(attributes, self._bins, strict=True)]
         asked = [(axes, [codes[axis] for axis in axes]) for axes in weights]
-        self._counts = dict(zip(weights, table.regrouped_many(asked), strict=True))
+        # Counts of pairs stand in one matrix, in which the bins of a column are side by side.
+        self._starts = np.cumsum([0, *(int(each.max()) + 1 for each in self._bins)])
+        self._pairs = np.zeros((self._starts[-1], self._starts[-1]), dtype=np.int64)
+        self._wider: dict[Axes, IntArray] = {}
+        for axes, counts in zip(weights, table.regrouped_many(asked), strict=True):
+            if len(axes) == 2:
+                self._pairs[self._place(axes[0]), self._place(axes[1])] = counts
+            else:
+                self._wider[axes] = counts
         # Of the released counts of the bins.
-        self._variances = {
-            axis: _variances(column, np.asarray(codes[axis])) for axis, column in columns.items()
-        }
+        self._variances = np.zeros(self._starts[-1])
+        for axis, column in columns.items():
+            self._variances[self._place(axis)] = _variances(column, np.asarray(codes[axis]))
+
+    def _place(self, axis: int) -> slice:
+        """Where the bins of a column stand."""
+        return slice(self._starts[axis], self._starts[axis + 1])
 
     def best(
         self,
@@ -97,8 +111,12 @@ class Candidates:
         sets = [axes for axes in self._weights if axes not in taken]
         if number >= len(sets) or not epsilon:
             return sets[:number]
-        binned = population.grouped(self._bins)
-        scores = np.array([self._score(axes, binned, each) for axes in sets], dtype=np.int64)
+        seen, by_chance, _ = self._distances(population, sets)
+        cells = [math.prod(self._sizes[axis] for axis in axes) for axes in sets]
+        noise = np.minimum(np.minimum(cells, TUNING.typical) / float(each), 1e12)
+        weights = [math.floor(_PARTS * self._weights[axes]) for axes in sets]
+        less = by_chance.astype(np.int64) + noise.astype(np.int64)
+        scores = np.clip(weights, 1, _PARTS) * (seen - less)
         chosen: list[Axes] = []
         for _ in range(number):
             place = noisy_max(scores, epsilon / number, 2 * _PARTS, random_state=source)
@@ -106,60 +124,90 @@ class Candidates:
             scores = np.delete(scores, place)
         return chosen
 
-    def misfit(
+    def misfits(
         self,
         population: Population,
-        sets: Sequence[Axes],
-        n_ordered: int,
+        kinds: Mapping[int, Sequence[Axes]],
         epsilon: Fraction,
         source: NoiseSource,
-    ) -> float:
-        """Distance from the rows of pairs that were not measured: see `distance_of_pairs`.
+    ) -> dict[int, float]:
+        """How far from the rows pairs are that were not measured: see `distance_of_pairs`.
 
         Parameters
         ----------
         population : Population
             The rows: released.
-        sets : sequence of tuple of int
-            Pairs, at least one.
-        n_ordered : int
-            How many columns of each are ordered.
+        kinds : mapping of int to sequence of tuple of int
+            Pairs, at least one of a kind, by how many of their columns are ordered.
         epsilon : Fraction
         source : NoiseSource
         """
-        # Privacy. Released: over all these sets the sum of the absolute differences of exact counts
-        # and released integers. A record changes one count of each set by one: the sensitivity is
-        # the number of sets. Which these are, and their bins, follow from releases before.
+        # Privacy. Released for each kind, one after the other with equal parts of epsilon: over all
+        # its sets the sum of the absolute differences of exact counts and released integers. A
+        # record changes one count of each set by one: the sensitivity is the number of sets. Which
+        # these are, and their bins, follow from releases before.
+        sets = [axes for _, some in sorted(kinds.items()) for axes in some]
+        each = self._distances(population, sets)
+        part, first, found = epsilon / len(kinds), 0, {}
+        for kind, some in sorted(kinds.items()):
+            n, first = len(some), first + len(some)
+            seen, by_chance, doubt = (values[first - n : first].sum() for values in each)
+            noisy = discrete_laplace(seen, part, n, random_state=source)
+            deviation = math.sqrt(discrete_laplace_variance(part, n))
+            means = (float(sums) / n / self._total for sums in (noisy, deviation, by_chance, doubt))
+            found[kind] = distance_of_pairs(kind, *means)
+        return found
+
+    def _distances(
+        self, population: Population, sets: Sequence[Axes]
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """How far exact bins of sets are from those of rows, and what adds to it, in records.
+
+        Returns
+        -------
+        seen : ndarray of int64
+            Distances.
+        by_chance : ndarray of float64
+            What rows drawn at random add to them.
+        doubt : ndarray of float64
+            What the noise of the two columns of a pair adds.
+        """
         binned = population.grouped(self._bins)
-        found = [self._distance(axes, binned) for axes in sets]
-        exact = np.array(sum(distance for distance, _ in found))
-        noisy = float(discrete_laplace(exact, epsilon, len(sets), random_state=source))
-        deviation = math.sqrt(discrete_laplace_variance(epsilon, len(sets)))
-        by_chance = sum(by_chance for _, by_chance in found)
-        sums = noisy, deviation, by_chance, sum(self._doubt(axes, binned) for axes in sets)
-        return distance_of_pairs(n_ordered, *(each / len(sets) / self._total for each in sums))
+        number = len(self._bins)
+        squares = np.concatenate([binned.margin([axis]) ** 2 for axis in range(number)])
+        found = np.zeros((3, number, number))
+        # Some columns at a time: memory grows with the number of columns.
+        each = max(1, _CODES_AT_ONCE // TUNING.bins)
+        for first in range(0, number, each):
+            last = min(first + each, number)
+            here, on = slice(*self._starts[[first, last]]), slice(self._starts[first], None)
+            expected = self._total * binned.margins_of_pairs(first, last)
+            variance = np.outer(self._variances[here], squares[on])
+            variance += np.outer(squares[here], self._variances[on])
+            tables = (
+                self._away(self._pairs[here, on], expected),
+                self._chance(expected, binned),
+                np.sqrt(2 / math.pi * variance),
+            )
+            starts = self._starts[first:-1] - self._starts[first]
+            for sums, cells in zip(found, tables, strict=True):
+                lines = np.add.reduceat(cells, starts[: last - first], axis=0)
+                sums[first:last, first:] = np.add.reduceat(lines, starts, axis=1)
+        one, other = np.array([axes[:2] for axes in sets], dtype=np.int64).reshape(-1, 2).T
+        seen, by_chance, doubt = found[:, one, other]
+        for place, axes in enumerate(sets):
+            if axes in self._wider:
+                expected = self._total * binned.margin(axes)
+                seen[place] = self._away(self._wider[axes], expected).sum()
+                by_chance[place] = self._chance(expected, binned).sum()
+        # Whole numbers far below 2**53, which a float holds exactly.
+        return seen.astype(np.int64), by_chance, doubt
 
-    def _score(self, axes: Axes, binned: Population, each: Fraction) -> int:
-        """Distance from the rows in records, less what chance and the noise of a table add."""
-        distance, by_chance = self._distance(axes, binned)
-        cells = min(math.prod(self._sizes[axis] for axis in axes), TUNING.typical)
-        noise = min(cells / float(each), 1e12)
-        weight = min(max(1, math.floor(_PARTS * self._weights[axes])), _PARTS)
-        return weight * (distance - int(by_chance) - int(noise))
+    def _away(self, exact: IntArray, expected: FloatArray) -> IntArray:
+        return np.abs(exact - np.rint(expected).astype(np.int64))
 
-    def _distance(self, axes: Axes, binned: Population) -> tuple[int, float]:
-        """Distance of exact bins from those of binned rows, in records, and what chance adds."""
-        expected: FloatArray = self._total * binned.margin(axes)
-        rounded: IntArray = np.rint(expected).astype(np.int64)
-        by_chance = np.sqrt(2 / math.pi * expected * (1 + self._total / binned.worth)).sum()
-        return int(np.abs(self._counts[axes] - rounded).sum()), float(by_chance)
-
-    def _doubt(self, axes: Axes, binned: Population) -> float:
-        """What the noise of two columns adds to a distance, in records."""
-        shares = [binned.margin([axis]) for axis in axes]
-        one, other = (self._variances[axis] for axis in axes)
-        variance = np.outer(one, shares[1] ** 2) + np.outer(shares[0] ** 2, other)
-        return float(np.sqrt(2 / math.pi * variance).sum())
+    def _chance(self, expected: FloatArray, binned: Population) -> FloatArray:
+        return np.sqrt(2 / math.pi * expected * (1 + self._total / binned.worth))
 
 
 def _variances(column: ColumnEstimate, bins: IntArray) -> FloatArray:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ...domain.constraints import breaks
-from ...release import EffectLaw, TreeDensity, couple, inverse_rows
+from ...release import EffectLaw, TreeDensity, couple
 from .constraints import Rules
 from .groups import TINY, TUNING, Attribute
 from .prior import Prior
@@ -33,6 +33,8 @@ _NEVER = float(np.log(np.finfo(np.float32).tiny))
 _FORBIDDEN = -1e4
 # Numbers held at once while a column is drawn.
 _CHUNK = 1 << 17
+# The same while margins of pairs are counted.
+_CHUNK_OF_CODES = 1 << 22
 
 # Group of each code of some attributes; None for the codes themselves.
 Groups = Sequence[IntArray] | None
@@ -170,6 +172,23 @@ class Population:
         )
         return found.astype(np.float64, copy=False).reshape(sizes)
 
+    def margins_of_pairs(self, first: int, last: int) -> FloatArray:
+        """Weighted shares of the codes of columns first to last - 1 with those from first on.
+
+        Rows are the codes of the former, columns those of the latter, side by side.
+        """
+        starts = np.cumsum([0, *self.sizes[first:]])
+        n_codes = starts[last - first]
+        found = np.zeros((n_codes, starts[-1]))
+        step = max(1, _CHUNK_OF_CODES // len(found[0]))
+        for begin in range(0, self.n_rows, step):
+            part = slice(begin, begin + step)
+            held = np.zeros((len(self.weights[part]), len(found[0])))
+            for start, column in zip(starts, self.columns[first:], strict=False):
+                held[np.arange(len(held)), start + column[part]] = 1.0
+            found += (held[:, :n_codes] * self.weights[part, None]).T @ held
+        return found
+
     def grouped(self, groups: Sequence[IntArray]) -> Population:
         """The rows with groups in place of the codes of each column."""
         found = copy.copy(self)
@@ -209,10 +228,7 @@ class Population:
             self.resample(self.n_rows)
             for axis in self._generator.permutation(len(self.sizes)).tolist():
                 if self.sizes[axis] > 1:
-                    before = self.columns[axis]
                     self._draw(axis)
-                    again = self._generator.random(self.n_rows) < TUNING.redrawn
-                    self.columns[axis] = np.where(again, self.columns[axis], before)
                     self.scale(own[axis])
 
     def scale(self, targets: Sequence[Target]) -> None:
@@ -265,47 +281,33 @@ class Population:
         self.weights = np.full(n_rows, 1.0 / n_rows)
 
     def _draw(self, axis: int) -> None:
-        """Draw one column given the others, from the factors that hold it."""
+        """Draw one column of some rows given the others, from the factors that hold it."""
         factors = [*self._factors.values(), *self._barriers]
         own = _absorbed([each for each in factors if axis in each.axes])
-        blanket = sorted({other for each in own for other in each.axes if other != axis})
-        patterns = math.prod(self.sizes[other] for other in blanket)
-        u = self._generator.random(self.n_rows)
+        again = np.flatnonzero(self._generator.random(self.n_rows) < TUNING.redrawn)
+        u = self._generator.random(len(again))
         lines = [_lines(axis, each) for each in own]
-        if patterns * 4 <= self.n_rows:
-            sizes = [self.sizes[other] for other in blanket]
-            grid = np.indices(sizes).reshape(len(blanket), patterns)
-            columns = dict(zip(blanket, grid, strict=True))
-            table = _shares(self._logs(axis, lines, columns, patterns))
-            rows = self._cells(blanket) if blanket else np.zeros(self.n_rows, dtype=np.int64)
-            self.columns[axis] = inverse_rows(table, rows, u).astype(np.int32)
-            return
-        drawn = np.empty(self.n_rows, dtype=np.int32)
+        drawn = self.columns[axis].copy()
         step = max(1, _CHUNK // self.sizes[axis])
-        for first in range(0, self.n_rows, step):
-            part = slice(first, first + step)
-            held = {other: self.columns[other][part] for other in blanket}
-            n = len(u[part])
-            drawn[part] = _drawn(self._logs(axis, lines, held, n), u[part])
+        for first in range(0, len(again), step):
+            rows = again[first : first + step]
+            drawn[rows] = _drawn(self._logs(axis, lines, rows), u[first : first + step])
         self.columns[axis] = drawn
 
-    def _logs(
-        self,
-        axis: int,
-        lines: Sequence[tuple[Factor, Logs]],
-        columns: Mapping[int, NDArray[np.integer]],
-        n: int,
-    ) -> Logs:
-        """Sum of the logarithms of factors for each code of an attribute, (n, size)."""
-        total = np.zeros((n, self.sizes[axis]), dtype=np.float32)
+    def _logs(self, axis: int, lines: Sequence[tuple[Factor, Logs]], rows: IntArray) -> Logs:
+        """Sum of the logarithms of factors for each code of an attribute, (n_rows, size)."""
+        total = np.zeros((len(rows), self.sizes[axis]), dtype=np.float32)
+        held = {}
         for (axes, log), own in lines:
             if len(axes) == 1:
                 total += own
                 continue
-            cell = np.zeros(n, dtype=np.int64)
+            cell = np.zeros(len(rows), dtype=np.int64)
             for other, size in zip(axes, log.shape, strict=True):
                 if other != axis:
-                    cell = cell * size + columns[other]
+                    if other not in held:
+                        held[other] = self.columns[other][rows]
+                    cell = cell * size + held[other]
             total += np.take(own, cell, axis=0)
         return total
 
@@ -368,12 +370,6 @@ def _drawn(logs: Logs, u: FloatArray) -> IntArray:
     for line in reach[:-1]:
         drawn += line <= at
     return drawn
-
-
-def _shares(logs: Logs) -> FloatArray:
-    logs -= logs.max(axis=1, keepdims=True)
-    found = np.exp(logs, out=logs).astype(np.float64)
-    return found / found.sum(axis=1, keepdims=True)
 
 
 def posterior_mean(noisy: FloatArray, variance: float, model: FloatArray) -> FloatArray:

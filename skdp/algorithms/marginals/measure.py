@@ -420,19 +420,12 @@ class _Views:
         self, candidates: Candidates, population: Population, epsilon: Fraction
     ) -> dict[int, float]:
         """How far from the rows the other pairs are, by how many of their columns are ordered."""
-        # Privacy. Released: a distance for each kind of pairs, one after the other, with equal
-        # parts of epsilon. Which kinds are left follows from releases before them.
         kinds: dict[int, list[Axes]] = {}
         for axes in self.weights:
             if axes not in self.grids:
                 kind = n_ordered(self.known.ladders[axis] for axis in axes)
                 kinds.setdefault(kind, []).append(axes)
-        return {
-            kind: candidates.misfit(
-                population, kinds[kind], kind, epsilon / len(kinds), self.source
-            )
-            for kind in sorted(kinds)
-        }
+        return candidates.misfits(population, kinds, epsilon, self.source)
 
     def _measure(self, grids: Grids, shares: Mapping[Axes, Fraction]) -> None:
         """Noisy counts of all cells of some tables of groups, each for its share of epsilon."""

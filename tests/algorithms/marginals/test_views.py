@@ -390,7 +390,8 @@ def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_mo
         known = {axis: ColumnEstimate(n, (1, n), {n: 2.0}) for axis, n in enumerate(shape)}
         candidates = Candidates(table, even, dict.fromkeys(pairs, 1), 5.0, known)
         # The first pair is measured, and two are not.
-        return candidates.misfit(rows, pairs[1:], 1, Fraction(1), noise_source(0)), seen[-1]
+        found = candidates.misfits(rows, {1: pairs[1:]}, Fraction(1), noise_source(0))
+        return found[1], seen[-1]
 
     share, (before, sensitivity) = distance(few)
     assert sensitivity == 2 and 0 < share
