@@ -145,7 +145,10 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
             Columns as in ``classes_``.
         """
         joint = self.predict_joint_log_proba(X)
-        if self.calibration_ is not None:
+        constant, factor = self.calibration_
+        if len(factor) == 1:
+            joint = constant + factor * joint
+        else:
             joint = np.interp(joint[:, 1] - joint[:, 0], *self.calibration_)[:, None] * [0.0, 1.0]
         parts = np.exp(joint - joint.max(axis=1, keepdims=True))
         return parts / parts.sum(axis=1, keepdims=True)
