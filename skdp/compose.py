@@ -397,10 +397,11 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 
 # --- the classifier of `PrivateClassifier` without an estimator
 
-# Up to so many records times epsilon it is PrivPfC alone, then a blend with an additive model. That
-# has this share of epsilon, and both have this weight in a sum of logarithms, of which each was
-# pulled to the overall shares.
-_ALONE, _ADDITIVE, _WEIGHT = 2_000.0, Fraction(3, 5), 0.6
+# Up to so many records times epsilon for each class it is PrivPfC alone, then a blend with an
+# additive model. That has this share of epsilon; and of each so much counts in a sum of logarithms,
+# which were pulled to the overall shares. Leave-one-table-out on 18 labels and on 5 with 4 to 15
+# classes, where little else than records times epsilon and classes told which shares are best.
+_ALONE, _ADDITIVE, _WEIGHTS = 1_000.0, Fraction(7, 10), (0.5, 0.7)
 # Less might not fit the noise of a model of a fifth of it into 64-bit integers.
 _LEAST = Fraction(2, 10**6)
 
@@ -443,7 +444,7 @@ class _DefaultClassifier(ModelOfClasses):
             exact = {name: table.dense([place]) for place, name in enumerate(wide, 1)}
             domain = cut_domain(fine, exact, noise["groups"], source)
         kinds: Any = {PrivPfCClassifier: Fraction(1)}
-        if int(n) * float(noise["models"]) > _ALONE:
+        if int(n) * float(noise["models"]) > _ALONE * len(classes):
             kinds = {PrivPfCClassifier: 1 - _ADDITIVE, PrivateAdditiveClassifier: _ADDITIVE}
         given = self.get_params(deep=False) | {"ledger": None, "random_state": source}
         names = [name for name in domain.columns if self.classes is None or name != target]
@@ -476,8 +477,8 @@ class _DefaultClassifier(ModelOfClasses):
             return np.asarray(parts[0])
         # Together about the overall shares of PrivPfC.
         overall = np.log(self.models_[0].shares_)
-        apart = sum(np.log(np.maximum(part, 1e-9)) - overall for part in parts)
-        both = np.exp(overall + _WEIGHT * apart)
+        cells, additive = (np.log(np.maximum(part, 1e-9)) - overall for part in parts)
+        both = np.exp(overall + _WEIGHTS[0] * cells + _WEIGHTS[1] * additive)
         return np.asarray(both / both.sum(axis=1, keepdims=True))
 
 
@@ -500,8 +501,9 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
 
     Without an estimator, a twentieth of epsilon first cuts numbers with more than 32 bins into
     groups of about equally many records, and a fiftieth of the rest releases how many records there
-    are. This decides what the rest pays for: PrivPfC alone up to 2,000 records times epsilon, then
-    together with an additive model, which has three fifths. All of epsilon is charged beforehand.
+    are. This decides what the rest pays for: PrivPfC alone up to 1,000 records times epsilon for
+    each class, then together with an additive model, which has seven tenths. All of epsilon is
+    charged beforehand.
 
     With an estimator, the training data are released privately, and it is trained on the release:
     by default that of `MarginalSynthesizer`.
