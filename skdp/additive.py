@@ -403,8 +403,8 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     and edited after the fit. It is learnt from few noisy sums: one histogram of each
     column and the label; the weights of the columns, so that columns that say the same do not
     count twice; and, where records times epsilon pay for it, rounds of sums of residuals, and
-    functions of two columns together, which are chosen privately. Two classes are calibrated by a
-    histogram of the scores that the model gives the records.
+    functions of two columns together, which are chosen privately. A histogram of the scores that
+    the model gives the records calibrates it.
 
     Parameters
     ----------
@@ -467,8 +467,9 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     columns (each record's part is bounded in integers); sums of residuals by group of each column
     (sensitivity 1, with more than two classes 2); chosen pairs (scores that a record moves by as
     much) and their sums of residuals and weights (sensitivity 1, with more than two classes 2.5,
-    for a number 1.25); with two classes the counts of scores and classes (sensitivity 1). *Cost*:
-    sequential composition; how the part "model" is divided follows from the released number of
+    for a number 1.25); the counts of scores and classes (sensitivity 1), with more than two classes
+    of differences of scores, and those of the classes (sensitivity 1 each). *Cost*: sequential
+    composition; how the part "model" is divided follows from the released number of
     records and from released choices. Reading, editing and predicting are post-processing.
 
     References

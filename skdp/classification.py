@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._random import sampling_generator
 from ._validation import IntArray, as_integer, as_sample_size, check_choice, exclusive_cumsum
+from .algorithms.additive import class_shares
 from .algorithms.diffgen import diffgen, diffgen_parts, projected_histogram, projection_parts
 from .algorithms.groupings import groupings
 from .algorithms.privpfc import (
@@ -920,6 +921,8 @@ class PrivPfCClassifier(ExactScore, ClassifierMixin, _PrivPfC):
         Non-negative counts that keep the noisy total.
     smoothed_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
         ``histogram_`` plus the pseudo-counts of the additive model; predictions use it.
+    shares_ : ndarray of shape (n_classes,)
+        Of all records, estimated from the noisy counts; none is zero.
     evidence_ : float
         Estimated part of the differences between cells that is not chance, from 0.05 to 1, by which
         predictions multiply the logarithms of the ratios to the overall shares.
@@ -992,32 +995,30 @@ class PrivPfCClassifier(ExactScore, ClassifierMixin, _PrivPfC):
             cells = view[tuple(coordinates[np.ix_(mine, np.flatnonzero(pattern))].T)]
             result[mine] = cells / cells.sum(axis=-1, keepdims=True)
         # Pulled to the overall shares, on the scale of logarithms.
-        result = result**self.evidence_ * _overall(self.histogram_) ** (1 - self.evidence_)
+        result = result**self.evidence_ * self.shares_ ** (1 - self.evidence_)
         return result / result.sum(axis=1, keepdims=True)
 
     def _finish(self):
         # Post-processing of the release.
-        noise = np.sqrt(discrete_laplace_variance(self.privacy_loss_.of_record.parts["counts"]))
-        if self.selection == "paper":
+        variance = discrete_laplace_variance(self.privacy_loss_.of_record.parts["counts"])
+        counts = self.noisy_counts_.reshape(-1, len(self.classes_))
+        # Without noise the shares of the counts as they are, none zero.
+        paper = self.selection == "paper"
+        self.shares_ = class_shares(counts.sum(axis=0), 0.0 if paper else len(counts) * variance)
+        if paper:
             # The largest count decides; the overall shares decide if all counts are zero.
-            weight, shares = 1e-9, _overall(self.histogram_)
+            weight, shares = 1e-9, self.shares_
         else:
             shares = _additive(self)
-            weight = _best_weight(self.histogram_, shares, _PRIOR * noise)
+            weight = _best_weight(self.histogram_, shares, _PRIOR * np.sqrt(variance))
         self.smoothed_ = self.histogram_ + weight * shares
-        self.evidence_ = 1.0 if self.selection == "paper" else _evidence(self, noise**2)
+        self.evidence_ = 1.0 if paper else _evidence(self, variance)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         # On the few rows of a small table the noise dominates.
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def _overall(histogram):
-    """Share of each label over all cells, never zero."""
-    totals = histogram.reshape(-1, histogram.shape[-1]).sum(axis=0) + 1e-9
-    return totals / totals.sum()
 
 
 def _best_weight(histogram, shares, least):
@@ -1048,7 +1049,7 @@ def _evidence(release, variance):
     cell as far as its own counts decide, and for the rest those of the additive model.
     """
     *shape, n_classes = release.histogram_.shape
-    overall = _overall(release.histogram_)
+    overall = release.shares_
     noisy, counts, smoothed = (
         each.reshape(-1, n_classes)
         for each in (release.noisy_counts_, release.histogram_, release.smoothed_)
@@ -1058,6 +1059,8 @@ def _evidence(release, variance):
     predicted = n * (smoothed / total - overall)
     noise = variance * ((1 - overall) ** 2 + (n_classes - 1) * overall**2)
     spread = n * overall * (1 - overall) + noise
+    if len(n) == 1:
+        return _LEAST_EVIDENCE
     own = n / total
     fitted = own.sum() + (1 - own).mean() * sum(size - 1 for size in shape)
     gain = (released * predicted / spread).sum() - n_classes * min(fitted, len(n) - 1)
@@ -1069,13 +1072,13 @@ def _additive(release):
     rows, labels, weight = release.make_training_set()
     histogram, classes = release.histogram_, release.classes_
     present = np.isin(classes, labels)
-    shape = histogram.shape[:-1]
+    shape, overall = histogram.shape[:-1], release.shares_
     if not shape or present.sum() < 2:
-        return _overall(histogram)
+        return overall
     cells = np.indices(shape).reshape(len(shape), -1).T
     model = LogisticRegression(max_iter=300).fit(rows, labels, sample_weight=weight)
-    shares = np.full((len(cells), len(classes)), 1e-9)
-    shares[:, present] += model.predict_proba(one_hot(cells, shape))
+    shares = np.tile(overall, (len(cells), 1))
+    shares[:, present] = model.predict_proba(one_hot(cells, shape)) * overall[present].sum()
     return shares.reshape(histogram.shape)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import warnings
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -398,25 +397,21 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 
 # --- the classifier of `PrivateClassifier` without an estimator
 
-# It is a blend of PrivPfC and an additive model: the latter's share of epsilon, and the weights of
-# both in a sum of logarithms, of which each was pulled to the overall shares. The first blend is
-# for up to 2,000 records times epsilon, the second up to 50,000, the third beyond. PrivPfC counts
-# correct predictions, which say little where one label has three quarters of the records: there the
-# additive model alone takes the place of the second (``python -m benchmarks.baseline``, models).
-_FEW = 2_000.0, Fraction(1, 5), 1.0, 0.1
-_MANY = 50_000.0, Fraction(2, 5), 0.7, 0.5
-_MOST = math.inf, Fraction(4, 5), 0.3, 0.8
-_RARE = 0.75
+# Up to so many records times epsilon for each class it is PrivPfC alone, then a blend with an
+# additive model. That has this share of epsilon; and of each so much counts in a sum of logarithms,
+# which were pulled to the overall shares. Leave-one-table-out on 18 labels and on 5 with 4 to 15
+# classes, where little else than records times epsilon and classes told which shares are best.
+_ALONE, _ADDITIVE, _WEIGHTS = 1_000.0, Fraction(7, 10), (0.5, 0.7)
 # Less might not fit the noise of a model of a fifth of it into 64-bit integers.
 _LEAST = Fraction(2, 10**6)
 
 
 class _DefaultClassifier(ModelOfClasses):
-    """PrivPfC and an additive model, which is sometimes alone where one label is frequent.
+    """PrivPfC, and where records times epsilon pay for it an additive model.
 
     PrivPfC finds combinations of columns and is rarely worse than the most frequent label, but its
     cells rank rows coarsely. The additive model ranks finely and misses combinations. Both are in
-    ``models_``, and the released number of records with each label in ``label_counts_``.
+    ``models_``.
     """
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
@@ -435,24 +430,22 @@ class _DefaultClassifier(ModelOfClasses):
         fine, wide = fine_domain(domain, target)
         groups = {"groups": self._record_epsilon() * CUTTING} if wide else {}
         rest = self._record_epsilon() - sum(groups.values())
-        loss, source = self._spend(rows, groups | split_epsilon(rest, {"rows": 1, "models": 49}))
-        # Privacy. Released: the number of records with each label (a record changes one by 1, part
-        # "rows"), edges of groups of numbers (part "groups", see `cut_domain`), and, by sequential
-        # composition, models whose epsilons sum to the part "models". Which ones and with what
-        # follows from the released numbers; all of epsilon has been charged before, whatever they
-        # are. Each model of persons draws their rows by itself, and pays for as many.
+        loss, source = self._spend(rows, groups | split_epsilon(rest, {"total": 1, "models": 49}))
+        # Privacy. Released: the number of records (a record changes it by 1, part "total"), edges
+        # of groups of numbers (part "groups", see `cut_domain`), and, by sequential composition,
+        # models whose epsilons sum to the part "models". Which ones and with what follows from the
+        # released number; all of epsilon has been charged before, whatever it is. Each model of
+        # persons draws their rows by itself, and pays for as many.
         noise, most = loss.of_record.parts, self._max_rows_per_id() or 1
         bound = self._contributions(loss, source, rows, fine)
         table = count_rows(rows, fine.plain([target, *wide]), bound, together=(1,))
-        counts = discrete_laplace(table.dense([0]), noise["rows"], random_state=source)
+        n = discrete_laplace(int(table.dense([0]).sum()), noise["total"], random_state=source)
         if wide:
             exact = {name: table.dense([place]) for place, name in enumerate(wide, 1)}
             domain = cut_domain(fine, exact, noise["groups"], source)
-        signal = int(counts.sum()) * float(noise["models"])
-        blend = next(each for each in (_FEW, _MANY, _MOST) if signal <= each[0])
-        kinds: Any = {PrivPfCClassifier: 1 - blend[1], PrivateAdditiveClassifier: blend[1]}
-        if blend is _MANY and counts.max() >= _RARE * counts.sum():
-            kinds = {PrivateAdditiveClassifier: Fraction(1)}
+        kinds: Any = {PrivPfCClassifier: Fraction(1)}
+        if int(n) * float(noise["models"]) > _ALONE * len(classes):
+            kinds = {PrivPfCClassifier: 1 - _ADDITIVE, PrivateAdditiveClassifier: _ADDITIVE}
         given = self.get_params(deep=False) | {"ledger": None, "random_state": source}
         names = [name for name in domain.columns if self.classes is None or name != target]
         given["domain"] = domain.select(names)
@@ -469,9 +462,7 @@ class _DefaultClassifier(ModelOfClasses):
         self.classes_ = classes
         self.domain_ = domain
         self.target_ = target
-        self.label_counts_ = counts
         self.models_ = models
-        self._blend = blend[2:]
         self.privacy_loss_ = loss
         return self
 
@@ -485,10 +476,9 @@ class _DefaultClassifier(ModelOfClasses):
         if len(parts) == 1:
             return np.asarray(parts[0])
         # Together about the overall shares of PrivPfC.
-        counts = self.models_[0].histogram_.reshape(-1, len(self.classes_)).sum(axis=0)
-        overall = np.log((counts + 1e-9) / (counts + 1e-9).sum())
+        overall = np.log(self.models_[0].shares_)
         cells, additive = (np.log(np.maximum(part, 1e-9)) - overall for part in parts)
-        both = np.exp(overall + self._blend[0] * cells + self._blend[1] * additive)
+        both = np.exp(overall + _WEIGHTS[0] * cells + _WEIGHTS[1] * additive)
         return np.asarray(both / both.sum(axis=1, keepdims=True))
 
 
@@ -510,11 +500,10 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
     """A private classifier: the best one known for the table, or any, trained on a release.
 
     Without an estimator, a twentieth of epsilon first cuts numbers with more than 32 bins into
-    groups of about equally many records, and a fiftieth of the rest releases how many records each
-    label has. This decides what the rest pays for: PrivPfC together with an additive model. The
-    latter has a fifth of the rest up to 2,000 records times epsilon, two fifths up to 50,000, then
-    four fifths; in the middle all, where one label has three quarters of the records. All of
-    epsilon is charged beforehand.
+    groups of about equally many records, and a fiftieth of the rest releases how many records there
+    are. This decides what the rest pays for: PrivPfC alone up to 1,000 records times epsilon for
+    each class, then together with an additive model, which has seven tenths. All of epsilon is
+    charged beforehand.
 
     With an estimator, the training data are released privately, and it is trained on the release:
     by default that of `MarginalSynthesizer`.

@@ -21,9 +21,9 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
 
     One noisy histogram of each column and the label is measured. Probabilities of
     groups are smooth along ordered values, and pulled towards those of all classes together where
-    the noise is large. Columns that say the same count twice; with two classes, a histogram of the
-    model's score and the class corrects that by a rising line. As a model to predict with,
-    `PrivateAdditiveClassifier` is better.
+    the noise is large. Columns that say the same count twice; a histogram of the model's score and
+    the class corrects that, with two classes by a rising line, with more by one factor. As a model
+    to predict with, `PrivateAdditiveClassifier` is better.
 
     Parameters
     ----------
@@ -60,9 +60,10 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     feature_log_prob_std_ : dict of str to ndarray of shape (1, n_groups) or (n_classes, n_groups)
         Standard errors that the noise gives: with two classes the difference of both, with more
         each class.
-    calibration_ : (ndarray of shape (n_points,), ndarray of shape (n_points,)) or None
+    calibration_ : (ndarray of shape (n_points,), ndarray of shape (n_points,))
         With two classes, ``predict_proba`` reads the logit of the second off the line through these
-        points, from that of `predict_joint_log_proba`. None with more.
+        points, from that of `predict_joint_log_proba`. With more it adds the first, of shape
+        (n_classes,), to the second, of shape (1,), times what `predict_joint_log_proba` returns.
     feature_labels_ : dict of str to list of str
         Of each column the names of its groups.
     classes_ : ndarray of shape (n_classes,)
@@ -82,7 +83,8 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     -----
     *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: the noisy
     number of records; for each column the counts of groups and classes (sensitivity 1, with a
-    public share of the budget); with two classes the counts of scores and classes (sensitivity 1).
+    public share of the budget); the counts of scores and classes (sensitivity 1), or of more than
+    two classes alone and of differences of scores (sensitivity 1 each).
     *Cost*: sequential composition. Predicting is post-processing.
 
     Examples
@@ -145,7 +147,10 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
             Columns as in ``classes_``.
         """
         joint = self.predict_joint_log_proba(X)
-        if self.calibration_ is not None:
+        constant, factor = self.calibration_
+        if len(factor) == 1:
+            joint = constant + factor * joint
+        else:
             joint = np.interp(joint[:, 1] - joint[:, 0], *self.calibration_)[:, None] * [0.0, 1.0]
         parts = np.exp(joint - joint.max(axis=1, keepdims=True))
         return parts / parts.sum(axis=1, keepdims=True)

@@ -275,31 +275,21 @@ def test_numbers_for_labels_of_text_are_said_to_be_positions():
 # ------------------------------------------------------------------------- without an estimator
 
 
-def test_the_default_for_a_rare_label_is_additive():
-    Y = np.where(X["age"] > 80, "high", "low")
-    model = skdp.PrivateClassifier(epsilon=5, domain=DOMAIN, target="income").fit(X, Y).estimator_
-    (additive,) = model.models_
-    assert isinstance(additive, skdp.PrivateAdditiveClassifier) and np.mean(Y == "high") < 0.2
+def test_the_default_is_privpfc_alone_where_records_times_epsilon_are_few():
+    given = {"domain": DOMAIN, "target": "income"}
+    model = skdp.PrivateClassifier(epsilon=0.2, **given).fit(X, Y).estimator_
+    (cells,) = model.models_
+    assert isinstance(cells, skdp.PrivPfCClassifier) and model.score(X, Y) > 0.5
+    np.testing.assert_allclose(model.predict_proba(X), cells.predict_proba(X))
     # With an estimator, the default release has the parameters.
     ledger, tree = skdp.PrivacyLedger(3), encoded(DecisionTreeClassifier(max_depth=3))
-    given = {"epsilon": 2, "domain": DOMAIN, "target": "income", "ledger": ledger}
-    released = skdp.PrivateClassifier(tree, **given).fit(X, Y)
+    released = skdp.PrivateClassifier(tree, epsilon=2, ledger=ledger, **given).fit(X, Y)
     assert isinstance(released.synthesizer_, skdp.MarginalSynthesizer)
     assert ledger.spent == released.privacy_loss_.epsilon == 2 and released.score(X, Y) > 0.7
-    np.testing.assert_allclose(model.predict_proba(X), additive.predict_proba(X))
 
 
-@over(
-    "epsilon, share, weights, least",
-    [
-        (0.2, Fraction(1, 5), (1.0, 0.1), 0.5),
-        (5, Fraction(2, 5), (0.7, 0.5), 0.7),
-        (200, Fraction(4, 5), (0.3, 0.8), 0.75),
-    ],
-)
-def test_the_default_adds_what_both_models_say_beyond_the_overall_shares(
-    epsilon, share, weights, least
-):
+@over("epsilon, least", [(5, 0.7), (200, 0.75)])
+def test_the_default_adds_what_both_models_say_beyond_the_overall_shares(epsilon, least):
     ledger = skdp.PrivacyLedger(200)
     model = skdp.PrivateClassifier(epsilon=epsilon, domain=DOMAIN, target="income", ledger=ledger)
     cells, additive = model.fit(X, Y).estimator_.models_
@@ -307,16 +297,15 @@ def test_the_default_adds_what_both_models_say_beyond_the_overall_shares(
     # Charged once and beforehand, whatever is fitted; the models' own parts sum to the rest.
     assert len(ledger.to_frame()) == 1 and float(ledger.spent) == epsilon
     parts, shares = model.privacy_loss_.parts, model.predict_proba(X)
-    assert additive.privacy_loss_.epsilon == share * parts["models"]
+    assert additive.privacy_loss_.epsilon == Fraction(7, 10) * parts["models"]
     assert cells.privacy_loss_.epsilon + additive.privacy_loss_.epsilon == parts["models"]
     assert (model.predict(X) == np.array(["high", "low"])[shares.argmax(axis=1)]).all()
     np.testing.assert_allclose(shares.sum(axis=1), 1)
-    overall = cells.histogram_.reshape(-1, 2).sum(axis=0)
     away = [
-        np.log(each[:, 1] / each[:, 0]) - np.log(overall[1] / overall[0])
+        np.log(each[:, 1] / each[:, 0]) - np.log(cells.shares_[1] / cells.shares_[0])
         for each in (cells.predict_proba(X), additive.predict_proba(X), shares)
     ]
-    np.testing.assert_allclose(away[2], weights[0] * away[0] + weights[1] * away[1], atol=1e-9)
+    np.testing.assert_allclose(away[2], 0.5 * away[0] + 0.7 * away[1], atol=1e-9)
 
 
 def test_without_an_estimator_a_regressor_is_additive():

@@ -28,6 +28,8 @@ from .additive import (
     known_share,
     located,
     monotone,
+    shared_factor,
+    shared_weight,
 )
 
 __all__ = [
@@ -527,7 +529,7 @@ def fit_auto(
     # public facts. What `located` and `fit_functional` release is composed sequentially.
     signal = float(epsilon) * max(total, 0.0)
     if isinstance(link, Identity) and _clear(design, signal):
-        part = known_share(epsilon, link, total)
+        part = known_share(epsilon, total)
         link = located(records, link, part, total, random_state)
         return fit_functional(records, design, link, epsilon - part, total, random_state, alpha)
     n_bins = max(int(signal / (TUNING.signal * len(design.columns))), TUNING.bins)
@@ -715,15 +717,16 @@ class NaiveBayesModel:
     std : tuple of ndarray of shape (n_outputs, n_groups)
         Standard errors from the noise: with two classes of the difference of both, with more of
         each class.
-    calibration : (ndarray, ndarray) or None
+    calibration : (ndarray, ndarray)
         With two classes points of a rising line that calibrates: logits of the second class by the
-        probabilities above, and what they mean.
+        probabilities above, and what they mean. With more a constant of each class, and a factor of
+        shape (1,) of the logarithms that the probabilities above give.
     """
 
     prior: FloatArray
     groups: tuple[FloatArray, ...]
     std: tuple[FloatArray, ...]
-    calibration: tuple[FloatArray, FloatArray] | None
+    calibration: tuple[FloatArray, FloatArray]
 
 
 def fit_naive_bayes(
@@ -747,10 +750,9 @@ def fit_naive_bayes(
         Released number of records.
     random_state : NoiseSource
     """
-    # Privacy. Released: the histograms of the first round of an additive model, and with two
-    # classes that of the scores which it gives; sequential composition. The rest is computed from
-    # them.
-    part = known_share(epsilon, link, total)
+    # Privacy. Released: the histograms of the first round of an additive model, and that of the
+    # scores which it gives; sequential composition. The rest is computed from them.
+    part = known_share(epsilon, total)
     draft = first_round(records, link, priors, epsilon - part, total, random_state)
     prior = np.log(link.probabilities(draft.intercept[None])[0])
     model = draft.finished()
@@ -760,13 +762,18 @@ def fit_naive_bayes(
         classes = link.probabilities(draft.intercept + shape)
         joint = np.maximum(sizes, TUNING.records)[:, None] * np.maximum(classes, 1e-12)
         found.append(np.log(joint / joint.sum(axis=0)).T.copy())
-    calibration = None
-    if part:
+    # Scores and probabilities of a row differ by a constant of each class in each column.
+    constant = sum(
+        (table[:, 0] - (0.0, *shape[0])[-len(table) :])
+        for shape, table in zip(model.shapes, found, strict=True)
+    )
+    if link.n_outputs == 1:
         scores, logits = monotone(records, draft, part, random_state)
-        # Scores and probabilities of a row differ by a constant in each column.
-        for shape, table in zip(model.shapes, found, strict=True):
-            scores = scores + (table[1, 0] - table[0, 0] - shape[0, 0])
-        calibration = scores, logits
+        calibration = scores + constant[1] - constant[0], logits
+    else:
+        centre = shared_weight(len(priors))
+        factor, _ = shared_factor(records, link, draft, centre, part, random_state)
+        calibration = prior - factor * (prior + constant), np.array([factor])
     errors = tuple(each.T.copy() for each in model.std_errors)
     return NaiveBayesModel(prior, tuple(found), errors, calibration)
 

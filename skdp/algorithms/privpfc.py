@@ -153,8 +153,9 @@ def cell_limit(
     """Largest number of cells of a candidate.
 
     In the paper the noise is at most a fifth of the average count. The quality is low for cells
-    dominated by noise, so by default the noise may be as large as the average count; a second bound
-    keeps the release and the training set small.
+    dominated by noise, so by default the noise may be as large as the average count of a cell, or
+    less with many classes, and the noise of a class over all cells as large as its average count;
+    a last bound keeps the release and the training set small.
 
     Parameters
     ----------
@@ -166,9 +167,13 @@ def cell_limit(
     selection : {"paper", "auto"}, default="paper"
     """
     paper = selection == "paper"
-    cells = max(float(n_records), 0.0) * float(epsilon) * (0.2 if paper else 1)
+    signal, n_classes = max(float(n_records), 0.0) * float(epsilon), max(n_classes, 2)
+    if paper:
+        cells = 0.2 * signal
+    else:
+        cells = min(signal * (2 / n_classes) ** 0.5, (signal / n_classes) ** 2 / 2)
     most = _PAPER_COUNTS if paper else _MOST_COUNTS
-    return max(1, min(math.floor(cells), most // max(n_classes, 2)))
+    return max(1, min(math.floor(cells), most // n_classes))
 
 
 def max_useful_groups(limit: int, selection: str = "paper") -> int:

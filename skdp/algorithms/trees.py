@@ -23,7 +23,7 @@ from .._validation import (
     split_epsilon,
 )
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
-from .additive import Records
+from .additive import Records, class_shares
 
 # ------------------------------------------------------------------------------------------------
 # A released tree: its splits, its noisy counts, and the shares of the classes.
@@ -565,7 +565,9 @@ def tree_parts(
     return split_epsilon(epsilon, {"total": total, "model": 1 - total})
 
 
-def auto_depth(signal: float, menu: Sequence[Splits], asked: int | None = None) -> int:
+def auto_depth(
+    signal: float, menu: Sequence[Splits], n_classes: int, asked: int | None = None
+) -> int:
     """Levels of splits, from released and public numbers: those that pay, or that were asked for.
 
     Parameters
@@ -574,14 +576,15 @@ def auto_depth(signal: float, menu: Sequence[Splits], asked: int | None = None) 
         Records times epsilon.
     menu : sequence of Splits
         With very many splits the scores of fewer levels fit into memory.
+    n_classes : int
     asked : int or None
     """
     n_scores = max(sum(len(splits) for splits in menu), 1)
     fits = int(math.log2(max(_SCORES_ONCE / n_scores, 2.0)))
     if asked is not None:
         return min(asked, fits)
-    depth = round(math.log2(max(signal, 2.0) / TUNING.leaf))
-    return min(max(depth, 1), fits, TUNING.depth)
+    leaf = TUNING.leaf * math.sqrt(n_classes / 2)
+    return min(max(round(math.log2(max(signal / leaf, 1.0))), 0), fits, TUNING.depth)
 
 
 def fit_tree(
@@ -625,7 +628,7 @@ def fit_tree(
     epsilon = parts["model"]
     growth = Growth(records, menu, n_classes)
     if algorithm == "auto":
-        max_depth = auto_depth(float(total.sum()) * float(epsilon), menu, max_depth)
+        max_depth = auto_depth(_least(total, parts) * float(epsilon), menu, n_classes, max_depth)
         model = grow_tree(growth, quality, epsilon, total, max_depth, prune, random_state)
         return model, total
     assert max_depth is not None
@@ -640,6 +643,12 @@ def _class_totals(
     # Privacy. A record is in one class: sensitivity 1.
     exact = integer_sums(records.labels, n_classes, records.counts)
     return discrete_laplace(exact, epsilon, random_state=random_state).astype(np.float64)
+
+
+def _least(total: FloatArray, parts: Mapping[str, Fraction]) -> float:
+    """Released number of records less the standard deviation of its noise."""
+    noise = len(total) * discrete_laplace_variance(parts["total"])
+    return float(total.sum() - noise**0.5)
 
 
 def grow_tree(
@@ -773,16 +782,19 @@ def shrunk_shares(
     for node, parent in enumerate(parents.tolist()):
         seen = np.maximum(counts[node], 0.0)
         before = shares[max(parent, 0)]
-        if not seen.sum():
-            shares[node] = before
-            continue
-        own = seen / seen.sum()
-        if parent < 0 or np.isinf(spread):
+        own = seen / seen.sum() if seen.sum() else before
+        if np.isinf(spread):
             shares[node] = own
             continue
+        if parent < 0:
+            shares[node] = class_shares(counts[node], float(variances[node]))
+            continue
         size = max(counts[node].sum(), 1.0)
-        chance = (before * (1.0 - before)).max() / size
-        weight = spread / (spread + (chance + variances[node] / size**2) / n_trees)
+        chance = (before * (1.0 - before)).mean() / size + variances[node] / size**2
+        # Many classes show themselves how far they are apart.
+        apart = (n_classes - 2) * max(float(np.mean((own - before) ** 2) - chance), 0.0)
+        expected = (spread + apart) / max(n_classes - 1, 1)
+        weight = expected / (expected + chance / n_trees)
         shares[node] = before + weight * (own - before)
     return shares
 
@@ -898,7 +910,7 @@ def fit_forest(
     # share the rest in equal parts. Columns of a tree are drawn by public coins.
     total = _class_totals(records, n_classes, parts["total"], random_state)
     epsilon = parts["model"] / n_trees
-    depth = auto_depth(float(total.sum()) * float(epsilon), menu, max_depth)
+    depth = auto_depth(_least(total, parts) * float(epsilon), menu, n_classes, max_depth)
     coins = sampling_generator(random_state)
     n_columns = max(1, math.ceil(max_features * len(menu)))
     drawn = [np.sort(coins.permutation(len(menu))[:n_columns]) for _ in range(n_trees)]

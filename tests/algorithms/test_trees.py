@@ -202,10 +202,11 @@ def test_a_path_spends_all_of_epsilon_and_no_more(algorithm, monkeypatch):
 
 def test_the_depth_follows_from_public_numbers():
     few, many = [binary_splits(4, range(4))], [binary_splits(32, range(32))] * 5_000
-    assert auto_depth(-5.0, few) == 1
-    assert auto_depth(1e3, few) < auto_depth(1e5, few) <= auto_depth(1e12, few)
-    assert auto_depth(1e12, many) < auto_depth(1e12, few)
-    assert auto_depth(1.0, few, 16) == 16
+    assert auto_depth(-5.0, few, 2) == 0
+    assert auto_depth(1e3, few, 2) < auto_depth(1e5, few, 2) <= auto_depth(1e12, few, 2)
+    assert auto_depth(1e3, few, 26) < auto_depth(1e3, few, 2)
+    assert auto_depth(1e12, many, 2) < auto_depth(1e12, few, 2)
+    assert auto_depth(1.0, few, 2, 16) == 16
 
 
 # --- shares

@@ -13,8 +13,19 @@
 """
 
 from .fitting import additive_parts, column_shares, first_round, fit_additive, known_share, located
-from .model import TUNING, UNIT, Identity, Logit, Prior, Records, fixed, mean_size, released_total
-from .pairs import PairPlan, monotone
+from .model import (
+    TUNING,
+    UNIT,
+    Identity,
+    Logit,
+    Prior,
+    Records,
+    class_shares,
+    fixed,
+    mean_size,
+    released_total,
+)
+from .pairs import PairPlan, monotone, shared_factor, shared_weight
 
 __all__ = [
     "TUNING",
@@ -25,6 +36,7 @@ __all__ = [
     "Prior",
     "Records",
     "additive_parts",
+    "class_shares",
     "column_shares",
     "fit_additive",
     "first_round",
@@ -34,4 +46,6 @@ __all__ = [
     "mean_size",
     "monotone",
     "released_total",
+    "shared_factor",
+    "shared_weight",
 ]

@@ -26,6 +26,7 @@ from .model import (
     Logit,
     Prior,
     Records,
+    class_shares,
     fixed,
 )
 from .pairs import PairPlan, add_pairs, calibrate, newton_step, shared_weight
@@ -117,17 +118,25 @@ def _of_classes(
     total: float,
     random_state: Any,
 ) -> Draft:
-    # Privacy. Released: for each column the counts of groups and classes. A record is in one cell
-    # of each: sensitivity 1 for `measure_columns`. Everything after that is post-processing.
-    noisy, variances = measure_columns(records.tables(link.n_classes), epsilon, 1, random_state)
-    tables = agreed(noisy, variances)
-    # No class is nearly empty.
-    shares = np.maximum(_total_of(tables, variances), max(1.0, 1e-4 * total))
-    shares /= shares.sum()
-    intercept = np.log(shares)
+    # Privacy. Released: for each column the counts of groups and classes, and of many classes their
+    # counts alone, with a part that follows from the released total. A record is in one cell of
+    # each: sensitivity 1. Everything after that is post-processing.
+    part = known_share(epsilon, total, 0.5) if link.n_outputs > 1 else Fraction(0)
+    exact = records.tables(link.n_classes)
+    tables, variances = measure_columns(exact, epsilon - part, 1, random_state)
+    if part:
+        # One more column, of one group.
+        counts = discrete_laplace(exact[0].sum(axis=0), part, random_state=random_state)
+        tables.append(counts[None].astype(np.float64))
+        variances.append(discrete_laplace_variance(part))
+    tables = agreed(tables, variances)
+    noise = 1.0 / sum(1.0 / (len(t) * v) for t, v in zip(tables, variances, strict=True))
+    intercept = np.log(class_shares(tables[-1].sum(axis=0), noise))
     intercept = intercept[1:] - intercept[0] if link.n_outputs == 1 else intercept
     draft = Draft.empty(intercept, records.n_groups)
-    for column, (table, variance, prior) in enumerate(zip(tables, variances, priors, strict=True)):
+    for column, (table, variance, prior) in enumerate(
+        zip(tables[: len(priors)], variances[: len(priors)], priors, strict=True)
+    ):
         sizes = np.maximum(table.sum(axis=1), 0.0)
         draft.sizes[column] = sizes
         for _ in range(TUNING.steps):
@@ -240,10 +249,10 @@ class _Plan:
     @classmethod
     def of(cls, epsilon: Fraction, total: float, n_groups: int, link: Link) -> _Plan:
         signal = max(total, 1.0) * float(epsilon)
-        calibration = known_share(epsilon, link, total)
+        calibration = known_share(epsilon, total)
         location = calibration if isinstance(link, Identity) else Fraction(0)
         epsilon -= calibration + location
-        if calibration and signal < TUNING.weights_pay:
+        if signal < TUNING.weights_pay * link.n_outputs:
             return cls(epsilon, calibration=calibration, location=location)
         weights = (epsilon * TUNING.weights,) * 2
         epsilon -= sum(weights)
@@ -254,12 +263,10 @@ class _Plan:
         return cls(first, weights, rounds, calibration, location)
 
 
-def known_share(epsilon: Fraction, link: Link, total: float) -> Fraction:
-    """What `located` and `calibrate` may spend, each: nothing with more than two classes."""
-    if link.n_outputs > 1:
-        return Fraction(0)
+def known_share(epsilon: Fraction, total: float, most: float = TUNING.most_known) -> Fraction:
+    """What `located`, `calibrate` and counts of many classes may spend, each."""
     share = TUNING.known / (max(total, 1.0) * float(epsilon))
-    share = min(max(share, TUNING.least_known), TUNING.most_known)
+    share = min(max(share, TUNING.least_known), most)
     return epsilon * Fraction(round(share * 1000), 1000)
 
 
@@ -320,8 +327,7 @@ def fit_additive(
         left = add_pairs(records, link, draft, curvature, pairs, for_pairs, total, random_state)
         if left:
             _round(records, link, draft, priors, curvature, left, random_state)
-    if plan.calibration:
-        calibrate(records, link, draft, centre, plan.calibration, total, random_state)
+    calibrate(records, link, draft, centre, plan.calibration, total, random_state)
     return draft.finished()
 
 

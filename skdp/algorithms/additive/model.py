@@ -293,6 +293,22 @@ class Identity:
 Link = Logit | Identity
 
 
+def class_shares(counts: FloatArray, variance: float) -> FloatArray:
+    """Shares of the classes from noisy counts; none is zero.
+
+    Counts are drawn to their mean as far as noise may have set them apart. How far the true ones
+    are apart is what was seen of it, less the noise, and for one class more as much as they are
+    large. Small ones stay above zero.
+    """
+    n, mean = len(counts), max(float(np.mean(counts)), 1.0)
+    seen = float(np.sum((counts - mean) ** 2)) - (n - 1) * variance
+    spread = (mean**2 + max(seen, 0.0)) / n
+    known = spread / (spread + variance)
+    likely = mean + known * (counts - mean)
+    shares = likely + np.sqrt(likely**2 + known * variance + 1.0)
+    return np.asarray(shares / shares.sum())
+
+
 # ------------------------------------------------------------------------------------------------
 # The released additive model: intercepts, functions of each column, and of pairs.
 

@@ -237,7 +237,7 @@ def calibrate(
     total: float,
     random_state: Any,
 ) -> None:
-    """Shift the intercept and scale all functions of a model of a number or of two classes.
+    """Shift the intercept, except of many classes, and scale all functions.
 
     Parameters
     ----------
@@ -252,7 +252,10 @@ def calibrate(
         Released number of records.
     random_state : NoiseSource
     """
-    if isinstance(link, Logit):
+    if isinstance(link, Logit) and link.n_outputs > 1:
+        factor, variance = shared_factor(records, link, draft, centre, epsilon, random_state)
+        found = 0.0, factor, variance
+    elif isinstance(link, Logit):
         noise = discrete_laplace_variance(epsilon)
         seen = _seen(records, draft, 1.0, epsilon, random_state)
         found = _line(seen, _MIDDLES, draft.intercept[0], centre, noise)
@@ -261,6 +264,51 @@ def calibrate(
     shift, factor, variance = found
     draft.scale(factor, variance)
     draft.intercept = draft.intercept + shift
+
+
+# Differences of scores of two classes are counted in intervals that double.
+_APART = 2.0 ** np.arange(-2, 4)
+_APARTS = np.append(_APART, 2 * _APART[-1]) * 0.75
+_APARTS[0] = _APART[0] / 2
+
+
+def shared_factor(
+    records: Records,
+    link: Logit,
+    draft: Draft,
+    centre: float,
+    epsilon: Fraction,
+    random_state: Any,
+) -> tuple[float, float]:
+    """Factor of all functions of a model of many classes, and the variance that noise gives it.
+
+    A record of class y stands for pairs of y with each other class j, weighted by the share of j
+    that the model gives it when all functions have the expected factor. If the right factor is f,
+    such pairs occur exp((f - centre) d) times as often as those of j with y, where d is what the
+    functions say for y less what they say for j. A histogram of d shows f, whatever the number of
+    classes and whatever the intercepts.
+    """
+    # Privacy. Released: sums of weights by intervals of d, where d and the weights, whole numbers,
+    # depend on nothing but the record and the release. The weights of a record sum to at most
+    # UNIT, as the shares of the other classes sum to at most UNIT less that of its own.
+    scaled, exact = draft.copy(), np.zeros(2 * len(_APARTS), dtype=np.int64)
+    scaled.scale(centre, 0.0)
+    model, plain = scaled.finished(), draft.finished()
+    borders = np.rint(_APART * UNIT).astype(np.int64)
+    for block in records.blocks(4096):
+        shares = link.shares(model.exact_scores(block.groups))
+        apart = plain.exact_scores(block.groups) - fixed(plain.intercept)
+        rows = np.arange(len(shares))
+        apart = apart[rows, block.labels][:, None] - apart
+        # The same for either class of a pair.
+        most = UNIT - np.minimum(shares, shares[rows, block.labels][:, None])
+        weights = np.where(apart, shares * UNIT // np.maximum(most, 1), 0) * block.counts[:, None]
+        cells = np.searchsorted(borders, np.abs(apart)) + len(_APARTS) * (apart > 0)
+        exact += np.bincount(cells.ravel(), weights.ravel(), len(exact)).astype(np.int64)
+    seen = discrete_laplace(exact.reshape(2, -1), epsilon, UNIT, random_state=random_state) / UNIT
+    noise = discrete_laplace_variance(epsilon, UNIT) / UNIT**2
+    found, variance = _fitted(seen, _APARTS[:, None], -centre * _APARTS, np.array([centre]), noise)
+    return max(float(found[0]), TUNING.kept * centre), variance
 
 
 def _of_numbers(
@@ -371,23 +419,30 @@ def _line(
     """Shift, factor, and the variance that the noise gives the factor."""
     # The score of an interval without what belongs to the intercept.
     features = np.stack([np.ones(_N), scores - intercept], axis=1)
-    expected, pull = np.array([0.0, centre]), 1.0 / TUNING.spread**2
-    found = expected.copy()
+    found, variance = _fitted(seen, features, intercept, np.array([0.0, centre]), noise)
+    return float(found[0]), max(float(found[1]), TUNING.kept * centre), variance
+
+
+def _fitted(
+    seen: Any, features: FloatArray, start: Any, expected: FloatArray, noise: float
+) -> tuple[FloatArray, float]:
+    """Weights of features in the logits of intervals, and the variance of the last by the noise."""
+    pull, found = 1.0 / TUNING.spread**2, expected.copy()
     total, size = seen.sum(axis=0), _sizes(seen, noise)
     for step in range(TUNING.steps):
-        share = Logit(2).probabilities((intercept + features @ found)[:, None])[:, 1]
+        share = Logit(2).probabilities((start + features @ found)[:, None])[:, 1]
         curvature = size * share * (1.0 - share)
         own = noise * (share**2 + (1.0 - share) ** 2)
         # The records vary as much as the curvature says.
         weight = curvature / (curvature + own)
-        precision = features.T @ (features * (weight * curvature)[:, None]) + pull * np.eye(2)
+        precision = features.T @ (features * (weight * curvature)[:, None])
+        precision += pull * np.eye(len(expected))
         gradient = features.T @ (weight * (seen[1] - share * total)) + pull * (expected - found)
         # Shorter and shorter steps: where scores are far too large, whole ones overshoot for ever.
         most = 1.0 / (1.0 + step)
         found = found + np.clip(np.linalg.solve(precision, gradient), -most, most)
     moved = np.linalg.solve(precision, features.T * weight)
-    variance = float((moved[1] ** 2 * own).sum())
-    return float(found[0]), max(float(found[1]), TUNING.kept * centre), variance
+    return found, float((moved[-1] ** 2 * own).sum())
 
 
 # ------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import numpy as np
 from loops import over
 from scored import some_scores
 
-from skdp.algorithms.additive import UNIT, Identity, Logit
+from skdp.algorithms.additive import UNIT, Identity, Logit, class_shares
 from skdp.algorithms.additive.model import Prior
 
 
@@ -29,6 +29,25 @@ def test_a_record_has_the_same_residual_in_any_company():
     together = link.residuals(scores, labels)
     alone = [link.residuals(scores[i : i + 1], labels[i : i + 1])[0] for i in range(len(scores))]
     assert np.array_equal(together, alone)
+
+
+def test_shares_of_classes_are_those_of_the_counts_as_far_as_noise_allows():
+    truth = np.array([0.5, 0.3, 0.15, 0.05, 0.0])
+    np.testing.assert_allclose(class_shares(1e4 * truth, 0.0), truth, atol=1e-3)
+    # Even where noise is large, or counts are negative.
+    np.testing.assert_allclose(class_shares(10 * truth, 1e8), 0.2, atol=0.01)
+    for counts in (-np.arange(5.0), np.zeros(5), np.array([-300.0, 2.0, 5.0, 1.0, 0.0])):
+        shares = class_shares(counts, 50.0)
+        assert (shares > 0).all() and abs(shares.sum() - 1) < 1e-12
+    # They lose less than half of what the counts themselves lose, with no share below one in 1e4.
+    rng, lost = np.random.default_rng(0), np.zeros(2)
+    p = (truth + 0.01) / 1.05
+    for _ in range(200):
+        noisy = 100 * p + rng.laplace(size=5) * 15
+        plain = np.maximum(noisy, 0.01)
+        for place, found in enumerate((class_shares(noisy, 450.0), plain / plain.sum())):
+            lost[place] += p @ np.log(p / found)
+    assert lost[0] < 0.5 * lost[1]
 
 
 # ------------------------------------------------------------------------------------- one column

@@ -19,6 +19,7 @@ from skdp.algorithms.additive.pairs import (
     calibrate,
     coarse_axis,
     monotone,
+    shared_factor,
 )
 
 
@@ -174,6 +175,46 @@ def test_a_record_is_in_one_cell_of_the_calibration(alone):
     assert tables[0].sum() == 400
     for table in tables[1:]:
         assert np.abs(tables[0] - table).sum() == 1
+
+
+def many_records(n, factor, n_classes=5, seed=0):
+    """Records whose class has scores of ``factor`` times what the draft says, and intercepts."""
+    rng = np.random.default_rng(seed)
+    draft = Draft.empty(rng.normal(0, 0.7, n_classes), (6, 6))
+    draft.shapes = [rng.normal(0, 1, (6, n_classes)) for _ in range(2)]
+    draft.sizes = [np.full(6, n / 6.0)] * 2
+    groups = rng.integers(0, 6, (n, 2))
+    score = draft.intercept + factor * sum(draft.shapes[j][groups[:, j]] for j in range(2))
+    labels = np.argmax(score + rng.gumbel(size=score.shape), axis=1)
+    return Records(groups, labels, np.ones(n, dtype=np.int64), (6, 6)), draft
+
+
+@over("factor, centre", [(0.3, 0.7), (0.7, 0.7), (1.2, 0.7), (0.15, 1.0)])
+def test_pairs_of_classes_find_the_factor_of_many(factor, centre):
+    records, draft = many_records(20_000, factor)
+    found, variance = shared_factor(records, Logit(5), draft, centre, Fraction(1), noise_source(0))
+    assert abs(found - factor) < 0.08 and 0 < variance < 0.01
+    # What is expected, where all is noise.
+    records, draft = many_records(50, factor)
+    found, _ = shared_factor(records, Logit(5), draft, centre, Fraction(1, 10_000), noise_source(0))
+    assert abs(found - centre) < 0.1
+
+
+def test_no_record_moves_pairs_of_classes_by_more_than_is_paid_for(monkeypatch):
+    calls = []
+
+    def watch(values, epsilon, sensitivity, *, random_state):
+        calls.append((np.abs(values).sum(), sensitivity))
+        return values
+
+    monkeypatch.setattr(calibration, "discrete_laplace", watch)
+    for size in (0.1, 1.0, 30.0):
+        records, draft = many_records(60, 1.0)
+        draft.shapes = [size * shape for shape in draft.shapes]
+        for each in records.blocks(1):
+            shared_factor(each, Logit(5), draft, 1.0, Fraction(1), None)
+    moved, paid = zip(*calls, strict=True)
+    assert set(paid) == {UNIT} and 0.9 * UNIT < max(moved) <= UNIT
 
 
 def numbered_records(n, factor, shift, seed=0):
