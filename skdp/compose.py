@@ -675,7 +675,7 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
 
     Like `PrivateClassifier`, for a number. Without an estimator it fits a
     `PrivateAdditiveRegressor`, which spends epsilon on, in this order: the number of records (a
-    fiftieth), the mean and the spread of the target (at most 0.15), functions of each column,
+    fiftieth), the mean and the spread of the target (at most 0.75), functions of each column,
     those of pairs of columns where they may pay (a quarter), and a calibration (at most 0.15). With
     an estimator, only the release reads the true rows and targets, and ``estimator`` is trained on
     synthetic (or weighted) rows.

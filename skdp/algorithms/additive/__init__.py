@@ -12,7 +12,15 @@
 ===============  =================================================================================
 """
 
-from .fitting import additive_parts, column_shares, first_round, fit_additive, known_share, located
+from .fitting import (
+    additive_parts,
+    column_shares,
+    first_round,
+    fit_additive,
+    known_share,
+    located,
+    located_share,
+)
 from .model import TUNING, UNIT, Identity, Logit, Prior, Records, fixed, mean_size, released_total
 from .pairs import PairPlan, monotone
 
@@ -31,6 +39,7 @@ __all__ = [
     "fixed",
     "known_share",
     "located",
+    "located_share",
     "mean_size",
     "monotone",
     "released_total",
