@@ -393,9 +393,9 @@ def compare_regressions() -> None:
             mean = np.mean((y.iloc[test] - y.iloc[train].mean()) ** 2)
             for kind, estimator in kinds.items():
                 for signal in SIGNALS:
-                    model = estimator(
-                        signal / len(train), domain=table.domain, target=target, random_state=seed
-                    ).fit(X.iloc[train], y.iloc[train])
+                    asked = {"domain": table.domain, "target": target, "random_state": seed}
+                    model = estimator(epsilon=signal / len(train), **asked)
+                    model.fit(X.iloc[train], y.iloc[train])
                     error = np.mean((y.iloc[test] - model.predict(X.iloc[test])) ** 2) / mean
                     found.append((f"{source}: {target}", kind, signal, error))
     names = ["table", "kind", "signal", "error"]

@@ -309,9 +309,11 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         loss, source = self._spend(rows, parts)
 
         bound, parts = self._contributions(loss, source, rows, fine), loss.of_record.parts
+        self._progress("distinct rows")
         codes, counts = weighted_rows(rows, fine.plain([*names, target]), bound)
         domain = fine
         if wide:
+            self._progress(f"groups of {len(wide)} columns of numbers")
             exact = {
                 name: integer_sums(codes[:, names.index(name)], fine[name].size, counts)
                 for name in wide
@@ -323,6 +325,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
             for name, (groups, n) in zip(names, self._groups(columns), strict=True)
         ]
         records = grouped_records(codes, counts, groupings, label_of)
+        self._progress("model")
         model, total, std = self._release(records, columns, link, parts, source)
         if y is None and isinstance(read, Frame):
             # The label is a column of X; the features are the others.
@@ -337,6 +340,9 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
 
     # What the parameter holds that declares the label, and its name.
     _shorthand: ClassVar[tuple[str, str]]
+
+    # Whether steps of a fit are printed; set by what is around the model.
+    verbose: ClassVar[Any] = 0
 
     # Whether numbers are cut where records are; else they have the declared bins.
     _cuts = True

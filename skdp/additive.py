@@ -549,8 +549,10 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
     Notes
     -----
     As for `PrivateAdditiveClassifier`; instead of counts of classes, the counts of groups and the
-    sums of targets, as shares of half the declared range, are released. Targets are clipped to the
-    range, and stand in the middle of their bin.
+    sums of targets are released, and before them the part of the range that holds the median of the
+    target, a distance from it beyond which few records are, and the means of what is within. All
+    else is in units of the released spread, so that a range may be declared far too wide. Targets
+    are clipped to the range, and stand in the middle of their bin.
 
     Examples
     --------

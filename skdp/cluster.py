@@ -262,6 +262,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
         self._remember_columns(X, rows)
         self.cluster_centers_ = centers
+        self._box = low, high
         self.cluster_counts_ = found.counts
         self.n_clusters_ = len(centers)
         self.validity_ = found.validity
@@ -391,6 +392,28 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         for j, center in enumerate(self.cluster_centers_):
             distances[:, j] = np.sqrt(((values - center) ** 2).sum(axis=1))
         return distances
+
+    def score_samples(self, X) -> np.ndarray:
+        """Minus the squared distance of every row to its nearest centroid.
+
+        ``private_score(X, model, metric="nicv")`` releases the mean with noise.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            NaN for rows with a missing value.
+        """
+        return -(self.transform(X).min(axis=1) ** 2)
+
+    def _farthest_squared(self):
+        """Squared distance of the most central centroid to the corner farthest from it."""
+        low, high = self._box
+        centers = self.cluster_centers_
+        return float((np.maximum(centers - low, high - centers) ** 2).sum(axis=1).min())
 
     def fit_predict(self, X, y=None, **fit_params) -> np.ndarray:
         """Fit, and return the labels of the rows themselves; these are not a private release."""

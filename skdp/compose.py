@@ -117,6 +117,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
     privacy_id: str | None = None
     ledger: Any = None
     random_state: Any = None
+    verbose: Any = 0
 
     # Parameter that declares the label, in words, and its name.
     _shorthand: ClassVar[str]
@@ -154,7 +155,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
             )
         if self.estimator is None:
             return self._default(**params, **{self._label: getattr(self, self._label)})
-        return MarginalSynthesizer(**params)
+        return MarginalSynthesizer(**params, verbose=self.verbose)
 
     def _label_attribute(self) -> Any:
         """Declaration of the label, or None where the synthesizer declares it."""
@@ -218,6 +219,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 
     def _fit_default(self, model: Any, X: Any, y: Any) -> Self:
         """Fit the default model, which charges and reads by itself."""
+        # No parameter of the models by themselves.
+        model.verbose = self.verbose
         model.fit(X, y)
         self.__dict__.pop("synthesizer_", None)
         self.estimator_ = model
@@ -438,6 +441,7 @@ class _DefaultClassifier(ModelOfClasses):
         # persons draws their rows by itself, and pays for as many.
         noise, most = loss.of_record.parts, self._max_rows_per_id() or 1
         bound = self._contributions(loss, source, rows, fine)
+        self._progress("labels, and groups of numbers")
         table = count_rows(rows, fine.plain([target, *wide]), bound, together=(1,))
         n = discrete_laplace(int(table.dense([0]).sum()), noise["total"], random_state=source)
         if wide:
@@ -454,6 +458,7 @@ class _DefaultClassifier(ModelOfClasses):
             model = kind(**given | {"epsilon": noise["models"] * most * share})
             # Its groups are those of the domain.
             model._cuts = False
+            self._progress(f"{kind.__name__}, {float(share):.0%} of the rest of epsilon")
             models.append(model.fit(X, y).set_params(random_state=None))
         if y is None and isinstance(read, Frame):
             # The label is a column of X; the features are the others.
@@ -548,6 +553,9 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
     random_state : int or None, default=None
         Seed of the synthetic draw only. The draw is post-processing, so a seed is harmless. The
         noise has none.
+    verbose : int, default=0
+        Print the steps of a fit of the default model or release to standard error; numbers are
+        public or released.
 
     Attributes
     ----------
@@ -664,7 +672,7 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
 
     Like `PrivateClassifier`, for a number. Without an estimator it fits a
     `PrivateAdditiveRegressor`, which spends epsilon on, in this order: the number of records (a
-    fiftieth), the mean and the spread of the target (at most 0.15), functions of each column,
+    fiftieth), the mean and the spread of the target (at most 0.75), functions of each column,
     those of pairs of columns where they may pay (a quarter), and a calibration (at most 0.15). With
     an estimator, only the release reads the true rows and targets, and ``estimator`` is trained on
     synthetic (or weighted) rows.
@@ -705,6 +713,9 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
     random_state : int or None, default=None
         Seed of the synthetic draw only. The draw is post-processing, so a seed is harmless. The
         noise has none.
+    verbose : int, default=0
+        Print the steps of a fit of the default model or release to standard error; numbers are
+        public or released.
 
     Attributes
     ----------

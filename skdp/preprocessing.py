@@ -13,12 +13,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._random import NoiseSource, noise_source
 from ._validation import (
     FloatArray,
     IntArray,
+    as_between,
     as_epsilon,
     as_fraction,
     as_integer,
@@ -37,6 +38,7 @@ from .base import (
     match_rows,
     range_of,
     warn_of_emptiness,
+    without_id,
 )
 from .domain import Domain, Numeric
 from .exceptions import DomainError
@@ -52,6 +54,7 @@ from .tables import (
     few_of_each,
     identities,
     object_array,
+    select_columns,
 )
 
 __all__ = [
@@ -83,14 +86,40 @@ class _ColumnTransformerBase(NoScore, OneToOneFeatureMixin, TransformerMixin, Pr
 
     def _start(self, X):
         """Check the schema only; return the rows, a domain of fine codes, and the ranges."""
-        rows = as_frame(X)
-        low, high = feature_ranges(self.domain, rows.names)
+        rows, privacy_id = as_frame(X), self._privacy_id()
+        names = without_id(rows, privacy_id).names
+        low, high = feature_ranges(self.domain, names)
         ranges = {
             name: Numeric(float(a), float(b), bins=_CODES)
-            for name, a, b in zip(rows.names, low, high, strict=True)
+            for name, a, b in zip(names, low, high, strict=True)
         }
-        rows, domain = match_rows(rows, None, Domain(ranges), None)
+        rows, domain = match_rows(rows, None, Domain(ranges), None, privacy_id=privacy_id)
         return rows, domain, low, high
+
+    def _kept(self, values, rows, loss, source, domain):
+        """The values of the rows that count: at most so many of each person, where there are any.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_features)
+        """
+        # Privacy. Which rows of a person are kept is decided by that person's rows and coins, see
+        # `some_of_each`: a person more adds at most `most` rows, each at epsilon / most.
+        bound = self._contributions(loss, source, rows, domain)
+        if bound is None:
+            return values
+        owners = identities(rows.column(bound.privacy_id))
+        known = np.flatnonzero(owners >= 0)
+        records = np.nan_to_num(values[known])
+        coins = source.record_words(len(known), records, owners[known])
+        return values[np.sort(known[few_of_each(owners[known], coins, bound.most)])]
+
+    def _new_values(self, X):
+        """New rows as numbers; the person, if given, is no feature."""
+        names = as_frame(X).named
+        if self.privacy_id in names:
+            X = select_columns(X, [name for name in names if name != self.privacy_id])
+        return self._rows_as_fitted(X).numbers()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -107,6 +136,15 @@ class PrivateStandardScaler(_ColumnTransformerBase):
     domain : (low, high), list, dict, Domain or Numeric, default=None
         Public range of the columns, always of real numbers: one for all, or one for each. Required.
         Values outside are clipped while the means are learned.
+    clip : float, default=4.0
+        `transform` clips every value to -clip and clip, of new rows too: a public range, which the
+        next step takes as ``domain=(-4.0, 4.0)``.
+    max_rows_per_id : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped; `transform` leaves it out.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
     random_state : None or int, default=None
@@ -140,11 +178,21 @@ class PrivateStandardScaler(_ColumnTransformerBase):
     >>> from skdp import PrivateStandardScaler
     >>> X = np.repeat([[1.0], [3.0]], 5_000, axis=0)
     >>> scaler = PrivateStandardScaler(epsilon=1.0, domain=(0, 10)).fit(X)
-    >>> np.abs(scaler.transform([[2.0], [3.0]])).round(1).tolist()
-    [[0.0], [1.0]]
+    >>> np.abs(scaler.transform([[2.0], [3.0], [900.0]])).round(1).tolist()
+    [[0.0], [1.0], [4.0]]
+
+    What it gives has a public range:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skdp import DPKMeans
+    >>> kmeans = DPKMeans(3, epsilon=0.5, domain=(-4.0, 4.0))
+    >>> model = make_pipeline(PrivateStandardScaler(epsilon=0.5, domain=(0, 10)), kmeans)
     """
 
     domain: Any = None
+    clip: Any = 4.0
+    max_rows_per_id: Any = None
+    privacy_id: Any = None
 
     def fit(self, X, y=None) -> Self:
         """Charge, and release a mean and a standard deviation of each column.
@@ -166,6 +214,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
         """
+        as_between(self.clip, "clip", Fraction(1, 1000), 10**6)
         rows, domain, low, high = self._start(X)
         loss, source = self._spend(rows, shares={"counts": 1, "sums": 6, "squares": 3})
 
@@ -173,10 +222,11 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         # middle of its range. Released are three integers per column: how many values there are
         # (sensitivity 1), their sum (_CODES), and the sum of their squares in units of _CODES
         # (_CODES). One record is in every column: d columns in sequence, each at a d-th of a part.
-        codes = domain.encode(rows).astype(np.int64)
+        codes = domain.encode(rows.select(domain.names)).astype(np.int64)
+        codes = self._kept(codes, rows, loss, source, domain)
         present = codes >= 0
         steps = np.where(present, 2 * codes + 1 - _CODES, 0)
-        share = {name: part / len(low) for name, part in loss.parts.items()}
+        share = {name: part / len(low) for name, part in loss.of_record.parts.items()}
         counts = discrete_laplace(present.sum(axis=0), share["counts"], random_state=source)
         first = discrete_laplace(steps.sum(axis=0), share["sums"], _CODES, random_state=source)
         second = discrete_laplace(
@@ -190,7 +240,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         variance = np.where(variance > least, np.minimum(variance, 1.0), 1 / 3)
 
         middle, half = (low + high) / 2, (high - low) / 2
-        validate_data(self, X, skip_check_array=True)
+        self._remember_columns(X, rows)
         self.mean_ = middle + half * mean
         self.counts_ = counts
         self.scale_ = half * np.sqrt(variance)
@@ -200,7 +250,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         return self
 
     def transform(self, X) -> np.ndarray:
-        """Subtract the means and divide by the standard deviations.
+        """Subtract the means, divide by the standard deviations, and clip.
 
         Parameters
         ----------
@@ -213,10 +263,11 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         """
         # A huge value becomes infinite, without a warning that would reveal it.
         with np.errstate(over="ignore"):
-            return (self._rows_as_fitted(X).numbers() - self.mean_) / self.scale_
+            scaled = (self._new_values(X) - self.mean_) / self.scale_
+        return np.clip(scaled, -self.clip, self.clip)
 
     def inverse_transform(self, X) -> np.ndarray:
-        """Undo `transform`.
+        """Undo `transform`, except for the clipping.
 
         Parameters
         ----------
@@ -248,6 +299,12 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         of the range found, so that wide ranges cost little.
     quantiles : (lower, upper), default=(0.01, 0.99)
         The two quantiles, rounded to three decimals.
+    max_rows_per_id : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped; `transform` leaves it out.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
     random_state : None or int, default=None
@@ -276,6 +333,8 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
 
     domain: Any = None
     quantiles: Any = (0.01, 0.99)
+    max_rows_per_id: Any = None
+    privacy_id: Any = None
 
     def _fractions(self):
         try:
@@ -315,14 +374,15 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         rows, domain, low, high = self._start(X)
         loss, source = self._spend(rows, shares=_SHARES)
 
-        values = rows.numbers()
+        values = rows.select(domain.names).numbers()
+        values = self._kept(values, rows, loss, source, domain)
         ends = []
         for column, a, b in zip(values.T, low, high, strict=True):
-            for part in loss.parts.values():
+            for part in loss.of_record.parts.values():
                 a, b = _narrowed(column, a, b, fractions, part / len(low), source)
             ends.append((a, b))
 
-        validate_data(self, X, skip_check_array=True)
+        self._remember_columns(X, rows)
         self.lower_, self.upper_ = np.array(ends).T.copy()
         self.privacy_loss_ = loss
         return self
@@ -339,7 +399,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         ndarray of shape (n_rows, n_features)
             Missing values stay missing.
         """
-        return np.clip(self._rows_as_fitted(X).numbers(), self.lower_, self.upper_)
+        return np.clip(self._new_values(X), self.lower_, self.upper_)
 
 
 def _narrowed(values, low, high, fractions, epsilon, source):

@@ -13,7 +13,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -576,6 +576,10 @@ CUBES = [
 SCALERS = [
     of("PrivateStandardScaler", BOX, arrays_of(2)),
     of("PrivateQuantileClipper", BOX, arrays_of(2), quantiles=(0.1, 0.75)),
+    *(
+        of(f"{name}, persons", (0, 8), lambda _: persons_of(LINE), runs=1)
+        for name in ("PrivateStandardScaler", "PrivateQuantileClipper")
+    ),
 ]
 
 # --- around other estimators
@@ -754,6 +758,15 @@ def score(metric: str, about: str = "", pairs: Any = None, runs: int = 4, **opti
     return call(f"private_score, {metric}{about}", release, pairs, runs=runs)
 
 
+@cache
+def clusters() -> Any:
+    return skdp.DPKMeans(2, epsilon=1.0, domain=(0, 8), random_state=0).fit(np.eye(9, 2) * 4)
+
+
+def distances(rows: Any, epsilon: float) -> Any:
+    return model_selection.private_score(rows, clusters(), "nicv", epsilon=epsilon)
+
+
 def quality(rows: Any, epsilon: float) -> Any:
     report = skdp.quality.quality_report(rows, edge(SPACE, 0), domain=SPACE, epsilon=epsilon)
     return [report.scores, report.columns.fillna(-1.0), report.pairs]
@@ -773,6 +786,7 @@ SCORES = [
     score("brier_score", pairs=of_three, labels=[0, 1, 2]),
     score("mean_absolute_error", pairs=real_numbers, domain=(0, 1)),
     score("r2", pairs=real_numbers, domain=(0, 1)),
+    call("private_score, nicv", distances, lambda: arrays_of(2)(BOX), runs=2),
     call("quality_report", quality, lambda: pairs_of(SPACE), runs=2),
 ]
 

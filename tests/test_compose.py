@@ -329,3 +329,19 @@ def test_a_regressor_learns_from_the_release():
         release = skdp.MarginalSynthesizer(epsilon=0.01, domain=SQUARE)
         estimator = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 2))
         assert np.isfinite(estimator.fit(few, few["a"]).predict(searched.X)).all()
+
+
+@over(
+    "kind, labels", [(skdp.PrivateClassifier, "classes"), (skdp.PrivateRegressor, "target_range")]
+)
+def test_verbose_tells_of_parts_and_not_of_rows(kind, labels, capsys):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (137, 2))
+    y = (X[:, 0] > 0.5).astype(int)
+    given = {"domain": skdp.Numeric(0, 1), labels: [0, 1], "random_state": 0}
+    said = []
+    for verbose in (0, 1):
+        kind(epsilon=1.0, verbose=verbose, **given).fit(X, y)
+        said.append(capsys.readouterr().err)
+    assert not said[0] and "groups" in said[1]
+    assert "137" not in said[1]

@@ -47,6 +47,38 @@ def test_every_draw_is_paid_for(monkeypatch):
     assert abs(more[1][0] - fewer[1][0]).max() == 2**20 - 1
 
 
+def test_what_the_scaler_gives_has_a_public_range():
+    scaler = skdp.PrivateStandardScaler(epsilon=20, domain=(0, 100), clip=2.5).fit(X)
+    extreme = pd.DataFrame({"a": [-1e308, np.inf, 40.0, np.nan], "b": [1e9, 50.0, -np.inf, 50.0]})
+    for rows in (X, extreme):
+        scaled = scaler.transform(rows)
+        assert np.nanmax(np.abs(scaled)) == 2.5
+    assert np.isnan(scaled).sum() == 1
+    with pytest.raises(ValueError, match="clip"):
+        skdp.PrivateStandardScaler(domain=(0, 100), clip=0).fit(X)
+
+
+PEOPLE = X.assign(who=np.arange(N) // 2)
+
+
+@over("kind", [skdp.PrivateStandardScaler, skdp.PrivateQuantileClipper])
+def test_so_many_rows_of_each_person_count(kind):
+    persons = {"privacy_id": "who", "max_rows_per_id": 2}
+    model = kind(epsilon=40, domain=(0, 100), **persons).fit(PEOPLE)
+    alone = kind(epsilon=20, domain=(0, 100)).fit(X)
+    ends = ("mean_", "scale_") if kind is skdp.PrivateStandardScaler else ("lower_", "upper_")
+    for name in ends:
+        np.testing.assert_allclose(getattr(model, name), getattr(alone, name), rtol=0.2)
+    assert model.privacy_loss_.max_rows_per_id == 2
+    assert model.get_feature_names_out().tolist() == ["a", "b"]
+    # The person is no feature, whether new rows have it or not.
+    assert np.array_equal(model.transform(PEOPLE), model.transform(X))
+    # A person with all rows, whose values are far from the others', hardly counts.
+    heavy = PEOPLE.assign(who=np.where(PEOPLE["b"] > 50, -1, PEOPLE["who"]))
+    found = kind(epsilon=40, domain=(0, 100), **persons).fit(heavy)
+    assert (found.mean_[1] < 30) if ends[0] == "mean_" else (found.upper_[1] < 60)
+
+
 def test_clipper_finds_quantiles():
     clipper = skdp.PrivateQuantileClipper(
         epsilon=4, domain=(-1000, 1000), quantiles=(0.05, 0.95)

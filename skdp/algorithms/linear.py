@@ -24,9 +24,9 @@ from .additive import (
     Records,
     first_round,
     fit_additive,
-    fixed,
     known_share,
     located,
+    located_share,
     monotone,
     shared_factor,
     shared_weight,
@@ -529,8 +529,8 @@ def fit_auto(
     # public facts. What `located` and `fit_functional` release is composed sequentially.
     signal = float(epsilon) * max(total, 0.0)
     if isinstance(link, Identity) and _clear(design, signal):
-        part = known_share(epsilon, total)
-        link = located(records, link, part, total, random_state)
+        part = located_share(epsilon, total)
+        link = located(records, link, part, total, signal, random_state)
         return fit_functional(records, design, link, epsilon - part, total, random_state, alpha)
     n_bins = max(int(signal / (TUNING.signal * len(design.columns))), TUNING.bins)
     records, design = design.merged(records, n_bins)
@@ -653,7 +653,7 @@ def fit_functional(
     if isinstance(link, Identity):
         # About the centre, as shares of the largest residual.
         every = np.arange(len(link.outcomes))
-        at = np.broadcast_to(fixed(np.array([link.centre])), (len(every), 1))
+        at = np.zeros((len(every), 1), dtype=np.int64)
         apart = np.trunc(link.residuals(at, every) * (UNIT / link.reach)).astype(np.int64)
         outcomes = np.hstack([np.full_like(apart, UNIT), apart])
         ones = np.array([1.0, 0.0])
@@ -662,10 +662,10 @@ def fit_functional(
         ones = np.ones(link.n_classes)
     moments = noisy_moments(records, design, outcomes, _reach(link), ones, epsilon, random_state)
     if isinstance(link, Identity):
-        scale = link.reach / UNIT
+        scale = link.scale * link.reach / UNIT
         found = _minimum(moments, moments.cross[:, 1:], total, alpha)
         intercept, coef, std = (scale * each for each in found)
-        intercept = intercept + fixed(np.array([link.centre])) / UNIT
+        intercept = intercept + link.centre
     else:
         k = link.n_classes
         intercept, coef, std = _minimum(moments, moments.cross, total, alpha)

@@ -230,6 +230,7 @@ def private_cross_val_score(
         For example a `PrivateClassifier`, or a pipeline whose every step is private.
     X : array-like or frame of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
+        None with ``metric="nicv"``.
     epsilon : number or Fraction
         Privacy budget of the score. The fits cost (k - 1) times the estimator's own epsilon in
         addition.
@@ -302,7 +303,10 @@ def private_cross_val_score(
     charge(book, "private_cross_val_score", loss)
     # That pays for all k fits.
     with prepaid_clones([estimator], book, k * per_fit) as (paid,):
-        guesses, classes = _predict_each_fold(folds, paid, X, labels, take, asked)
+        guesses, models = _predict_each_fold(folds, paid, X, labels, take, asked)
+    # Declared, and so the same in all folds.
+    classes = getattr(models[-1], "classes_", ()) if models else ()
+    asked = asked.for_models(models)
     return asked.release(Scored(labels, guesses, class_positions(classes)), exact, source)
 
 
@@ -321,8 +325,8 @@ def _secret_folds(cv: Any) -> PrivateKFold:
 
 def _predict_each_fold(
     folds: PrivateKFold, paid: Any, X: Any, labels: Labels, take: Take, metric: Metric
-) -> tuple[Labels, Any]:
-    """The prediction for each row by the model that was not trained on it, and the classes."""
+) -> tuple[Labels, list[Any]]:
+    """The prediction for each row by the model that was not trained on it, and the models."""
     places = draw_places(len(labels))
     answers = [
         _predict_fold(paid, X, labels, take, metric, places, *each) for each in folds.split(X)
@@ -334,12 +338,12 @@ def _predict_each_fold(
         warn_after_charge(f"{error} The rows of this fold count as wrong.")
     if failures and metric.needs_classes and not predicted:
         raise failures[-1]
-    # Declared, and so the same in all folds.
-    classes = predicted[-1][2] if predicted else ()
-    guesses = no_answers(metric.method, len(labels), len(classes))
+    models = [model for *_, model in predicted]
+    n_classes = len(getattr(models[-1], "classes_", ())) if models else 0
+    guesses = no_answers(metric.method, len(labels), n_classes)
     for test, found, _ in predicted:
         guesses[test] = found
-    return guesses, classes
+    return guesses, models
 
 
 def _predict_fold(
@@ -352,7 +356,7 @@ def _predict_fold(
     train: IntArray,
     test: IntArray,
 ) -> tuple[IntArray, Labels, Any] | TrainingError:
-    """Positions of a fold, their predictions by a model of the others, and its classes."""
+    """Positions of a fold, their predictions by a model of the others, and the model."""
     model = copied(paid, "The estimator")
     with shared_generators_kept(shared_generators(paid, model)) as seed:
         # Privacy. No fold begins where another has left the generators that they share.
@@ -363,4 +367,4 @@ def _predict_fold(
             return error
         classes = getattr(model, "classes_", ())
         found = answers_of(model, metric.method, take, test, places[test], len(classes))
-        return test, found, classes
+        return test, found, model

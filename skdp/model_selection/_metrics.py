@@ -43,8 +43,8 @@ _LEAST = Fraction(1, 10**8)
 NOISE = Covers(0.95, False)
 
 # Of each metric the method of a model that it reads; what it needs besides, the public list of
-# labels or a public range; and how a search compares candidates by it: by sums over rows of scores,
-# or of losses, or by what is released for each.
+# labels, a public range or clusters; and how a search compares candidates by it: by sums over rows
+# of scores, or of losses, or by what is released for each.
 _METRICS = {
     "accuracy": ("predict", "nothing", "sums"),
     "balanced_accuracy": ("predict", "labels", "releases"),
@@ -56,11 +56,12 @@ _METRICS = {
     "mean_squared_error": ("predict", "range", "losses"),
     "r2": ("predict", "range", "sums"),
     "log_likelihood": ("score_samples", "range", "sums"),
+    "nicv": ("score_samples", "clusters", "losses"),
 }
 _LOSSES = {f"neg_{name}": name for name, (*_, sums) in _METRICS.items() if sums == "losses"}
 _NAMES = {name: name for name in _METRICS} | _LOSSES
-# Of whole rows, without labels: for searches only.
-_OF_ROWS = "log_likelihood"
+# Of whole rows, without labels; the first for searches only.
+_OF_ROWS = ("log_likelihood", "nicv")
 
 
 # --- parameters
@@ -137,15 +138,15 @@ def as_metric(
         base = _NAMES.get(name)
     except TypeError:
         base = None
-    if base is None or (base == _OF_ROWS and not searches):
-        names = sorted(_NAMES if searches else {*_NAMES} - {_OF_ROWS})
+    if base is None or (base == _OF_ROWS[0] and not searches):
+        names = sorted(_NAMES if searches else {*_NAMES} - {_OF_ROWS[0]})
         raise ValueError(f"The metric must be one of {names}, got {name!r}.")
     ends, (method, needs, compares) = ends_of(domain), _METRICS[base]
     metric = Metric(base, method, needs, compares, name in _LOSSES, ends, covers)
     if (needs == "range") != (ends is not None):
         raise ValueError(
             f"The metric {name!r} needs domain=(low, high), the public range of "
-            + ("a row's log-likelihood." if base == _OF_ROWS else "the target.")
+            + ("a row's log-likelihood." if base == _OF_ROWS[0] else "the target.")
             if needs == "range"
             else "domain= belongs to metrics of numbers, such as 'mean_squared_error', not to "
             f"{name!r}."
@@ -196,21 +197,32 @@ class Metric:
     @property
     def reads_labels(self) -> bool:
         """Whether it compares with labels; otherwise it scores whole rows."""
-        return self.name != _OF_ROWS
+        return self.name not in _OF_ROWS
 
     def check_model(self, model: Any) -> None:
         """Refuse a model that cannot give what the metric reads."""
         if not hasattr(model, self.method):
-            last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-            hint = getattr(last, "_belongs", "")
+            hint = getattr(_last(model), "_belongs", "")
             raise TypeError(
                 f"The metric {self.name!r} needs {self.method}; {type(model).__name__} has none. "
                 f"{hint}".rstrip()
+            )
+        if self.needs == "clusters" and not hasattr(_last(model), "_farthest_squared"):
+            raise TypeError(
+                f"The metric {self.name!r} is of DPKMeans, which has a public box and centres; "
+                f"{type(model).__name__} has none."
             )
         if self.needs_classes and not (hasattr(model, "classes_") or is_classifier(model)):
             raise TypeError(
                 f"The metric {self.name!r} is of labels; {type(model).__name__} is no classifier."
             )
+
+    def for_models(self, models: Sequence[Any]) -> Metric:
+        """The same metric with one range for these fitted models, which follows from releases."""
+        if self.needs != "clusters":
+            return self
+        farthest = max((_last(model)._farthest_squared() for model in models), default=1.0)
+        return replace(self, ends=(-farthest, 0.0))
 
     def release(self, scored: Scored, epsilon: Fraction, source: NoiseSource) -> QueryResult:
         """Release the metric; it was charged before."""
@@ -246,7 +258,7 @@ class Metric:
     @property
     def _power(self) -> int:
         # Of R2 too: the target's variance is the same for all candidates.
-        return 1 if self.name == "mean_absolute_error" else 2
+        return 1 if self.name in ("mean_absolute_error", *_OF_ROWS) else 2
 
     def _errors(self, truth: FloatArray, guess: FloatArray) -> FloatArray:
         if not self.reads_labels:
@@ -275,6 +287,11 @@ class Metric:
         scores = guess[:, -1:] if len(positions) == 2 else guess
         losses = on_grid(_probability_losses(self.name, np.maximum(found, 0), scores))
         return -np.where(found < 0, STEPS, losses), STEPS
+
+
+def _last(model: Any) -> Any:
+    """The last step of a pipeline; the model itself if it is none."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 def _scaled(result: QueryResult, factor: float) -> QueryResult:

@@ -15,6 +15,7 @@ from ..tables import Column, as_column, as_frame, as_labels
 from ._guard import answers_of, check_model, draw_places, true_rows
 from ._intervals import Covers
 from ._metrics import (
+    Metric,
     Scored,
     as_metric,
     charge_score,
@@ -42,14 +43,15 @@ def private_score(
     ----------
     y_true : array-like of shape (n_rows,)
         True labels or numbers. Rows with a label that is not declared are skipped, except by
-        "accuracy".
+        "accuracy". For "nicv" the rows themselves, which the model was not fitted to.
     y : array or frame of shape (n_rows,) or (n_rows, n_labels), or list
         What the metric reads, see the table below: predicted labels, probabilities of all labels in
         the order of ``labels`` (of two labels, that of the second is enough; other scores, scaled
         by a public range to 0..1, have the same order), or predicted numbers. It must come from a
         model that is a release itself or was trained without these rows: what a prediction reveals
         about *other* records is not covered here. What is missing, or is no text, number or date,
-        counts as wrong: as the worst score, or the largest error.
+        counts as wrong: as the worst score, or the largest error. For "nicv" the model: a fitted
+        `DPKMeans`, or a pipeline that ends in one.
     metric : str, default="accuracy"
         What is released, by the name of scikit-learn's scorer. A name with ``neg_`` gives the
         negated loss, as in scikit-learn; the same name without it the loss itself.
@@ -110,6 +112,8 @@ def private_score(
     neg_mean_squared_error   numbers        ``domain``  the same of squared errors         1
     r2                       numbers        ``domain``  sums as above of errors (3/4 of    1 and 1
                                                         epsilon) and of targets (1/4)
+    nicv                     a model        nothing     the same of squared distances to the       1
+                                                        nearest centre
     =======================  =============  ==========  =================================  =======
 
     For "roc_auc" a fifth of epsilon finds where the scores lie, by counts
@@ -121,6 +125,10 @@ def private_score(
 
     With ``interval="population"``, and for "r2", each loss and error is divided into three parts
     instead of two, so that the sum of squares is released too: the parts of a row sum to 1.
+
+    "nicv" is the mean squared distance of a row to its nearest centre, in the units of the model's
+    domain. It is cut at that of the corner of the domain that is farthest from the most central
+    centre, which both are public; "neg_nicv" is the negated one.
 
     The number of rows is private too and costs nothing extra. A log loss is clipped at that of the
     probability 0.001, which is 6.9. The Brier score of more than two labels adds the squares up
@@ -143,6 +151,8 @@ def private_score(
     """
     covers = Covers.asked(level, interval)
     asked = as_metric(metric, domain, covers)
+    if not asked.reads_labels:
+        return _score_of(y, y_true, None, asked, epsilon, ledger, random_state)
     if labels is not None and not asked.needs_classes:
         raise ValueError(f"labels= belongs to metrics of declared labels, not to {metric!r}.")
     names = (0, 1) if labels is None else labels
@@ -173,6 +183,23 @@ def _score_columns(scores: Any, n_labels: int) -> list[Column]:
     return columns[-1:] if n_labels == 2 else columns
 
 
+def _score_of(
+    model: Any, X: Any, y: Any, metric: Metric, epsilon: Any, ledger: Any, random_state: Any
+) -> QueryResult:
+    """Release a metric of what a fitted model says of rows."""
+    metric.check_model(model)
+    check_model(model, X)
+    metric = metric.for_models([model])
+    classes = getattr(model, "classes_", ())
+    truth, take = true_rows(X, y)
+    name = f"private_score: {'neg_' if metric.negated else ''}{metric.name}"
+    loss, source = charge_score(name, epsilon, ledger, random_state)
+    everyone = np.arange(len(truth))
+    places = draw_places(len(truth))
+    guess = answers_of(model, metric.method, take, everyone, places, len(classes))
+    return metric.release(Scored(truth, guess, class_positions(classes)), loss.epsilon, source)
+
+
 # --- scorers
 
 
@@ -187,17 +214,8 @@ class _PrivateScorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         metric = as_metric(self.metric, self.domain)
-        metric.check_model(estimator)
-        check_model(estimator, X)
-        classes = getattr(estimator, "classes_", ())
-        truth, take = true_rows(X, y)
-        name = f"private_score: {self.metric}"
-        loss, source = charge_score(name, self.epsilon, self.ledger, None)
-        everyone = np.arange(len(truth))
-        places = draw_places(len(truth))
-        guess = answers_of(estimator, metric.method, take, everyone, places, len(classes))
-        scored = Scored(truth, guess, class_positions(classes))
-        score = float(metric.release(scored, loss.epsilon, source))
+        found = _score_of(estimator, X, y, metric, self.epsilon, self.ledger, None)
+        score = float(found)
         return -score if metric.is_loss and not metric.negated else score
 
     def __repr__(self) -> str:

@@ -137,7 +137,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         ----------
         X : array-like or frame of shape (n_rows, n_features)
         y : array-like of shape (n_rows,), default=None
-            None with ``metric="log_likelihood"`` only.
+            None with ``metric="log_likelihood"`` and "nicv" only.
 
         Returns
         -------
@@ -351,6 +351,7 @@ def best_of(
     # each candidate at an equal part of epsilon, in sequence, and the best is taken of what was
     # released. Predictions are made row by row in a guard.
     everyone, places = np.arange(len(labels)), draw_places(len(labels))
+    metric = metric.for_models(models)
 
     def scored(model: Any) -> Scored:
         classes = getattr(model, "classes_", ())

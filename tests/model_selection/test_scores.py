@@ -2,9 +2,17 @@
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
+from skdp import DPKMeans, GridSynthesizer, PrivacyLedger, PrivateStandardScaler
 from skdp._random import noise_source
-from skdp.model_selection import private_score
+from skdp.algorithms import binned_scores
+from skdp.model_selection import (
+    PrivateGridSearchCV,
+    make_private_scorer,
+    private_cross_val_score,
+    private_score,
+)
 
 # --- scores
 
@@ -43,3 +51,63 @@ def test_mse():
     # Two clipped values, and a missing one is as wrong as can be.
     wild = private_score([1e9, np.nan], [-1e9, 0.0], name, domain=(0, 2), epsilon=500)
     assert float(wild) == pytest.approx(4, rel=0.05)
+
+
+# --- squared distances to centres
+
+
+RNG = np.random.default_rng(4)
+POINTS = np.concatenate([RNG.normal(m, 0.3, (1_500, 2)) for m in (1.0, 6.0)])
+
+
+def clusters(k=2, **options):
+    return DPKMeans(k, epsilon=20, domain=(0, 8), random_state=0, **options).fit(POINTS[::2])
+
+
+def test_nicv_is_the_mean_squared_distance_to_the_nearest_centre():
+    model, rows = clusters(), POINTS[1::2]
+    exact = -model.score_samples(rows).mean()
+    found = private_score(rows, model, "nicv", epsilon=20)
+    assert float(found) == pytest.approx(exact, abs=0.02)
+    assert found.lower <= exact <= found.upper
+    assert float(private_score(rows, model, "neg_nicv", epsilon=20)) < 0
+    # A far value is cut at the corner that is farthest, and a missing one counts as much.
+    for odd in (1e9, np.nan):
+        far = np.full((len(rows), 2), odd)
+        assert float(private_score(far, model, "nicv", epsilon=20)) == pytest.approx(
+            model._farthest_squared(), rel=0.01
+        )
+    corners = np.array([[x, y] for x in (0, 8) for y in (0, 8)])
+    assert (-model.score_samples(corners)).max() <= model._farthest_squared()
+
+
+def test_a_record_moves_what_is_released_for_nicv_by_one(monkeypatch):
+    model, released = clusters(), []
+
+    def watch(values, epsilon, sensitivity, random_state=None):
+        released.append((np.array(values), sensitivity))
+        return values
+
+    monkeypatch.setattr(binned_scores, "discrete_laplace", watch)
+    rows = np.concatenate([POINTS[:20], [[np.nan, 1.0], [1e9, -1e9], [np.inf, 0.0]]])
+    for interval in ("noise", "population"):
+        for left_out in range(len(rows)):
+            for kept in (rows, np.delete(rows, left_out, axis=0)):
+                private_score(kept, model, "nicv", epsilon=1, interval=interval)
+            (with_it, reach), (without, _) = released[-2:]
+            assert np.abs(with_it - without).sum() == reach == binned_scores.STEPS
+
+
+def test_nicv_validates_and_searches_pipelines():
+    scaler = PrivateStandardScaler(epsilon=5, domain=(0, 8))
+    model = make_pipeline(scaler, DPKMeans(2, epsilon=5, domain=(-4.0, 4.0)))
+    score = private_cross_val_score(model, POINTS, None, metric="nicv", epsilon=5, cv=2)
+    assert 0 < float(score) < 0.5
+    grid = {"dpkmeans__n_clusters": [1, 2]}
+    search = PrivateGridSearchCV(model, grid, metric="nicv", epsilon=5).fit(POINTS)
+    assert search.best_params_ == {"dpkmeans__n_clusters": 2}
+    ledger = PrivacyLedger(3)
+    scorer = make_private_scorer("nicv", epsilon=2, ledger=ledger)
+    assert scorer(clusters(), POINTS) < 0 and ledger.remaining == 1
+    with pytest.raises(TypeError, match="DPKMeans"):
+        private_score(POINTS, GridSynthesizer(domain=(0, 8)), "nicv", epsilon=1)

@@ -12,7 +12,15 @@
 ===============  =================================================================================
 """
 
-from .fitting import additive_parts, column_shares, first_round, fit_additive, known_share, located
+from .fitting import (
+    additive_parts,
+    column_shares,
+    first_round,
+    fit_additive,
+    known_share,
+    located,
+    located_share,
+)
 from .model import (
     TUNING,
     UNIT,
@@ -43,6 +51,7 @@ __all__ = [
     "fixed",
     "known_share",
     "located",
+    "located_share",
     "mean_size",
     "monotone",
     "released_total",

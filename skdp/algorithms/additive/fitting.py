@@ -5,7 +5,6 @@ The first round: a noisy histogram of each column and the label, and each column
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._validation import FloatArray, IntArray, split_epsilon
-from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
 from .model import (
     TINY,
     TUNING,
@@ -156,10 +155,17 @@ def _of_classes(
     return draft
 
 
+# Parts of the range, of equal width, among which the one of the median is found.
+_PLACES = 64
+
+
 def located(
-    records: Records, link: Identity, epsilon: Fraction, total: float, random_state: Any
+    records: Records, link: Identity, epsilon: Fraction, total: float, signal: float, source: Any
 ) -> Identity:
-    """The same outcomes, about their mean and cut to where most of them are.
+    """The same outcomes about their mean, in units of their spread, and cut to where most are.
+
+    A range is declared honestly wide, and noise of its width would hide a mean: so it is released
+    where records are first, and then the mean there.
 
     Parameters
     ----------
@@ -168,25 +174,57 @@ def located(
     epsilon : Fraction
     total : float
         Released number of records.
-    random_state : NoiseSource
+    signal : float
+        Records times the epsilon of all steps.
+    source : NoiseSource
     """
-    # Privacy. Released: the sum of outcomes, and that of their absolute distances from a
-    # released centre, cut to the range: a record adds at most UNIT to each. Half of epsilon each.
-    total, each = max(total, 1.0), epsilon / 2
-    outcomes, counts = link.outcomes[records.labels], records.counts
-    noise = float(np.sqrt(discrete_laplace_variance(each, UNIT))) / UNIT / total
-    found = discrete_laplace(int(outcomes @ counts), each, UNIT, random_state=random_state)
+    # Privacy. Released, in sequence: the part of the range that holds the median; a distance from
+    # it beyond which few records are; and the sums of differences from it, cut to this distance,
+    # and of their absolute values, integers of which one record adds at most the distance to each.
+    # One record changes twice the number of records on the larger side, less all, by 1, up or down
+    # (a range of 2), and the numbers beyond all distances in one direction by at most 1 (a range of
+    # 1). What is subtracted from these is public, and everything else follows from what was
+    # released.
+    each = epsilon * (1 - TUNING.median) / 2
+    counts = np.bincount(records.labels, records.counts, len(link.outcomes)).astype(np.int64)
+    width = 2 * UNIT // _PLACES
+    places = np.minimum((link.outcomes + UNIT) // width, _PLACES - 1)
+    inside = np.bincount(places, counts, _PLACES).astype(np.int64)
+    below = np.cumsum(inside) - inside
+    side = np.maximum(below, inside.sum() - below - inside)
+    scores = -np.maximum(2 * side - inside.sum(), 0)
+    found = int(noisy_max(scores, epsilon * TUNING.median, 2, random_state=source))
+    median = found * width + width // 2 - UNIT
+
+    apart = link.outcomes - median
+    steps = np.arange(2 * UNIT.bit_length() - 2)
+    distances = np.rint(4 * 2.0 ** (steps / 2)).astype(np.int64)
+    beyond = counts @ (np.abs(apart)[:, None] > distances)
+    dear = np.rint(steps * (TUNING.dear / float(each))).astype(np.int64)
+    lost = np.maximum(beyond - round(TUNING.beyond / float(each)), 0) + dear
+    reach = int(distances[noisy_max(-lost, each, 1, random_state=source)])
+
+    apart = np.clip(apart, -reach, reach)
+    exact = np.stack([apart, np.abs(apart)]) @ counts
+    all_of_them = reach * max(total, 1.0)
+    sums = discrete_laplace(exact, each, 2 * reach, random_state=source) / all_of_them
+    noise = float(np.sqrt(discrete_laplace_variance(each, 2 * reach))) / all_of_them
+    # A normal variable has 1.25 times this mean as standard deviation. In units of the distance.
+    spread = 1.25 * float(np.clip(sums[1], max(noise / 2, 1e-3), 1.0))
     # As far as it is no noise.
-    known = TUNING.mean**2 / (TUNING.mean**2 + noise**2)
-    centre = known * np.clip(float(found) / UNIT / total, -1.0, 1.0)
-    apart = np.minimum(np.abs(outcomes - round(centre * UNIT)), UNIT)
-    found = discrete_laplace(int(apart @ counts), each, UNIT, random_state=random_state)
-    spread = np.clip(float(found) / UNIT / total, 1 / UNIT, 1.0)
+    known = 1.0 / (1.0 + (noise / (TUNING.mean * spread)) ** 2)
+    centre = median + reach * known * float(np.clip(sums[0], -1.0, 1.0))
+    scale = TUNING.unit * max(reach * spread, 2.0)
     # Cutting trades a bias for noise, and less of it the more there is to spend.
-    more = max(1.0, total * float(epsilon) / TUNING.known)
-    cut = min(1.0, TUNING.cut * spread * more + noise)
-    dispersion = max(1.5 * spread**2, 1e-4)
-    return Identity(link.outcomes, centre, round(cut * UNIT), dispersion, noise * known**0.5)
+    cut = min(TUNING.cut * max(1.0, signal / TUNING.more), 32.0) / TUNING.unit
+    return Identity(
+        np.rint((link.outcomes - centre) * (UNIT / scale)).astype(np.int64),
+        round(min(cut, 2 * UNIT / scale) * UNIT),
+        centre / UNIT,
+        scale / UNIT,
+        TUNING.unit**-2,
+        noise * known**0.5 * reach / scale,
+    )
 
 
 def _of_numbers(
@@ -201,7 +239,7 @@ def _of_numbers(
     # by 1) with a part of epsilon, and the sums of residuals about the centre, each at most
     # `link.reach`, with the rest.
     counting, summing = epsilon * TUNING.counting, epsilon * (1 - TUNING.counting)
-    intercept = np.array([link.centre])
+    intercept = np.zeros(1)
 
     def seen(block: Records) -> IntArray:
         residuals = link.residuals(fixed(intercept)[None], block.labels)
@@ -221,7 +259,7 @@ def _of_numbers(
         draft.sizes[column] = size
         spread = np.maximum(size * link.dispersion, TINY)
         found = found - size / max(size.sum(), TINY) * found.sum()
-        update = prior.update(found, size, variance + spread)
+        update = prior.update(found, size, variance + spread, link.prior)
         draft.replace(column, 0, prior.within(update.mean), update, np.full(len(size), variance))
         draft.centre(column)
     return draft
@@ -250,7 +288,7 @@ class _Plan:
     def of(cls, epsilon: Fraction, total: float, n_groups: int, link: Link) -> _Plan:
         signal = max(total, 1.0) * float(epsilon)
         calibration = known_share(epsilon, total)
-        location = calibration if isinstance(link, Identity) else Fraction(0)
+        location = located_share(epsilon, total) if isinstance(link, Identity) else Fraction(0)
         epsilon -= calibration + location
         if signal < TUNING.weights_pay * link.n_outputs:
             return cls(epsilon, calibration=calibration, location=location)
@@ -263,10 +301,20 @@ class _Plan:
         return cls(first, weights, rounds, calibration, location)
 
 
-def known_share(epsilon: Fraction, total: float, most: float = TUNING.most_known) -> Fraction:
-    """What `located`, `calibrate` and counts of many classes may spend, each."""
-    share = TUNING.known / (max(total, 1.0) * float(epsilon))
-    share = min(max(share, TUNING.least_known), most)
+def known_share(epsilon: Fraction, total: float, most: float | None = None) -> Fraction:
+    """What `calibrate` and counts of many classes may spend, each."""
+    wanted, least, limit = TUNING.known
+    return _share(epsilon, total, wanted, least, limit if most is None else most)
+
+
+def located_share(epsilon: Fraction, total: float) -> Fraction:
+    """What `located` may spend."""
+    return _share(epsilon, total, *TUNING.located)
+
+
+def _share(epsilon: Fraction, total: float, wanted: float, least: float, most: float) -> Fraction:
+    """The part of epsilon that has so many records times epsilon, within limits."""
+    share = min(max(wanted / (max(total, 1.0) * float(epsilon)), least), most)
     return epsilon * Fraction(round(share * 1000), 1000)
 
 
@@ -308,12 +356,9 @@ def fit_additive(
     if pairs is None or not pairs.most(max(total, 1.0) * float(for_pairs)):
         for_pairs = Fraction(0)
     plan = _Plan.of(epsilon - for_pairs, total, sum(records.n_groups), link)
+    signal = max(total, 1.0) * float(epsilon)
     if isinstance(link, Identity):
-        link = located(records, link, plan.location, total, random_state)
-        # The released number that the sum was divided by has noise too.
-        parts = additive_parts(Fraction(1))
-        noise = discrete_laplace_variance(epsilon * parts["total"] / parts["model"]) ** 0.5
-        link.std = math.hypot(link.std, link.centre * min(noise / max(total, 1.0), 1.0))
+        link = located(records, link, plan.location, total, signal, random_state)
     draft = first_round(records, link, priors, plan.first, total, random_state)
     centre = 1.0
     if plan.weights:
@@ -328,7 +373,8 @@ def fit_additive(
         if left:
             _round(records, link, draft, priors, curvature, left, random_state)
     calibrate(records, link, draft, centre, plan.calibration, total, random_state)
-    return draft.finished()
+    model = draft.finished()
+    return model.in_units(link.scale, link.centre) if isinstance(link, Identity) else model
 
 
 def _weigh(
@@ -389,7 +435,8 @@ def _round(
             # The mean of a column belongs to the intercept.
             seen = seen - h / h.sum() * seen.sum()
             noise = np.full(len(h), variances[column] / UNIT**2)
-            found.append((column, output, prior.update(seen, h, noise + h), h, noise))
+            update = prior.update(seen, h, noise + h, link.prior)
+            found.append((column, output, update, h, noise))
     steps = [np.zeros_like(shape) for shape in draft.shapes]
     for column, output, update, h, _ in found:
         steps[column][:, output] = update.mean - h / h.sum() @ update.mean

@@ -3,7 +3,8 @@
 The numbers of additive models that change a release, each with unit, meaning and what chose it.
 
 Benchmark: ``benchmarks/models.py``; ``--regression`` for numbers.
-Scores of classes are logits, those of numbers shares of half the public range.
+Scores of classes are logits; those of numbers are about the released mean, in units of `unit`
+released standard deviations.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ class Tuning:
 
     # Share of the number of records.
     total: Fraction = Fraction(1, 50)
-    # Records times epsilon that a calibration takes, and as many the mean and the spread of a
-    # number; and the least and the most that either takes of epsilon.
-    known: float = 250.0
-    least_known: float = 0.01
-    most_known: float = 0.15
+    # Records times epsilon that a calibration takes, and the least and the most that it takes of
+    # epsilon; and the same of the mean and the spread of a number.
+    known: tuple[float, float, float] = (250.0, 0.01, 0.15)
+    located: tuple[float, float, float] = (200.0, 0.02, 0.75)
+    # Of the latter the share of the median.
+    median: Fraction = Fraction(2, 5)
     # Share of the weights of columns, in each of two steps.
     weights: Fraction = Fraction(3, 40)
     # Of the rest, share of the first histograms where rounds of residuals follow, and of each round
@@ -60,8 +62,14 @@ class Tuning:
     most_rounds: int = 8
     # Largest sum of a record's absolute scores that counts in full in a Newton step.
     reach: int = 5
-    # Residuals of numbers are cut to so many of their mean absolute values.
-    cut: float = 3.0
+    # Differences of a number from its median are cut where about so many records, over the epsilon
+    # of this choice, are beyond: one step of a factor of sqrt(2) must take in some more.
+    beyond: float = 2.0
+    dear: float = 0.4
+    # Residuals are cut to so many standard deviations; more, in proportion, from so many records
+    # times epsilon.
+    cut: float = 1.8
+    more: float = 18_750.0
     # Scores are counted by class in intervals of this width, up to this score either way.
     width: float = 1.0
     ends: float = 10.0
@@ -92,8 +100,14 @@ class Tuning:
     spread: float = 0.2
     # Step along residuals that is expected.
     step: float = 0.5
-    # Standard deviation of the mean of a number and of features.
+    # Standard deviation of the mean of features, and of that of a number about its median, in
+    # units of its own standard deviation.
     mean: float = 0.4
+    # Standard deviations of a number in a unit of scores, so that few records have residuals and
+    # scores that are cut in a Newton step; and the variance of a function of a column beside
+    # `function` times that of the number.
+    unit: float = 3.0
+    number: float = 2.0
     # Share of what is expected that is kept whatever noise says: of the factor of all functions, of
     # the records in a cell of a pair, and of the curvature of a record, without which Newton's
     # steps would leave all bounds where scores are far too large.
@@ -161,6 +175,8 @@ class Logit:
         Largest sum of the absolute residuals and the weight of a record, in units.
     dispersion : float
         Variance of a residual, as a share of the curvature.
+    prior : float
+        What the variance of functions is multiplied by.
     """
 
     def __init__(self, n_classes: int) -> None:
@@ -168,7 +184,7 @@ class Logit:
         self.n_outputs = 1 if n_classes == 2 else n_classes
         self.reach = UNIT if n_classes == 2 else 2 * UNIT
         self.joint = UNIT if n_classes == 2 else 2 * UNIT + UNIT // 2
-        self.dispersion = 1.0
+        self.dispersion = self.prior = 1.0
 
     def shares(self, scores: IntArray) -> IntArray:
         """Shares of the classes in units, rounded down, (n, n_classes)."""
@@ -246,28 +262,36 @@ class Logit:
 
 @dataclass
 class Identity:
-    """A number: the score is its expectation, both as shares of a public range.
+    """A number: the score is its expectation, both as shares of half a public range.
 
-    What it has in common with `Logit` is described there.
+    What it has in common with `Logit` is described there. Once the mean and the spread are
+    released, scores and outcomes are about the mean and in units of the spread.
 
     Parameters
     ----------
     outcomes : ndarray of shape (n_codes,), int64
-        Outcome of each code of the target in units, in -UNIT..UNIT.
-    centre, std : float
-        About the mean outcome, and its standard error.
+        Outcome of each code of the target in units; in -UNIT..UNIT as shares of half the range.
     reach : int, default=UNIT
         Residuals are cut to so many units.
+    centre, scale : float
+        What a score of 0 means, and by how much a score of 1 is more, in half ranges.
     dispersion : float, default=0.1
         About the variance of outcomes; it only decides how much is shrunk.
+    std : float, default=0.4
+        Standard error of the centre.
     """
 
     outcomes: IntArray
-    centre: float = 0.0
     reach: int = UNIT
+    centre: float = 0.0
+    scale: float = 1.0
     dispersion: float = 0.1
     std: float = 0.4
     n_outputs: ClassVar[int] = 1
+
+    @property
+    def prior(self) -> float:  # noqa: D102
+        return TUNING.number * self.dispersion
 
     @property
     def joint(self) -> int:  # noqa: D102
@@ -405,6 +429,16 @@ class AdditiveModel:
     def _tables(self) -> list[IntArray]:
         return [fixed(shape) for shape in self.shapes]
 
+    def in_units(self, scale: float, shift: float) -> AdditiveModel:
+        """The model whose scores are `scale` times these, and `shift`."""
+        return AdditiveModel(
+            shift + scale * self.intercept,
+            tuple(scale * shape for shape in self.shapes),
+            tuple(scale * error for error in self.std_errors),
+            self.sizes,
+            tuple(pair.scaled(scale, 0.0) for pair in self.pairs),
+        )
+
 
 def mean_size(scores: FloatArray, sizes: FloatArray) -> float:
     """Mean absolute score over the records, of groups of these sizes."""
@@ -473,7 +507,9 @@ class Prior:
         prior.covariance = np.asarray(np.kron(_along(first), _along(second)), dtype=np.float64)
         return prior
 
-    def update(self, sums: FloatArray, curvature: FloatArray, noise: FloatArray) -> _Update:
+    def update(
+        self, sums: FloatArray, curvature: FloatArray, noise: FloatArray, unit: float = 1.0
+    ) -> _Update:
         """Posterior of a function f given sums = curvature * f + noise.
 
         It is the mean over scales of the prior, each as likely as what was observed makes it.
@@ -482,8 +518,10 @@ class Prior:
         ----------
         sums, curvature, noise : ndarray of shape (n_groups,)
             What was observed, how much it moves with f, and its variance.
+        unit : float, default=1.0
+            What the largest variance of the prior is multiplied by.
         """
-        found = [self._at(scale, sums, curvature, noise) for scale in TUNING.all_scales]
+        found = [self._at(unit * scale, sums, curvature, noise) for scale in TUNING.all_scales]
         likely = np.array([pair[0] for pair in found])
         shares = np.exp(likely - likely.max())
         shares /= shares.sum()

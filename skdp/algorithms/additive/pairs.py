@@ -548,11 +548,7 @@ def add_pairs(
             choice = each * TUNING.choice
             paid, left = each - choice, left - choice
             # The expected absolute noise of a sum is about its scale.
-            least = (
-                None
-                if plan.n_pairs is not None
-                else TUNING.pays / float(paid) * min(link.reach / UNIT, 1.0)
-            )
+            least = None if plan.n_pairs is not None else TUNING.pays / float(paid) * _largest(link)
             scale = curvature * link.dispersion
             found = _choose(
                 coarse, link, draft, axes, candidates, scale, least, choice, random_state
@@ -563,6 +559,11 @@ def add_pairs(
         _measure(coarse, link, draft, axes, pairs[number], paid, random_state)
         left -= paid
     return left
+
+
+def _largest(link: Link) -> float:
+    """Largest absolute residual of a record, one output alone."""
+    return link.reach / UNIT if isinstance(link, Identity) else 1.0
 
 
 def _candidates(draft: Draft) -> list[tuple[int, int]]:
@@ -641,7 +642,8 @@ def _measure(
         h = np.maximum(weights * factor, TINY)
         # The mean belongs to the intercept.
         seen = noisy[:, output] - h / h.sum() * noisy[:, output].sum()
-        updates.append(prior.update(seen, h, variance + link.dispersion * h))
+        spread = variance + link.dispersion * h
+        updates.append(prior.update(seen, h, spread, link.prior))
     draft.add_pair(pair, both, updates, variance)
 
 

@@ -5,15 +5,19 @@ from itertools import product
 
 import numpy as np
 import pytest
+from loops import over
 
 from skdp._random import noise_source
 from skdp.algorithms.additive import (
+    UNIT,
+    Identity,
     Logit,
     PairPlan,
     Records,
     additive_parts,
     fit_additive,
     fitting,
+    located,
     pairs,
 )
 from skdp.algorithms.additive import pairs as calibration
@@ -81,3 +85,66 @@ def test_parts_and_plan_sum_to_epsilon():
             patch.setattr(pairs, "noisy_max", watch_choice)
             fit_additive(records, Logit(2), priors, epsilon, 5_000.0, source, plan)
         assert sum(spent) == epsilon
+
+
+# ------------------------------------------------------------------- where the numbers are
+
+
+def numbers(counts):
+    """Records of some outcomes, by their numbers."""
+    n = len(counts)
+    return Records(np.zeros((n, 1), int), np.arange(n), np.array(counts), (1,))
+
+
+def test_no_record_moves_where_the_numbers_are_by_more_than_is_paid_for(monkeypatch):
+    rng = np.random.default_rng(0)
+    link = Identity(np.linspace(-UNIT, UNIT, 40).astype(np.int64))
+    calls = []
+
+    def choose(scores, epsilon, score_range, random_state=None):
+        calls.append((np.array(scores), epsilon, score_range))
+        return len(scores) // 2
+
+    def add(values, epsilon, sensitivity, random_state=None):
+        calls.append((np.array(values), epsilon, sensitivity))
+        return np.zeros(len(values), dtype=np.int64)
+
+    monkeypatch.setattr(fitting, "noisy_max", choose)
+    monkeypatch.setattr(fitting, "discrete_laplace", add)
+    widest = np.zeros(3)
+    for _ in range(20):
+        counts = rng.integers(0, 4, 40) * (rng.random(40) < rng.random())
+        for record in range(0, 40, 3):
+            calls.clear()
+            for more in (0, 1):
+                some = numbers(counts + more * (np.arange(40) == record))
+                located(some, link, Fraction(1), 40.0, 40.0, None)
+            before, after = calls[:3], calls[3:]
+            assert sum(epsilon for _, epsilon, _ in before) == 1
+            for step, (one, other) in enumerate(zip(before, after, strict=True)):
+                assert one[1:] == other[1:]
+                change = other[0] - one[0]
+                width = np.abs(change).sum() if step == 2 else change.max() - change.min()
+                widest[step] = max(widest[step], width / one[2])
+    assert (widest <= 1).all() and (widest[:2] == 1).all() and widest[2] > 0.95, widest
+
+
+@over("shape", ["narrow", "skewed", "one value"])
+def test_numbers_are_found_in_a_range_that_is_far_too_wide(shape):
+    """A sum over the range would have noise of several of their standard deviations."""
+    rng = np.random.default_rng(1)
+    values = {
+        "narrow": rng.normal(-900, 12, 2_000),
+        "skewed": rng.exponential(20, 2_000) - 1_000,
+        "one value": np.full(2_000, 500.0),
+    }[shape]
+    outcomes = np.arange(-UNIT, UNIT + 1)
+    counts = np.bincount(np.rint(values).astype(int) + UNIT, minlength=len(outcomes))
+    link, records = Identity(outcomes), numbers(counts)
+    for seed in range(12):
+        found = located(records, link, Fraction(1, 8), 2_000.0, 250.0, noise_source(seed))
+        assert abs(found.centre * UNIT - values.mean()) < max(values.std(), 12) / 1.5
+        assert found.scale * UNIT < 9 * max(values.std(), 12)
+        # Outcomes are about the centre, in units of the scale.
+        at = found.outcomes[0] / UNIT * found.scale + found.centre
+        assert at == pytest.approx(-1, abs=0.01)
