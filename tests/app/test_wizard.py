@@ -176,7 +176,7 @@ def test_rules_are_refused_in_the_words_of_the_library(browser):
     assert 'id="rules-error"' in browser.text and "is no rule" in browser.text
     rules = '{"rule": "forbid", "condition": "age != None and sex not in [\'F\']"}'
     browser.post("columns", **{**FORM, "0.nullable": "on"}, rules=rules)
-    [kept] = browser.wizard.domain.structure
+    [kept] = browser.wizard.domain.structure.rules
     assert repr(kept) == "forbid(\"age != None and sex not in ['F']\")"
 
 
