@@ -455,6 +455,19 @@ SAME = {"p": "p", "q": "q"}
         ([forbid("a >= 0")], r"contradict each other.*forbid\('a >= 0'\)"),
         ([forbid("a <")], "ends too early"),
         ([forbid("c == 'p' and n < 5"), forbid("c == 'q'"), forbid("n >= 5")], "contradict"),
+        # Any two of three columns with two values can differ, but not all three.
+        (
+            [
+                forbid("t == None"),
+                *(
+                    forbid(
+                        f"{one} == '{a}' and {two} == '{b}' or {one} == '{c}' and {two} == '{d}'"
+                    )
+                    for one, two, a, b, c, d in ["ce" + "ppqq", "ct" + "puqv", "et" + "puqv"]
+                ),
+            ],
+            "contradict",
+        ),
         ([derived("c", "t", {"u": "p"})], "gaps: the map has no entry for v, missing"),
         ([derived("c", "t", {"u": "p", "v": "p", "w": "q", None: "p"})], "no category 'w'"),
         ([derived("c", "n", {(0, 5): "p", (6, None): "q"})], "gaps: the map has no entry for 5"),
