@@ -35,18 +35,12 @@ from .basis import Coefficients, Ladder, MeasuredSums, basis_of, n_ordered
 from .boxes import BoxModel
 from .columns import ColumnEstimate, EffectLaw
 from .combined import CombinedRelease, combine
-from .density import (
-    Conditional,
-    NetworkDensity,
-    inverse,
-    inverse_rows,
-)
+from .density import Conditional, NetworkDensity, inverse_rows
 from .intervals import Boxes, Intervals, LeafErrorBound
 from .marginals import ViewsModel
 from .model import Reach, Release
 from .network import NetworkModel
 from .result import QueryResult
-from .rounding import round_line
 from .rows import WeightedRows
 from .skipped import SKIPPED, SkippedRecords
 from .synopsis import Synopsis
@@ -76,9 +70,7 @@ __all__ = [
     "WeightedRows",
     "basis_of",
     "combine",
-    "inverse",
     "inverse_rows",
     "n_ordered",
     "parse",
-    "round_line",
 ]

@@ -399,7 +399,10 @@ class ViewsModel(Covariances):
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a file keeps: JSON values, and numeric arrays."""
         facts: dict[str, Any] = {"budget": self.budget}
-        arrays = {"rows": self.rows.codes, "row_weights": self.rows.weights}
+        arrays: dict[str, NDArray[Any]] = {
+            "rows": self.rows.codes,
+            "row_weights": self.rows.weights,
+        }
         columns = []
         for axis in sorted(self.columns):
             each, ladder = self.columns[axis], self.coefficients.ladders[axis]

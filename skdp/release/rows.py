@@ -174,7 +174,8 @@ class WeightedRows:
         # Neighbours agree in many columns, those of few codes first.
         by_size = np.argsort(self.shape, kind="stable")[::-1]
         order = np.lexsort([codes[:, axis] for axis in by_size.tolist()])
-        features = [*single[:_ROUNDED], *(cells[possible] for cells in pairs[:_ROUNDED])]
+        features: list[NDArray[np.integer]] = list(single[:_ROUNDED])
+        features += [cells[possible] for cells in pairs[:_ROUNDED]]
         counts = count_records(agree[possible], n_samples, order, features, generator)
         chosen = np.repeat(np.arange(len(codes)), counts)
         return self._changed(codes[generator.permutation(chosen)], others, generator)
