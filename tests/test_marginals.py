@@ -188,9 +188,9 @@ def test_all_steps_together_spend_epsilon_exactly(way, ruled, monkeypatch):
     assert spent["discrete_laplace"][0] == view.privacy_loss_.parts["total"]
     budget = view.synopsis_.model.budget
     assert sum(budget.values()) == pytest.approx(float(epsilon))
-    # Of the choice at most half is for how far off the rows are of pairs not measured.
+    # Of the choice at most two fifths are for how far off the rows are of pairs not measured.
     chosen, choice = float(sum(spent.get("noisy_max", []))), budget.get("choice", 0.0)
-    assert 0.5 * choice <= chosen * (1 + 1e-12) and chosen <= choice * (1 + 1e-12)
+    assert 0.6 * choice <= chosen * (1 + 1e-12) and chosen <= choice * (1 + 1e-12)
     assert float(sum(spent.get("sparse_counts", []))) == pytest.approx(budget.get("joint", 0.0))
     assert set(view.privacy_loss_.parts) == {"skipped", "total", "views"}
     if not ruled:

@@ -147,8 +147,9 @@ class Tuning:
 
     # By how much "ranges" raises the budget of single columns, and "cells" lowers it; questions.
     word: float = 2.0
-    # Share that the choice of sets and the distances of the others take; questions.
+    # Share that the choice of sets takes, and what of it the distances of the others; questions.
     choice: Fraction = Fraction(1, 20)
+    rest: Fraction = Fraction(2, 5)
     # Share of single columns beside one table of all, and joint counts; plan.
     beside: Fraction = Fraction(1, 10)
     # Mean distance of pairs of columns from independent ones, as a share of the records, for each

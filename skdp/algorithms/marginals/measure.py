@@ -360,18 +360,18 @@ class _Views:
         the first ones; with a label, the first ones are the pairs with it.
         """
         # Privacy. Released one after the other: the choice of some sets and a table of each, twice,
-        # and how far the other sets are from the rows. Half of "choice" has equal parts for the
-        # sets that are chosen, the other half is for the distances. "sets" has equal parts too,
-        # which the sets of a step divide among them so that they add up to the same: all follow
-        # from public facts and releases before them. Pairs with a label are public, and if all sets
-        # are measured, none is chosen.
+        # and how far the other sets are from the rows. "choice" has equal parts for the sets that
+        # are chosen, and a part for the distances. "sets" has equal parts too, which the sets of a
+        # step divide among them so that they add up to the same: all follow from public facts and
+        # releases before them. Pairs with a label are public, and if all sets are measured, none is
+        # chosen.
         attributes, population = self._population()
         candidates = Candidates(self.table, attributes, self.weights, self.records, self.columns)
         number = self._n_sets(self.records * float(left))
         choice = left * TUNING.choice if number < len(self.weights) else left * 0
         each = (left - choice) / number
         self.budget |= {"choice": choice, "sets": left - choice}
-        rest = choice * 0 if isinstance(self.asked.workload, Mapping) else choice / 2
+        rest = choice * 0 if isinstance(self.asked.workload, Mapping) else choice * TUNING.rest
         own = self.pairs_with_label
         chosen = number - len(own)
         first = 0 if own else chosen - chosen // 2
