@@ -297,7 +297,7 @@ def test_the_default_adds_what_both_models_say_beyond_the_overall_shares(epsilon
     # Charged once and beforehand, whatever is fitted; the models' own parts sum to the rest.
     assert len(ledger.to_frame()) == 1 and float(ledger.spent) == epsilon
     parts, shares = model.privacy_loss_.parts, model.predict_proba(X)
-    assert additive.privacy_loss_.epsilon == Fraction(7, 10) * parts["models"]
+    assert additive.privacy_loss_.epsilon == Fraction(4, 5) * parts["models"]
     assert cells.privacy_loss_.epsilon + additive.privacy_loss_.epsilon == parts["models"]
     assert (model.predict(X) == np.array(["high", "low"])[shares.argmax(axis=1)]).all()
     np.testing.assert_allclose(shares.sum(axis=1), 1)
@@ -305,7 +305,7 @@ def test_the_default_adds_what_both_models_say_beyond_the_overall_shares(epsilon
         np.log(each[:, 1] / each[:, 0]) - np.log(cells.shares_[1] / cells.shares_[0])
         for each in (cells.predict_proba(X), additive.predict_proba(X), shares)
     ]
-    np.testing.assert_allclose(away[2], 0.5 * away[0] + 0.7 * away[1], atol=1e-9)
+    np.testing.assert_allclose(away[2], 0.4 * away[0] + 0.8 * away[1], atol=1e-9)
 
 
 def test_without_an_estimator_a_regressor_is_additive():
