@@ -53,11 +53,11 @@ class Browser:
     def _send(self, method, path, headers, body=b""):
         root = f"/{self.pages.token}/"
         found = self.pages.answer(method, root + path, {"host": HOST, **headers}, body)
-        while found.status == 303 or "Refresh" in found.headers:
+        while found.status_code == 303 or "Refresh" in found.headers:
             # A page that waits is asked for again.
             path = found.headers.get("Location", root + path).removeprefix(root)
             found = self.pages.answer("GET", root + path, {"host": HOST})
-        self.status, self.text, self.headers = found.status, found.body.decode(), found.headers
+        self.status, self.text, self.headers = found.status_code, found.body.decode(), found.headers
         self.step = path.strip("/")
         return self
 
@@ -70,11 +70,11 @@ class Browser:
         return self
 
     def confirmed(self):
-        return self.post("confirm", mark=self.wizard.mark, sure="on")
+        return self.post("confirm", mark=self.wizard.plan["mark"], sure="on")
 
 
 FORM = {
-    "0.kind": "numeric", "0.lower": "0", "0.upper": "99", "0.integer": "on",
+    "0.kind": "numeric", "0.lower": "0", "0.upper": "99", "0.integer": "true",
     "1.kind": "categorical", "1.categories": "F\r\nM",
     "2.kind": "date", "2.lower": "2024-01-01", "2.upper": "2024-12-31",
     "3.kind": "", "public": "on",
@@ -114,20 +114,20 @@ ORIGINS = ["null", "http://evil.example", "https://127.0.0.1:8000"]
         *(("{token}/table", {**OURS, "host": host}, 403) for host in HOSTS),
         *(("{token}/table", {**OURS, "origin": origin}, 403) for origin in ORIGINS),
         ("{token}/table", {"host": HOST}, 403),
-        *((path, OURS, 404) for path in ("", "/", "table", "wrong/table", "wrong/file/release")),
+        *((path, OURS, 404) for path in ("", "/", "table", "wrong/table", "wrong/file/skdp")),
     ],
 )
 def test_strangers_get_no_answer(browser, path, headers, status):
     path = "/" + path.format(token=browser.pages.token)
     found = browser.pages.answer("POST", path, headers, b"protects=record")
-    assert found.status == status and browser.wizard.reached == 0
+    assert found.status_code == status and browser.wizard.reached == 0
     assert b"table" not in found.body and browser.pages.token.encode() not in found.body
     if status == 404 or headers["host"] != HOST:
-        assert browser.pages.answer("GET", path, headers).status == status
+        assert browser.pages.answer("GET", path, headers).status_code == status
 
 
 def test_every_answer_forbids_scripts_and_other_sites(browser):
-    for page in ("", "table", "style.css", "nothing", "file/release"):
+    for page in ("", "table", "style.css", "nothing", "file/skdp"):
         headers = browser.get(page).headers
         assert headers["Referrer-Policy"] == "same-origin"
         policy = headers.get("Content-Security-Policy", "")
@@ -175,7 +175,7 @@ def test_rules_are_refused_in_the_words_of_the_library(browser):
     browser.post("columns", **FORM, rules='{"rule": "nothing"}')
     assert 'id="rules-error"' in browser.text and "is no rule" in browser.text
     rules = '{"rule": "forbid", "condition": "age != None and sex not in [\'F\']"}'
-    browser.post("columns", **{**FORM, "0.nullable": "on"}, rules=rules)
+    browser.post("columns", **{**FORM, "0.nullable": "true"}, rules=rules)
     [kept] = browser.wizard.domain.structure
     assert repr(kept) == "forbid(\"age != None and sex not in ['F']\")"
 
@@ -295,14 +295,14 @@ def test_what_cannot_be_read_is_said_of_all_columns_before_anything_is_spent(bro
 
 
 def test_a_confirmation_is_taken_once_whatever_tabs_send(browser, commands):
-    mark = browser.until("confirm").wizard.mark
+    mark = browser.until("confirm").wizard.plan["mark"]
     browser.post("confirm", mark=mark)
     assert 'id="sure-error"' in browser.text and not commands
     form = urlencode({"mark": mark, "sure": "on"}).encode()
     path = f"/{browser.pages.token}/confirm"
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: browser.pages.answer("POST", path, OURS, form), range(16)))
-    assert browser.get("result").step == "result"
+    assert browser.get("release").step == "release"
     # A reload.
     browser.post("confirm", mark=mark, sure="on")
     assert browser.status == 422 and "charged nothing" in browser.text
@@ -311,7 +311,7 @@ def test_a_confirmation_is_taken_once_whatever_tabs_send(browser, commands):
 
 def test_a_change_discards_the_confirmation_that_was_shown(browser, commands):
     browser.until("confirm")
-    mark = browser.wizard.mark
+    mark = browser.wizard.plan["mark"]
     browser.post("epsilon", n="50", at="1,2", epsilon="2")
     browser.post("confirm", mark=mark, sure="on")
     assert browser.step == "ledger" and not commands
@@ -341,7 +341,9 @@ def test_hostile_names_and_categories_are_text_everywhere(tmp_path, commands):
     form |= {f"{i}.categories": f"<b>1</b>\r\n{name}" for i, name in enumerate(HOSTILE)}
     pages = [browser.get("table").text, browser.get("columns").text]
     pages.append(browser.post("columns", **form, public="on").text)
-    browser.post("questions", **{f"ask.{each}": "on" for each in browser.wizard.suggested})
+    browser.post(
+        "questions", **{f"ask.{each}": "on" for each in forms.suggested(browser.wizard.domain)}
+    )
     assert browser.step == "epsilon", browser.wizard.wrong
     ledger = {**USUAL["ledger"], "purpose": "<script>alert(2)</script>"}
     pages.append(browser.until("confirm", ledger=ledger).text)
@@ -368,10 +370,10 @@ def test_from_a_file_to_a_page(browser, tmp_path):
     assert ledger.spent == 1 and "a test" in ledger.to_frame()["purpose"].tolist()
     view = skdp.Synopsis.load(tmp_path / "view.skdp")
     assert view.domain.fingerprint == Domain.from_json(tmp_path / "view.json").fingerprint
-    for kind, end in (("page", "html"), ("release", "skdp"), ("rows", "csv"), ("commands", "sh")):
-        found = browser.pages.answer("GET", f"/{browser.pages.token}/file/{kind}", {"host": HOST})
+    for end in ("html", "skdp", "csv", "sh"):
+        found = browser.pages.answer("GET", f"/{browser.pages.token}/file/{end}", {"host": HOST})
         assert found.body == (tmp_path / f"view.{end}").read_bytes()
-    found = browser.pages.answer("GET", f"/{browser.pages.token}/file/page", {"host": HOST})
+    found = browser.pages.answer("GET", f"/{browser.pages.token}/file/html", {"host": HOST})
     assert found.headers["Content-Security-Policy"].startswith("sandbox allow-scripts ")
     # The commands do the same, and are refused because it has been done.
     command = browser.wizard.made["commands"][0]
@@ -410,7 +412,7 @@ def test_a_release_that_fails_says_so(browser, monkeypatch, code, said):
     monkeypatch.setattr(steps, "run_command", lambda each, log, say: say("A line.") or code)
     browser.until("confirm")
     browser.confirmed()
-    assert said in browser.text and "A line." in browser.text and "file/page" not in browser.text
+    assert said in browser.text and "A line." in browser.text and "file/html" not in browser.text
 
 
 # The command
