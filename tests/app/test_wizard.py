@@ -170,6 +170,16 @@ def test_blanks_and_wrong_values_are_said_beside_their_field_and_nothing_is_lost
     assert "Confirm that all of this is publicly known" in browser.text
 
 
+def test_two_categories_are_filled_into_all_columns_that_have_none(browser):
+    browser.post("table", protects="record")
+    typed = {**FORM, "0.kind": "categorical", "3.kind": "categorical", "3.categories": ""}
+    browser.post("columns", **typed, preset="no, yes")
+    found = browser.wizard.typed["columns"]
+    assert browser.step == "columns" and "Not yet" not in browser.text
+    assert (found["0.categories"], found["1.categories"]) == ("no\nyes", "F\r\nM")
+    assert found["3.categories"] == "no\nyes" and "still empty" not in browser.text
+
+
 def test_rules_are_refused_in_the_words_of_the_library(browser):
     browser.post("table", protects="record")
     browser.post("columns", **FORM, rules='{"rule": "nothing"}')

@@ -88,7 +88,6 @@ class Wizard:
 
     def __init__(self, options: Namespace) -> None:
         self.options = options
-        self._parsed: Callable[[Sequence[str]], Namespace] = options.read
         # A path that is no option, however it begins.
         self._data = f"./{options.data}" if options.data.startswith("-") else options.data
         self.folder = Path(options.folder)
@@ -168,10 +167,10 @@ class Wizard:
     # -- the table, and whom epsilon protects
 
     @property
-    def source(self) -> Namespace:
+    def source(self) -> Any:
         """The table and how it is written, as commands take it."""
         options = forms.source_options(self.typed["table"])
-        return self._parsed(["domain", "check", self._data, "--quiet", *options])
+        return self.options.read(["domain", "check", self._data, "--quiet", *options])
 
     @property
     def header(self) -> tuple[list[str], str]:
@@ -257,6 +256,11 @@ class Wizard:
 
     def take_columns(self, form: Form) -> str:
         """Take the declaration; count what it does to the records."""
+        if preset := form.get("preset"):
+            for start, _, kind, blank, _ in self.columns:
+                if kind == "categorical" and blank:
+                    self.typed["columns"][start + "categories"] = preset.replace(", ", "\n")
+            return "columns"
         check = form.get("do") == "check"
         domain, self.wrong = forms.domain_of(self.names, form)
         if domain is not None and not check and not form.get("public"):
@@ -269,8 +273,7 @@ class Wizard:
             if not check:
                 self.wrong = forms.unreadable(self.report, self.names, form)
         if not self.typed["questions"]:
-            first = forms.suggested(domain)[:3]
-            self.typed["questions"] = {f"ask.{question}": "on" for question in first}
+            self.typed["questions"] = {f"ask.{each}": "on" for each in forms.suggested(domain)[:3]}
         return "columns" if check else "questions"
 
     # -- the questions
@@ -297,7 +300,7 @@ class Wizard:
     @property
     def _estimator(self) -> Any:
         command = ["plan", "--epsilon=1", "--domain=of the pages", *self._persons]
-        return estimator_of(self._parsed(command), self.domain)
+        return estimator_of(self.options.read(command), self.domain)
 
     # -- the number of records as it is stated, and epsilon
 
@@ -357,8 +360,7 @@ class Wizard:
         budget, field = ("", "ledger") if old else (form.get("budget", "").strip(), "budget")
         left = PrivacyLedger(path=self.ledger).remaining if old else self._epsilon(field, budget)
         if left is not None and left < as_epsilon(float(epsilon)):
-            said = f"Epsilon {epsilon} is more than the {float(left):g} that the ledger has."
-            self.wrong[field] = said
+            self.wrong[field] = f"Epsilon {epsilon} is more than the {float(left):g} left."
         files = {end: self.folder / f"{name}.{end}" for end in _ENDS}
         for end, file in files.items():
             refuse_inputs(file, [self.options.data, *(f"{self.ledger}{each}" for each in SQLITE)])
