@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from skdp.__main__ import main
 pytest.importorskip("jinja2")
 
 from skdp.app.cli import parsed
-from skdp.app.wizard import forms, steps
+from skdp.app.wizard import forms, server, steps
 from skdp.app.wizard.forms import domain_of, form_of_column
 from skdp.app.wizard.server import Pages, application
 from skdp.domain.schemas import Draft
@@ -86,6 +87,12 @@ USUAL = {
     "epsilon": {"n": "50", "at": "1", "epsilon": "1"},
     "ledger": {"name": "view", "ledger": "l", "budget": "2", "purpose": "a test", "title": "Ages"},
 }
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """Answers that wait for the work they begin, however busy the machine is."""
+    monkeypatch.setattr(server, "_PATIENCE", 600.0)
 
 
 @pytest.fixture
@@ -177,7 +184,29 @@ def test_two_categories_are_filled_into_all_columns_that_have_none(browser):
     found = browser.wizard.typed["columns"]
     assert browser.step == "columns" and "Not yet" not in browser.text
     assert (found["0.categories"], found["1.categories"]) == ("no\nyes", "F\r\nM")
-    assert found["3.categories"] == "no\nyes" and "still empty" not in browser.text
+    assert found["3.categories"] == "no\nyes" and "do not fit the records" not in browser.text
+    # What the check found not to fit is filled in again, and nothing else.
+    wrong = {**typed, "0.categories": "no\nyes", "3.kind": ""}
+    browser.post("columns", **wrong)
+    assert browser.status == 422 and "do not fit the records" in browser.text
+    assert "a comma is a part" not in browser.text
+    browser.post("columns", **wrong, preset="0, 1")
+    found = browser.wizard.typed["columns"]
+    assert (found["0.categories"], found["1.categories"]) == ("0\n1", "F\r\nM")
+
+
+def test_a_page_waits_for_work_that_takes_longer(browser, monkeypatch):
+    monkeypatch.setattr(server, "_PATIENCE", 0.01)
+    hold = threading.Event()
+    monkeypatch.setattr(steps, "proposed", lambda *given: hold.wait() and 1 / 0)
+    root = f"/{browser.pages.token}/"
+    browser.pages.answer("POST", f"{root}table", OURS, b"protects=record")
+    found = browser.pages.answer("GET", f"{root}working", OURS)
+    assert found.headers["Refresh"] == "1" and "Looking at the table" in found.body.decode()
+    # Nothing else is taken meanwhile, and what failed is said without a value.
+    assert browser.pages.answer("POST", f"{root}table", OURS).headers["Location"] == root
+    hold.set()
+    assert "Failed (ZeroDivisionError). The message is withheld" in browser.get("working").text
 
 
 def test_rules_are_refused_in_the_words_of_the_library(browser):
@@ -433,6 +462,8 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path):
     assert "Between fields" in browser.get("table").text
     assert browser.post("table", protects="record").status == 422
     assert browser.post("table", protects="record", sep=";", do="header").step == "table"
+    # The signs that were given can be seen and changed.
+    assert "<details open><summary>CSV with" in re.sub(r"\n\s*", "", browser.text)
     assert "2: <bdi" in browser.text and not browser.wizard.names
     assert browser.post("table", protects="record", sep=";").step == "columns"
     assert browser.wizard.names == ["a", "b"]

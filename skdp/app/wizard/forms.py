@@ -152,14 +152,14 @@ def _domain(attributes: Sequence[Mapping[str, Any]], rules: Sequence[Any] = ()) 
 
 def unreadable(report: DomainReport, names: Sequence[str], form: Form) -> dict[str, str]:
     """Messages on columns of which more than a tenth of the records do not fit, for the owner."""
-    wrong, about = {}, "More than a tenth of the records do not fit, as the lines below say."
-    again = "Correct it, or go on once more to leave it as it is."
+    wrong, again = {}, "Correct it, or go on once more to leave it as it is."
+    about = "More than a tenth of the records do not fit, as the lines below say."
     for name, lost in report.columns[["skipped", "not_understood"]].max(axis=1).items():
         field = f"{names.index(str(name))}."
-        listed = form.get(f"{field}kind") == "categorical"
-        said = " Categories stand one a line: a comma is a part of them." * listed
+        field += "categories" if form.get(f"{field}kind") == "categorical" else "kind"
+        comma = " Categories stand one a line: a comma is a part of them."
         if 10 * lost > report.n_rows:
-            wrong[field + ("categories" if listed else "kind")] = f"{about}{said} {again}"
+            wrong[field] = f"{about}{comma * (',' in form.get(field, ''))} {again}"
     if not wrong and 10 * report.n_skipped > report.n_rows:
         wrong["rules"] = f"{about} {again}"
     return wrong

@@ -224,9 +224,8 @@ class Wizard:
             for number, name in enumerate(self.names)
             for key, text in known.get(name, {"kind": ""}).items()
         }
-        if start:
-            rules = map(forms.text_of, start.structure.to_data())
-            self.typed["columns"]["rules"] = "\n".join(rules)
+        rules = start.structure.to_data() if start else []
+        self.typed["columns"]["rules"] = "\n".join(map(forms.text_of, rules))
         self.checked, self._read = None, read
         return "columns"
 
@@ -257,8 +256,9 @@ class Wizard:
     def take_columns(self, form: Form) -> str:
         """Take the declaration; count what it does to the records."""
         if preset := form.get("preset"):
+            misfits = forms.unreadable(self.report, self.names, form) if self.checked else {}
             for start, _, kind, blank, _ in self.columns:
-                if kind == "categorical" and blank:
+                if kind == "categorical" and (blank or f"{start}categories" in misfits):
                     self.typed["columns"][start + "categories"] = preset.replace(", ", "\n")
             return "columns"
         check = form.get("do") == "check"
