@@ -171,6 +171,7 @@ def test_blanks_and_wrong_values_are_said_beside_their_field_and_nothing_is_lost
     for field in ("0.lower", "1.categories", "2.upper"):
         assert f'id="{field}-error"' in browser.text
     assert "categories is empty. Fill in what is publicly known" in browser.text
+    assert "must be a number with a decimal point, got &#39;abc&#39;" in browser.text
     assert 'value="abc"' in browser.text and 'value="2024-01-01"' in browser.text
     assert "abc" in browser.get("columns").text
     browser.post("columns", **{**FORM, "public": ""})

@@ -183,6 +183,7 @@ _WORDS = {
     "--max-rows-per-id K": "on the page “Table”",
     "--accept-loss": "“Go on if more than a tenth of the records is skipped”",
     "--out": "the name",
+    "be a number, got (.*) of type str": r"be a number with a decimal point, got \1",
     "nullable(=True)?": "“May be missing”",
     "one for all others, which other= names too": "a “Category for all others”",
     ": special, if": ": “Special values”, if",

@@ -99,8 +99,7 @@ class Pages:
             return PlainTextResponse("This wizard answers on its own machine only.", 403)
         _, given, name, end, *_ = [*path.split("/"), "", "", ""]
         if not hmac.compare_digest(given.encode(), self.token.encode()):
-            said = "Open the address that the wizard printed where it was started."
-            return PlainTextResponse(said, 404)
+            return PlainTextResponse("Open the address that the wizard printed.", 404)
         if len(body) > _MOST:
             return PlainTextResponse("This form is too long.", 413)
         if method == "POST" and name in STEPS[:-1]:
