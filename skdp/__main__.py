@@ -22,6 +22,8 @@ _IN_A_SHELL = {
     "Domain.check(rows)": "`skdp domain check`",
     " With on_loss='stop' a release that loses more than a tenth of the records stops after the "
     "first part of epsilon.": "",
+    " If each person has at most m records, a release that costs a record epsilon costs a person "
+    "m * epsilon: charge(name, PrivacyLoss(m * epsilon, max_rows_per_id=m)).": "",
     "on_loss='warn'": "--accept-loss",
     "fit again with epsilon=": "release again with --epsilon ",
     "nullable=True": "nullable: true",

@@ -212,6 +212,8 @@ _STATISTIC = re.compile(rf"({'|'.join(_STATISTICS)})\s*\(", re.IGNORECASE)
 # Names and texts in quotes are read whole: what is in them ends nothing.
 _PIECE = re.compile(r"""`[^`]*`|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|.""", re.DOTALL)
 _WHERE = re.compile(r"\s*(?:where\s+(.+))?", re.IGNORECASE | re.DOTALL)
+# Outside quotes, what no condition has: `avg(pay)`, or `mean pay where age >= 65`.
+_NO_CONDITION = re.compile(r"(?!not\b)[^\W\d]\w*\s*\(|.*\bwhere\b", re.IGNORECASE | re.DOTALL)
 
 
 class Asked(NamedTuple):
@@ -243,6 +245,9 @@ class Asked(NamedTuple):
         question = question.strip()
         start = _STATISTIC.match(question)
         if start is None:
+            bare = "".join(piece for piece in _PIECE.findall(question) if len(piece) == 1)
+            if _NO_CONDITION.match(bare):
+                raise _unread(question)
             return cls("count", [], question or None)
         statistic, inside, end = start[1].lower(), [""], start.end()
         depth = 1
@@ -260,7 +265,8 @@ class Asked(NamedTuple):
         if depth or rest is None or len(about) != 1 + (statistic in _OF_TWO) or not all(about):
             raise _unread(question)
         if statistic == "count":
-            return cls(statistic, [], f"({about[0]}) and ({rest[1]})" if rest[1] else about[0])
+            both = [f"({each})" for each in (about[0], rest[1]) if each and each != "*"]
+            return cls(statistic, [], " and ".join(both) or None)
         if statistic != "proportion":
             about = [_unquoted(each) for each in about]
         if statistic == "median":

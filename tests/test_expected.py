@@ -137,6 +137,7 @@ def test_questions_in_words_are_those_of_a_release():
         ("born > '31.03.1995'", "count", "born > '1995-03-31'"),
         ("count(`a.b` > 3) where sex == 'F, or'", "count", "`a.b` > 3 and sex == 'F, or'"),
         ("mean(a.b)", "mean", "a.b"),
+        ("not(`a.b` > 3)", "count", "not (`a.b` > 3)"),
         ("MEAN(`a.b`) WHERE sex == 'M)'", "mean", "a.b", "sex == 'M)'"),
         ("sum('hours (per week)')", "sum", "hours (per week)"),
         ("median(born)", "quantile", "born", 0.5),
@@ -147,7 +148,10 @@ def test_questions_in_words_are_those_of_a_release():
         expected = getattr(release, method)(*given, return_interval=True)
         assert Asked.read(question).answer(release) == expected, question
         assert bar_of(release, question, 0.95) >= 0
-    for question in ("mean()", "mean(a.b) sex", "mean(a.b", "quantile(a.b, b)", "proportion( )"):
+    assert Asked.read("count(*) where `where (x` > 3").where == "(`where (x` > 3)"
+    refused = ["mean()", "mean(a.b) sex", "mean(a.b", "quantile(a.b, b)", "proportion( )"]
+    # Not the name of a column that is unknown.
+    for question in (*refused, "avg(a.b)", "mean a.b where sex == 'M)'"):
         with pytest.raises(ValueError, match="cannot be read"):
             Asked.read(question)
     # Where a format looks like ISO text, only ISO text is read.

@@ -48,7 +48,7 @@ class Visit:
     def click(self, name, leads_to):
         """Click a button, and wait for the page that it leads to."""
         self.page.get_by_role("button", name=name).click()
-        self.page.wait_for_selector(f"h1:has-text('{leads_to}')", timeout=100_000)
+        self.page.wait_for_selector(f"h1:has-text('{leads_to}')", timeout=600_000)
 
     def column(self, name, kind, **fields):
         """Declare a column."""

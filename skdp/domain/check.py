@@ -351,14 +351,19 @@ def rows_kept(counts: IntArray, n: int) -> str:
     return ", ".join(f"{k}: {_share(int(np.minimum(counts, k).sum()), n)}" for k in bounds)
 
 
+_READ_AS = ", and read as numbers: '$1,234' is 1234, '12.5%' is 12.5 and '(9)' is -9"
+
+
 def _of_text(column: _Values) -> list[_Finding]:
     """Numbers that are written as text."""
     read = [(each, number_written(each[0], column.decimal)) for each in column.texts]
-    signs = [each for each, x in read if x == x and {*each[0]} & {*"$€£¥%,"}]
+    signs = [each for each, x in read if x == x and {*each[0]} & {*"$€£¥%,("}]
     how = "--decimal , (in Python pandas.read_csv(..., decimal=','))"
     return [
         *column.on(column.commas, f"have a decimal comma: {how}"),
-        *column.on(signs if column.decimal == "." else [], "are written with signs or groups"),
+        *column.on(
+            signs if column.decimal == "." else [], "are written with signs or groups" + _READ_AS
+        ),
         *column.unread([each for each, x in read if x != x], "numbers"),
     ]
 
@@ -410,8 +415,10 @@ def _of_dates(column: _Values, attribute: Any, data: dict[str, Any]) -> list[_Fi
     if column.kind == "zoned" and data.get("tz") is None:
         text = "times with a zone are read in UTC: convert local times first, or declare tz='UTC'"
         found.append((text, {}))
+    short = form.format is not None and "%y" in form.format
+    pivot = ": of two digits, 00 to 68 are 2000 to 2068, and 69 to 99 are 1969 to 1999" * short
     if attribute is None and form.format is not None:
-        found.append((f"dates are written as {form.format}{alike}", {}))
+        found.append((f"dates are written as {form.format}{alike}{pivot}", {}))
     if column.counted and own != EXCEL and not column.dated:
         own = EXCEL
         found.append(("days as a spreadsheet counts them: format", {"format": EXCEL}))

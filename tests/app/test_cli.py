@@ -19,7 +19,7 @@ from loops import over
 
 import skdp
 from skdp import Categorical, Date, Domain, Numeric
-from skdp.__main__ import main
+from skdp.__main__ import _in_a_shell, main
 from skdp.algorithms.marginals import measure
 from skdp.app import outputs
 from skdp.app.cli import parser
@@ -469,3 +469,12 @@ def test_check_counts_exactly_and_says_so(lent, capsys):
     assert shown.err.startswith("NOT PRIVATE") and "Reading" not in shown.err
     assert "records that cannot be read: 1" in shown.out
     assert "at_most('paid', 'owed')" in shown.out and "records skipped: 4 of 5" in shown.out
+
+
+def test_a_ledger_of_records_refuses_persons_in_the_words_of_a_shell():
+    ledger = skdp.PrivacyLedger(3)
+    ledger.charge("records", skdp.PrivacyLoss(1))
+    with pytest.raises(skdp.exceptions.LedgerError) as caught:
+        ledger.charge("persons", skdp.PrivacyLoss(1, max_rows_per_id=2))
+    said = _in_a_shell(caught.value)
+    assert "--max-rows-per-id and --privacy-id" in said and "charge(" not in said

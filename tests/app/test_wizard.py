@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from skdp.__main__ import main
 pytest.importorskip("jinja2")
 
 from skdp.app.cli import parsed
-from skdp.app.wizard import forms, steps
+from skdp.app.wizard import forms, server, steps
 from skdp.app.wizard.forms import domain_of, form_of_column
 from skdp.app.wizard.server import Pages, application
 from skdp.domain.schemas import Draft
@@ -53,11 +54,11 @@ class Browser:
     def _send(self, method, path, headers, body=b""):
         root = f"/{self.pages.token}/"
         found = self.pages.answer(method, root + path, {"host": HOST, **headers}, body)
-        while found.status == 303 or "Refresh" in found.headers:
+        while found.status_code == 303 or "Refresh" in found.headers:
             # A page that waits is asked for again.
             path = found.headers.get("Location", root + path).removeprefix(root)
             found = self.pages.answer("GET", root + path, {"host": HOST})
-        self.status, self.text, self.headers = found.status, found.body.decode(), found.headers
+        self.status, self.text, self.headers = found.status_code, found.body.decode(), found.headers
         self.step = path.strip("/")
         return self
 
@@ -70,11 +71,11 @@ class Browser:
         return self
 
     def confirmed(self):
-        return self.post("confirm", mark=self.wizard.mark, sure="on")
+        return self.post("confirm", mark=self.wizard.plan["mark"], sure="on")
 
 
 FORM = {
-    "0.kind": "numeric", "0.lower": "0", "0.upper": "99", "0.integer": "on",
+    "0.kind": "numeric", "0.lower": "0", "0.upper": "99", "0.integer": "true",
     "1.kind": "categorical", "1.categories": "F\r\nM",
     "2.kind": "date", "2.lower": "2024-01-01", "2.upper": "2024-12-31",
     "3.kind": "", "public": "on",
@@ -86,6 +87,12 @@ USUAL = {
     "epsilon": {"n": "50", "at": "1", "epsilon": "1"},
     "ledger": {"name": "view", "ledger": "l", "budget": "2", "purpose": "a test", "title": "Ages"},
 }
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """Answers that wait for the work they begin, however busy the machine is."""
+    monkeypatch.setattr(server, "_PATIENCE", 600.0)
 
 
 @pytest.fixture
@@ -114,20 +121,20 @@ ORIGINS = ["null", "http://evil.example", "https://127.0.0.1:8000"]
         *(("{token}/table", {**OURS, "host": host}, 403) for host in HOSTS),
         *(("{token}/table", {**OURS, "origin": origin}, 403) for origin in ORIGINS),
         ("{token}/table", {"host": HOST}, 403),
-        *((path, OURS, 404) for path in ("", "/", "table", "wrong/table", "wrong/file/release")),
+        *((path, OURS, 404) for path in ("", "/", "table", "wrong/table", "wrong/file/skdp")),
     ],
 )
 def test_strangers_get_no_answer(browser, path, headers, status):
     path = "/" + path.format(token=browser.pages.token)
     found = browser.pages.answer("POST", path, headers, b"protects=record")
-    assert found.status == status and browser.wizard.reached == 0
+    assert found.status_code == status and browser.wizard.reached == 0
     assert b"table" not in found.body and browser.pages.token.encode() not in found.body
     if status == 404 or headers["host"] != HOST:
-        assert browser.pages.answer("GET", path, headers).status == status
+        assert browser.pages.answer("GET", path, headers).status_code == status
 
 
 def test_every_answer_forbids_scripts_and_other_sites(browser):
-    for page in ("", "table", "style.css", "nothing", "file/release"):
+    for page in ("", "table", "style.css", "nothing", "file/skdp"):
         headers = browser.get(page).headers
         assert headers["Referrer-Policy"] == "same-origin"
         policy = headers.get("Content-Security-Policy", "")
@@ -164,10 +171,43 @@ def test_blanks_and_wrong_values_are_said_beside_their_field_and_nothing_is_lost
     for field in ("0.lower", "1.categories", "2.upper"):
         assert f'id="{field}-error"' in browser.text
     assert "categories is empty. Fill in what is publicly known" in browser.text
+    assert "must be a number with a decimal point, got &#39;abc&#39;" in browser.text
     assert 'value="abc"' in browser.text and 'value="2024-01-01"' in browser.text
     assert "abc" in browser.get("columns").text
     browser.post("columns", **{**FORM, "public": ""})
     assert "Confirm that all of this is publicly known" in browser.text
+
+
+def test_two_categories_are_filled_into_all_columns_that_have_none(browser):
+    browser.post("table", protects="record")
+    typed = {**FORM, "0.kind": "categorical", "3.kind": "categorical", "3.categories": ""}
+    browser.post("columns", **typed, preset="no, yes")
+    found = browser.wizard.typed["columns"]
+    assert browser.step == "columns" and "Not yet" not in browser.text
+    assert (found["0.categories"], found["1.categories"]) == ("no\nyes", "F\r\nM")
+    assert found["3.categories"] == "no\nyes" and "do not fit the records" not in browser.text
+    # What the check found not to fit is filled in again, and nothing else.
+    wrong = {**typed, "0.categories": "no\nyes", "3.kind": ""}
+    browser.post("columns", **wrong)
+    assert browser.status == 422 and "do not fit the records" in browser.text
+    assert "a comma is a part" not in browser.text
+    browser.post("columns", **wrong, preset="0, 1")
+    found = browser.wizard.typed["columns"]
+    assert (found["0.categories"], found["1.categories"]) == ("0\n1", "F\r\nM")
+
+
+def test_a_page_waits_for_work_that_takes_longer(browser, monkeypatch):
+    monkeypatch.setattr(server, "_PATIENCE", 0.01)
+    hold = threading.Event()
+    monkeypatch.setattr(steps, "proposed", lambda *given: hold.wait() and 1 / 0)
+    root = f"/{browser.pages.token}/"
+    browser.pages.answer("POST", f"{root}table", OURS, b"protects=record")
+    found = browser.pages.answer("GET", f"{root}working", OURS)
+    assert found.headers["Refresh"] == "1" and "Looking at the table" in found.body.decode()
+    # Nothing else is taken meanwhile, and what failed is said without a value.
+    assert browser.pages.answer("POST", f"{root}table", OURS).headers["Location"] == root
+    hold.set()
+    assert "Failed (ZeroDivisionError). The message is withheld" in browser.get("working").text
 
 
 def test_rules_are_refused_in_the_words_of_the_library(browser):
@@ -175,7 +215,7 @@ def test_rules_are_refused_in_the_words_of_the_library(browser):
     browser.post("columns", **FORM, rules='{"rule": "nothing"}')
     assert 'id="rules-error"' in browser.text and "is no rule" in browser.text
     rules = '{"rule": "forbid", "condition": "age != None and sex not in [\'F\']"}'
-    browser.post("columns", **{**FORM, "0.nullable": "on"}, rules=rules)
+    browser.post("columns", **{**FORM, "0.nullable": "true"}, rules=rules)
     [kept] = browser.wizard.domain.structure.rules
     assert repr(kept) == "forbid(\"age != None and sex not in ['F']\")"
 
@@ -295,14 +335,14 @@ def test_what_cannot_be_read_is_said_of_all_columns_before_anything_is_spent(bro
 
 
 def test_a_confirmation_is_taken_once_whatever_tabs_send(browser, commands):
-    mark = browser.until("confirm").wizard.mark
+    mark = browser.until("confirm").wizard.plan["mark"]
     browser.post("confirm", mark=mark)
     assert 'id="sure-error"' in browser.text and not commands
     form = urlencode({"mark": mark, "sure": "on"}).encode()
     path = f"/{browser.pages.token}/confirm"
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: browser.pages.answer("POST", path, OURS, form), range(16)))
-    assert browser.get("result").step == "result"
+    assert browser.get("release").step == "release"
     # A reload.
     browser.post("confirm", mark=mark, sure="on")
     assert browser.status == 422 and "charged nothing" in browser.text
@@ -311,7 +351,7 @@ def test_a_confirmation_is_taken_once_whatever_tabs_send(browser, commands):
 
 def test_a_change_discards_the_confirmation_that_was_shown(browser, commands):
     browser.until("confirm")
-    mark = browser.wizard.mark
+    mark = browser.wizard.plan["mark"]
     browser.post("epsilon", n="50", at="1,2", epsilon="2")
     browser.post("confirm", mark=mark, sure="on")
     assert browser.step == "ledger" and not commands
@@ -341,7 +381,9 @@ def test_hostile_names_and_categories_are_text_everywhere(tmp_path, commands):
     form |= {f"{i}.categories": f"<b>1</b>\r\n{name}" for i, name in enumerate(HOSTILE)}
     pages = [browser.get("table").text, browser.get("columns").text]
     pages.append(browser.post("columns", **form, public="on").text)
-    browser.post("questions", **{f"ask.{each}": "on" for each in browser.wizard.suggested})
+    browser.post(
+        "questions", **{f"ask.{each}": "on" for each in forms.suggested(browser.wizard.domain)}
+    )
     assert browser.step == "epsilon", browser.wizard.wrong
     ledger = {**USUAL["ledger"], "purpose": "<script>alert(2)</script>"}
     pages.append(browser.until("confirm", ledger=ledger).text)
@@ -368,10 +410,10 @@ def test_from_a_file_to_a_page(browser, tmp_path):
     assert ledger.spent == 1 and "a test" in ledger.to_frame()["purpose"].tolist()
     view = skdp.Synopsis.load(tmp_path / "view.skdp")
     assert view.domain.fingerprint == Domain.from_json(tmp_path / "view.json").fingerprint
-    for kind, end in (("page", "html"), ("release", "skdp"), ("rows", "csv"), ("commands", "sh")):
-        found = browser.pages.answer("GET", f"/{browser.pages.token}/file/{kind}", {"host": HOST})
+    for end in ("html", "skdp", "csv", "sh"):
+        found = browser.pages.answer("GET", f"/{browser.pages.token}/file/{end}", {"host": HOST})
         assert found.body == (tmp_path / f"view.{end}").read_bytes()
-    found = browser.pages.answer("GET", f"/{browser.pages.token}/file/page", {"host": HOST})
+    found = browser.pages.answer("GET", f"/{browser.pages.token}/file/html", {"host": HOST})
     assert found.headers["Content-Security-Policy"].startswith("sandbox allow-scripts ")
     # The commands do the same, and are refused because it has been done.
     command = browser.wizard.made["commands"][0]
@@ -410,7 +452,7 @@ def test_a_release_that_fails_says_so(browser, monkeypatch, code, said):
     monkeypatch.setattr(steps, "run_command", lambda each, log, say: say("A line.") or code)
     browser.until("confirm")
     browser.confirmed()
-    assert said in browser.text and "A line." in browser.text and "file/page" not in browser.text
+    assert said in browser.text and "A line." in browser.text and "file/html" not in browser.text
 
 
 # The command
@@ -421,6 +463,8 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path):
     assert "Between fields" in browser.get("table").text
     assert browser.post("table", protects="record").status == 422
     assert browser.post("table", protects="record", sep=";", do="header").step == "table"
+    # The signs that were given can be seen and changed.
+    assert "<details open><summary>CSV with" in re.sub(r"\n\s*", "", browser.text)
     assert "2: <bdi" in browser.text and not browser.wizard.names
     assert browser.post("table", protects="record", sep=";").step == "columns"
     assert browser.wizard.names == ["a", "b"]

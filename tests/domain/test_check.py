@@ -61,6 +61,7 @@ YEAR = Date("2020-01-01", "2020-12-31")
             "bins='auto', scale='log'",
         ),
         ([f"${v:,.2f}" for v in REAL * 99], Numeric(0, 9999), "signs or groups", "decimals=2"),
+        ([f"({v:.2f})" for v in REAL], Numeric(-99, 0), "'(9)' is -9", "decimals=2"),
         ([f"{v:.2f}".replace(".", ",") for v in REAL], Numeric(0, 100), "decimal=','", ""),
         (["12 kg", "15 kg", "9"] * 9, Numeric(0, 100), "'12 kg': a form that is not read", ""),
         (["unknown", "15", "9"] * 9, Numeric(0, 100), "missing", "nullable=True"),
@@ -298,3 +299,9 @@ def test_report_names_what_changes_with_shares():
     clean = domain.check(frame[:1])
     assert clean.clean and "all values are represented as they are" in repr(clean)
     assert "records skipped: 0 of 0 (0%)" in repr(domain.check(frame[:0]))
+
+
+def test_a_proposal_says_in_which_century_years_of_two_digits_are():
+    born = [f"{1 + i % 28:02d}-{1 + i % 12:02d}-{i % 100:02d}" for i in range(300)]
+    found = Domain.propose(pd.DataFrame({"born": born})).findings
+    assert any("%d-%m-%y" in each and "00 to 68 are 2000 to 2068" in each for each in found)

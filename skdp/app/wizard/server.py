@@ -11,21 +11,34 @@ a file to read: the table, and a declaration to begin with, are arguments of the
 
 from __future__ import annotations
 
-import functools
 import hmac
 import socket
 import webbrowser
 from argparse import Namespace
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote
+
+try:
+    import uvicorn
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.requests import Request
+    from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+    from starlette.routing import Route
+except ImportError as error:
+    raise ImportError(
+        f"The wizard needs {error.name}: install it with `pip install 'skdp[wizard]'`."
+    ) from None
 
 from ..._random import token
 from ...accounting import extremes_text
 from . import forms
 from .steps import STEPS, Wizard
 
+Given = Mapping[str, str]
 _PAGES = Path(__file__).parent / "pages"
 _POLICY = (
     "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
@@ -43,27 +56,19 @@ _HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": _POLICY,
 }
-_HTML = "text/html; charset=utf-8"
 # Bytes that a form may have.
 _MOST = 1 << 25
 # Seconds that an answer waits for work before it says that the work goes on.
 _PATIENCE = 1.0
 
 
-class Answer(NamedTuple):
-    """What a request gets."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-
-class _Blanks(dict[str, str]):
-    """What was typed; nothing where there is nothing."""
-
-    def __missing__(self, key: str) -> str:
-        return ""
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(_PAGES), autoescape=True, undefined=StrictUndefined,
+    trim_blocks=True, lstrip_blocks=True,
+)  # fmt: skip
+_TEMPLATES.globals |= {"extremes": extremes_text, "forms": forms, "steps": STEPS}
 
 
 class Pages:
@@ -81,136 +86,101 @@ class Pages:
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self.address = f"http://127.0.0.1:{port}/{self.token}/"
 
-    def answer(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes = b""
-    ) -> Answer:
+    def answer(self, method: str, path: str, headers: Given, body: bytes = b"") -> Response:
         """The answer to a request that may come from anybody."""
+        found = self._answer(method, path, headers, body)
+        for name, text in _HEADERS.items():
+            found.headers.setdefault(name, text)
+        return found
+
+    def _answer(self, method: str, path: str, headers: Given, body: bytes) -> Response:
         host = headers.get("host", "")
         if host not in self.hosts:
-            return _plain(403, "This wizard answers on its own machine only.")
-        _, given, *rest = [*path.split("/"), ""]
+            return PlainTextResponse("This wizard answers on its own machine only.", 403)
+        _, given, name, end, *_ = [*path.split("/"), "", "", ""]
         if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return _plain(404, "Open the address that the wizard printed where it was started.")
-        name, *more = [each for each in rest if each] or [""]
-        if name == "style.css" and method == "GET":
-            style = (_PAGES / name).read_bytes()
-            return Answer(200, {**_HEADERS, "Content-Type": "text/css"}, style)
-        if name == "file" and more and method == "GET":
-            return self._file(more[0])
-        if method == "POST" and name in STEPS:
+            return PlainTextResponse("Open the address that the wizard printed.", 404)
+        if len(body) > _MOST:
+            return PlainTextResponse("This form is too long.", 413)
+        if method == "POST" and name in STEPS[:-1]:
             if headers.get("origin") != f"http://{host}":
-                return _plain(403, "Forms are taken from the pages of this wizard only.")
+                said = "Forms are taken from the pages of this wizard only."
+                return PlainTextResponse(said, 403)
             pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
-            return self._take(name, dict(pairs))
-        if method != "GET" or name not in ("", *STEPS):
-            return _plain(404, "There is no such page.")
-        if not self.wizard.settle(_PATIENCE):
-            # By a header, so that no page needs a script.
-            return self._page("working.html", 200, {"Refresh": "1"}, step=self.wizard.step)
-        landed, self.wizard.landed = self.wizard.landed, ""
-        if landed and landed != name:
-            return self._to(landed)
-        shown = name in list(STEPS)[: self.wizard.reached + 1]
-        if not shown and not (name == "result" and self.wizard.made):
-            return self._to(self.wizard.step)
-        return self._page(f"{name}.html", 200, {}, step=name)
+            return self._taken(name, dict(pairs))
+        if method == "GET" and name == "style.css":
+            return Response((_PAGES / name).read_bytes(), media_type="text/css")
+        if method == "GET" and name == "file":
+            return self._file(end)
+        if method == "GET" and name in ("", "working", *STEPS):
+            return self._shown(name)
+        return PlainTextResponse("There is no such page.", 404)
 
-    def _take(self, step: str, form: dict[str, str]) -> Answer:
-        with self.wizard.turn:
-            following = self.wizard.take(step, form)
-        if following is None:
-            return self._page(f"{step}.html", 422, {}, step=step)
-        # Whoever asks next waits for work that goes on, and is led to where it leads.
-        return self._to(following)
+    def _taken(self, step: str, form: dict[str, str]) -> Response:
+        wizard = self.wizard
+        if not wizard.take(step, form):
+            return self._to("")
+        if not wizard.idle(_PATIENCE):
+            return self._to("working")
+        return self._page(step, 422) if wizard.wrong else self._to(wizard.landed)
 
-    def _to(self, step: str) -> Answer:
-        return Answer(303, {**_HEADERS, "Location": f"/{self.token}/{step}"}, b"")
+    def _shown(self, name: str) -> Response:
+        wizard = self.wizard
+        if not wizard.idle(_PATIENCE):
+            return self._page("working") if name == "working" else self._to("working")
+        if name == "working":
+            return self._to(wizard.landed)
+        return self._page(name) if name in wizard.shown else self._to(STEPS[wizard.reached])
 
-    def _page(self, template: str, status: int, headers: dict[str, str], *, step: str) -> Answer:
-        made = self.wizard
-        # The page of the table says what is wrong with its first line.
-        header = made.header if step == "table" else []
-        text = _templates().get_template(template).render(
-            w=made, step=step, steps=STEPS, root=f"/{self.token}/", header=header,
-            typed=_Blanks(made.typed[step]),
-            wrong=_Blanks(made.wrong if made.wrong_at == step else {}),
-        )  # fmt: skip
-        kind = {"Content-Type": _HTML, "Content-Security-Policy": _POLICY}
-        return Answer(status, {**_HEADERS, **kind, **headers}, text.encode("utf-8", "replace"))
+    def _to(self, step: str) -> Response:
+        return RedirectResponse(f"/{self.token}/{step}", 303)
 
-    def _file(self, kind: str) -> Answer:
+    def _page(self, name: str, status: int = 200) -> Response:
+        wizard = self.wizard
+        step = wizard.taken if name == "working" else name
+        wrong = wizard.wrong if wizard.taken == step else {}
+        text = _TEMPLATES.get_template(f"{name}.html").render(
+            w=wizard,
+            step=step,
+            root=f"/{self.token}/",
+            typed=defaultdict(str, wizard.typed[step]),
+            wrong=defaultdict(str, {field: forms.worded(said) for field, said in wrong.items()}),
+        )
+        # By a header, so that no page needs a script.
+        again = {"Refresh": "1"} if name == "working" else None
+        return HTMLResponse(text.encode("utf-8", "replace"), status, again)
+
+    def _file(self, end: str) -> Response:
         """A file of the release that was made."""
-        made = self.wizard.made
-        path = made["files"]._asdict().get(kind) if made else None
-        if path is None or not path.is_file():
-            return _plain(404, "There is no such file.")
-        if kind == "page":
-            shown = {"Content-Type": _HTML, "Content-Security-Policy": _PUBLISHED}
-        else:
-            saved = f"attachment; filename*=UTF-8''{quote(path.name)}"
-            shown = {"Content-Type": "application/octet-stream", "Content-Disposition": saved}
-        return Answer(200, {**_HEADERS, **shown}, path.read_bytes())
+        path = self.wizard.made and self.wizard.made["files"].get(end)
+        if not path or not path.is_file():
+            return PlainTextResponse("There is no such file.", 404)
+        if end == "html":
+            return HTMLResponse(path.read_bytes(), 200, {"Content-Security-Policy": _PUBLISHED})
+        saved = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(path.name)}"}
+        return Response(path.read_bytes(), 200, saved, "application/octet-stream")
 
 
-def _plain(status: int, text: str) -> Answer:
-    kind = {"Content-Type": "text/plain; charset=utf-8", "Content-Security-Policy": _POLICY}
-    return Answer(status, {**_HEADERS, **kind}, text.encode())
-
-
-@functools.cache
-def _templates() -> Any:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    made = Environment(
-        loader=FileSystemLoader(_PAGES), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    made.globals.update(
-        kinds=_Blanks(forms.KINDS), parts=forms.PARTS,
-        blanks=_Blanks(), extremes=extremes_text,
-        shell=forms.script, python=lambda value: repr(str(value)),
-        pairs=lambda names: [(name, name) for name in names],
-        bar=lambda value: f"\u00b1 {value:,.3g}" if value < 1000 else f"\u00b1 {value:,.0f}",
-    )  # fmt: skip
-    return made
-
-
-def application(pages: Pages) -> Any:
+def application(pages: Pages) -> Starlette:
     """The pages as an application of Starlette."""
-    from starlette.applications import Starlette
-    from starlette.concurrency import run_in_threadpool
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import Route
 
     async def respond(request: Request) -> Response:
         body = bytearray()
         async for chunk in request.stream():
             body += chunk
             if len(body) > _MOST:
-                return Response("This form is too long.", 413, dict(_HEADERS))
+                break
         given = (request.method, request.url.path, request.headers, bytes(body))
-        found = await run_in_threadpool(pages.answer, *given)
-        return Response(found.body, found.status, found.headers)
+        return await run_in_threadpool(pages.answer, *given)
 
     return Starlette(routes=[Route("/{path:path}", respond, methods=["GET", "POST"])])
 
 
 def wizard(options: Namespace) -> int:
     """Serve the pages until Ctrl-C."""
-    try:
-        import jinja2  # noqa: F401
-        import starlette  # noqa: F401
-        import uvicorn
-    except ImportError as error:
-        raise ValueError(
-            f"The wizard needs {error.name}: install it with `pip install 'skdp[wizard]'`."
-        ) from None
-    with open(options.data, "rb"):
-        pass  # raises what files raise, with the name of the file
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listening.bind(("127.0.0.1", options.port))
+    # Raises what files raise, with the name of the file.
+    Path(options.data).stat()
+    listening = socket.create_server(("127.0.0.1", options.port))
     pages = Pages(Wizard(options), listening.getsockname()[1])
     print(f"The wizard is at {pages.address}")
     print("This address is a key: pass it to nobody. Ctrl-C ends it.", flush=True)
