@@ -270,7 +270,7 @@ class Attribute:
     def _entries(self) -> dict[str, Any]:
         """The arguments that say something; flags are always there."""
         found = self._said()
-        for name, default in _options(type(self)).items():
+        for name, default in _options(type(self)).items():  # type: ignore[arg-type]  # classes have a hash
             value = getattr(self, name)
             if name not in found and (default is False or value != default):
                 found[name] = [*value] if name == "special" else value

@@ -129,8 +129,8 @@ def _of_classes(
         tables.append(counts[None].astype(np.float64))
         variances.append(discrete_laplace_variance(part))
     tables = agreed(tables, variances)
-    noise = 1.0 / sum(1.0 / (len(t) * v) for t, v in zip(tables, variances, strict=True))
-    intercept = np.log(class_shares(tables[-1].sum(axis=0), noise))
+    of_counts = 1.0 / sum(1.0 / (len(t) * v) for t, v in zip(tables, variances, strict=True))
+    intercept = np.log(class_shares(tables[-1].sum(axis=0), of_counts))
     intercept = intercept[1:] - intercept[0] if link.n_outputs == 1 else intercept
     draft = Draft.empty(intercept, records.n_groups)
     for column, (table, variance, prior) in enumerate(
