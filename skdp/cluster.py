@@ -262,7 +262,6 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
         self._remember_columns(X, rows)
         self.cluster_centers_ = centers
-        self._box = low, high
         self.cluster_counts_ = found.counts
         self.n_clusters_ = len(centers)
         self.validity_ = found.validity
@@ -411,7 +410,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _farthest_squared(self):
         """Squared distance of the most central centroid to the corner farthest from it."""
-        low, high = self._box
+        low, high = feature_ranges(self.domain, self._feature_names())
         centers = self.cluster_centers_
         return float((np.maximum(centers - low, high - centers) ** 2).sum(axis=1).min())
 
