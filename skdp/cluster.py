@@ -119,7 +119,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
-        In the units of ``X``.
+        In the units of ``X``. With more than 50 columns fewer clusters are found where the noise of
+        more would hide what they gain: further centroids repeat them, and get no rows.
     cluster_counts_ : ndarray of shape (`n_clusters_`,) or None
         Noisy numbers of rows of the clusters, where the algorithm measures them; they may be
         negative.
