@@ -119,7 +119,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
-        In the units of ``X``.
+        In the units of ``X``. With more than 50 columns fewer clusters are found where the noise of
+        more would hide what they gain: further centroids repeat them, and get no rows.
     cluster_counts_ : ndarray of shape (`n_clusters_`,) or None
         Noisy numbers of rows of the clusters, where the algorithm measures them; they may be
         negative.
@@ -262,7 +263,6 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
         self._remember_columns(X, rows)
         self.cluster_centers_ = centers
-        self._box = low, high
         self.cluster_counts_ = found.counts
         self.n_clusters_ = len(centers)
         self.validity_ = found.validity
@@ -411,7 +411,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _farthest_squared(self):
         """Squared distance of the most central centroid to the corner farthest from it."""
-        low, high = self._box
+        low, high = feature_ranges(self.domain, self._feature_names())
         centers = self.cluster_centers_
         return float((np.maximum(centers - low, high - centers) ** 2).sum(axis=1).min())
 

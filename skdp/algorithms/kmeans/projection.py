@@ -70,6 +70,9 @@ _LITTLE = 0.0005
 # A bin counts if it has this many units of noise; lengths of all rows add this many to a cluster.
 _CLEAR = 3.0
 _PRIOR = 10.0
+# Clusters times columns for each record times epsilon: with more, the noise of their means in all
+# columns adds more than a tenth to the squared distances to one mean.
+_MOST_NOISE = 0.1
 # Mean absolute value of a normal variable.
 _MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 
@@ -80,7 +83,14 @@ def projected(task: Task) -> Clustering:
     left = task.parts["clustering"]
     rows, d = task.points, len(task.shape)
     validity = None
-    if task.init is None:
+    # Fewer clusters where the noise of more hides what they gain: by released and public numbers.
+    most = max(int(_MOST_NOISE * float(left) * n / d), 1)
+    asked, k = task.clusters, min(max(task.clusters), most)
+    if task.init is None and k == 1:
+        labels = np.zeros(len(rows), dtype=np.int64)
+        frozen = ((np.array(task.shape, dtype=np.int64) - 1) // 2)[None]
+    elif task.init is None:
+        task = replace(task, clusters=tuple(c for c in asked if c <= k) or (k,))
         task.progress("clusters of a projection")
         place = left * _PLACE
         # With half as many axes or fewer twice as much.
@@ -97,14 +107,19 @@ def projected(task: Task) -> Clustering:
     task.progress("means in all columns")
     masses = np.full(k, n / k)
     top = sum(task.shape)
-    first = _measured(_Rows(rows, labels, top), frozen, masses, left * _FIRST, task.source)
-    # All columns tell clusters apart that the projection may have mixed.
-    frozen = _codes_of(first.means, task.shape)
-    labels = nearest(rows, frozen.astype(np.float64))
-    left -= left * _FIRST
-    last = _measured(_Rows(rows, labels, top), frozen, first.counts, left, task.source)
+    if k > 1:
+        first = _measured(_Rows(rows, labels, top), frozen, masses, left * _FIRST, task.source)
+        # All columns tell clusters apart that the projection may have mixed.
+        frozen = _codes_of(first.means, task.shape)
+        labels, masses = nearest(rows, frozen.astype(np.float64)), first.counts
+        left -= left * _FIRST
+    last = _measured(_Rows(rows, labels, top), frozen, masses, left, task.source)
     means = np.clip(last.means, 0.0, np.array(task.shape) - 1.0)
-    return Clustering(means, last.counts, validity=validity)
+    # As many rows as were asked for: further ones repeat the first, and no record is nearest to
+    # them.
+    more = max(min(asked) - len(means), 0)
+    means = np.concatenate([means, means[np.arange(more) % len(means)]])
+    return Clustering(means, np.append(last.counts, np.zeros(more)), validity=validity)
 
 
 def _codes_of(means: FloatArray, shape: tuple[int, ...]) -> IntArray:

@@ -98,3 +98,12 @@ def test_reach_is_a_quantile_of_the_lengths():
         share = (lengths[labels == j] <= reach[j]).mean()
         # Bins are an eighth wide, and the reach is the end of one.
         assert 0.74 < share < 0.97
+
+
+def test_fewer_clusters_are_found_where_noise_would_hide_more():
+    rows = np.random.default_rng(0).uniform(0.5, 0.9, (400, 60))
+    model = DPKMeans(5, epsilon=1, domain=(0, 1), random_state=0).fit(rows)
+    assert model.cluster_centers_.shape == (5, 60) and model.n_clusters_ == 5
+    # All repeat one, to which all rows belong.
+    assert (model.cluster_centers_ == model.cluster_centers_[0]).all()
+    assert not model.predict(rows).any() and not model.cluster_counts_[1:].any()
