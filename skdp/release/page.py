@@ -130,7 +130,7 @@ class Page:
             "source": source,
             "epsilon": None if loss is None else epsilon,
             "level": 100 * level,
-            "levels": [_law(each, synopsis) for each in confidences] if answers else [],
+            "levels": dict(_law(each, synopsis) for each in confidences) if answers else {},
             "columns": columns,
             "counted": synopsis.rows,
             "bins": BINS,
@@ -197,13 +197,13 @@ class _Packed:
         return base64.b64encode(zlib.compress(bytes(self._bytes), 9)).decode()
 
 
-def _law(confidence: Confidence, synopsis: Any) -> dict[str, Any]:
-    """How wide intervals are, and what they cover."""
+def _law(confidence: Confidence, synopsis: Any) -> tuple[str, dict[str, Any]]:
+    """A level, how wide its intervals are, and what they cover."""
     model, level = synopsis.model, confidence.level
     counts = model.reach([Query(({},))], level).guarantee + confidence.text
     simulated = Statistics(model, synopsis.counted, confidence).said(False)
-    quantile = confidence.quantile
-    return {"level": 100 * level, "quantile": quantile, "counts": counts, "simulated": simulated}
+    texts = {"counts": counts, "simulated": simulated}
+    return f"{100 * level:g}", {"quantile": confidence.quantile, **texts}
 
 
 # --- columns

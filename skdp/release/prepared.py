@@ -29,6 +29,7 @@ _HEAP = 0.3
 # Groups of a column in a table; columns of more codes have bands.
 _MOST_GROUPS = 40
 _BANDS = 10
+_PIECES = ("codes", "parts", "low", "high", "points")
 
 # --- a model
 
@@ -57,9 +58,7 @@ def prepared_model(model: ViewsModel) -> dict[str, Any]:
         "masses": model.row_weights,
         "columns": [_measured(model, axis) for axis in range(len(model.shape))],
         "possible": [
-            {"axes": axes, "shape": mask.shape, "mask": mask}
-            for axes, mask in model.possible.items()
-            if len(axes) > 1
+            {"axes": axes, "mask": mask} for axes, mask in model.possible.items() if len(axes) > 1
         ],
         "looks": looks,
         "unmeasured": [model.believed.unmeasured(kind) for kind in range(3)],
@@ -117,13 +116,13 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
             shares = basis.mass / whole[of]
             found["groups"][size] = {"of": of, "shares": shares, "functions": functions}
     if column.looks is not None:
-        # What looks at sums over groups tell of these sums.
+        # How far sums over groups, which were measured too, are known.
         functions = basis_of(column.looks[0].sizes)[:, 1 : len(column.looks[1]) + 1]
         asked = functions[ladder.units[codes]]
         spread, back = column.covered(asked), column.covered(np.ones(len(codes)))
         inverse = np.linalg.inv(asked.T @ spread + np.diag(column.looks[1]))
         moved = spread.sum(axis=0)
-        found["told"] = functions @ inverse @ functions.T
+        found["groupsTell"] = functions @ inverse @ functions.T
         found["restored"] = back / back.sum() * math.sqrt(moved @ inverse @ moved)
     return found
 
@@ -164,7 +163,7 @@ def prepared_column(counted: ColumnCounts) -> dict[str, Any]:
         found |= {"kind": "category", "literals": [repr(each) for each in attribute.categories]}
         if attribute.ordered:
             one = np.ones(len(low))
-            found["pieces"] = np.stack([low, one, low, high, one])
+            found["pieces"] = dict(zip(_PIECES, (low, one, low, high, one), strict=True))
     else:
         if not isinstance(attribute.contents, Points):
             low[: attribute.bins], high[: attribute.bins] = (
@@ -205,7 +204,7 @@ def _numbers_of(counted: ColumnCounts, low: FloatArray, high: FloatArray) -> dic
     return found
 
 
-def _pieces(attribute: Numeric) -> FloatArray:
+def _pieces(attribute: Numeric) -> dict[str, FloatArray]:
     """Parts of codes in the order of their numbers; special values cut the bins they lie in.
 
     Of each the code, what part of it, the first and the last number, and of how many on a grid.
@@ -225,8 +224,8 @@ def _pieces(attribute: Numeric) -> FloatArray:
     one = np.ones(len(special))
     single = np.stack([rising + bins, one, special[rising], special[rising], one])
     both = np.concatenate([single, np.stack([codes, parts, low, high, points])], axis=1)
-    found: FloatArray = both[:, np.argsort(np.append(positions, cuts[:-1]), kind="stable")]
-    return found
+    rows = both[:, np.argsort(np.append(positions, cuts[:-1]), kind="stable")]
+    return dict(zip(_PIECES, rows, strict=True))
 
 
 def _bands(counted: ColumnCounts, low: FloatArray, high: FloatArray) -> dict[str, Any]:

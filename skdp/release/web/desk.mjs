@@ -22,6 +22,7 @@ function make(tag, attributes = {}, ...children) {
 
 const soft = (words, tag = "p") => make(tag, { class: "soft" }, words);
 const cut = (words, most = 120) => make("span", { class: "cut" }, short(words, most));
+const headOf = (scope, words) => make("th", { scope }, cut(words));
 const button = (words, onclick, more = {}) =>
   make("button", { type: "button", onclick, ...more }, words);
 const details = (summary, ...children) =>
@@ -33,16 +34,6 @@ function select(label, name, options, chosen, onChange) {
     field.append(make("option", { value, selected: value === chosen }, short(words)));
   });
   return make("label", {}, label, field);
-}
-
-function tableOf(label, head, rows) {
-  const columns = head.map((words) => make("th", { scope: "col" }, cut(words)));
-  const lines = rows.map(([first, ...others]) =>
-    make("tr", {}, make("th", { scope: "row" }, cut(first)), ...others));
-  const table = make("table", {},
-    make("thead", {}, make("tr", {}, ...columns)), make("tbody", {}, ...lines));
-  const more = { class: "scroll", tabindex: 0, role: "region", "aria-label": label };
-  return make("div", more, table);
 }
 
 // A bar with its margin of error, of a share of the longest one.
@@ -101,7 +92,6 @@ const KINDS_OF_QUESTIONS = {
   means: ["Means by group", ["Column", "column", "numbers"], ["By", "rows", "groups"]],
 };
 const MOST_CHOICES = 200;
-
 const part = (name) => document.querySelector(`.${name}`);
 
 class Desk {
@@ -183,7 +173,7 @@ class Desk {
       const share = make("input", { name: "q", type: "number", min: 1, max: 99, value, onchange });
       fields.push(make("label", {}, "Percent below it", share));
     }
-    const levels = release.data.levels.map(({ level }) => [level, `${level}%`]);
+    const levels = Object.keys(release.data.levels).map((level) => [Number(level), `${level}%`]);
     const choose = (level) => this.set({ level: Number(level) });
     fields.push(select("Confidence", "level", levels, question.level, choose));
     part("fields").replaceChildren(...fields);
@@ -226,7 +216,8 @@ class Desk {
     const body = column.bins ? this.range(place, condition) : this.choices(place, condition);
     const found = make("fieldset", { "data-place": place }, legend, ...body);
     if (this.question.kind === "share") {
-      const onchange = () => this.put(place, { ...condition, among: !condition.among });
+      const onchange = ({ target }) =>
+        this.put(place, { ...this.question.where.get(place), among: target.checked });
       const box = make("input", { type: "checkbox", checked: condition.among ?? false, onchange });
       found.append(make("label", { class: "tick" }, box, "The share is of these records"));
     }
@@ -307,22 +298,18 @@ class Desk {
 
   // An answer, its interval drawn, and the sentence to quote.
   single(answer, words) {
-    const { release, question: { kind, level } } = this;
-    const [value, lower, upper] = shown(release, this.question, answer);
-    const interval = `${level}% interval: ${short(lower)} to ${short(upper)}`;
+    const [value, lower, upper] = shown(this.release, this.question, answer);
+    const interval = `${this.question.level}% interval: ${short(lower)} to ${short(upper)}`;
     const reach = (answer.upper - answer.lower || Math.abs(answer.upper) || 1) * 0.35;
     const [low, high] = [answer.lower - reach, answer.upper + reach];
     const ends = [answer.lower, answer.value ?? NaN, answer.upper];
     const drawn = bar(...ends.map((end) => clip((end - low) / (high - low), 0, 1)));
     drawn.hidden = !Number.isFinite(answer.value);
     const sentence = make("blockquote", {}, words);
-    const none = kind === "count" && answer.lower === 0 && answer.upper > 0
-      ? soft("This cannot be told from zero: the noise is as large.") : null;
     return [
       make("p", { class: "value" }, cut(value)),
       make("p", {}, interval),
       make("div", { class: "interval", role: "img", "aria-label": interval }, drawn),
-      ...(none ? [none] : []),
       sentence,
       copier("Copy the sentence", sentence),
     ];
@@ -334,24 +321,29 @@ class Desk {
     const drawn = cells.map((cell) => {
       const [value, lower, upper] = shown(release, question, cell);
       const shade = question.kind === "cross" ? clip(cell.value / most, 0, 1) : 0;
-      return make("td", { "--at": shade }, value, soft(`${lower} to ${upper}`, "span"));
+      return make("td", { "--at": shade }, `${value} `, soft(`${lower} to ${upper}`, "span"));
     });
     const [rows, across] = groups;
     const head = across ? across.map(([label]) => label) : ["Mean"];
-    const width = head.length;
-    const lines = rows.map(([label], i) => [label, ...drawn.slice(i * width, (i + 1) * width)]);
-    const table = tableOf("Table of the answer", [columns[question.rows].name, ...head], lines);
-    return [make("h3", {}, words), table, copier("Copy the table", table)];
+    const heads = [columns[question.rows].name, ...head].map((label) => headOf("col", label));
+    const lines = rows.map(([label], i) =>
+      make("tr", {}, headOf("row", label), ...drawn.slice(i * head.length, (i + 1) * head.length)));
+    const named = { tabindex: 0, role: "region", "aria-label": "Table of the answer" };
+    const top = make("thead", {}, make("tr", {}, ...heads));
+    const whole = make("table", {}, top, make("tbody", {}, ...lines));
+    const table = make("div", { class: "scroll", ...named }, whole);
+    const texts = (row) => [...row.cells].map(({ textContent }) => textContent).join("\t");
+    const copied = [...whole.rows].map(texts).join("\n");
+    return [make("h3", {}, words), table, copier("Copy the table", table, copied)];
   }
 
   drawColumns() {
-    part("cards").replaceChildren(...this.columns.map((column, place) => {
-      const figure = make("figure", {},
+    const cards = this.columns.map((column, place) =>
+      make("figure", { class: "card" },
         make("h3", {}, cut(column.name, 300)),
         chart(column, (condition) => this.pick(place, condition)),
-        make("figcaption", {}, cut(column.caption, 300)));
-      return make("div", { class: "card" }, figure);
-    }));
+        make("figcaption", {}, cut(column.caption, 300))));
+    part("cards").replaceChildren(...cards);
   }
 
   isPicked(place, { codes, from, to }) {
@@ -378,17 +370,17 @@ class Desk {
 }
 
 // A button that copies the text of an element, or else marks it.
-function copier(words, element) {
-  const found = button(words, async () => {
+function copier(words, element, text = element.textContent) {
+  const onclick = async ({ target }) => {
     try {
-      await navigator.clipboard.writeText(element.innerText);
-      found.textContent = "Copied";
+      await navigator.clipboard.writeText(text);
+      target.textContent = "Copied";
     } catch {
       window.getSelection().selectAllChildren(element);
-      found.textContent = "Copy what is marked";
+      target.textContent = "Copy what is marked";
     }
-  });
-  return found;
+  };
+  return button(words, onclick);
 }
 
 // Parts of the page, also in a frame whose address is not its own.
@@ -408,8 +400,7 @@ async function start() {
     new Desk(release);
   } catch (error) {
     const told = document.getElementById("damage");
-    const found = `This page is damaged and cannot be read: ${error.message}`;
-    told.textContent = `${found} Ask for another copy.`;
+    told.append(` ${error.message}`);
     told.hidden = false;
   }
   document.documentElement.dataset.ready = "yes";

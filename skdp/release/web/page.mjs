@@ -11,8 +11,7 @@ const zeros = (n) => new Float64Array(n);
 const product = (values) => values.reduce((a, b) => a * b, 1);
 const sumOf = (values) => values.reduce((a, b) => a + b, 0);
 const sizeOf = (values) => values.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
-const joined = (...parts) => Float64Array.from(parts.flatMap((part) => Array.from(part)));
-
+const joined = (...parts) => Float64Array.from(parts.flatMap((part) => [...part]));
 export const clip = (x, low, high) => Math.min(Math.max(x, low), high);
 
 // Of as many numbers as both have.
@@ -44,49 +43,24 @@ function combinations(items, size) {
     combinations(items.slice(i + 1), size - 1).map((rest) => [item, ...rest]));
 }
 
-// What the getters of a class find is kept.
-function remember(type) {
-  for (const [name, { get }] of Object.entries(Object.getOwnPropertyDescriptors(type.prototype))) {
-    if (get) {
-      Object.defineProperty(type.prototype, name, {
-        get() {
-          const value = get.call(this);
-          Object.defineProperty(this, name, { value });
-          return value;
-        },
-      });
-    }
-  }
-}
-
 // ---------------------------------------------------------------- columns
 
 const [THIRD, LEAST_DENSITY] = [0.1, 0.3];
-const ROUNDING = 1e-9;
-const AFFINE = 1e-5;
+const [ROUNDING, AFFINE] = [1e-9, 1e-5];
 
 // A measured column: see `ColumnEstimate` and `ColumnBasis`.
 class Column {
-  constructor(facts, model) {
+  constructor(facts) {
     Object.assign(this, facts);
-    this.model = model;
-  }
-
-  // The rows of each code.
-  get rowsOf() {
-    const found = Array.from(this.allowed, () => []);
-    this.rows.forEach((code, row) => found[code].push(row));
-    return found;
-  }
-
-  // How what blocks hold beyond the last code is shared out over the codes.
-  get beyond() {
-    const lattice = this.sizes.at(-1);
-    if (this.codes.length === lattice) return zeros(lattice);
-    const outside = zeros(lattice).fill(1, this.codes.length);
+    this.rowsOf = Array.from(this.allowed, () => []);
+    this.rows.forEach((code, row) => this.rowsOf[code].push(row));
+    if (!this.counts) return;
+    // How what blocks hold beyond the last code is shared out over the codes.
+    const [n, lattice] = [this.codes.length, this.sizes.at(-1)];
+    const outside = zeros(lattice).fill(1, n);
     const spread = this.spread(outside, this.scales.with(0, 0));
-    const all = dot(outside, spread);
-    return spread.slice(0, this.codes.length).map((each) => -each / all);
+    const all = dot(outside, spread) || 1;
+    this.beyond = spread.slice(0, n).map((each) => -each / all);
   }
 
   // Covariance of the counts of a lattice with a weighted sum of them: the details of each level of
@@ -117,26 +91,19 @@ class Column {
     return found.slice(0, weights.length).map((each, i) => each + this.beyond[i] * rest);
   }
 
-  // Covariance of the counts with a weighted sum of them.
+  // Covariance of the counts of possible codes with a weighted sum of them.
   covariance(weights) {
-    const inside = Float64Array.from(this.codes, (code) => weights[code]);
-    let found = this.covered(inside);
-    if (this.told) {
-      // What looks at sums of groups tell is taken off.
-      const sums = zeros(Math.sqrt(this.told.length));
-      this.codes.forEach((code, i) => {
-        sums[this.units[code]] += found[i];
-      });
-      const told = times(this.told, sums);
-      const left = this.covered(inside.map((each, i) => each - told[this.units[this.codes[i]]]));
-      const back = dot(this.restored, inside);
-      found = left.map((each, i) => each + this.restored[i] * back);
-    }
-    const whole = zeros(weights.length);
+    const found = this.covered(weights);
+    if (!this.groupsTell) return found;
+    // What sums of groups tell is taken off.
+    const sums = zeros(Math.sqrt(this.groupsTell.length));
     this.codes.forEach((code, i) => {
-      whole[code] = found[i];
+      sums[this.units[code]] += found[i];
     });
-    return whole;
+    const known = times(this.groupsTell, sums);
+    const left = this.covered(weights.map((each, i) => each - known[this.units[this.codes[i]]]));
+    const back = dot(this.restored, weights);
+    return left.map((each, i) => each + this.restored[i] * back);
   }
 
   // Features of the field of the column, and of what independent records do by chance; at their
@@ -173,8 +140,6 @@ class Column {
   }
 }
 
-remember(Column);
-
 // Weights of the codes of a column in a question, and what follows from them.
 class Weights {
   constructor(column, given) {
@@ -182,91 +147,93 @@ class Weights {
     this.given = given;
     // Codes that rules forbid have none.
     this.values = given.map((each, code) => each * column.allowed[code]);
+    this.mean = dot(column.even ?? [], this.values);
+    this.share = dot(column.mass ?? [], this.values);
+    this.arePlain = this.values.every((each) => each >= 0);
+    this.areShares = this.arePlain && this.values.every((each) => each <= 1);
     this.known = new Map();
+    this.id = Weights.ids += 1;
+  }
+
+  static ids = 0;
+
+  once(name, find) {
+    if (!this.known.has(name)) this.known.set(name, find());
+    return this.known.get(name);
   }
 
   // The weight that all possible codes have, or null.
   get alike() {
-    const { allowed, counts } = this.column;
-    const first = this.given[allowed.indexOf(1)];
-    const same = !counts || this.given.every((each, code) => each === first || !allowed[code]);
-    return same ? first : null;
+    return this.once("alike", () => {
+      const { allowed, counts } = this.column;
+      const first = this.given[allowed.indexOf(1)];
+      const same = (each, code) => each === first || !allowed[code];
+      return !counts || this.given.every(same) ? first : null;
+    });
   }
 
-  // Weights of the codes that records have.
+  // Weight 1 for all codes that have one.
   get on() {
-    if (this.values.every((each) => each === 0 || each === 1)) return this;
-    const least = ROUNDING * sizeOf(this.values);
-    return new Weights(this.column, this.values.map((each) => Number(Math.abs(each) > least)));
+    return this.once("on", () => {
+      if (this.values.every((each) => each === 0 || each === 1)) return this;
+      const least = ROUNDING * sizeOf(this.values);
+      return new Weights(this.column, this.values.map((each) => Number(Math.abs(each) > least)));
+    });
   }
 
   get codes() {
-    return [...this.values.keys()].filter((code) => this.values[code] !== 0);
+    const all = this.values.keys();
+    return this.once("codes", () => [...all].filter((code) => this.values[code] !== 0));
   }
 
-  get rows() {
-    return this.codes.flatMap((code) => this.column.rowsOf[code]);
-  }
-
-  get mean() {
-    return dot(this.column.even, this.values);
-  }
-
-  get share() {
-    return dot(this.column.mass, this.values);
-  }
-
-  get arePlain() {
-    return this.values.every((each) => each >= 0);
-  }
-
-  get areShares() {
-    return this.arePlain && this.values.every((each) => each <= 1);
+  // How many rows have one.
+  get number() {
+    const numbers = () => this.codes.map((code) => this.column.rowsOf[code].length);
+    return this.once("number", () => sumOf(numbers()));
   }
 
   get residual() {
     const { residual } = this.column;
-    return dot(residual, this.values) - this.mean * sumOf(residual);
+    return this.once("residual", () => dot(residual, this.values) - this.mean * sumOf(residual));
   }
 
   // Products w (1 - w) at the codes that a range covers in part: see `cut_shares`.
   get cut() {
-    const parts = this.values.map((w) => (w > ROUNDING && w < 1 - ROUNDING ? w * (1 - w) : 0));
-    const number = parts.filter((each) => each > 0).length;
-    return number > 0 && number <= 2 && this.areShares ? parts : zeros(0);
+    return this.once("cut", () => {
+      const parts = this.values.map((w) => (w > ROUNDING && w < 1 - ROUNDING ? w * (1 - w) : 0));
+      const number = parts.filter((each) => each > 0).length;
+      return number > 0 && number <= 2 && this.areShares ? parts : zeros(0);
+    });
   }
 
   get features() {
-    return this.column.features(this.values, this.cut);
+    return this.once("features", () => this.column.features(this.values, this.cut));
   }
 
-  get own() {
-    return this.around(this.mean);
-  }
-
+  // The weights of possible codes less a mean of them, and covariances of the counts with these.
   around(mean) {
-    const centred = this.values.map((each) => each - mean);
-    return { centred, spread: this.column.covariance(centred) };
+    return this.once(`around ${mean}`, () => {
+      const centred = Float64Array.from(this.column.codes, (code) => this.values[code] - mean);
+      return { centred, spread: this.column.covariance(centred) };
+    });
   }
 
   // What a table of so many groups answers of the weights.
   inGroups(size) {
-    if (!this.known.has(size)) {
-      const { of, functions } = this.column.groups[size];
+    return this.once(size, () => {
       const means = this.column.means(this.values, size);
-      const within = Float64Array.from(of, (group) => means[group]);
-      this.known.set(size, {
-        means,
-        squares: this.column.means(this.values.map((each) => each ** 2), size),
-        hats: times(functions, means),
-        features: this.column.features(within, zeros(0)),
-      });
-    }
-    return this.known.get(size);
+      return { means, parts: times(this.column.groups[size].functions, means) };
+    });
+  }
+
+  featuresInGroups(size) {
+    return this.once(`features ${size}`, () => {
+      const { means } = this.inGroups(size);
+      const within = Float64Array.from(this.column.groups[size].of, (group) => means[group]);
+      return this.column.features(within, zeros(0));
+    });
   }
 }
-
-remember(Weights);
 
 // A question with weights of one more column, or times those that it has. Questions are lists of
 // weights, one for each column that matters, in the order of the columns.
@@ -288,19 +255,18 @@ function largest(records, a, b) {
   return Math.max(records * far, 1) ** 2 / 3;
 }
 
-// Whether a table of possible combinations has one of these codes.
-function meets({ mask, shape }, codes, at = 0) {
-  const [some, ...others] = codes;
-  if (!some) return mask[at] > 0;
-  const size = shape[shape.length - codes.length];
-  return some.some((code) => meets({ mask, shape }, others, at * size + code));
+// Whether a table of possible combinations has one under these weights.
+function meets(mask, [first, ...others]) {
+  const n = mask.length / first.given.length;
+  const left = others.map(({ on }) => on.values);
+  return first.codes.some((code) => under(mask.subarray(code * n, (code + 1) * n), left) > 0);
 }
 
 // Weighted rows, and the coefficients of everything measured: see `ViewsModel`.
 class Model {
   constructor(facts) {
     Object.assign(this, facts);
-    this.columns = facts.columns.map((each) => new Column(each, this));
+    this.columns = facts.columns.map((each) => new Column(each));
     this.records = Math.max(this.total, 1);
     this.looks = new Map(facts.looks.map((each) => [each.axes.join(), each]));
   }
@@ -309,30 +275,29 @@ class Model {
   part(question) {
     const given = question.filter(({ alike }) => alike === null);
     const factor = product(question.map(({ alike }) => alike ?? 1));
-    const allowed = this.possible.every(({ axes, ...table }) => {
+    const allowed = this.possible.every(({ axes, mask }) => {
       const met = given.filter(({ column }) => axes.includes(column.axis));
-      return met.length < axes.length || meets(table, met.map(({ codes }) => codes));
+      return met.length < axes.length || meets(mask, met);
     });
     return allowed && factor ? { factor, given } : { factor: 0, given: [] };
   }
 
-  // Weight of each row.
-  met({ factor, given }) {
-    return this.masses.map((_, row) =>
-      product([factor, ...given.map(({ column, values }) => values[column.rows[row]])]));
-  }
-
   // Share of the rows under weights: of those with a weight in the column with the fewest.
   ofRows(given) {
-    const first = given.reduce((a, b) => (b.rows.length < a.rows.length ? b : a));
-    const others = given.filter((each) => each !== first);
-    let found = 0;
-    for (const row of first.rows) {
-      let part = this.masses[row] * first.values[first.column.rows[row]];
-      for (const { column, values } of others) part *= values[column.rows[row]];
-      found += part;
-    }
-    return found;
+    const first = given.reduce((a, b) => (b.number < a.number ? b : a));
+    // What is asked again and again, in any order, is added up once.
+    return first.once(`rows ${given.map(({ id }) => id).sort()}`, () => {
+      const others = given.filter((each) => each !== first);
+      let found = 0;
+      for (const code of first.codes) {
+        for (const row of first.column.rowsOf[code]) {
+          let part = this.masses[row] * first.values[code];
+          for (const { column, values } of others) part *= values[column.rows[row]];
+          found += part;
+        }
+      }
+      return found;
+    });
   }
 
   // Parts of several columns that were measured together.
@@ -387,15 +352,15 @@ class Model {
     for (const each of given) found += each.residual * this.outside(given, [each]);
     for (const part of this.measured(given)) {
       const { sizes, corrected } = this.looks.get(keyOf(part));
-      const hats = part.map((each, place) => each.inGroups(sizes[place]).hats);
-      found += under(corrected, hats) * this.outside(given, part);
+      const parts = part.map((each, place) => each.inGroups(sizes[place]).parts);
+      found += under(corrected, parts) * this.outside(given, part);
     }
     const plain = given.every(({ arePlain }) => arePlain);
     return this.isShared(given) && plain ? Math.max(found, 0) : found;
   }
 
-  // Variances and covariance of two answers: see `ViewsModel.covariances`.
-  covariance(first, second) {
+  // Variances and covariance of two answers, or the variance of one: see `covariances`.
+  covariance(first, second = []) {
     const [one, other] = [this.errors(first), this.errors(second)];
     const of = (a, b) => {
       let found = 0;
@@ -407,10 +372,6 @@ class Model {
     return [Math.max(of(one, one), 0), of(one, other), Math.max(of(other, other), 0)];
   }
 
-  variance(question) {
-    return this.covariance(question, [])[0];
-  }
-
   // Independent errors of an answer: of each how much of it there is, what it is made from, and how
   // it covaries with the same error of another answer.
   errors(question) {
@@ -419,7 +380,9 @@ class Model {
     let { factor, given } = this.part(question);
     if (this.cells) {
       const [inside, elsewhere] = this.cells;
-      add("rows", 1, this.met({ factor, given }), (a, b) => inside * dot(a, b));
+      const weights = this.masses.map((_, row) =>
+        product([factor, ...given.map(({ column, values }) => values[column.rows[row]])]));
+      add("rows", 1, weights, (a, b) => inside * dot(a, b));
       return add("elsewhere", 1, question, (a, b) => (a === b ? elsewhere : 0));
     }
     const summed = this.summed(given);
@@ -435,8 +398,9 @@ class Model {
     const alone = given.length === 1 ? dot(given[0].column.alone, given[0].values) : null;
     add("", factor * (alone ?? this.outside(given, [])), null, () => this.totalVariance);
     for (const each of given) {
-      const own = alone === null ? each.own : each.around(alone);
-      add(keyOf([each]), factor * this.outside(given, [each]), own, this.ofOne);
+      const own = each.around(alone ?? each.mean);
+      const together = (a, b) => dot(a.spread, b.centred);
+      add(keyOf([each]), factor * this.outside(given, [each]), own, together);
     }
     for (const each of given.filter(({ cut }) => cut.length)) {
       const alone = this.ofRows([each]);
@@ -453,10 +417,6 @@ class Model {
     return found;
   }
 
-  ofOne(one, other) {
-    return dot(one.spread, other.centred);
-  }
-
   // What measured coefficients of several columns leave open, and what is beyond them.
   ofSeveral(one, other) {
     const found = one.density * other.density * this.beyond(one.part, other.part);
@@ -464,8 +424,8 @@ class Model {
     if (!look) return found;
     const squares = one.part.map((each, place) => {
       const size = look.sizes[place];
-      const others = other.part[place].inGroups(size).hats;
-      return each.inGroups(size).hats.map((hat, k) => hat * others[k]);
+      const others = other.part[place].inGroups(size).parts;
+      return each.inGroups(size).parts.map((own, k) => own * others[k]);
     });
     return found + under(look.variances, squares);
   }
@@ -475,7 +435,7 @@ class Model {
     const look = this.looks.get(keyOf(part));
     const kinds = look ? ["codes", "groups"] : ["codes"];
     const features = (kind, each, place) =>
-      kind === "codes" ? each.features : each.inGroups(look.sizes[place]).features;
+      kind === "codes" ? each.features : each.featuresInGroups(look.sizes[place]);
     let found = 0;
     [this.records ** 2 * this.scale(part), this.records].forEach((scale, law) => {
       for (const a of kinds) {
@@ -513,10 +473,12 @@ class Model {
   // Variance that a table leaves to counts whose conditions cut its groups: of the records of a
   // group that one condition cuts, it says how many meet the other.
   leftByTable(part, { sizes, rows }) {
-    const sides = part.map((each, place) => each.inGroups(sizes[place]));
+    const sides = part.map((each, place) => each.inGroups(sizes[place]).means);
     let found = 0;
-    sides.forEach(({ means, squares }, place) => {
-      const other = sides[1 - place].means;
+    sides.forEach((means, place) => {
+      const { column, values } = part[place];
+      const squares = column.means(values.map((each) => each ** 2), sizes[place]);
+      const other = sides[1 - place];
       means.forEach((mean, group) => {
         if (squares[group] - mean ** 2 <= ROUNDING) return;
         const at = (i) => (place ? i * sizes[1] + group : group * sizes[1] + i);
@@ -546,12 +508,12 @@ class Release {
 
   // What a question cannot have, in words, or null.
   refuse(question) {
-    const { kind, column } = question;
+    const { kind, column, rows, across } = question;
     const { numbers, pieces } = this.columns[column];
-    if (kind.startsWith("mean") && !numbers) return "Choose a column of numbers.";
-    if (kind === "quantile" && !pieces) return "Choose a column whose values have an order.";
+    const fits = kind.startsWith("mean") ? numbers : kind !== "quantile" || pieces;
+    if (!fits) return "Choose a column of numbers, or of values in an order.";
     if (kind !== "means" && kind !== "cross") return null;
-    const by = this.by(question);
+    const by = kind === "cross" ? [rows, across] : [rows];
     const groups = by.map((place) => this.columns[place].groups);
     const used = kind === "means" ? [...by, column] : by;
     if (new Set(used).size < 2 || !groups.every(Boolean)) return "Choose two different columns.";
@@ -559,16 +521,8 @@ class Release {
     return `This table has more than ${english(MOST_CELLS)} cells. Ask for fewer, or use Python.`;
   }
 
-  by(question) {
-    return question.kind === "cross" ? [question.rows, question.across] : [question.rows];
-  }
-
   conditions(question, only = () => true) {
     return [...question.where].filter(([, condition]) => only(condition));
-  }
-
-  law(level) {
-    return this.data.levels.find((each) => each.level === level);
   }
 
   // Weights of the codes of a column, by the codes of the measured column that decides it.
@@ -605,10 +559,11 @@ class Release {
     }
     if (question.kind === "mean") return this.mean(and(asked, this.present(column)), column, level);
     if (question.kind === "quantile") return this.quantile(asked, column, question.q, level);
-    const groups = this.by(question).map((place) => this.columns[place].groups);
-    const vectors = this.by(question).map((place, i) =>
-      groups[i].map(([, condition]) => this.covering(place, condition)));
     const means = question.kind === "means";
+    const by = means ? [question.rows] : [question.rows, question.across];
+    const groups = by.map((place) => this.columns[place].groups);
+    const vectors = by.map((place, i) =>
+      groups[i].map(([, condition]) => this.covering(place, condition)));
     const each = vectors.reduce(
       (some, more) => some.flatMap((one) => more.map((weights) => and(one, weights))),
       [means ? and(asked, this.present(column)) : asked],
@@ -620,9 +575,9 @@ class Release {
   }
 
   counted(asked, level) {
-    const { quantile, counts: text } = this.law(level);
+    const { quantile, counts: text } = this.data.levels[level];
     const value = this.model.answer(asked);
-    const std = Math.sqrt(this.model.variance(asked));
+    const std = Math.sqrt(this.model.covariance(asked)[0]);
     const reach = quantile * std;
     const found = { value, std, lower: Math.max(value - reach, 0), upper: value + reach, text };
     // All of it below zero: the end of the law of what is possible.
@@ -633,8 +588,8 @@ class Release {
 
   // Ends of the interval of a function of two answers, over simulated releases: see `Functions`.
   simulated([count, value], [a, b, c], statistic, level, [least, most], more = "") {
-    const { quantile, simulated } = this.law(level);
-    const factor = quantile / this.law(95).quantile;
+    const { quantile, simulated } = this.data.levels[level];
+    const factor = quantile / this.data.levels[95].quantile;
     const draws = this.data.draws.length / 2;
     const [one, other] = [0, draws].map((at) => this.data.draws.slice(at, at + draws));
     const [first, whole] = [Math.sqrt(a), Math.sqrt(c)];
@@ -671,7 +626,8 @@ class Release {
     const { axis, numbers } = this.columns[place];
     const held = asked.find(({ column }) => column.axis === axis);
     const times = (values) => {
-      const own = new Weights(held.column, held.given.map((each, code) => each * values[code]));
+      const own = held.once(values, () =>
+        new Weights(held.column, held.given.map((each, code) => each * values[code])));
       return asked.map((each) => (each === held ? own : each));
     };
     const count = this.model.answer(asked);
@@ -702,7 +658,7 @@ class Release {
       this.model.answer(and(asked, this.covering(place, { codes: [code] }))));
     const rising = withoutNegatives(counts, order);
     const value = rising.some((each) => each !== 0) ? valueBelow(pieces, rising, share) : NaN;
-    const { quantile, simulated } = this.law(level);
+    const { quantile, simulated } = this.data.levels[level];
     const whole = sumOf(counts);
     const within = (values) => Array.from(order, (code) => values[code]);
     const balance = cumulated(within(counts)).map((each) => each - share * whole);
@@ -728,17 +684,16 @@ class Release {
     const places = wanted.map((part) => firstAtLeast(below, part * below[n - 1] * (1 - ROUNDING)));
     const at = [...new Set(places)].sort((a, b) => a - b);
     const present = and(asked, this.present(place));
-    const known = at.map((k) => {
+    const known = new Map(at.map((k) => {
       const own = zeros(size).fill(-share, 0, n);
       for (const code of order.subarray(0, k + 1)) own[code] = 1 - share;
-      return this.model.variance(and(present, this.lifted(place, own)));
-    });
+      return [k, this.model.covariance(and(present, this.lifted(place, own)))[0]];
+    }));
     // Elsewhere the larger one of the places on either side.
     return zeros(n).map((_, k) => {
-      const right = at.findIndex((each) => each >= k);
-      if (right < 0) return known.at(-1);
-      const left = at[right] === k || right === 0 ? right : right - 1;
-      return Math.max(known[left], known[right]);
+      const before = at.findLast((each) => each <= k) ?? at[0];
+      const after = at.find((each) => each >= k) ?? at.at(-1);
+      return Math.max(known.get(before), known.get(after));
     });
   }
 }
@@ -774,10 +729,7 @@ function withoutNegatives(counts, order) {
 
 // The value up to which a share of the counts lies. Pieces are parts of codes in the order of their
 // numbers, which are even from the first to the last one of a piece, or so many points.
-function valueBelow(pieces, counts, share) {
-  const n = pieces.length / 5;
-  const row = (k) => pieces.subarray(k * n, (k + 1) * n);
-  const [codes, parts, low, high, points] = [0, 1, 2, 3, 4].map(row);
+function valueBelow({ codes, parts, low, high, points }, counts, share) {
   const heights = Array.from(codes, (code, i) => counts[code] * parts[i]);
   const running = cumulated(heights);
   const target = share * running.at(-1);
@@ -800,13 +752,12 @@ export async function read(text) {
   const packed = Uint8Array.from(atob(bytes), (each) => each.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(stream).arrayBuffer();
-  return new Release(
-    JSON.parse(text, (_, value) =>
-      value?.array ? new KINDS[value.array](buffer, value.at, value.length) : value),
-  );
+  const placed = (_, value) =>
+    value?.array ? new KINDS[value.array](buffer, value.at, value.length) : value;
+  return new Release(JSON.parse(text, placed));
 }
 
-// ---------------------------------------------------------------- texts
+// ---------------------------------------------------------------- texts, also of Python
 
 // Formats are kept: making one takes longer than a cell of a table.
 const FORMATS = {};
@@ -878,9 +829,7 @@ function conditionsWords(release, conditions) {
       return `${name} from ${low === high ? low : `${low} to ${high}`}`;
     }
     const labels = codes.map((code) => short(column.labels[code], 40));
-    if (labels.length > 6) labels.splice(5, labels.length, `${codes.length - 5} others`);
-    const last = labels.pop();
-    return `${name} ${labels.length ? `${labels.join(", ")} or ${last}` : last}`;
+    return `${name} ${short(labels.join(" or "), 200)}`;
   });
   return each.length ? ` with ${each.join(" and ")}` : "";
 }
@@ -913,8 +862,6 @@ export function inWords(release, question, answer) {
   return `${source}, the ${what} is about ${value}${counted} ${interval}.`;
 }
 
-// ---------------------------------------------------------------- questions as Python
-
 // A text as Python reads it: JSON's escapes are Python's.
 export const quoted = (text) => JSON.stringify(text);
 
@@ -943,13 +890,12 @@ export function python(release, question) {
     return each.length ? `, bands={${each.join(", ")}}, right=False` : "";
   };
   const call = {
-    count: () => `count(${query()}`,
-    share: () => `proportion(${query()}, ${query((each) => each.among)}`,
-    mean: () => `mean(${name("column")}, ${query()}`,
-    quantile: () => `quantile(${name("column")}, ${question.q}, ${query()}`,
-    cross: () =>
-      `crosstab(${name("rows")}, ${name("across")}, ${query()}${bands("rows", "across")}`,
-    means: () => `aggregate(${name("rows")}, ${name("column")}, ${query()}${bands("rows")}`,
-  }[kind]();
+    count: `count(${query()}`,
+    share: `proportion(${query()}, ${query((each) => each.among)}`,
+    mean: `mean(${name("column")}, ${query()}`,
+    quantile: `quantile(${name("column")}, ${question.q}, ${query()}`,
+    cross: `crosstab(${name("rows")}, ${name("across")}, ${query()}${bands("rows", "across")}`,
+    means: `aggregate(${name("rows")}, ${name("column")}, ${query()}${bands("rows")}`,
+  }[kind];
   return `release.${call}, return_interval=True${level === 95 ? "" : `, level=${level / 100}`})`;
 }
