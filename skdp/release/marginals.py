@@ -447,24 +447,6 @@ class ViewsModel(Covariances):
             )
         return facts, arrays
 
-    def to_page(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """What the script of a page answers from."""
-        facts, arrays = self.to_arrays()
-        kept = ("columns", "looks", "possible", "cells", "sums", "prior")
-        columns = enumerate(arrays.pop("rows").T)
-        arrays |= {f"rows{axis}": codes for axis, codes in columns}
-        # Given to the sets in the order of the looks.
-        sets = [axes for axes in self.coefficients.looks if len(axes) > 1]
-        arrays["corrected"] = _chained([self.corrected(axes).ravel() for axes in sets])
-        variances = [self.believed.belief(axes).variance.ravel() for axes in sets]
-        arrays["believed_variances"] = _chained(variances)
-        found = {name: facts.get(name) for name in kept}
-        found["scales"] = [self.believed.scale(axes) for axes in sets]
-        found["unmeasured"] = [self.believed.unmeasured(kind) for kind in range(3)]
-        found["reaches"] = {str(axis): basis.reach for axis, basis in self.bases.items()}
-        found["total"], found["total_variance"] = self.total, self.total_variance
-        return found, arrays
-
     @classmethod
     def from_arrays(
         cls,

@@ -2,8 +2,8 @@
 
 The page of a release holds what the release holds and nothing else: it is post-processing and costs
 no privacy, however often it is asked. What it calls rows are the synthetic rows of the release.
-Its script answers from the same numbers by the same formulas as `Synopsis`: ``web/page.mjs`` reads
-and computes, ``web/desk.mjs`` draws.
+Its script answers from the same numbers by the same formulas as `Synopsis`: ``web/page.mjs``
+computes, from arrays that `prepared` makes, and ``web/desk.mjs`` draws.
 """
 
 from __future__ import annotations
@@ -23,16 +23,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ..accounting import PrivacyLoss, extremes_text
-from ..domain import Categorical, Date, Datetime, Numeric
-from ..domain.bins import Points
+from ..domain import Categorical, Numeric
+from ..domain.query import Query
 from ..domain.values import some
 from .description import ColumnCounts, as_text
-from .result import range_label
+from .marginals import ViewsModel
+from .prepared import label_of, prepared_column, prepared_model
 from .skipped import SkippedRecords
-from .statistics import Confidence, case_of, has_numbers, spans_of
+from .statistics import (
+    BINS,
+    NOTHING,
+    Confidence,
+    Statistics,
+    normal_draws,
+)
 
 # --- documents
 
@@ -111,27 +117,31 @@ class Page:
         epsilon = "unknown" if loss is None else f"{float(loss.epsilon):.4g}"
         counted = [ColumnCounts(model, domain, name, level) for name in domain.known]
         described = synopsis.describe(level=level, numbers=True)
-        packed = _Packed()
         columns = [
-            _column(each, statistics, packed)
+            prepared_column(each)
+            | {"name": each.name, "caption": _caption(each, statistics), "bars": _bars(each)}
             for each, (_, statistics) in zip(counted, described.iterrows(), strict=True)
         ]
+        answers = isinstance(model, ViewsModel)
+        confidences = [Confidence(each, about=synopsis.about) for each in _LEVELS]
         data: dict[str, Any] = {
             "format": "skdp page",
             "version": _VERSION,
             "source": source,
             "epsilon": None if loss is None else epsilon,
             "level": 100 * level,
-            "levels": [[100 * each, Confidence(each).quantile] for each in _LEVELS],
+            "levels": dict(_law(each, synopsis) for each in confidences) if answers else {},
             "columns": columns,
-            "covers": _covers(model),
-            "about": synopsis.about,
             "counted": synopsis.rows,
-            "model": _model(model, packed),
-            # The last entry: it has what the others added.
-            "arrays": packed.arrays(),
+            "bins": BINS,
+            "nothing": NOTHING,
+            "draws": normal_draws(2),
+            "model": prepared_model(model) if answers else None,
         }
-        text = json.dumps(_finite(data), ensure_ascii=False, allow_nan=False)
+        packed = _Packed()
+        text = json.dumps(data, default=packed.add, ensure_ascii=False, allow_nan=False)
+        # The last entry: it has all arrays of the others.
+        text = f'{text[:-1]}, "bytes": "{packed.text()}"}}'
         # Half of a pair of surrogates is no text of UTF-8; nor would HTML keep the end of a line.
         text = text.encode("utf-8", "backslashreplace").decode()
         text = text.replace("<", "\\u003c").replace("\r", "\\r")
@@ -145,6 +155,7 @@ class Page:
             counted=f"counting {synopsis.rows}" * bool(synopsis.rows),
             columns=f"{len(domain.known):,}",
             unit=_unit(loss),
+            level=f"{100 * level:g}",
             epsilon=epsilon + " (seeded: no guarantee)" * synopsis.seeded,
             mechanism=html.escape(synopsis.mechanism or "an unknown method"),
             about=html.escape(model.about),
@@ -162,154 +173,44 @@ class Page:
 
 
 class _Packed:
-    """Arrays as one compressed text, and where each lies."""
+    """Arrays as one compressed text."""
 
     def __init__(self) -> None:
-        self._names: list[list[Any]] = []
         self._bytes = bytearray()
 
-    def add(self, name: str, array: NDArray[Any]) -> str:
-        """Add an array; integers in as few bytes as the largest needs."""
-        array = np.ascontiguousarray(array).ravel()
+    def add(self, value: Any) -> Any:
+        """What JSON does not know: an array, as where it lies; integers in few bytes."""
+        if isinstance(value, np.generic):
+            return value.item()
+        array = np.ascontiguousarray(value).ravel()
         if array.dtype.kind == "f":
             kind = "f8"
         else:
             most = int(array.max(initial=0))
             kind = "u1" if most < 1 << 8 else "u2" if most < 1 << 16 else "u4"
-        self._bytes += bytes(-len(self._bytes) % 8) + array.astype(f"<{kind}").tobytes()
-        self._names.append([name, kind, len(array)])
-        return name
+        self._bytes += bytes(-len(self._bytes) % 8)
+        placed = {"array": kind, "at": len(self._bytes), "length": len(array)}
+        self._bytes += array.astype(f"<{kind}").tobytes()
+        return placed
 
-    def arrays(self) -> dict[str, Any]:
-        text = base64.b64encode(zlib.compress(bytes(self._bytes), 9)).decode()
-        return {"manifest": self._names, "bytes": text}
-
-
-def _model(model: Any, packed: _Packed) -> dict[str, Any] | None:
-    """What answers are computed from; None where the script cannot compute them."""
-    if not hasattr(model, "to_page"):
-        return None
-    facts, arrays = model.to_page()
-    for name, array in arrays.items():
-        packed.add(name, array)
-    return {"shape": list(model.shape), "facts": facts}
+    def text(self) -> str:
+        return base64.b64encode(zlib.compress(bytes(self._bytes), 9)).decode()
 
 
-def _covers(model: Any) -> str:
-    """What the errors of answers cover; nothing where they are not known."""
-    try:
-        return str(model.covers)
-    except ValueError:
-        return ""
-
-
-def _finite(value: Any) -> Any:
-    """The same with null for what is no number."""
-    if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
-    return value.item() if isinstance(value, np.generic) else value
+def _law(confidence: Confidence, synopsis: Any) -> tuple[str, dict[str, Any]]:
+    """A level, how wide its intervals are, and what they cover."""
+    model, level = synopsis.model, confidence.level
+    counts = model.reach([Query(({},))], level).guarantee + confidence.text
+    simulated = Statistics(model, synopsis.counted, confidence).said(False)
+    texts = {"counts": counts, "simulated": simulated}
+    return f"{100 * level:g}", {"quantile": confidence.quantile, **texts}
 
 
 # --- columns
 
 
-def _column(counted: ColumnCounts, statistics: Any, packed: _Packed) -> dict[str, Any]:
-    """What the page knows of a column; arrays are named by the place where they lie."""
-    attribute, name = counted.attribute, counted.name
-    domain, structure = counted.domain, counted.domain.structure
-    base = structure.base_of(name)
-    place = domain.known.index(name)
-    column: dict[str, Any] = {
-        "name": name,
-        "axis": domain.index(base),
-        "size": attribute.size,
-        "values": attribute.n_values,
-        "labels": attribute.labels(),
-        "caption": _caption(counted, statistics),
-        "bars": _bars(counted),
-        "kind": "category",
-        "special": [],
-    }
-    if base != name:
-        column["of"] = packed.add(f"of{place}", structure.codes_of(name))
-    if isinstance(attribute, Categorical):
-        if not all(isinstance(each, str) for each in attribute.categories):
-            column["literals"] = [repr(each) for each in attribute.categories]
-        if attribute.ordered:
-            column["quantile"] = {"order": list(range(attribute.n_values))}
-    else:
-        column |= _numbers_of(attribute, place, packed)
-    column["numbers"] = None
-    # Times of other units need calendars.
-    plain = not isinstance(attribute, Date | Datetime) or _in_days(attribute)
-    if plain and has_numbers(attribute):
-        [each] = case_of(None, domain, [name])
-        [of] = each.numbers
-        column["numbers"] = {
-            part: packed.add(f"{part} of numbers{place}", getattr(of, part))
-            for part in ("mean", "reach", "low", "high")
-        }
-    return column
-
-
-def _in_days(attribute: Any) -> bool:
-    return attribute.unit == "day" and attribute.tz is None
-
-
-def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, Any]:
-    """Bins of a column of numbers or dates: their ends, and what they hold."""
-    held, codes = attribute.contents, np.arange(attribute.bins)
-    low, high = (np.asarray(each, dtype=np.float64) for each in held.span(codes))
-    spans = spans_of(attribute)
-    found: dict[str, Any] = {
-        "kind": "number",
-        "bins": attribute.bins,
-        "special": [float(value) for value in attribute.special],
-        "integer": bool(attribute.integer),
-    }
-    contents: dict[str, Any]
-    if isinstance(held, Points):
-        grid = held.grid
-        firsts = held.ends.astype(np.float64)
-        contents = {
-            "firsts": packed.add(f"firsts{place}", firsts),
-            "special": held.special.tolist(),
-            "grid": [1, 0, grid.denominator],
-        }
-        found["step"] = grid.step()
-    else:
-        edges = np.asarray(attribute.edges, dtype=np.float64)
-        low, high = edges[:-1], edges[1:]
-        contents = {"edges": packed.add(f"edges{place}", edges)}
-    found["low"], found["high"] = (packed.add(f"low{place}", low), packed.add(f"high{place}", high))
-    if isinstance(attribute, Date | Datetime):
-        texts = attribute.labels()[: attribute.bins]
-        found |= {"kind": "date", "texts": [_ends(text) for text in texts]}
-        found["unit"] = "day" if _in_days(attribute) else None
-    if found["kind"] == "number" or found["unit"]:
-        special = np.array(attribute.special, dtype=np.float64)
-        found["contents"] = contents
-        found["quantile"] = {
-            "low": packed.add(f"first{place}", spans[0]),
-            "high": packed.add(f"last{place}", spans[1]),
-            "order": packed.add(f"order{place}", np.argsort(spans[0], kind="stable")),
-            "before": held.positions(special).tolist(),
-            "wide": bool(attribute.bins < attribute.upper - attribute.lower),
-        }
-    return found
-
-
-def _ends(text: str) -> list[str]:
-    low, _, high = text.partition(" to ")
-    return [low, high or low]
-
-
 def _bars(counted: ColumnCounts) -> list[list[Any]]:
-    """Label, codes, count and margin of each bar of a column."""
+    """Label, condition, count and margin of each bar of a column."""
     attribute, n = counted.attribute, counted.attribute.n_values
     bars: list[list[int]]
     if isinstance(attribute, Categorical) and not attribute.ordered and n > _MAX_CATEGORIES:
@@ -327,7 +228,7 @@ def _bars(counted: ColumnCounts) -> list[list[Any]]:
         # As many in every bar, but for the last one.
         cuts = [*ends[: -1 : -(-(len(ends) - 1) // most)].tolist(), *range(ends[-1], n + 1)]
         bars = [list(range(*cut)) for cut in zip(cuts[:-1], cuts[1:], strict=True)]
-        names = [_label(attribute, codes[0], codes[-1] + 1) for codes in bars]
+        names = [label_of(attribute, codes[0], codes[-1] + 1) for codes in bars]
     if attribute.nullable:
         bars.append([n])
         names.append("missing")
@@ -335,32 +236,14 @@ def _bars(counted: ColumnCounts) -> list[list[Any]]:
     for row, codes in enumerate(bars):
         weights[row, codes] = 1.0
     counts = np.maximum(weights @ counted.counts, 0.0)
-    found = zip(names, bars, counts, counted.margins(weights), strict=True)
-    return [[name, _run(codes), count, margin] for name, codes, count, margin in found]
-
-
-def _run(codes: list[int]) -> list[int] | dict[str, int]:
-    """Codes that follow each other by their ends."""
-    if len(codes) > 2 and codes[-1] - codes[0] == len(codes) - 1:
-        return {"from": codes[0], "to": codes[-1]}
-    return codes
-
-
-def _label(attribute: Any, low: int, high: int) -> str:
-    """Text for the codes of a bar."""
-    if isinstance(attribute, Categorical) and high == low + 1:
-        return str(attribute.labels()[low])
-    if isinstance(attribute, Numeric) and not attribute.integer and high <= attribute.bins:
-        ends = [_rounded(edge) for edge in attribute.edges[[low, high]]]
-        if ends[0] != ends[1]:
-            return " to ".join(ends)
-    return range_label(attribute, low, high)
-
-
-def _rounded(number: float) -> str:
-    """Three digits; years have no comma."""
-    number = float(f"{number:.3g}")
-    return f"{number:,.15g}" if abs(number) >= 10_000 else f"{number:.15g}"
+    margins = [each if np.isfinite(each) else None for each in counted.margins(weights)]
+    chosen = [
+        {"from": codes[0], "to": codes[-1]}
+        if codes[0] < getattr(attribute, "bins", 0)
+        else {"codes": codes}
+        for codes in bars
+    ]
+    return [list(each) for each in zip(names, chosen, counts, margins, strict=True)]
 
 
 def _caption(counted: ColumnCounts, statistics: Any) -> str:

@@ -1,676 +1,406 @@
-// The page of a release: charts, questions and answers, drawn from what `page.mjs` reads.
+// The page of a release: charts, questions and answers, drawn from what `page.mjs` answers.
 //
-// Texts of a release become text nodes, never HTML: names may hold anything. Both files are one script
-// in a page, without these lines of import.
+// Texts of a release become text nodes, never HTML: names may hold anything. Both files are one
+// script in a page, without these lines of import.
 
-import {
-  MOST_GROUPS, clip, csvOf, english, firstAtLeast, inWords, isoDay, python, quoted, read, short, shown,
-  spanLabel,
-} from "./page.mjs";
+import { clip, endsOf, english, inWords, python, quoted, read, short, shown } from "./page.mjs";
 
 // ---------------------------------------------------------------- drawing
 
-// An element with attributes, listeners (`onclick`) and children; texts are text nodes.
+// An element with attributes, listeners (`onclick`), lengths (`--high`) and children.
 function make(tag, attributes = {}, ...children) {
-  const drawn = DRAWN.has(tag);
-  const found = drawn ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  const found = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") found.addEventListener(name.slice(2), value);
+    else if (name.startsWith("--")) found.style.setProperty(name, `${100 * value}%`);
     else if (value === true) found.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) found.setAttribute(name, value);
+    else if (value !== false && value !== null) found.setAttribute(name, value);
   }
   found.append(...children.filter((child) => child !== null));
   return found;
 }
 
-const DRAWN = new Set(["svg", "g", "rect", "line", "text", "circle"]);
-const WIDTH = 320;
-const LETTER = 6.2;
-
-const text = (x, y, words, more = {}) => make("text", { x, y, ...more }, words);
-const box = (kind, x, y, width, height, rx = 0) => make("rect", { class: kind, x, y, width, height, rx });
-const line = (kind, x1, y1, x2, y2) => make("line", { class: kind, x1, y1, x2, y2 });
-const titled = (group, words) => {
-  group.prepend(Object.assign(document.createElementNS("http://www.w3.org/2000/svg", "title"), { textContent: words }));
-  return group;
-};
-
 const soft = (words, tag = "p") => make(tag, { class: "soft" }, words);
-const cut = (words, most) => make("span", { class: "cut" }, short(words, most));
-const button = (words, onclick, more = {}) => make("button", { type: "button", onclick, ...more }, words);
-const columnHead = (words, most) => make("th", { scope: "col" }, cut(words, most));
-const rowHead = (words, most) => make("th", { scope: "row" }, cut(words, most));
-const scrolled = (label, head, rows) =>
-  make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
-    make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)));
+const cut = (words, most = 120) => make("span", { class: "cut" }, short(words, most));
+const headOf = (scope, words) => make("th", { scope }, cut(words));
+const button = (words, onclick, more = {}) =>
+  make("button", { type: "button", onclick, ...more }, words);
+const details = (summary, ...children) =>
+  make("details", {}, make("summary", {}, summary), ...children);
 
-const withMargin = (count, margin) =>
-  english(Math.round(count)) + (margin === null ? "" : ` ± ${english(Math.round(margin))}`);
-
-// The bars of a column; `pick` is told which bar was chosen, `picked` says which are.
-function chart(column, pick, picked) {
-  const { bars } = column;
-  const most = Math.max(1e-9, ...bars.map(([, , count, margin]) => count + (margin || 0)));
-  const named = column.kind === "category";
-  const groups = [];
-  const words = [];
-  const height = named ? 30 * bars.length : 136;
-  const [top, base] = [18, height - 20];
-  const wide = WIDTH / bars.length;
-  bars.forEach(([label, , count, margin], i) => {
-    const share = (x) => clip(x, 0, most) / most;
-    const [middle, low, high] = [count, count - (margin || 0), count + (margin || 0)].map(share);
-    const number = withMargin(count, margin);
-    const on = picked(i);
-    const group = make("g", {
-      class: `pickable${on ? " picked" : ""}`,
-      role: "button",
-      tabindex: i ? -1 : 0,
-      "aria-pressed": on ? "true" : "false",
-      "aria-label": `${short(label, 200)}: ${number} records`,
-      onclick: () => pick(i),
-      onkeydown: (event) => {
-        const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-        if (step) {
-          event.preventDefault();
-          const next = groups[clip(i + step, 0, groups.length - 1)];
-          groups.forEach((each) => each.setAttribute("tabindex", each === next ? 0 : -1));
-          next.focus();
-        } else if (event.key === "Enter" || event.key === " ") {
-          event.preventDefault();
-          pick(i);
-        }
-      },
-    });
-    if (named) {
-      const y = 30 * i;
-      const room = Math.floor((WIDTH - LETTER * number.length) / LETTER) - 4;
-      // Texts lie above the bar and not in it, whose name says the same in full.
-      words.push(
-        text(2, y + 13, short(label, Math.max(room, 4)), { class: "strong", "aria-hidden": "true" }),
-        text(WIDTH - 2, y + 13, number, { "text-anchor": "end", "aria-hidden": "true" }),
-      );
-      group.append(box("hit", 0, y + 1, WIDTH, 28, 3), box("bar", 0, y + 18, middle * WIDTH, 8));
-      if (margin) group.append(line("band", low * WIDTH, y + 22, high * WIDTH, y + 22));
-    } else {
-      const at = (x) => base - (base - top) * x;
-      const gap = Math.min(1, 0.1 * wide);
-      group.append(
-        box("hit", i * wide, top, wide, base - top),
-        box("bar", i * wide + gap, at(middle), wide - 2 * gap, base - at(middle)),
-      );
-      if (margin) group.append(line("band", (i + 0.5) * wide, at(low), (i + 0.5) * wide, at(high)));
-    }
-    groups.push(titled(group, `${short(label, 200)}: ${number}`));
+function select(label, name, options, chosen, onChange) {
+  const field = make("select", { name, onchange: () => onChange(field.value) });
+  options.forEach(([value, words]) => {
+    field.append(make("option", { value, selected: value === chosen }, short(words)));
   });
+  return make("label", {}, label, field);
+}
+
+// A bar with its margin of error, of a share of the longest one.
+const bar = (low, at, high) => make("i", { "--low": low, "--at": at, "--high": high });
+
+// The bars of a column: of bins side by side, of single values one below the other. `pick` is told
+// which one was chosen.
+function chart(column, pick) {
+  const reached = ([, , count, margin]) => [count - (margin ?? 0), count, count + (margin ?? 0)];
+  const most = Math.max(1e-9, ...column.bars.map((each) => reached(each)[2]));
+  const all = column.bars.map((each, i) => {
+    const [label, condition, count, margin] = each;
+    const reach = margin === null ? "" : ` ± ${english(margin)}`;
+    const number = `${english(count)}${reach}`;
+    const words = `${short(label, 200)}: ${number}`;
+    const more = { title: words, "aria-label": `${words} records`, tabindex: i ? -1 : 0 };
+    const texts = "from" in condition ? [] : [cut(label), make("span", {}, number)];
+    const drawn = bar(...reached(each).map((end) => clip(end / most, 0, 1)));
+    const found = button("", () => pick(condition), more);
+    found.append(...texts, drawn);
+    return found;
+  });
+  const bins = column.bars.filter(([, condition]) => "from" in condition);
+  const onkeydown = (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const next = all[all.indexOf(event.target) + step];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  };
   const label = `Records by ${short(column.name, 200)}`;
-  const found = make("svg", { viewBox: `0 0 ${WIDTH} ${Math.max(height, 1)}`, role: "group", "aria-label": label });
-  if (!named) found.append(line("axis", 0, top, WIDTH, top), text(0, top - 5, english(Math.round(most))));
-  found.append(...groups, ...words);
-  if (!named) {
-    found.append(line("axis", 0, base, WIDTH, base));
-    let free = WIDTH + 1;
-    for (const [place, words] of [...ticks(column)].reverse()) {
-      const long = LETTER * words.length;
-      const x = clip((place + 0.5) * wide - long / 2, 0, Math.max(WIDTH - long, 0));
-      if (x + long <= free) found.append(text(x, height - 5, words));
-      if (x + long <= free) free = x - LETTER;
-    }
+  const found = make("div", { class: "chart", role: "group", "aria-label": label, onkeydown });
+  if (bins.length) {
+    const places = [0, 1, 2, 3].map((third) => Math.round((third * (bins.length - 1)) / 3));
+    const ends = places.map((at, third) => bins[at][0].split(" to ").at(third < 3 ? 0 : -1));
+    const ticks = [...new Set(ends)].map((text) => make("span", {}, short(text, 14)));
+    found.append(
+      soft(english(most)),
+      make("div", { class: "bins" }, ...all.slice(0, bins.length)),
+      make("div", { class: "ticks soft" }, ...ticks),
+    );
   }
-  return found;
-}
-
-// Texts below the first bar, at each third, and of the end or of what is no number.
-function ticks(column) {
-  const { bars } = column;
-  const n = bars.length;
-  const others = bars.filter(([, codes]) => Array.isArray(codes) && codes[0] >= column.bins).length;
-  const bins = n - others;
-  const found = new Map();
-  for (const k of [0, Math.floor(bins / 3), Math.floor((2 * bins) / 3)]) {
-    if (k < bins - 1 || k === 0) found.set(k, short(bars[k][0].split(" to ")[0], 11));
-  }
-  const end = others ? bars.slice(bins).map(([label]) => label).join(", ") : bars[n - 1][0].split(" to ").pop();
-  found.set(n - 1, short(end, 14));
-  return found;
-}
-
-// The interval of an answer on its scale.
-function interval(cell, texts, bounds) {
-  const finite = [cell.lower, cell.value, cell.upper].filter(Number.isFinite);
-  let [low, high] = bounds || [Math.min(...finite), Math.max(...finite)];
-  if (!bounds) {
-    const room = (high - low || Math.abs(high) || 1) * 0.35;
-    [low, high] = [low >= 0 ? Math.max(low - room, 0) : low - room, high + room];
-  }
-  const x = (value) => 8 + (304 * (clip(value, low, high) - low)) / (high - low || 1);
-  const ends = [x(cell.lower), x(cell.upper)];
-  const found = make(
-    "svg",
-    { viewBox: "0 0 320 46", role: "img", "aria-label": `Interval from ${texts[1]} to ${texts[2]}` },
-    line("axis", 8, 14, 312, 14),
-    line("reach", ends[0], 14, ends[1], 14),
-  );
-  if (Number.isFinite(cell.value)) found.append(make("circle", { class: "dot", cx: x(cell.value), cy: 14, r: 6 }));
-  const [left, right] = [short(texts[1], 22), short(texts[2], 22)];
-  const long = [left, right].map((each) => LETTER * each.length);
-  let from = clip(ends[0] - long[0] / 2, 0, WIDTH - long[0]);
-  let to = clip(ends[1] - long[1] / 2, 0, WIDTH - long[1]);
-  if (from + long[0] + 12 > to) {
-    const middle = (ends[0] + ends[1]) / 2;
-    from = clip(middle - long[0] - 6, 0, WIDTH - long[0] - long[1] - 12);
-    to = from + long[0] + 12;
-  }
-  found.append(text(from, 40, left), text(to, 40, right));
+  found.append(...all.slice(bins.length));
   return found;
 }
 
 // ---------------------------------------------------------------- the page
 
-const KINDS_OF_QUESTIONS = [
-  ["count", "How many records"],
-  ["share", "Share of records"],
-  ["mean", "Mean of a column"],
-  ["quantile", "Median or quantile"],
-  ["cross", "Cross table of two columns"],
-  ["means", "Means by group"],
-];
+// Kinds of questions, and which columns they ask for: by what a column must have.
+const KINDS_OF_QUESTIONS = {
+  count: ["How many records"],
+  share: ["Share of records"],
+  mean: ["Mean of a column", ["Column", "column", "numbers"]],
+  quantile: ["Median or quantile", ["Column", "column", "pieces"]],
+  cross: ["Cross table of two columns", ["Rows", "rows", "groups"], ["Across", "across", "groups"]],
+  means: ["Means by group", ["Column", "column", "numbers"], ["By", "rows", "groups"]],
+};
+const MOST_CHOICES = 200;
+const part = (name) => document.querySelector(`.${name}`);
 
 class Desk {
   constructor(release) {
     this.release = release;
     this.columns = release.columns;
-    const number = this.columns.findIndex((column) => column.numbers);
-    const value = this.columns.findIndex((column) => column.quantile);
     this.question = {
       kind: "count",
-      column: number >= 0 ? number : Math.max(value, 0),
+      column: Math.max(this.columns.findIndex(({ numbers }) => numbers), 0),
       q: 0.5,
       rows: 0,
       across: Math.min(1, this.columns.length - 1),
-      level: release.data.levels.some(([each]) => each === release.data.level) ? release.data.level : 95,
+      level: release.data.level,
       where: new Map(),
     };
-    this.fromLink();
-  }
-
-  start() {
-    this.drawAsk();
     this.drawColumns();
-    this.changed(false);
-    window.addEventListener("hashchange", () => {
-      if (this.fromLink()) {
-        this.drawAsk();
-        this.changed(false);
-      }
-    });
+    this.follow();
+    window.addEventListener("hashchange", () => this.follow());
   }
 
-  // The question of a link; false where there is none, or none that can be read.
-  fromLink() {
-    if (!window.location.hash.startsWith("#q=")) return false;
+  // Ask what the link asks, if that can be asked.
+  follow() {
+    const before = this.question;
     try {
-      const asked = JSON.parse(decodeURIComponent(window.location.hash.slice(3)));
-      const within = (each, n) => Number.isInteger(each) && each >= 0 && each < n;
-      const place = (each) => within(each, this.columns.length);
-      const fits = ([at, { codes, from, to }]) => {
-        if (!place(at)) return false;
-        const { size, bins } = this.columns[at];
-        if (codes) return codes.length > 0 && codes.every((code) => within(code, size));
-        return within(from, bins) && within(to, bins) && from <= to;
-      };
-      const { kind, column, q, rows, across, level } = asked;
-      const known = KINDS_OF_QUESTIONS.some(([each]) => each === kind) && [column, rows, across].every(place);
-      const leveled = this.release.data.levels.some(([each]) => each === level);
-      if (!(known && leveled && q > 0 && q < 1 && asked.where.every(fits))) return false;
-      const kept = ({ codes, from, to, among }) =>
-        ({ ...(codes ? { codes } : { from, to }), ...(among ? { among: true } : {}) });
-      const where = new Map(asked.where.map(([at, condition]) => [at, kept(condition)]));
-      this.question = { kind, column, q, rows, across, level, where };
-      return true;
+      const asked = JSON.parse(decodeURIComponent(window.location.hash.slice("#q=".length)));
+      this.question = { ...before, ...asked, where: new Map(asked.where) };
+      this.draw();
     } catch {
-      return false;
+      this.question = before;
+      this.draw();
     }
   }
 
-  link() {
-    const asked = { ...this.question, where: [...this.question.where] };
-    return `#q=${encodeURIComponent(JSON.stringify(asked))}`;
-  }
-
-  drawAsk() {
-    const section = document.getElementById("ask");
-    this.fields = make("div", { class: "fields" });
-    this.conditions = make("div", {});
-    this.answer = make("div", { class: "panel answer", role: "region", "aria-label": "Answer", "aria-live": "polite" });
-    const panel = make("div", { class: "panel" }, this.fields, this.conditions);
-    const asking = make("div", { class: "asking" }, panel, this.answer);
-    section.replaceChildren(make("h2", { id: "ask-title" }, "Ask"), asking);
-    this.drawFields();
+  draw() {
     this.drawConditions();
+    this.changed();
   }
 
-  select(label, options, chosen, onChange) {
-    const field = make("select", { onchange: () => onChange(field.value) });
-    for (const [value, words] of options) {
-      field.append(make("option", { value, selected: `${value}` === `${chosen}` }, short(words, 60)));
+  // Draw what follows from the question but its conditions.
+  changed() {
+    this.drawFields();
+    this.drawAnswer();
+    const asked = { ...this.question, where: [...this.question.where] };
+    try {
+      window.history.replaceState(null, "", `#q=${encodeURIComponent(JSON.stringify(asked))}`);
+    } catch {
+      // A frame without an address has no links.
     }
-    return make("label", {}, label, field);
+    document.querySelectorAll(".chart").forEach((drawn, place) => {
+      drawn.querySelectorAll("button").forEach((each, i) => {
+        each.setAttribute("aria-pressed", this.isPicked(place, this.columns[place].bars[i][1]));
+      });
+    });
   }
 
   set(change) {
     Object.assign(this.question, change);
-    this.drawFields();
-    this.changed();
-  }
-
-  columnSelect(label, key, fits) {
-    const options = this.columns.map((column, place) => [place, column.name]).filter(([place]) => fits(this.columns[place]));
-    if (options.length && !options.some(([place]) => place === this.question[key])) [[this.question[key]]] = options;
-    return this.select(label, options, this.question[key], (value) => this.set({ [key]: Number(value) }));
+    this.draw();
   }
 
   drawFields() {
-    const { question, release } = this;
-    const active = document.activeElement && this.fields.contains(document.activeElement)
-      ? [...this.fields.querySelectorAll("select, input")].indexOf(document.activeElement) : -1;
-    const kinds = this.select("Question", KINDS_OF_QUESTIONS, question.kind, (kind) => {
-      this.set({ kind });
-      this.drawConditions();
-    });
-    const fields = [kinds];
-    const grouped = (column) => column.kind !== "date" || column.unit || column.size <= MOST_GROUPS;
-    if (question.kind === "mean" || question.kind === "means") {
-      fields.push(this.columnSelect("Column", "column", (column) => column.numbers));
+    const { question, columns, release } = this;
+    const focused = document.activeElement?.name;
+    const [, ...asked] = KINDS_OF_QUESTIONS[question.kind];
+    const kinds = Object.entries(KINDS_OF_QUESTIONS).map(([kind, [words]]) => [kind, words]);
+    const fields = [select("Question", "kind", kinds, question.kind, (kind) => this.set({ kind }))];
+    for (const [label, key, needed] of asked) {
+      const named = columns.map((column, place) => [place, column.name]);
+      const options = named.filter(([place]) => columns[place][needed]);
+      const fits = options.some(([place]) => place === question[key]);
+      if (options.length && !fits) [[question[key]]] = options;
+      const choose = (place) => this.set({ [key]: Number(place) });
+      fields.push(select(label, key, options, question[key], choose));
     }
     if (question.kind === "quantile") {
-      fields.push(this.columnSelect("Column", "column", (column) => column.quantile));
-      const q = make("input", {
-        type: "number", min: 1, max: 99, step: 1, value: Math.round(100 * question.q),
-        onchange: () => this.set({ q: clip(Math.round(Number(q.value)) || 50, 1, 99) / 100 }),
-      });
-      fields.push(make("label", {}, "Percent below it", q));
+      const onchange = ({ target }) =>
+        this.set({ q: clip(Math.round(Number(target.value)) || 50, 1, 99) / 100 });
+      const value = Math.round(100 * question.q);
+      const share = make("input", { name: "q", type: "number", min: 1, max: 99, value, onchange });
+      fields.push(make("label", {}, "Percent below it", share));
     }
-    if (question.kind === "cross") {
-      fields.push(this.columnSelect("Rows", "rows", grouped), this.columnSelect("Across", "across", grouped));
-    }
-    if (question.kind === "means") fields.push(this.columnSelect("By", "rows", grouped));
-    const levels = release.data.levels.map(([each]) => [each, `${each}%`]);
-    fields.push(this.select("Confidence", levels, question.level, (level) => this.set({ level: Number(level) })));
-    this.fields.replaceChildren(...fields);
-    if (active >= 0) this.fields.querySelectorAll("select, input")[active]?.focus();
-  }
-
-  redraw() {
-    this.drawConditions();
-    this.changed();
+    const levels = Object.keys(release.data.levels).map((level) => [Number(level), `${level}%`]);
+    const choose = (level) => this.set({ level: Number(level) });
+    fields.push(select("Confidence", "level", levels, question.level, choose));
+    part("fields").replaceChildren(...fields);
+    if (focused) part("fields").querySelector(`[name="${focused}"]`)?.focus();
   }
 
   drawConditions() {
-    const { question } = this;
-    const parts = [...question.where.keys()].map((place) => this.editor(place));
-    const free = this.columns.map((column, place) => [place, column.name]).filter(([place]) => !question.where.has(place));
-    if (free.length) {
-      const add = this.select("Only records where", [["", "Choose a column, or click on charts"], ...free], "", (value) => {
-        if (value === "") return;
-        const place = Number(value);
-        const column = this.columns[place];
-        question.where.set(place, column.kind === "category" ? { codes: [0] } : { from: 0, to: column.bins - 1 });
-        this.drawConditions();
-        this.conditions.querySelector(`[data-place="${place}"] input, [data-place="${place}"] select`)?.focus();
-        this.changed();
-      });
-      add.classList.add("told");
-      parts.push(add);
+    const { where } = this.question;
+    const parts = [...where.keys()].map((place) => this.editor(place));
+    const named = this.columns.map(({ name }, place) => [place, name]);
+    const free = named.filter(([place]) => !where.has(place));
+    const options = [["", "Choose a column, or click on charts"], ...free];
+    const add = (value) => {
+      const place = Number(value);
+      const { bins } = this.columns[place];
+      this.put(place, bins ? { from: 0, to: bins - 1 } : { codes: [0] });
+      part("conditions").querySelector(`[data-place="${place}"] :is(input, select)`)?.focus();
+    };
+    if (free.length) parts.push(select("Only records where", "where", options, "", add));
+    if (where.size) {
+      const clear = button("Remove all conditions", () => this.set({ where: new Map() }));
+      parts.push(make("div", { class: "row" }, clear));
     }
-    if (question.where.size) {
-      const clear = () => {
-        question.where.clear();
-        this.redraw();
-      };
-      parts.push(make("div", { class: "row" }, button("Remove all conditions", clear)));
-    }
-    this.conditions.replaceChildren(...parts);
+    part("conditions").replaceChildren(...parts);
+  }
+
+  // Set or remove a condition; a share stays one of the records that it is of.
+  put(place, condition, draw = true) {
+    const { where } = this.question;
+    if (condition) where.set(place, { among: where.get(place)?.among, ...condition });
+    else where.delete(place);
+    if (draw) this.draw();
+    else this.changed();
   }
 
   editor(place) {
-    const { question } = this;
     const column = this.columns[place];
-    const condition = question.where.get(place);
-    const put = (change) => {
-      const { among } = question.where.get(place);
-      question.where.set(place, { ...change, ...(among ? { among } : {}) });
-      this.changed();
-    };
-    const body = [];
-    const extras = [...Array(column.size).keys()].slice(column.kind === "category" ? 0 : column.bins);
-    const chosen = new Set(condition.codes || []);
-    const boxes = make("div", { class: "choices", role: "group", "aria-label": `Values of ${short(column.name, 100)}` });
-    const fill = (wanted) => {
-      const found = extras.filter((code) => column.labels[code].toLowerCase().includes(wanted.toLowerCase()));
-      boxes.replaceChildren(
-        ...found.slice(0, 200).map((code) => {
-          const box = make("input", {
-            type: "checkbox", checked: chosen.has(code),
-            onchange: () => {
-              if (box.checked) chosen.add(code);
-              else chosen.delete(code);
-              if (chosen.size) put({ codes: [...chosen].sort((a, b) => a - b) });
-              else if (column.kind === "category") {
-                box.checked = true;
-                chosen.add(code);
-              } else put({ from: 0, to: column.bins - 1 });
-              if (column.kind !== "category") this.drawConditions();
-            },
-          });
-          return make("label", {}, box, cut(column.labels[code], 300));
-        }),
-        ...(found.length > 200 ? [soft(`${found.length - 200} more: write a part of the name.`)] : []),
-      );
-    };
-    if (column.kind !== "category") body.push(this.range(place, condition, put));
-    if (extras.length > 12) {
-      const search = make("input", { type: "search", placeholder: "a part of the name", oninput: () => fill(search.value) });
-      body.push(make("label", {}, `Find among ${english(extras.length)} values`, search));
-    }
-    if (extras.length) {
-      if (column.kind !== "category") body.push(soft("or instead"));
-      fill("");
-      body.push(boxes);
-    }
-    if (question.kind === "share") {
-      const box = make("input", {
-        type: "checkbox", checked: condition.among,
-        onchange: () => {
-          const { among, ...now } = question.where.get(place);
-          question.where.set(place, box.checked ? { ...now, among: true } : now);
-          this.changed();
-        },
-      });
-      body.push(make("label", { class: "tick" }, box, "The share is of these records"));
-    }
-    const leave = () => {
-      question.where.delete(place);
-      this.redraw();
-    };
-    const remove = button("Remove", leave, { "aria-label": `Remove the condition on ${short(column.name, 100)}` });
+    const condition = this.question.where.get(place);
     const legend = make("legend", {}, cut(column.name, 200));
-    return make("fieldset", { "data-place": place }, legend, ...body, make("div", { class: "row" }, remove));
+    const body = column.bins ? this.range(place, condition) : this.choices(place, condition);
+    const found = make("fieldset", { "data-place": place }, legend, ...body);
+    if (this.question.kind === "share") {
+      const onchange = ({ target }) =>
+        this.put(place, { ...this.question.where.get(place), among: target.checked });
+      const box = make("input", { type: "checkbox", checked: condition.among ?? false, onchange });
+      found.append(make("label", { class: "tick" }, box, "The share is of these records"));
+    }
+    const label = `Remove the condition on ${short(column.name, 100)}`;
+    const remove = button("Remove", () => this.put(place, null), { "aria-label": label });
+    found.append(make("div", { class: "row" }, remove));
+    return found;
   }
 
-  // From and to: ends of bins, so that what is asked is what was counted.
-  range(place, condition, put) {
+  // From and to: ends of bins, so that what is asked is what was counted; or a value without a bin.
+  range(place, { codes, from, to }) {
     const column = this.columns[place];
-    const at = condition.codes ? { from: null, to: null } : condition;
-    const told = make("p", { class: "soft" });
-    const tell = ({ from, to }) => {
-      told.textContent = from === null ? "" : `Covered: ${spanLabel(column, from, to)}, whole bins.`;
+    const { bins, labels } = column;
+    const all = labels.map((label, code) => [code, label]);
+    const ends = (end) => all.slice(0, bins).map(([bin]) => [bin, endsOf(column, bin)[end]]);
+    const first = (value) => {
+      const at = Number(value);
+      this.put(place, at < bins ? { from: at, to: Math.max(at, to ?? 0) } : { codes: [at] });
     };
-    tell(at);
-    if (column.texts && !column.unit) {
-      const options = (end) => column.texts.map((each, bin) => [bin, each[end]]);
-      const both = ["from", "to"].map((name, end) =>
-        this.select(name === "from" ? "From" : "To", options(end), at[name] ?? (end ? column.bins - 1 : 0), (value) => {
-          const now = { from: at.from ?? 0, to: at.to ?? column.bins - 1, [name]: Number(value) };
-          at.from = Math.min(now.from, now.to);
-          at.to = Math.max(now.from, now.to);
-          put({ from: at.from, to: at.to });
-          this.drawConditions();
-        }));
-      return make("div", {}, make("div", { class: "between" }, ...both), told);
-    }
-    const date = column.kind === "date";
-    const written = (value) => (date ? isoDay(value) : value);
-    const number = (words) => (date ? Date.parse(words) / 86400000 : Number(words));
-    const field = (name, value) => make("input", {
-        type: date ? "date" : "number",
-        step: date ? null : column.step || "any",
-        value: value === null ? "" : written(value),
-        onchange: () => {
-          const ends = [low.value, high.value].map((words) => (words === "" ? NaN : number(words)));
-          const last = column.bins - 1;
-          let from = Math.max(column.low.findLastIndex((low) => low <= ends[0]), 0);
-          let to = Number.isNaN(ends[1]) ? last : firstAtLeast(column.high.slice(0, last), ends[1]);
-          if (from > to) [from, to] = name === "from" ? [from, from] : [to, to];
-          low.value = written(column.low[from]);
-          high.value = written(column.high[to]);
-          tell({ from, to });
-          put({ from, to });
-        },
-      });
-    const low = field("from", at.from === null ? null : column.low[at.from]);
-    const high = field("to", at.to === null ? null : column.high[at.to]);
-    const both = [make("label", {}, "From", low), make("label", {}, "To", high)];
-    return make("div", {}, make("div", { class: "between" }, ...both), told);
+    const last = (value) =>
+      this.put(place, { from: Math.min(Number(value), from ?? 0), to: Number(value) });
+    const firsts = [...ends(0), ...all.slice(bins)];
+    const both = [
+      select("From", `from ${place}`, firsts, from ?? codes[0], first),
+      select("To", `to ${place}`, ends(1), to, last),
+    ];
+    return [make("div", { class: "between" }, ...both)];
   }
 
-  changed(link = true) {
-    try {
-      if (link) window.history.replaceState(null, "", this.link());
-    } catch {
-      // A frame without an address has no links.
-    }
-    this.drawAnswer();
-    this.cards?.forEach((draw) => draw());
+  choices(place, { codes }) {
+    const { labels, name } = this.columns[place];
+    const chosen = new Set(codes);
+    const box = (code) => {
+      const onchange = () => {
+        if (!chosen.delete(code)) chosen.add(code);
+        const all = [...chosen].sort((a, b) => a - b);
+        this.put(place, all.length ? { codes: all } : null, !all.length);
+      };
+      const field = make("input", { type: "checkbox", checked: chosen.has(code), onchange });
+      return make("label", {}, field, cut(labels[code], 300));
+    };
+    const label = `Values of ${short(name, 100)}`;
+    const found = make("div", { class: "choices", role: "group", "aria-label": label });
+    const fill = (wanted) => {
+      const fits = (code) => labels[code].toLowerCase().includes(wanted.toLowerCase());
+      const codes = [...labels.keys()].filter(fits);
+      found.replaceChildren(...codes.slice(0, MOST_CHOICES).map(box));
+      const more = codes.length - MOST_CHOICES;
+      if (more > 0) found.append(soft(`${english(more)} more: write a part of the name.`));
+    };
+    fill("");
+    if (labels.length <= 12) return [found];
+    const search = make("input", { type: "search", oninput: () => fill(search.value) });
+    return [make("label", {}, `Find among ${english(labels.length)} values`, search), found];
   }
 
   drawAnswer() {
     const { release, question } = this;
-    const code = `import skdp\n\nrelease = skdp.Synopsis.load(${quoted(release.data.source)})\n${python(release, question)}`;
-    const refused = release.model ? release.refuse(question) : "This page cannot answer this release.";
+    const load = `import skdp\n\nrelease = skdp.Synopsis.load(${quoted(release.data.source)})`;
+    const code = make("pre", { tabindex: 0 }, `${load}\n${python(release, question)}`);
+    const refused = release.model ? release.refuse(question)
+      : "This page cannot answer this release, but Python can: this line gives the answer.";
     if (refused) {
-      this.answer.replaceChildren(
-        make("p", {}, make("strong", {}, refused)),
-        ...(release.model ? []
-          : [make("p", {}, "Its numbers are of a kind that only Python computes with. This line gives the answer:")]),
-        make("pre", { tabindex: 0 }, code),
-        make("div", { class: "row" }, this.copy("Copy as Python", () => code)),
-      );
+      part("answer").replaceChildren(make("p", {}, refused), code, copier("Copy as Python", code));
       return;
     }
     const answer = release.answer(question);
     const words = inWords(release, question, answer);
-    const parts = answer.cells ? [make("h3", {}, words), this.drawTable(answer)] : this.drawOne(answer, words);
-    parts.push(
-      make("details", {}, make("summary", {}, "What the interval covers"), soft(answer.text)),
-      make("details", {}, make("summary", {}, "As Python"), make("pre", { tabindex: 0 }, code)),
-      make("div", { class: "row" },
-        answer.cells ? null : this.copy("Copy the sentence", () => words),
-        this.copy("Copy a link", () => window.location.href.split("#")[0] + this.link()),
-        this.copy("Copy as Python", () => code),
-        button("Download as CSV", () => download("answer.csv", this.csv(answer))),
-      ),
+    const parts = answer.cells ? this.tabled(answer, words) : this.single(answer, words);
+    const row = parts.pop();
+    part("answer").replaceChildren(
+      ...parts,
+      details("What the interval covers", soft(answer.text)),
+      details("As Python", code, copier("Copy as Python", code)),
+      make("div", { class: "row" }, row),
     );
-    this.answer.replaceChildren(...parts);
   }
 
-  drawOne(answer, words) {
-    const { release, question } = this;
-    const texts = shown(release, question, answer);
-    const column = release.columns[question.column];
-    const category = question.kind === "quantile" && column.kind === "category";
-    const bounds = category ? [-0.5, column.values - 0.5] : question.kind === "share" ? [0, 1] : null;
-    const parts = [
-      make("p", { class: "value" }, cut(texts[0], 120)),
-      make("p", {}, `${question.level}% interval: ${short(texts[1], 60)} to ${short(texts[2], 60)}`),
-      interval(answer, texts, bounds),
+  // An answer, its interval drawn, and the sentence to quote.
+  single(answer, words) {
+    const [value, lower, upper] = shown(this.release, this.question, answer);
+    const interval = `${this.question.level}% interval: ${short(lower)} to ${short(upper)}`;
+    const reach = (answer.upper - answer.lower || Math.abs(answer.upper) || 1) * 0.35;
+    const [low, high] = [answer.lower - reach, answer.upper + reach];
+    const ends = [answer.lower, answer.value ?? NaN, answer.upper];
+    const drawn = bar(...ends.map((end) => clip((end - low) / (high - low), 0, 1)));
+    drawn.hidden = !Number.isFinite(answer.value);
+    const sentence = make("blockquote", {}, words);
+    return [
+      make("p", { class: "value" }, cut(value)),
+      make("p", {}, interval),
+      make("div", { class: "interval", role: "img", "aria-label": interval }, drawn),
+      sentence,
+      copier("Copy the sentence", sentence),
     ];
-    if (question.kind === "count" && answer.value < 0) {
-      parts.push(soft("Noise may make a small count negative: read it as none, or few."));
-    } else if (question.kind === "count" && answer.lower === 0 && answer.upper > 0) {
-      parts.push(soft("This cannot be told from zero: the noise is as large."));
-    }
-    return [...parts, make("blockquote", {}, words)];
   }
 
-  drawTable(answer) {
-    const { release, question } = this;
-    const most = Math.max(1e-300, ...answer.cells.map((cell) => cell.value || 0));
-    const draw = (cell) => {
+  tabled({ cells, groups }, words) {
+    const { release, question, columns } = this;
+    const most = Math.max(1e-300, ...cells.map(({ value }) => value || 0));
+    const drawn = cells.map((cell) => {
       const [value, lower, upper] = shown(release, question, cell);
-      const td = make("td", {}, value, soft(`${lower} to ${upper}`, "span"));
-      if (question.kind === "cross") {
-        const shade = clip(cell.value / most, 0, 1);
-        td.style.backgroundColor = `rgba(var(--plus), ${(0.32 * shade).toFixed(3)})`;
-        td.className = "shaded";
-      }
-      return td;
-    };
-    const [rows, across] = answer.groups;
-    const head = across ? across.map(({ label }) => columnHead(label, 120)) : [make("th", { scope: "col" }, "Mean")];
-    const width = head.length;
-    const corner = columnHead(release.columns[question.rows].name, 60);
-    const body = rows.map(({ label }, i) =>
-      make("tr", {}, rowHead(label, 120),
-        ...answer.cells.slice(i * width, (i + 1) * width).map(draw)));
-    return scrolled("Table of the answer", [corner, ...head], body);
-  }
-
-  csv(answer) {
-    const { release, question } = this;
-    const { kind } = release.columns[question.column];
-    const named = question.kind === "quantile" ? kind !== "number" : question.kind.startsWith("mean") && kind === "date";
-    const value = (cell) => named ? shown(release, question, cell)
-      : [cell.value, cell.lower, cell.upper].map((x) => (Number.isFinite(x) ? x : ""));
-    if (!answer.cells) {
-      const row = [python(release, question), ...value(answer), question.level / 100];
-      return csvOf([["question", "value", "lower", "upper", "level"], row]);
-    }
-    const names = release.by(question).map((place) => release.columns[place].name);
-    const [rows, across] = answer.groups;
-    const lines = answer.cells.map((cell, i) => {
-      const labels = across ? [rows[Math.floor(i / across.length)].label, across[i % across.length].label] : [rows[i].label];
-      return [...labels, ...value(cell)];
+      const shade = question.kind === "cross" ? clip(cell.value / most, 0, 1) : 0;
+      return make("td", { "--at": shade }, `${value} `, soft(`${lower} to ${upper}`, "span"));
     });
-    return csvOf([[...names, question.kind === "cross" ? "count" : "mean", "lower", "upper"], ...lines]);
-  }
-
-  copy(words, what) {
-    const found = button(words, async () => {
-      try {
-        await navigator.clipboard.writeText(what());
-        found.textContent = "Copied";
-      } catch {
-        const area = make("textarea", { "aria-label": words, rows: 3 });
-        area.value = what();
-        found.after(area);
-        area.select();
-        found.textContent = "Copy what is marked";
-      }
-      setTimeout(() => {
-        found.textContent = words;
-      }, 2500);
-    });
-    return found;
+    const [rows, across] = groups;
+    const head = across ? across.map(([label]) => label) : ["Mean"];
+    const heads = [columns[question.rows].name, ...head].map((label) => headOf("col", label));
+    const lines = rows.map(([label], i) =>
+      make("tr", {}, headOf("row", label), ...drawn.slice(i * head.length, (i + 1) * head.length)));
+    const named = { tabindex: 0, role: "region", "aria-label": "Table of the answer" };
+    const top = make("thead", {}, make("tr", {}, ...heads));
+    const whole = make("table", {}, top, make("tbody", {}, ...lines));
+    const table = make("div", { class: "scroll", ...named }, whole);
+    const texts = (row) => [...row.cells].map(({ textContent }) => textContent).join("\t");
+    const copied = [...whole.rows].map(texts).join("\n");
+    return [make("h3", {}, words), table, copier("Copy the table", table, copied)];
   }
 
   drawColumns() {
-    const { release } = this;
-    const cards = make("div", { class: "cards" });
-    this.cards = this.columns.map((column, place) => {
-      const holder = make("div", {});
-      let drawn = null;
-      const draw = () => {
-        const now = JSON.stringify(this.question.where.get(place) || null);
-        if (now === drawn) return;
-        drawn = now;
-        const focused = holder.contains(document.activeElement)
-          ? [...holder.querySelectorAll(".pickable")].indexOf(document.activeElement) : -1;
-        holder.replaceChildren(chart(column, (i) => this.pick(place, i), (i) => this.picked(place, i)));
-        if (focused >= 0) holder.querySelectorAll(".pickable")[focused].focus();
-      };
-      const table = make("details", {}, make("summary", {}, "Numbers"));
-      table.addEventListener("toggle", () => {
-        if (table.children.length > 1) return;
-        const rows = column.bars.map(([label, , count, margin]) =>
-          make("tr", {}, make("th", { scope: "row" }, short(label, 300)), make("td", {}, withMargin(count, margin))));
-        table.append(make("table", {}, make("tbody", {}, ...rows)));
-      });
-      cards.append(make("div", { class: "card" }, make("figure", {},
+    const cards = this.columns.map((column, place) =>
+      make("figure", { class: "card" },
         make("h3", {}, cut(column.name, 300)),
-        holder,
-        make("figcaption", {}, cut(column.caption, 300))), table));
-      return draw;
-    });
-    const parts = [
-      make("h2", { id: "columns-title" }, "Every column"),
-      make("p", {}, `A bar is an estimated number of records, the line on it the margin of error at ${release.data.level}%. ` +
-        "Click on bars to ask for these records; click again to take them out."),
-      cards,
-    ];
-    document.getElementById("columns").replaceChildren(...parts);
+        chart(column, (condition) => this.pick(place, condition)),
+        make("figcaption", {}, cut(column.caption, 300))));
+    part("cards").replaceChildren(...cards);
   }
 
-  barCodes(place, i) {
-    const codes = this.columns[place].bars[i][1];
-    return Array.isArray(codes) ? codes : Array.from({ length: codes.to - codes.from + 1 }, (_, k) => codes.from + k);
+  isPicked(place, { codes, from, to }) {
+    const own = this.question.where.get(place);
+    if (codes) return codes.every((code) => own?.codes?.includes(code));
+    return own?.from <= from && to <= own?.to;
   }
 
-  picked(place, i) {
-    const condition = this.question.where.get(place);
-    if (!condition) return false;
-    const codes = this.barCodes(place, i);
-    const chosen = condition.codes ? new Set(condition.codes) : null;
-    return codes.every((code) =>
-      chosen ? chosen.has(code) : condition.from <= code && code <= condition.to && code < this.columns[place].bins);
-  }
-
-  pick(place, i) {
-    const { question } = this;
-    const column = this.columns[place];
-    const condition = question.where.get(place);
-    const among = condition?.among ? { among: true } : {};
-    const codes = this.barCodes(place, i);
-    const bins = column.kind !== "category" && codes[0] < column.bins;
-    const on = this.picked(place, i);
-    let next = null;
-    if (bins) {
-      const [low, high] = [codes[0], codes[codes.length - 1]];
-      if (!condition || condition.codes) next = { from: low, to: high };
-      else if (!on) next = { from: Math.min(condition.from, low), to: Math.max(condition.to, high) };
-      // At an end the range becomes shorter, in the middle it becomes this bar.
-      else if (condition.from === low && condition.to === high) next = null;
-      else if (condition.from === low) next = { from: high + 1, to: condition.to };
-      else if (condition.to === high) next = { from: condition.from, to: low - 1 };
-      else next = { from: low, to: high };
-    } else {
-      const others = (condition?.codes || []).filter((code) => !codes.includes(code));
-      const chosen = on ? others : [...others, ...codes];
-      if (chosen.length) next = { codes: chosen.sort((a, b) => a - b) };
-    }
-    if (next === null) question.where.delete(place);
-    else question.where.set(place, { ...next, ...among });
-    this.redraw();
+  // Bars of bins make the range longer, and shorter at its ends; other bars are chosen one by one.
+  pick(place, { codes, from, to }) {
+    const own = this.question.where.get(place);
+    const on = this.isPicked(place, { codes, from, to });
+    if (codes) {
+      const others = (own?.codes ?? []).filter((code) => !codes.includes(code));
+      const all = on ? others : [...others, ...codes].sort((a, b) => a - b);
+      this.put(place, all.length ? { codes: all } : null);
+    } else if (!own || own.codes) this.put(place, { from, to });
+    else if (!on) this.put(place, { from: Math.min(own.from, from), to: Math.max(own.to, to) });
+    else if (own.from === from && own.to === to) this.put(place, null);
+    else if (own.from === from) this.put(place, { from: to + 1, to: own.to });
+    else if (own.to === to) this.put(place, { from: own.from, to: from - 1 });
+    else this.put(place, { from, to });
   }
 }
 
-function download(name, words) {
-  const address = URL.createObjectURL(new Blob([words], { type: "text/csv" }));
-  make("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 1000);
+// A button that copies the text of an element, or else marks it.
+function copier(words, element, text = element.textContent) {
+  const onclick = async ({ target }) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      target.textContent = "Copied";
+    } catch {
+      window.getSelection().selectAllChildren(element);
+      target.textContent = "Copy what is marked";
+    }
+  };
+  return button(words, onclick);
 }
 
 // Parts of the page, also in a frame whose address is not its own.
-function follow(event) {
-  const target = document.querySelector(event.currentTarget.getAttribute("href"));
-  if (!target) return;
+function jump(event) {
   event.preventDefault();
+  const target = document.querySelector(event.currentTarget.getAttribute("href"));
   target.setAttribute("tabindex", "-1");
   target.focus({ preventScroll: true });
   target.scrollIntoView();
 }
 
 async function start() {
-  document.querySelectorAll('a[href^="#"]').forEach((link) => link.addEventListener("click", follow));
-  const told = document.getElementById("damage");
+  document.querySelectorAll('a[href^="#"]').forEach((link) => link.addEventListener("click", jump));
   try {
-    const words = document.getElementById("data").textContent;
-    const release = await read(words);
+    const release = await read(document.getElementById("data").textContent);
     release.title = document.title;
-    release.epsilon = release.data.epsilon;
-    new Desk(release).start();
+    new Desk(release);
   } catch (error) {
-    told.textContent = `This page is damaged and cannot be read: ${error.message} Ask for another copy.`;
+    const told = document.getElementById("damage");
+    told.append(` ${error.message}`);
     told.hidden = false;
   }
   document.documentElement.dataset.ready = "yes";

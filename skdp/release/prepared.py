@@ -1,0 +1,262 @@
+"""What the script of a page computes from: a model and its columns as arrays, prepared once.
+
+Bases of groups, and what tables of groups say of columns, become plain matrices here, so that the
+script only multiplies and adds. Post-processing of what a release holds.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .._validation import FloatArray
+from ..domain import Categorical, Date, Datetime, Numeric
+from ..domain.bins import Points
+from .basis import basis_of
+from .description import ColumnCounts
+from .grouping import Bands
+from .marginals import ViewsModel
+from .result import range_label
+from .statistics import case_of, has_numbers, spans_of
+
+__all__ = ["label_of", "prepared_column", "prepared_model"]
+
+# Variance of the records of a bin that weights cut, as a part of its square: see `errors`.
+_HEAP = 0.3
+# Groups of a column in a table; columns of more codes have bands.
+_MOST_GROUPS = 40
+_BANDS = 10
+_PIECES = ("codes", "parts", "low", "high", "points")
+
+# --- a model
+
+
+def prepared_model(model: ViewsModel) -> dict[str, Any]:
+    """A model as arrays that are multiplied and added."""
+    looks = []
+    for axes, look in model.coefficients.looks.items():
+        if len(axes) > 1:
+            rows, belief = model.rows_in_groups(axes), model.believed.belief(axes)
+            away = look.values - model.coefficients.of_table(axes, rows)
+            looks.append(
+                {
+                    "axes": axes,
+                    "sizes": model.sizes(axes),
+                    "corrected": belief.gain * np.where(look.precision > 0, away, 0.0),
+                    "variances": belief.variance,
+                    "rows": rows,
+                    "scale": model.believed.scale(axes),
+                }
+            )
+    return {
+        "total": model.total,
+        "totalVariance": model.total_variance,
+        "cells": model.cells,
+        "masses": model.rows.weights,
+        "columns": [_measured(model, axis) for axis in range(len(model.shape))],
+        "possible": [
+            {"axes": axes, "mask": mask} for axes, mask in model.possible.items() if len(axes) > 1
+        ],
+        "looks": looks,
+        "unmeasured": [model.believed.unmeasured(kind) for kind in range(3)],
+        "sums": [
+            {
+                "axes": axes,
+                "key": ",".join(map(str, sorted(axes))),
+                "basis": np.column_stack([each.has_value, each.values, each.missing]),
+                "solve": each.told(np.eye(len(each.values)))[0],
+                "sums": each.sums,
+                "missing": each.n_missing,
+                "variances": each.variances,
+            }
+            for axes, each in model.sums.items()
+        ],
+    }
+
+
+def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
+    """What is known of a measured column."""
+    allowed = model.possible.get((axis,), np.ones(model.shape[axis], dtype=bool))
+    found: dict[str, Any] = {"axis": axis, "rows": model.rows.codes[:, axis], "allowed": allowed}
+    if axis not in model.columns:
+        return found
+    column, basis, codes = model.columns[axis], model.bases[axis], np.flatnonzero(allowed)
+    ladder, sizes, lattice = basis.ladder, column.sizes, column.lattice
+    alone = column.covariance(np.ones(len(allowed)))
+    precision = [
+        sum(lattice / (finer * each) for finer, each in column.variances.items() if finer >= size)
+        for size in sizes[:2]
+    ]
+    precision[0] += lattice / column.total_variance
+    rows = np.bincount(found["rows"], model.rows.weights, len(allowed))
+    found |= {
+        "counts": column.counts,
+        # What is counted less what the rows say.
+        "residual": column.counts - model.total * rows,
+        "mass": basis.mass,
+        "even": basis.even,
+        "alone": alone / alone.sum(),
+        "steps": _steps(basis.mass[: ladder.n_ordered]),
+        "heaps": _heaps(np.maximum(column.counts, 0.0)),
+        "reach": basis.reach,
+        "codes": codes,
+        "sizes": sizes,
+        "scales": np.append(1.0 / np.array(precision), column.finer),
+        "units": ladder.units,
+        "groups": {},
+    }
+    for axes in model.coefficients.looks:
+        if len(axes) > 1 and axis in axes:
+            size = model.sizes(axes)[axes.index(axis)]
+            of, whole = ladder.groups(size), ladder.sums(basis.mass, size)
+            functions = np.stack([ladder.sums(row, size) for row in basis.of_codes(size)[1:]])
+            shares = basis.mass / whole[of]
+            found["groups"][size] = {"of": of, "shares": shares, "functions": functions}
+    if column.looks is not None:
+        # How far sums over groups, which were measured too, are known.
+        functions = basis_of(column.looks[0].sizes)[:, 1 : len(column.looks[1]) + 1]
+        asked = functions[ladder.units[codes]]
+        spread, back = column.covered(asked), column.covered(np.ones(len(codes)))
+        inverse = np.linalg.inv(asked.T @ spread + np.diag(column.looks[1]))
+        moved = spread.sum(axis=0)
+        found["groupsTell"] = functions @ inverse @ functions.T
+        found["restored"] = back / back.sum() * math.sqrt(moved @ inverse @ moved)
+    return found
+
+
+def _steps(mass: FloatArray) -> FloatArray:
+    """Steps of ordered codes in the angles whose squared sines are their ranks."""
+    ranks = np.cumsum(mass)
+    angles = np.arcsin(np.sqrt(np.minimum(ranks / ranks[-1:], 1.0)))
+    return np.sqrt(np.diff(angles, prepend=0.0) * 2.0 / math.pi)
+
+
+def _heaps(counts: FloatArray) -> FloatArray:
+    """Deviations of the parts of codes that weights cut: by how much a code differs from others."""
+    steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
+    return math.sqrt(_HEAP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
+
+
+# --- columns
+
+
+def prepared_column(counted: ColumnCounts) -> dict[str, Any]:
+    """A column: its codes, what they hold, its groups, and its values as Python writes them."""
+    attribute, name = counted.attribute, counted.name
+    domain, structure = counted.domain, counted.domain.structure
+    base, labels = structure.base_of(name), attribute.labels()
+    found: dict[str, Any] = {
+        "axis": domain.index(base),
+        "size": attribute.size,
+        "values": attribute.n_values,
+        "bins": getattr(attribute, "bins", 0),
+        "labels": labels,
+        "groups": [[label, {"codes": [code]}] for code, label in enumerate(labels)],
+    }
+    if base != name:
+        found["of"] = structure.codes_of(name)
+    low, high = spans_of(attribute)
+    if isinstance(attribute, Categorical):
+        found |= {"kind": "category", "literals": [repr(each) for each in attribute.categories]}
+        if attribute.ordered:
+            one = np.ones(len(low))
+            found["pieces"] = dict(zip(_PIECES, (low, one, low, high, one), strict=True))
+    else:
+        if not isinstance(attribute.contents, Points):
+            low[: attribute.bins], high[: attribute.bins] = (
+                attribute.edges[:-1],
+                attribute.edges[1:],
+            )
+        found |= _numbers_of(counted, low, high)
+    found |= {"low": low, "high": high, "order": np.argsort(low, kind="stable")}
+    # Times of other units need calendars.
+    if has_numbers(attribute) and _is_plain(attribute):
+        [each] = case_of(None, domain, [name])
+        [of] = each.numbers
+        found["numbers"] = {part: getattr(of, part) for part in ("mean", "reach", "low", "high")}
+    return found
+
+
+def _is_plain(attribute: Any) -> bool:
+    """Whether values are numbers, or days without a zone."""
+    dates = isinstance(attribute, Date | Datetime)
+    return not dates or (attribute.unit == "day" and attribute.tz is None)
+
+
+def _numbers_of(counted: ColumnCounts, low: FloatArray, high: FloatArray) -> dict[str, Any]:
+    """What only numbers and dates have."""
+    attribute: Numeric = counted.attribute
+    bins, labels = attribute.bins, attribute.labels()
+    literals = [repr(float(value)) for value in attribute.special]
+    found: dict[str, Any] = {"kind": "number", "integer": attribute.integer, "literals": literals}
+    if isinstance(attribute, Date | Datetime):
+        texts = [text.partition(" to ") for text in labels[:bins]]
+        found |= {"kind": "date", "texts": [[low, high or low] for low, _, high in texts]}
+        found["literals"] = [repr(text) for text in labels[bins : attribute.n_values]]
+    if _is_plain(attribute):
+        found["pieces"] = _pieces(attribute)
+        found["wide"] = bool(bins < attribute.upper - attribute.lower)
+    if attribute.size > _MOST_GROUPS:
+        found |= _bands(counted, low, high) if _is_plain(attribute) else {"groups": None}
+    return found
+
+
+def _pieces(attribute: Numeric) -> dict[str, FloatArray]:
+    """Parts of codes in the order of their numbers; special values cut the bins they lie in.
+
+    Of each the code, what part of it, the first and the last number, and of how many on a grid.
+    """
+    held, bins = attribute.contents, attribute.bins
+    special = np.array(attribute.special, dtype=np.float64)
+    rising = np.argsort(special)
+    positions = held.positions(special[rising])
+    cuts = np.unique([*range(bins + 1), *positions])
+    codes, parts = cuts[:-1].astype(np.int64), np.diff(cuts)
+    ends = np.interp(cuts, np.arange(bins + 1), np.asarray(attribute.edges, dtype=np.float64))
+    low, high, points = ends[:-1], ends[1:], np.zeros(len(codes))
+    if isinstance(held, Points):
+        points = np.rint(parts * held.whole[0][codes])
+        high = held.values_at(codes, cuts[1:] - codes)
+        low = high - (points - 1.0) * held.grid.step()
+    one = np.ones(len(special))
+    single = np.stack([rising + bins, one, special[rising], special[rising], one])
+    both = np.concatenate([single, np.stack([codes, parts, low, high, points])], axis=1)
+    rows = both[:, np.argsort(np.append(positions, cuts[:-1]), kind="stable")]
+    return dict(zip(_PIECES, rows, strict=True))
+
+
+def _bands(counted: ColumnCounts, low: FloatArray, high: FloatArray) -> dict[str, Any]:
+    """Groups of a column of many codes, and the edges that make them in Python."""
+    attribute, bins = counted.attribute, counted.attribute.bins
+    ends = [*range(0, bins, -(-bins // _BANDS)), bins]
+    held = attribute.contents
+    step = held.grid.step() if isinstance(held, Points) else 0.0
+    edges: list[Any] = [*low[ends[:-1]].tolist(), float(high[bins - 1] + step)]
+    if isinstance(attribute, Date):
+        edges = [f"{day:%Y-%m-%d}" for day in attribute.shown(np.array(edges))]
+    regions = Bands(counted.name, edges, counted.domain, right=False).regions
+    groups = [
+        [label_of(attribute, *cut), {"codes": np.flatnonzero(region.weights)}]
+        for cut, region in zip(pairwise(ends), regions, strict=True)
+    ]
+    return {"bands": repr(edges), "groups": groups}
+
+
+def label_of(attribute: Any, low: int, high: int) -> str:
+    """Text for the codes of a bar or a band."""
+    if isinstance(attribute, Categorical) and high == low + 1:
+        return str(attribute.labels()[low])
+    if isinstance(attribute, Numeric) and not attribute.integer and high <= attribute.bins:
+        ends = [_rounded(edge) for edge in attribute.edges[[low, high]]]
+        if ends[0] != ends[1]:
+            return " to ".join(ends)
+    return range_label(attribute, low, high)
+
+
+def _rounded(number: float) -> str:
+    """Three digits; years have no comma."""
+    number = float(f"{number:.3g}")
+    return f"{number:,.15g}" if abs(number) >= 10_000 else f"{number:.15g}"
