@@ -439,7 +439,7 @@ def test_margins_of_columns_that_depend_on_each_other_stay():
     copies = np.arange(2000, dtype=np.int32)[:, None] % np.full((1, 2), 10)
     flat = [np.full(10, 0.1)] * 2
     rng = np.random.default_rng(0)
-    population = Population(TreeDensity(flat, [], {}), copies, [], rng)
+    population = Population(TreeDensity(flat, [], {}), copies, Zeros(), rng)
     smooth = population.smooth_margin((0, 1))
     assert np.abs(smooth - np.eye(10) / 10).sum() < 0.02
 
@@ -450,7 +450,7 @@ def test_smooth_margins_respect_rules():
     possible = np.array([[True, True], [True, False]])
     rng = np.random.default_rng(0)
     density = TreeDensity([np.full(2, 0.5)] * 2, [], {})
-    population = Population(density, rows, [((0, 1), possible)], rng)
+    population = Population(density, rows, Zeros({(0, 1): possible}), rng)
     assert population.smooth_margin((0, 1))[1, 1] == 0
 
 
