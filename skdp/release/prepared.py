@@ -67,7 +67,7 @@ def prepared_model(model: ViewsModel) -> dict[str, Any]:
                 "axes": axes,
                 "key": ",".join(map(str, sorted(axes))),
                 "basis": np.column_stack([each.has_value, each.values, each.missing]),
-                "solve": each.told(np.eye(len(each.values)))[0],
+                "solve": each.told([*np.eye(len(each.values))])[0],
                 "sums": each.sums,
                 "missing": each.n_missing,
                 "variances": each.variances,
