@@ -234,7 +234,7 @@ class Wizard:
     @property
     def findings(self) -> dict[str, list[str]]:
         """What was found in the records of each column, and, under "", of the table: exact."""
-        found = {name: [] for name in ["", *self.names, str(self.unit)]}
+        found: dict[str, list[str]] = {name: [] for name in ["", *self.names, str(self.unit)]}
         found[""] += [self.kept] * bool(self.unit)
         for said in map(forms.worded, self.report.findings):
             owner = max((n for n in found if said.startswith(f"{n}: ")), key=len, default="")
