@@ -6,6 +6,7 @@ Nothing here looks at records: groups follow from the declaration alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def groupings(
     """
     families: list[tuple[Level, ...]] = []
     seen: set[bytes] = set()
-    of = _of_categories if isinstance(attribute, Categorical) else _of_numbers
+    of: Any = _of_categories if isinstance(attribute, Categorical) else _of_numbers
     for family in of(attribute, max_groups - attribute.n_alone, against_rest):
         levels = []
         for level in family:

@@ -265,8 +265,9 @@ class Attribute:
 
     def _entries(self) -> dict[str, Any]:
         """The arguments that say something; flags are always there."""
+        kind: Any = type(self)
         found = self._said()
-        for name, default in _options(type(self)).items():
+        for name, default in _options(kind).items():
             value = getattr(self, name)
             if name not in found and (default is False or value != default):
                 found[name] = [*value] if name == "special" else value

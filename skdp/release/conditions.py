@@ -294,9 +294,10 @@ class Known:
         """A column on the number line; nan where it has no value. Out of range is the nearest."""
         attribute, column = self.domain[name], self.frame.column(name)
         assert isinstance(attribute, Numeric)
-        codes = column.codes(attribute.coding())
+        coding = attribute.coding()
+        codes = column.codes(coding)
         low, high = attribute.span(np.maximum(codes, 0))
-        own = np.clip(attribute.nearest(attribute._numbers(column)), low, high)
+        own = np.clip(attribute.nearest(column.numbers(coding.clock)), low, high)
         return np.where(codes >= 0, own, np.nan)
 
     def bounds(self) -> dict[str, Bounds]:

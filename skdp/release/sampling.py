@@ -389,7 +389,7 @@ def _outside(domain: Domain, frame: pd.DataFrame, bounds: Mapping[str, Bounds]) 
 
 def _numbers_in(frame: pd.DataFrame, name: str, attribute: Any) -> FloatArray:
     """The numbers of a column of drawn rows."""
-    numbers: FloatArray = attribute._numbers(read(frame[[name]]).column(name))
+    numbers: FloatArray = read(frame[[name]]).column(name).numbers(attribute.coding().clock)
     return numbers
 
 
