@@ -56,10 +56,6 @@ class Coding:
         key = key_of(value)
         return self.missing if key is None else self.table.get(key, self.unknown)
 
-    def numbers_of(self, column: Any) -> FloatArray:
-        """Values of a column on the number line, NaN where there is none."""
-        return column.numbers() if self.clock is None else column.instants(self.clock)
-
 
 def read(data: Any) -> Any:
     """The columns of a container; only names and types have been looked at."""
@@ -269,8 +265,9 @@ class Attribute:
 
     def _entries(self) -> dict[str, Any]:
         """The arguments that say something; flags are always there."""
+        kind: Any = type(self)
         found = self._said()
-        for name, default in _options(type(self)).items():  # type: ignore[arg-type]  # classes have a hash
+        for name, default in _options(kind).items():
             value = getattr(self, name)
             if name not in found and (default is False or value != default):
                 found[name] = [*value] if name == "special" else value

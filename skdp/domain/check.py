@@ -603,7 +603,7 @@ def _fates(column: Any, attribute: Any) -> dict[str, int]:
         # A category may name the gap.
         missing = (codes == coding.missing) & (attribute.nullable or coding.missing < 0)
     else:
-        numbers = coding.numbers_of(column)
+        numbers = column.numbers(coding.clock)
         missing = np.isnan(numbers)
         # Of these what is there, and is no number or date of this column.
         positions, uniques = column.factorize()

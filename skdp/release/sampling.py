@@ -324,10 +324,8 @@ def _decoded(
     wrong = np.zeros(len(frame), dtype=bool)
     for name in bounds.keys() & set(domain.structure.compared):
         attribute: Any = domain[name]
-        numbers, (low, high) = (
-            attribute.coding().numbers_of(read(frame[[name]]).column(name)),
-            bounds[name],
-        )
+        numbers = read(frame[[name]]).column(name).numbers(attribute.coding().clock)
+        low, high = bounds[name]
         wrong |= (numbers < low) | (numbers > high)
     return frame, np.flatnonzero(wrong)
 

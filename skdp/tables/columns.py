@@ -175,12 +175,11 @@ class Column:
         positions, uniques = close
         return coding.place(np.append(uniques, np.nan)).take(positions)
 
-    def numbers(self) -> FloatArray:
-        """Values as float64, NaN where missing or not a number. Never raises or warns."""
-        return self._numeric(None).floats()
+    def numbers(self, clock: Clock | None = None) -> FloatArray:
+        """Values as float64, NaN where missing or not a number. Never raises or warns.
 
-    def instants(self, clock: Clock) -> FloatArray:
-        """Dates and times as whole units of a clock, NaN where missing or no date. Never raises."""
+        With a clock, dates and times as whole units of it, NaN where missing or no date.
+        """
         return self._numeric(clock).floats()
 
     def _numeric(self, clock: Clock | None) -> Values:

@@ -119,7 +119,7 @@ def test_all_libraries_and_types_read_alike(unit, tz):
     }
     expected = [np.nan if v is None else number_by_hand(v, "microsecond", tz) for v in values]
     for name, column in columns.items():
-        found = read(column).instants(Clock("microsecond", tz))
+        found = read(column).numbers(Clock("microsecond", tz))
         np.testing.assert_array_equal(found, expected, name)
 
 
