@@ -36,12 +36,12 @@ _PIECES = ("codes", "parts", "low", "high", "points")
 
 def prepared_model(model: ViewsModel) -> dict[str, Any]:
     """A model as arrays that are multiplied and added."""
-    looks = []
+    tables = []
     for axes, look in model.coefficients.looks.items():
         if len(axes) > 1:
             rows, belief = model.rows_in_groups(axes), model.believed.belief(axes)
             away = look.values - model.coefficients.of_table(axes, rows)
-            looks.append(
+            tables.append(
                 {
                     "axes": axes,
                     "sizes": model.sizes(axes),
@@ -60,7 +60,7 @@ def prepared_model(model: ViewsModel) -> dict[str, Any]:
         "possible": [
             {"axes": axes, "mask": mask} for axes, mask in model.possible.items() if len(axes) > 1
         ],
-        "looks": looks,
+        "tables": tables,
         "unmeasured": [model.believed.unmeasured(kind) for kind in range(3)],
         "sums": [
             {

@@ -268,7 +268,7 @@ class Model {
     Object.assign(this, facts);
     this.columns = facts.columns.map((each) => new Column(each));
     this.records = Math.max(this.total, 1);
-    this.looks = new Map(facts.looks.map((each) => [each.axes.join(), each]));
+    this.looks = new Map(facts.tables.map((each) => [each.axes.join(), each]));
   }
 
   // The weights that matter, and the product of all others.
