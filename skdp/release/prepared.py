@@ -19,13 +19,12 @@ from .basis import basis_of
 from .description import ColumnCounts
 from .grouping import Bands
 from .marginals import ViewsModel
+from .products import HEAP
 from .result import range_label
 from .statistics import case_of, has_numbers, spans_of
 
 __all__ = ["label_of", "prepared_column", "prepared_model"]
 
-# Variance of the records of a bin that weights cut, as a part of its square: see `errors`.
-_HEAP = 0.3
 # Groups of a column in a table; columns of more codes have bands.
 _MOST_GROUPS = 40
 _BANDS = 10
@@ -36,12 +35,12 @@ _PIECES = ("codes", "parts", "low", "high", "points")
 
 def prepared_model(model: ViewsModel) -> dict[str, Any]:
     """A model as arrays that are multiplied and added."""
-    looks = []
+    tables = []
     for axes, look in model.coefficients.looks.items():
         if len(axes) > 1:
             rows, belief = model.rows_in_groups(axes), model.believed.belief(axes)
             away = look.values - model.coefficients.of_table(axes, rows)
-            looks.append(
+            tables.append(
                 {
                     "axes": axes,
                     "sizes": model.sizes(axes),
@@ -60,7 +59,7 @@ def prepared_model(model: ViewsModel) -> dict[str, Any]:
         "possible": [
             {"axes": axes, "mask": mask} for axes, mask in model.possible.items() if len(axes) > 1
         ],
-        "looks": looks,
+        "tables": tables,
         "unmeasured": [model.believed.unmeasured(kind) for kind in range(3)],
         "sums": [
             {
@@ -137,7 +136,7 @@ def _steps(mass: FloatArray) -> FloatArray:
 def _heaps(counts: FloatArray) -> FloatArray:
     """Deviations of the parts of codes that weights cut: by how much a code differs from others."""
     steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
-    return math.sqrt(_HEAP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
+    return math.sqrt(HEAP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
 
 
 # --- columns

@@ -31,7 +31,7 @@ Features = tuple[FloatArray, ...]
 
 # Variance of the records of a bin that a question cuts, as a part of the square of those that stand
 # out of its neighbours: all of them may lie at one number, on either side of its end.
-_HEAP = 0.3
+HEAP = 0.3
 # What rounding may leave of zero: of a weight, and of the variance of the weights of a group.
 _ROUNDING = 1e-9
 # Most columns of a set that was not measured whose deviation is allowed for.
@@ -564,7 +564,7 @@ def _heaps(counts: FloatArray) -> FloatArray:
     """
     counts = np.maximum(counts, 0.0)
     steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
-    return math.sqrt(_HEAP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
+    return math.sqrt(HEAP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
 
 
 def _most(records: float | FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:

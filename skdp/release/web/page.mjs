@@ -274,7 +274,7 @@ class Model {
     Object.assign(this, facts);
     this.records = Math.max(this.total, 1);
     this.columns = facts.columns.map((each) => new Column({ ...each, records: this.records }));
-    this.looks = new Map(facts.looks.map((each) => [each.axes.join(), each]));
+    this.looks = new Map(facts.tables.map((each) => [each.axes.join(), each]));
   }
 
   // The weights that matter, and the product of all others.
