@@ -107,6 +107,9 @@ def test_every_mechanism_and_estimator_has_an_audit(name):
     expected_failed_checks=lambda estimator: case_of(estimator).expected_failures,
 )
 def test_sklearn_checks(estimator, check):
+    several = len(getattr(estimator, "classes", None) or ()) > 2
+    if several and check.func.__name__ == "check_decision_proba_consistency":
+        pytest.skip("compares the scores of two classes")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", skdp.exceptions.InsecureSeedWarning)
         check(estimator)

@@ -564,7 +564,7 @@ def _chained(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _line(attribute: Any) -> tuple[Any, Any]:
-    """What tells number lines apart, and grids of values on them."""
+    """What divides number lines, and grids of values on them."""
     if not isinstance(attribute, Numeric):
         return object(), None  # equal categories lie on none, either
     grid = attribute._grid

@@ -488,7 +488,7 @@ def listed(value: Any) -> Any:
     return value.tolist() if several else value
 
 
-# Values that their text tells apart: conditions on them are kept.
+# Values that differ where their texts do: conditions on them are kept.
 _PLAIN = {str, int, float, bool, type(None)}
 
 

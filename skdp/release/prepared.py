@@ -19,7 +19,7 @@ from .basis import basis_of
 from .description import ColumnCounts
 from .grouping import Bands
 from .marginals import ViewsModel
-from .products import HEAP
+from .products import LUMP
 from .result import range_label
 from .statistics import case_of, has_numbers, spans_of
 
@@ -99,7 +99,7 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
         "even": basis.even,
         "alone": alone / alone.sum(),
         "steps": _steps(basis.mass[: ladder.n_ordered]),
-        "heaps": _heaps(np.maximum(column.counts, 0.0)),
+        "lumps": _lumps(np.maximum(column.counts, 0.0)),
         "reach": basis.reach,
         "codes": codes,
         "sizes": sizes,
@@ -133,10 +133,10 @@ def _steps(mass: FloatArray) -> FloatArray:
     return np.sqrt(np.diff(angles, prepend=0.0) * 2.0 / math.pi)
 
 
-def _heaps(counts: FloatArray) -> FloatArray:
+def _lumps(counts: FloatArray) -> FloatArray:
     """Deviations of the parts of codes that weights cut: by how much a code differs from others."""
     steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
-    return math.sqrt(HEAP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
+    return math.sqrt(LUMP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
 
 
 # --- columns

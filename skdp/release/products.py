@@ -31,7 +31,7 @@ Features = tuple[FloatArray, ...]
 
 # Variance of the records of a bin that a question cuts, as a part of the square of those that stand
 # out of its neighbours: all of them may lie at one number, on either side of its end.
-HEAP = 0.3
+LUMP = 0.3
 # What rounding may leave of zero: of a weight, and of the variance of the weights of a group.
 _ROUNDING = 1e-9
 # Most columns of a set that was not measured whose deviation is allowed for.
@@ -176,7 +176,7 @@ class _Column:
         self.basis, self._estimate = model.bases[axis], model.columns[axis]
         spread = self._estimate.covariance(np.ones(len(self.basis.mass)))
         self._alone = spread / spread.sum()
-        self.heaps = _heaps(self._estimate.counts)[:, None]
+        self.lumps = _lumps(self._estimate.counts)[:, None]
         self._matrices: dict[Any, Features] = {}
 
     @classmethod
@@ -452,7 +452,7 @@ class Products:
     def _within_codes(self, axis: int) -> Covariance:
         """Records of a code that a range cuts may lie anywhere in it."""
         given, at = self.given[axis], self.at[axis]
-        own = (given.cut > 0) * given.column.heaps
+        own = (given.cut > 0) * given.column.lumps
         return lambda i, j: _inner(own, own, at[i], at[j])
 
     def _of_one(self, axis: int, means: FloatArray) -> Covariance:
@@ -556,7 +556,7 @@ def _sets(model: Any, axes: Axes) -> Iterator[Axes]:
     yield from (part for part in model.measured(axes) if len(part) > _MOST_TOGETHER)
 
 
-def _heaps(counts: FloatArray) -> FloatArray:
+def _lumps(counts: FloatArray) -> FloatArray:
     """Deviations of the parts of codes that a range covers in part.
 
     Records of a code may lie anywhere in it, the more so the more its count differs from those of
@@ -564,7 +564,7 @@ def _heaps(counts: FloatArray) -> FloatArray:
     """
     counts = np.maximum(counts, 0.0)
     steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
-    return math.sqrt(HEAP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
+    return math.sqrt(LUMP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
 
 
 def _most(records: float | FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:

@@ -188,7 +188,9 @@ def test_a_row_that_fails_changes_no_other():
 def test_scorers_have_the_names_of_scikit_learn():
     forest = DecisionTreeClassifier(max_depth=3).fit(X[:N], Y[:N])
     tree = DecisionTreeRegressor(max_depth=3).fit(X[:N], REAL[:N])
-    for name in (name for name in _metrics._NAMES if name.startswith("neg_")):
+    for name in (
+        name for name in _metrics._NAMES if name.startswith("neg_") and "nicv" not in name
+    ):
         if name.endswith("_error"):
             scorer = make_private_scorer(name, epsilon=EXACTLY, domain=BOUNDS)
             model, truth = tree, NUMBERS

@@ -419,7 +419,7 @@ class Model {
     for (const each of given.filter(({ cut }) => cut.length)) {
       const alone = this.ofRows([each]);
       const among = given.length === 1 ? 1 : alone > 0 ? this.ofRows(given) / alone : 0;
-      const own = each.cut.map((part, code) => (part ? each.column.heaps[code] : 0));
+      const own = each.cut.map((part, code) => (part ? each.column.lumps[code] : 0));
       add(`cut ${keyOf([each])}`, factor * among, own, dot);
     }
     // Of four and more columns only what a table tells of them.
