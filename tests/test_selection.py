@@ -105,15 +105,6 @@ def test_scores_are_those_of_the_definition(label, monkeypatch):
     assert score.of(codes, 7, labels) == expected
 
 
-def test_weights_make_rare_classes_count():
-    score = _ByClass(Categorical(["no", "yes"]), np.array([900, 100]))
-    assert score.weights.tolist() == [round(1024 * 125 / 900), 1024]
-    missing = _ByClass(Categorical(["no", "yes"], nullable=True), np.array([50, 50, 30]))
-    assert missing.weights.tolist() == [1024, 1024, 0]
-    number = _ByNumber(Numeric(0, 4, bins=4, nullable=True), np.array([10, 10, 10, 10, 7]))
-    assert number.weights.tolist() == [-1024, -341, 341, 1024, 0]
-
-
 @over("n_classes", [2, 5])
 def test_a_feature_that_tells_nothing_gains_no_more_than_is_taken_off(n_classes):
     rng = np.random.default_rng(3)
@@ -157,18 +148,6 @@ def test_finds_what_tells_a_number():
     inside = DPTopKSelector(1, epsilon=1.0, domain=domain, target="pay").fit(frame)
     assert inside.get_support().tolist() == [False, False, True, False, False]
     assert inside.transform(frame).shape == (4000, 1)
-
-
-@over("method", ["auto", "canonical"])
-def test_columns_of_a_frame_in_another_order(method):
-    X, y = signal()
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    domain = Domain({name: Numeric(0, 1, bins=8) for name in "abcdef"})
-    found = selector(domain=domain, method=method).fit(frame[list("fedcba")], y)
-    assert found.selected_ == ["b", "e"]
-    assert found.get_feature_names_out().tolist() == ["e", "b"]
-    table = found.set_output(transform="pandas").transform(frame[list("fedcba")])
-    assert list(table.columns) == ["e", "b"]
 
 
 def test_cost_and_parts(monkeypatch):

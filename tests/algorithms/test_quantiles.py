@@ -221,26 +221,6 @@ def test_the_reach_of_a_tree_is_that_of_laplace_noise():
 # --- what is read
 
 
-@over(
-    "column, bounds, step, median",
-    [
-        (pd.Series([2**53 - 1] * 9 + [None], dtype="Int64"), (0, 2**61), 1, 2**53 - 1),
-        ([-np.inf] * 9, (0, 100), None, 0.0),
-        ([np.inf] * 9, (-5.5, 1e300), None, 1e300),
-        ([0.1234] * 9, (0, 1), 0.01, pytest.approx(0.12)),
-        ([18.4] * 9, (0, 100), 1, 18),
-        ([18.4] * 9, skdp.Numeric(0, 100, integer=True), None, 18),
-        ([18.4] * 9, (0, 100), None, pytest.approx(18.4, abs=1e-7)),
-        ([-1e307] * 9, (-1e308, 1e308), None, pytest.approx(-1e307, rel=1e-6)),
-        ([0.25] * 9, None, 0.125, 0.25),
-    ],
-)
-def test_the_median_of_equal_values(column, bounds, step, median):
-    found = private_quantiles(column, 0.5, epsilon=1e6, domain=bounds, step=step).values[0]
-    assert found == median
-    assert isinstance(found, np.int64 if isinstance(median, int) else float)
-
-
 @given(
     # Some builds of NumPy and SciPy flush subnormal numbers to zero.
     low=st.floats(-1e300, 1e300, allow_subnormal=False),

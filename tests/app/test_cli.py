@@ -265,15 +265,6 @@ def test_every_command_has_help(capsys):
         assert max(map(len, shown.splitlines())) <= 100
 
 
-def test_help_explains_the_exit_codes_and_loads_nothing():
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "skdp", "--help"], capture_output=True, text=True
-    )
-    assert done.returncode == 0 and "exit codes" in done.stdout
-    assert "python -m skdp release" in done.stdout
-    assert "pandas" not in done.stderr and "sklearn" not in done.stderr
-
-
 # Plan
 
 

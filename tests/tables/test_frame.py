@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from loops import over
 from scipy import sparse
-from sklearn.exceptions import DataConversionWarning
 
 from skdp import Categorical, Date, Domain, Numeric
 from skdp.exceptions import DomainError
@@ -19,7 +18,6 @@ from skdp.tables import (
     identities,
     read_rows,
     row_taker,
-    select_columns,
     take_rows,
 )
 
@@ -27,15 +25,6 @@ from skdp.tables import (
 @pytest.fixture(params=[pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
 def table(request):
     return request.param
-
-
-def test_names_and_rows(table):
-    frame = as_frame(table({"größe": [1.5, None], "n": [1, 2]}))
-    assert frame.names == ("größe", "n") and as_frame(frame) is frame
-    assert (len(frame), frame.n_rows, frame.n_unnamed) == (2, 2, 0)
-    np.testing.assert_array_equal(frame.column("größe").numbers(), [1.5, np.nan])
-    with pytest.raises(KeyError):
-        frame.column("grosse")
 
 
 def values_of(column):
@@ -100,16 +89,6 @@ def test_arrow_chunks_and_slices():
     assert values_of(as_frame(pa.table({"a": named})).column("a")) == ["a", None, None]
 
 
-def test_arrays():
-    frame = as_frame(np.array([[1, 2], [3, 4]]))
-    assert (frame.library, frame.names, frame.n_unnamed) == ("numpy", ("x0", "x1"), 2)
-    assert frame.column("x1").numbers().tolist() == [2, 4]
-    assert as_frame(np.array([["a", "b"]])).kinds == {"x0": "string", "x1": "string"}
-    masked = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, False]])
-    np.testing.assert_array_equal(as_frame(masked).column("x1").numbers(), [np.nan, 4.0])
-    assert values_of(as_frame(masked).column("x1")) == [None, 4.0]
-
-
 @over(
     "data, error, message",
     [
@@ -161,29 +140,6 @@ def test_one_complex_number_leaves_the_others_real():
     assert take(np.array([1]))["a"].tolist() == [2 + 1j]
 
 
-def test_select_and_names():
-    frame = as_frame(np.array([[1, 2], [3, 4]])).with_names(["b", "a"])
-    assert frame.named == ("b", "a")
-    assert frame.select(["a"]).column("a").numbers().tolist() == [2, 4]
-    with pytest.raises(DomainError, match="unique"):
-        as_frame(np.zeros((1, 2))).with_names(["a", "a"])
-
-
-def test_appended_column():
-    columns = [[1, 0, 1], (1, 0, 1), np.array([1, 0, 1]), pd.Series([1, 0, 1], index=[5, 6, 7])]
-    columns += [pl.Series([1, 0, 1]), pa.chunked_array([[1, 0], [1]]), pa.array([1, 0, 1])]
-    for y in columns:
-        frame = as_frame(np.zeros((3, 2))).with_column("étiquette", y)
-        assert frame.names == ("x0", "x1", "étiquette")
-        assert (frame.n_unnamed, frame.named) == (2, ("étiquette",))
-        assert frame.column("étiquette").numbers().tolist() == [1, 0, 1]
-    mixed = as_frame(np.zeros((2, 1))).with_column("y", ["a", 1])
-    assert values_of(mixed.column("y")) == ["a", 1]
-    with pytest.warns(DataConversionWarning, match="column-vector y was passed when a 1d array"):
-        frame = as_frame(np.zeros((3, 1))).with_column("y", np.zeros((3, 1)))
-    assert frame.column("y").numbers().tolist() == [0, 0, 0]
-
-
 @over(
     "y, error, message",
     [
@@ -200,18 +156,6 @@ def test_bad_labels(y, error, message):
         as_frame(np.zeros((3, 1))).with_column("y", y)
     with pytest.raises(ValueError, match="'y' is in the frame already"):
         as_frame(pd.DataFrame({"y": [1] * 3})).with_column("y", y)
-
-
-def test_select_columns_and_take_rows(table):
-    data = table({"a": [1, 2, 3], "ü": ["x", "y", "z"]})
-    part = take_rows(select_columns(data, ["ü", "a"]), np.array([2, 0, 0]))
-    assert type(part) is type(data)
-    frame = as_frame(part)
-    assert frame.names == ("ü", "a")
-    assert values_of(frame.column("ü")) == ["z", "x", "x"]
-    array = np.array([[1, 2], [3, 4]])
-    assert select_columns(array, ["a"]) is array
-    assert take_rows(array, np.array([1])).tolist() == [[3, 4]]
 
 
 @over("others", [[], [None], ["c"]])
