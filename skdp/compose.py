@@ -402,7 +402,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 
 # Up to so many records times epsilon for each class it is PrivPfC alone, then a blend with an
 # additive model. That has this share of epsilon; and of each so much counts in a sum of logarithms,
-# which were pulled to the overall shares. Chosen with each of 18 labels left out in turn, the
+# which were pulled to the overall shares. Chosen on 18 labels of ``benchmarks/models.py``, the
 # factor for each class on five more labels of 4 to 15 classes.
 _ALONE, _ADDITIVE, _WEIGHTS = 1_000.0, Fraction(4, 5), (0.4, 0.8)
 # Less might not fit the noise of a model of a fifth of it into 64-bit integers.

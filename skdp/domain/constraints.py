@@ -429,11 +429,14 @@ class Structure(Schema):
         """Code of the derived column for each code of the column that it follows from."""
         base, target = attribute_of(rule.from_, self), attribute_of(rule.column, self)
         codes = np.full(base.size, -1, dtype=np.int64)
-        for key, value in rule.map:
+        # A value with an entry of its own is in no interval.
+        for key, value in sorted(rule.map, key=lambda pair: not isinstance(pair[0], tuple)):
             own, meant = _codes(rule.from_, base, key), _codes(rule.column, target, value)
             if not len(own) or len(meant) != 1:
                 what = f"no code of {rule.from_!r}, or {value!r} not one of {rule.column!r}"
                 raise ValueError(f"{key!r} is {what}: leave the entry out, or mend it.")
+            if isinstance(key, tuple) and (codes[own] >= 0).any():
+                raise ValueError(f"the interval {key!r} overlaps another one.")
             codes[own] = meant
         if base.nullable and target.nullable and codes[-1] < 0:
             codes[-1] = target.size - 1

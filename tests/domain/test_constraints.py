@@ -471,6 +471,7 @@ SAME = {"p": "p", "q": "q"}
         ([derived("c", "t", {"u": "p"})], "gaps: the map has no entry for v, missing"),
         ([derived("c", "t", {"u": "p", "v": "p", "w": "q", None: "p"})], "no category 'w'"),
         ([derived("c", "n", {(0, 5): "p", (6, None): "q"})], "gaps: the map has no entry for 5"),
+        ([derived("c", "n", {(0, 5): "p", (4, None): "q"})], "overlaps"),
         ([derived("c", "n", {(0, 5): "p", (5, None): "x"})], "no category 'x'"),
         ([derived("c", "n", {(0, 5): "p", (5, 12): "q", 4.5: "q"})], "holds integers"),
         ([derived("c", "n", {(0, None): "p", 10: "p"})], "10 is no code of 'n'"),
