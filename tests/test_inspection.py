@@ -271,7 +271,6 @@ NOT_PRIVATE = {
         for name, value in {
             "a frame": X,
             "lists of rows": {k: X[30 * k : 30 * k + 30].to_numpy().tolist() for k in range(4)},
-            "a long text": X.to_csv() * 5,
             "a release": released.synopsis_,
         }.items()
     },

@@ -479,7 +479,9 @@ class Numeric(Attribute):
     def _said(self) -> dict[str, Any]:
         if self._by_edges:
             return {"edges": [*self.edges[:-1].tolist(), self.upper]}
-        bins = {"bins": AUTO} if self.auto else {} if self.one_each else {"bins": self.bins}
+        # Where nobody gives bins, schemas have a code for each of few integers alone.
+        plain = self.one_each and self.bins <= MOST_SINGLE
+        bins = {"bins": AUTO} if self.auto else {} if plain else {"bins": self.bins}
         return {"lower": self.lower, "upper": self.upper, **bins}
 
 
