@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -25,8 +26,8 @@ Workload = str | Mapping[Axes, float | Fraction]
 
 # Weights of a workload are multiples of 1 / _PARTS; scores are sums of so many units for a record.
 _PARTS = 16
-# Bins of columns whose pairs with all others are compared at once.
-_CODES_AT_ONCE = 1024
+# Columns whose pairs with all others are compared at once.
+_COLUMNS_AT_ONCE = 128
 
 
 class Candidates:
@@ -177,9 +178,7 @@ class Candidates:
         squares = np.concatenate([binned.margin([axis]) ** 2 for axis in range(number)])
         found = np.zeros((3, number, number))
         # Some columns at a time: memory grows with the number of columns.
-        each = max(1, _CODES_AT_ONCE // TUNING.bins)
-        for first in range(0, number, each):
-            last = min(first + each, number)
+        for first, last in pairwise([*range(0, number, _COLUMNS_AT_ONCE), number]):
             here, on = slice(*self._starts[[first, last]]), slice(self._starts[first], None)
             expected = self._total * binned.margins_of_pairs(first, last)
             variance = np.outer(self._variances[here], squares[on])
