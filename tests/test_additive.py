@@ -267,7 +267,7 @@ def test_groups_are_where_the_records_are(name, error):
     assert parts["groups"] == sum(parts.values()) / 20 == Fraction(1, 20)
     cut = getattr(model, "estimator_", model).domain_["x0"]
     inside = np.histogram(X[:, 0], cut.edges)[0] / len(X)
-    assert inside[0] > 0.18 and 20 < cut.bins <= 32 and inside[1:].max() < 0.15
+    assert inside[0] > 0.18 and 20 < cut.bins <= 32 and inside[1:].max() < 0.17
 
 
 def test_records_at_the_upper_end_are_no_error():

@@ -184,7 +184,7 @@ class Candidates:
             variance = np.outer(self._variances[here], squares[on])
             variance += np.outer(squares[here], self._variances[on])
             tables = (
-                self._away(self._pairs[here, on], expected),
+                np.abs(self._pairs[here, on] - np.rint(expected).astype(np.int64)),
                 self._chance(expected, binned),
                 np.sqrt(2 / math.pi * variance),
             )
@@ -197,13 +197,10 @@ class Candidates:
         for place, axes in enumerate(sets):
             if axes in self._wider:
                 expected = self._total * binned.margin(axes)
-                seen[place] = self._away(self._wider[axes], expected).sum()
+                seen[place] = np.abs(self._wider[axes] - np.rint(expected).astype(np.int64)).sum()
                 by_chance[place] = self._chance(expected, binned).sum()
         # Whole numbers far below 2**53, which a float holds exactly.
         return seen.astype(np.int64), by_chance, doubt
-
-    def _away(self, exact: IntArray, expected: FloatArray) -> IntArray:
-        return np.abs(exact - np.rint(expected).astype(np.int64))
 
     def _chance(self, expected: FloatArray, binned: Population) -> FloatArray:
         return np.sqrt(2 / math.pi * expected * (1 + self._total / binned.worth))

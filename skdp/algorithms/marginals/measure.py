@@ -594,6 +594,7 @@ class _Views:
             if mu.any():
                 mu = mu / mu.sum()
             else:
+                mu = np.zeros(size)
                 mu[codes] = project_to_simplex(counts[codes], self.records) / self.records
             order = np.argsort(-mu, kind="stable") if order is None else order
             if size <= self.groups and size == self.sizes[axis]:
