@@ -112,8 +112,8 @@ def private_score(
     neg_mean_squared_error   numbers        ``domain``  the same of squared errors         1
     r2                       numbers        ``domain``  sums as above of errors (3/4 of    1 and 1
                                                         epsilon) and of targets (1/4)
-    nicv                     a model        nothing     the same of squared distances to the       1
-                                                        nearest centre
+    nicv                     a model        nothing     the same of squared distances to   1
+                                                        the nearest centre
     =======================  =============  ==========  =================================  =======
 
     For "roc_auc" a fifth of epsilon finds where the scores lie, by counts
