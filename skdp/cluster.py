@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -492,12 +493,10 @@ def _coded(names, low, high):
     """Domain that turns each feature into fine codes, of nearly the same width for all."""
     width = high - low
     bins = np.maximum(1, np.rint(width / width.max() * _CODES)).astype(int)
-    return Domain(
-        {
-            name: Numeric(float(a), float(b), bins=int(n))
-            for name, a, b, n in zip(names, low, high, bins, strict=True)
-        }
-    )
+    # Equal ranges share their bins, which are many.
+    made = functools.cache(lambda a, b, n: Numeric(a, b, bins=n))
+    ends = zip(names, low.tolist(), high.tolist(), bins.tolist(), strict=True)
+    return Domain({name: made(a, b, n) for name, a, b, n in ends})
 
 
 def _binned(low, high, edge):
