@@ -433,8 +433,8 @@ class _DefaultClassifier(ModelOfClasses):
         fine, wide = fine_domain(domain, target)
         groups = {"groups": self._record_epsilon() * CUTTING} if wide else {}
         rest = self._record_epsilon() - sum(groups.values())
-        loss, source = self._spend(rows, groups | split_epsilon(rest, {"total": 1, "models": 49}))
-        # Privacy. Released: the number of records (a record changes it by 1, part "total"), edges
+        loss, source = self._spend(rows, groups | split_epsilon(rest, {"rows": 1, "models": 49}))
+        # Privacy. Released: the number of records (a record changes it by 1, part "rows"), edges
         # of groups of numbers (part "groups", see `cut_domain`), and, by sequential composition,
         # models whose epsilons sum to the part "models". Which ones and with what follows from the
         # released number; all of epsilon has been charged before, whatever it is. Each model of
@@ -443,7 +443,7 @@ class _DefaultClassifier(ModelOfClasses):
         bound = self._contributions(loss, source, rows, fine)
         self._progress("labels, and groups of numbers")
         table = count_rows(rows, fine.plain([target, *wide]), bound, together=(1,))
-        n = discrete_laplace(int(table.dense([0]).sum()), noise["total"], random_state=source)
+        n = discrete_laplace(int(table.dense([0]).sum()), noise["rows"], random_state=source)
         if wide:
             exact = {name: table.dense([place]) for place, name in enumerate(wide, 1)}
             domain = cut_domain(fine, exact, noise["groups"], source)
