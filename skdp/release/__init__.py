@@ -36,7 +36,7 @@ from .basis import Coefficients, Ladder, MeasuredSums, basis_of, n_ordered
 from .boxes import BoxModel
 from .columns import ColumnEstimate, EffectLaw
 from .combined import CombinedRelease, combine
-from .density import Conditional, NetworkDensity, inverse_rows
+from .density import Conditional, NetworkDensity
 from .intervals import Boxes, Intervals, LeafErrorBound
 from .marginals import ViewsModel
 from .model import Reach, Release
@@ -71,7 +71,6 @@ __all__ = [
     "WeightedRows",
     "basis_of",
     "combine",
-    "inverse_rows",
     "n_ordered",
     "parse",
 ]

@@ -15,7 +15,6 @@ from .._validation import (
     CodeArray,
     FloatArray,
     IntArray,
-    ratio,
     running_sums,
 )
 from .model import Weights
@@ -399,57 +398,3 @@ def _product(factors: Sequence[Factor]) -> Factor:
         for each in factors
     )
     return Factor(tuple(axes), reduce(np.multiply, aligned, np.ones(())))
-
-
-# --- tables with given margins, and sums over groups of codes
-
-
-def couple(
-    table: FloatArray, rows: FloatArray, columns: FloatArray, rounds: int = 20
-) -> FloatArray:
-    """Scale a table until its margins are exactly the given ones, without negative cells.
-
-    Iterative proportional fitting comes close. Then rows and columns with too large sums are scaled
-    down and the remainder is added as an outer product, which makes both margins exact for any
-    table.
-
-    Parameters
-    ----------
-    table : ndarray of shape (m, n)
-        Not negative.
-    rows, columns : ndarray of shape (m,), (n,)
-        The margins to reach, not negative, with equal sums.
-    rounds : int, default=20
-        Number of rounds of the fitting.
-
-    Returns
-    -------
-    ndarray of float64, shape (m, n)
-
-    References
-    ----------
-    J. Altschuler, J. Weed, P. Rigollet, "Near-linear time approximation algorithms for optimal
-    transport via Sinkhorn iteration", NeurIPS 2017 (the last step).
-    """
-    fitted = np.array(table, dtype=np.float64)
-    for _ in range(rounds):
-        fitted *= ratio(rows, fitted.sum(axis=1))[:, None]
-        fitted *= ratio(columns, fitted.sum(axis=0))[None, :]
-    fitted *= np.minimum(ratio(rows, fitted.sum(axis=1)), 1.0)[:, None]
-    fitted *= np.minimum(ratio(columns, fitted.sum(axis=0)), 1.0)[None, :]
-    below = np.maximum(rows - fitted.sum(axis=1), 0.0)
-    right = np.maximum(columns - fitted.sum(axis=0), 0.0)
-    missing = right.sum()
-    if missing > 0:
-        fitted += np.outer(below, right / missing)
-    return fitted
-
-
-def group_sums(values: FloatArray, groups: IntArray | None, n_groups: int) -> FloatArray:
-    """Sums of ``values`` over the groups of codes; without groups the values themselves."""
-    if groups is None:
-        return values
-    sums: FloatArray = np.bincount(groups, weights=values, minlength=n_groups).astype(
-        np.float64, copy=False
-    )
-    return sums
