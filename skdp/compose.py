@@ -42,7 +42,7 @@ from .exceptions import DomainError, TrainingError
 from .inspection import Step, child, price, trained, walk
 from .mechanisms import discrete_laplace
 from .synthesis import MarginalSynthesizer
-from .tables import Frame, Layout, as_frame, count_rows, read_rows, select_columns, take_rows
+from .tables import Frame, Layout, as_frame, count_rows, read_rows, take_rows
 
 __all__ = [
     "PrivateClassifier",
@@ -474,9 +474,7 @@ class _DefaultClassifier(ModelOfClasses):
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class."""
         check_is_fitted(self)
-        names = as_frame(X).named
-        if self.privacy_id in names:
-            X = select_columns(X, [name for name in names if name != self.privacy_id])
+        X = self._without_person(X)
         parts = [model.predict_proba(X) for model in self.models_]
         if len(parts) == 1:
             return np.asarray(parts[0])

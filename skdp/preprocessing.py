@@ -54,7 +54,6 @@ from .tables import (
     few_of_each,
     identities,
     object_array,
-    select_columns,
 )
 
 __all__ = [
@@ -116,10 +115,7 @@ class _ColumnTransformerBase(NoScore, OneToOneFeatureMixin, TransformerMixin, Pr
 
     def _new_values(self, X):
         """New rows as numbers; the person, if given, is no feature."""
-        names = as_frame(X).named
-        if self.privacy_id in names:
-            X = select_columns(X, [name for name in names if name != self.privacy_id])
-        return self._rows_as_fitted(X).numbers()
+        return self._rows_as_fitted(self._without_person(X)).numbers()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

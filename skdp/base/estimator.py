@@ -466,11 +466,16 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             # scikit-learn takes frames in memory, and needs only the names.
             names = [name for name in rows.names if name not in (label, self._privacy_id())]
             X = pd.DataFrame(columns=names)
-        elif self._privacy_id() is not None:
-            X = select_columns(
-                X, [name for name in as_frame(X).names if name != self._privacy_id()]
-            )
+        else:
+            X = self._without_person(X)
         validate_data(self, X, skip_check_array=True)
+
+    def _without_person(self, X: Any) -> Any:
+        """Rows in memory without the column that identifies persons, if they have it."""
+        privacy_id = self._privacy_id()
+        if privacy_id is None or privacy_id not in (rows := as_frame(X)).named:
+            return X
+        return select_columns(X, [name for name in rows.names if name != privacy_id])
 
     def _build_table(self, columns: Mapping[str, Any], layout: Layout | None = None) -> Any:
         """Drawn columns as a table of the layout of what ``fit`` was given, or of another."""
