@@ -3,9 +3,10 @@
 ``docs/numbers.json`` has every figure with the command that measured it. ``python -m
 benchmarks.numbers --publish`` writes from it the tables that the pages include
 (``docs/_static/numbers``); `tests/test_numbers.py` holds tables and sentences to the file.
-``--measure counting`` (or ``selecting``, ``one_column``, ``cubes``) measures a section again and
-puts it into the file, with commit, date and number of fits; ``--releases`` and ``--epsilon``
-restrict the first, ``--runs`` sets its releases.
+``--measure counting`` (or ``selecting``, ``one_column``, ``cubes``, and from the frozen baseline
+``useless``, ``with_delta``) measures a section again and puts it into the file, with commit, date
+and number of fits; ``--releases`` and ``--epsilon`` restrict the first, ``--runs`` sets its
+releases. Other tables were measured by the commands that they name.
 
 A figure of ranges of two columns is a root mean square error over 3,000 random ranges, averaged
 over the releases.
@@ -14,6 +15,7 @@ over the releases.
 from __future__ import annotations
 
 import argparse
+import bisect
 import functools
 import json
 import statistics
@@ -25,32 +27,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import skdp
 from benchmarks import trees
 from benchmarks._data import check_stamp, hdpview_table, stamp
 from benchmarks.views import problem
-from skdp import (
-    DataCube,
-    Domain,
-    GridSynthesizer,
-    HDPViewSynthesizer,
-    KDTreeSynthesizer,
-    MarginalSynthesizer,
-    Numeric,
-    PrivTreeSynthesizer,
-)
 from skdp.exceptions import DomainError, InsecureSeedWarning
-
-__all__ = [
-    "FILE",
-    "FOLDER",
-    "counting",
-    "cubes",
-    "one_column",
-    "publish",
-    "range_errors",
-    "read",
-    "selecting",
-]
 
 FILE = Path(__file__).parents[1] / "docs" / "numbers.json"
 FOLDER = FILE.parent / "_static" / "numbers"
@@ -63,19 +44,13 @@ TABLES = {
 }
 # A release that keeps no dependence at all: single columns with all of epsilon.
 RELEASES: dict[str, Callable[..., Any]] = {
-    "marginals": MarginalSynthesizer,
-    "independence": lambda epsilon, **given: MarginalSynthesizer(
-        epsilon=epsilon, max_order=1, **given
-    ),
-    "HDPView": HDPViewSynthesizer,
-    "PrivTree": PrivTreeSynthesizer,
-    "kd-tree, two-step": KDTreeSynthesizer,
-    "kd-tree, hierarchical": lambda epsilon, **given: KDTreeSynthesizer(
-        epsilon=epsilon, strategy="hierarchical", **given
-    ),
-    "grid, extended": lambda epsilon, **given: GridSynthesizer(
-        epsilon=epsilon, rule="extended", **given
-    ),
+    "marginals": skdp.MarginalSynthesizer,
+    "independence": functools.partial(skdp.MarginalSynthesizer, max_order=1),
+    "HDPView": skdp.HDPViewSynthesizer,
+    "PrivTree": skdp.PrivTreeSynthesizer,
+    "kd-tree, two-step": skdp.KDTreeSynthesizer,
+    "kd-tree, hierarchical": functools.partial(skdp.KDTreeSynthesizer, strategy="hierarchical"),
+    "grid, extended": functools.partial(skdp.GridSynthesizer, rule="extended"),
 }
 _METHODS = {
     "Identity": "plain bins",
@@ -84,6 +59,16 @@ _METHODS = {
     "default": "the default of RangeTreeHistogram",
 }
 RUNS = 100  # of selecting
+# Records times epsilon, and what is between.
+_BANDS = (5_000, 20_000, 50_000, 200_000)
+_BAND_TITLES = ("below 5,000", "to 20,000", "to 50,000", "to 200,000", "above")
+_SOURCES = {"useless": "unseen questions", "with_delta": "peers"}
+_LABELS = ("adult: income", "electricity: class", "phoneme: Class")
+_CLASSIFIERS = {
+    "default": "PrivateClassifier",
+    "DP-SGD, delta 1e-6": "DP-SGD, delta 1e-6",
+    "DP-EBM, delta 1e-6": "DP-EBM, delta 1e-6",
+}
 _LENGTHS = (1, 16, 256, 2_048)
 
 
@@ -112,7 +97,7 @@ def counting(
 
 
 @functools.cache
-def _ranges(name: str) -> tuple[Domain, pd.DataFrame, list[Any], Any]:
+def _ranges(name: str) -> tuple[skdp.Domain, pd.DataFrame, list[Any], Any]:
     """Domain, rows, queries and true answers of a table."""
     table, domain, rows = problem(name)
     queries = [
@@ -157,9 +142,11 @@ def one_column() -> dict[str, dict[str, int]]:
 def cubes() -> dict[str, float]:
     """Largest standard error of a cell of a cube of 2, 8, 4 and 2 values at epsilon 1, by plan."""
     sizes = zip("abcd", (2, 8, 4, 2), strict=True)
-    domain = Domain({name: Numeric(0, size - 1, integer=True) for name, size in sizes})
+    domain = skdp.Domain({name: skdp.Numeric(0, size - 1, integer=True) for name, size in sizes})
     return {
-        plan: round(DataCube(epsilon=1.0, domain=domain, strategy=plan).plan().max_std_error, 1)
+        plan: round(
+            skdp.DataCube(epsilon=1.0, domain=domain, strategy=plan).plan().max_std_error, 1
+        )
         for plan in ("base", "bmax", "auto")
     }
 
@@ -181,6 +168,44 @@ def selecting(runs: int = RUNS) -> dict[str, dict[str, float]]:
     return found
 
 
+def useless() -> dict[str, dict[str, str]]:
+    """Share of useless intervals of two conditions, by records times epsilon (frozen baseline)."""
+    from benchmarks._question_tables import TABLES as QUESTIONED
+
+    kinds = {"cells": "two categories", "mixed": "category and number", "tails": "two numbers"}
+    found: dict[str, dict[str, list[float]]] = {title: {} for title in kinds.values()}
+    cells = _frozen("unseen questions")
+    sizes = {name: len(QUESTIONED[name]().rows) for name, _, _ in cells}
+    for (name, epsilon, kind), cell in cells.items():
+        if kind in kinds and cell["useless"][0] is not None:
+            place = bisect.bisect(_BANDS, sizes[name] * float(epsilon))
+            found[kinds[kind]].setdefault(_BAND_TITLES[place], []).append(cell["useless"][0])
+    return {
+        title: {band: f"{statistics.median(line[band]):.0%}" for band in _BAND_TITLES}
+        for title, line in found.items()
+    }
+
+
+def with_delta() -> dict[str, dict[str, str]]:
+    """Misclassification of the default classifier and of others with a delta (frozen baseline)."""
+    found: dict[str, dict[str, str]] = {}
+    for (label, epsilon, model), cell in {**_frozen("peers"), **_frozen("models")}.items():
+        if model in _CLASSIFIERS and label in _LABELS and epsilon != "10":
+            value, error = cell["error"]
+            line = found.setdefault(_CLASSIFIERS[model], {})
+            line[f"{label.split(':')[0]}: {epsilon}"] = f"{value:.3f} ± {error:.3f}"
+    return found
+
+
+def _baseline() -> Any:
+    return json.loads((Path(__file__).parent / "baseline.json").read_text(encoding="utf-8"))
+
+
+def _frozen(section: str) -> dict[tuple[str, ...], Any]:
+    """Cells of the frozen baseline by the parts of their names."""
+    return {tuple(name.split(" | ")): cell for name, cell in _baseline()[section]["cells"].items()}
+
+
 def read() -> dict[str, Any]:
     """The file."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
@@ -188,48 +213,37 @@ def read() -> dict[str, Any]:
 
 
 def publish(numbers: dict[str, Any], folder: Path) -> None:
-    """Write the tables that the pages include."""
+    """Write the tables that the pages include: of sections that say what their lines are."""
     folder.mkdir(parents=True, exist_ok=True)
+    tables = {name: part["figures"] for name, part in numbers.items() if "lines" in part}
     errors = numbers["counting"]["figures"]
     for epsilon, name in ((1.0, "counting_1"), (0.1, "counting_01")):
-        lines = {
-            release: {title: _shown(value) for title, value in line["errors"].items()}
-            for release in RELEASES
-            if (line := errors.get(f"{release}, epsilon {epsilon:g}"))
+        found = {release: errors.get(f"{release}, epsilon {epsilon:g}") for release in RELEASES}
+        tables[name] = {release: line["errors"] for release, line in found.items() if line}
+    for name, lines in tables.items():
+        shown = {
+            line: {column: _shown(value) for column, value in figures.items()}
+            for line, figures in lines.items()
         }
-        _write(lines, "release", folder / f"{name}.csv")
-    lines = {
-        method: {length: f"{value:,}" for length, value in line.items()}
-        for method, line in numbers["one_column"]["figures"].items()
-    }
-    _write(lines, "method", folder / "one_column.csv")
-    for section, title in (("classifying", "release and learner"), ("selecting", "c")):
-        lines = {
-            name: {column: f"{value:.3f}" for column, value in line.items()}
-            for name, line in numbers[section]["figures"].items()
-        }
-        _write(lines, title, folder / f"{section}.csv")
-    lines = {
-        name: {epsilon: str(value) for epsilon, value in line.items()}
-        for name, line in numbers["scores"]["figures"].items()
-    }
-    _write(lines, "release", folder / "scores.csv")
+        table = pd.DataFrame.from_dict(shown, orient="index")
+        table = table.rename_axis(numbers.get(name, {}).get("lines", "release"))
+        table.to_csv(folder / f"{name}.csv", na_rep="")
 
 
-def _shown(value: float | None) -> str:
-    return "refused" if value is None else f"{value:,.0f}"
-
-
-def _write(lines: dict[str, dict[str, str]], title: str, path: Path) -> None:
-    table = pd.DataFrame.from_dict(lines, orient="index").rename_axis(title)
-    table.to_csv(path, na_rep="")
+def _shown(value: float | str | None) -> str:
+    if value is None or isinstance(value, str):
+        return value or "refused"
+    return f"{value:,.0f}" if value >= 10 else f"{value:.3f}"
 
 
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    sections = ("counting", "one_column", "cubes", "selecting")
-    parser.add_argument("--measure", choices=sections, help="measure a section again")
+    measure: dict[str, Callable[..., Any]] = {
+        each.__name__: each
+        for each in (counting, one_column, cubes, selecting, useless, with_delta)
+    }
+    parser.add_argument("--measure", choices=list(measure), help="measure a section again")
     parser.add_argument("--releases", nargs="+", choices=list(RELEASES), help="default all")
     parser.add_argument("--epsilon", nargs="+", type=float, default=(1.0, 0.1))
     parser.add_argument("--runs", type=int, default=2, help="releases of each kind (counting)")
@@ -241,16 +255,13 @@ def main() -> None:
             given = options.releases, tuple(options.epsilon), options.runs
             figures = numbers["counting"]["figures"] | counting(*given)
         else:
-            measure: dict[str, Callable[[], Any]] = {
-                "one_column": one_column,
-                "cubes": cubes,
-                "selecting": selecting,
-            }
             figures = measure[options.measure]()
-        numbers[options.measure]["figures"] = figures
-        # Closed forms need no fits.
+        # Closed forms need no fits; what is read off the frozen baseline was measured with it.
         fits = {"counting": options.runs, "selecting": RUNS}.get(options.measure, 0)
-        numbers[options.measure] |= stamp() | {"fits": fits}
+        measured = stamp() | {"fits": fits}
+        if source := _SOURCES.get(options.measure):
+            measured = {name: _baseline()[source][name] for name in measured}
+        numbers[options.measure] |= {"figures": figures, **measured}
         check_stamp(numbers[options.measure])
         FILE.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
     if options.publish:

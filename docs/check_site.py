@@ -73,8 +73,8 @@ SEARCHES = {
     "noisy_max": "skdp.mechanisms",
     "GDPR": "legal",
     "SDV": "from_other_libraries",
-    "dates": "dates",
-    "under a condition": "conditional_samples",
+    "dates": "columns",
+    "under a condition": "synthetic_rows",
 }
 
 

@@ -204,7 +204,7 @@ def test_examples_can_fail(capsys):
 
 def test_theory_is_apart_from_the_guide_and_linked_from_it():
     pages = {page.name for page in (DOCS / "theory").glob("*.rst")} - {"index.rst"}
-    assert len(pages) > 14
+    assert len(pages) > 12
     for name in pages:
         assert f":doc:`/theory/{name.removesuffix('.rst')}`" in (GUIDE / name).read_text(), name
         assert f"\n   {name.removesuffix('.rst')}\n" in (DOCS / "theory" / "index.rst").read_text()
@@ -226,12 +226,13 @@ def test_first_lines_of_code_run(tmp_path, monkeypatch):
     )
     landing_page = (DOCS / "index.rst").read_text()
     block = re.search(r"^\.\. code-block:: python\n\n(.*?)^\S", landing_page, re.M | re.S)
-    names = {"people": people, "frame": people}
+    people.to_csv("people.csv", index=False)
+    names = {}
     exec(compile(inspect.cleandoc(block[1]), "landing page", "exec"), names)
     assert list(names["synthetic"].columns) == ["age", "sex", "pay"]
     assert names["ledger"].spent == 1
     saved = next(tmp_path.glob("*.skdp"))
-    assert skdp.Synopsis.load(saved).domain == names["domain"]
+    assert skdp.Synopsis.load(saved).domain == skdp.Domain(names["domain"])
 
 
 def test_the_readme_runs_and_shows_the_truth_and_a_bar_that_holds_it(tmp_path, monkeypatch, capsys):
@@ -260,7 +261,7 @@ def test_notebooks_are_run_small_and_linked(name):
     assert outputs and not [each for each in outputs if each["output_type"] == "error"]
     assert file.stat().st_size < 30_000
     assert f"(docs/notebooks/{name}.ipynb)" in (ROOT / "README.md").read_text()
-    assert f"<notebooks/{name}.ipynb>" in (DOCS / "index.rst").read_text()
+    assert f"<{name}>" in (DOCS / "notebooks" / "index.rst").read_text()
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])

@@ -223,7 +223,8 @@ def _inside(release: Any) -> Any:
 
 
 def _domain_of(release: Any) -> Domain | None:
-    return getattr(_inside(release), "domain", None) or getattr(release, "domain_", None)
+    # What an estimator was given may be a dictionary; what it made of it is a Domain.
+    return getattr(release, "domain_", None) or getattr(_inside(release), "domain", None)
 
 
 def _noise(release: Any, answer: QueryResult) -> float:

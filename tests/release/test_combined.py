@@ -29,7 +29,7 @@ class Stated:
 
 
 def histogram(epsilon, **other):
-    return RangeTreeHistogram(epsilon=epsilon, domain=AGE, **other).fit(TABLE[["age"]])
+    return RangeTreeHistogram(epsilon=epsilon, domain={"age": (0, 59)}, **other).fit(TABLE[["age"]])
 
 
 def test_answers_are_weighted_by_inverse_variance():
