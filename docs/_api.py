@@ -145,7 +145,7 @@ def page(name, thing):
     """Reference page of one public name."""
     parts = [heading(name), ".. currentmodule:: skdp\n"]
     if not inspect.isclass(thing):
-        return "\n".join([*parts, f".. autofunction:: skdp.{name}\n"])
+        return "\n".join([*parts, f".. autofunction:: skdp.{name}\n", examples(f"skdp.{name}")])
     parts.append(f".. autoclass:: skdp.{name}\n")
     if issubclass(thing, BaseEstimator):
         parts.append(
@@ -163,7 +163,12 @@ def page(name, thing):
             is_property = isinstance(inspect.getattr_static(thing, member), kinds)
             directive = "autoproperty" if is_property else "automethod"
             parts.append(f".. {directive}:: skdp.{name}.{member}\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, examples(f"skdp.{name}")])
+
+
+def examples(name):
+    """Thumbnails of the examples of the gallery that use a name."""
+    return f".. minigallery:: {name}\n   :add-heading: Examples using ``{name}``\n"
 
 
 def module_page(module, title):

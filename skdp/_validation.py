@@ -1,12 +1,10 @@
-"""Checked parameters, arrays and their types, and files written whole or not at all.
-
-Files that are written whole or not at all.
-"""
+"""Checked parameters, arrays and their types, files written whole or not at all, escaped HTML."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import html
 import math
 import numbers
 import os
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
@@ -78,6 +77,17 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text in UTF-8; an existing file is replaced, and kept if that fails."""
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def markup(template: str, **values: object) -> str:
+    """HTML of a template; every value that is put into it is escaped."""
+    return template.format_map({name: html.escape(str(value)) for name, value in values.items()})
+
+
+def table_html(table: pd.DataFrame, **how: Any) -> str:
+    """HTML of a table, whose texts are escaped and never cut."""
+    with pd.option_context("display.max_colwidth", None):
+        return str(table.to_html(border=0, na_rep="", **how))
 
 
 def _sync_folder(folder: Path) -> None:

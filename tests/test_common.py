@@ -35,6 +35,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skdp
@@ -218,6 +219,14 @@ def test_a_notebook_says_what_a_fit_will_spend(case):
     assert "a fit will spend \u03b5 = 0.25." in case.make(epsilon=0.25)._repr_html_()
     page = case.make(epsilon=[1, 2])._repr_html_()
     assert "a fit will refuse: epsilon must be a number, got [1, 2]" in page
+    # The name of the class leads to its page in the reference.
+    assert f"/api/skdp.{case.name}.html" in page
+
+
+@over("case", CASES)
+def test_what_scores_samples_is_a_density_unless_it_is_something_else(case):
+    kind = get_tags(case.make()).estimator_type
+    assert kind is not None or not hasattr(case.make(), "score_samples")
 
 
 # --- accounting

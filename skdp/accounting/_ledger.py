@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import os
 import threading
@@ -13,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from .._validation import as_epsilon, as_fraction
+from .._validation import as_epsilon, as_fraction, markup, table_html
 from ..exceptions import LedgerError
 from ._loss import PrivacyLoss, parts_text, short_text
 from ._stores import (
@@ -282,7 +281,7 @@ class PrivacyLedger:
         try:
             return self.to_html(max_rows=20)
         except LedgerError as error:
-            return f"<div><b>Privacy ledger</b>: {html.escape(str(error))}</div>"
+            return markup("<div><b>Privacy ledger</b>: {error}</div>", error=error)
 
     def to_html(self, *, max_rows: int | None = None) -> str:
         """Balance and charges for a page: what each cost, when, for what, from which source.
@@ -295,11 +294,9 @@ class PrivacyLedger:
         charges = self.to_frame().drop(columns=["exact", "process"])
         charges["time"] = charges["time"].dt.strftime("%Y-%m-%d %H:%M:%S UTC")
         seeded = int(charges["seeded"].sum())
-        note = f"; <b>{seeded} seeded: no guarantee</b>" if seeded else ""
-        # Texts are escaped and never cut.
-        with pd.option_context("display.max_colwidth", None):
-            table = charges.to_html(index=False, border=0, na_rep="", max_rows=max_rows)
-        return f"<div>{html.escape(str(self))}{note}{table}</div>"
+        note = f"; {seeded} seeded: no guarantee" if seeded else ""
+        head = markup("{balance}<b>{note}</b>", balance=self, note=note)
+        return f"<div>{head}{table_html(charges, index=False, max_rows=max_rows)}</div>"
 
     def __repr__(self) -> str:
         if isinstance(self._store, DetachedStore):

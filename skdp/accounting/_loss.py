@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from .._validation import as_epsilon, as_fraction
+from .._validation import as_epsilon, as_fraction, markup, table_html
 
 # What Python reads and writes.
 _MOST_DIGITS = 4_300
@@ -218,8 +217,10 @@ class PrivacyLoss:
         shares = [f"{float(value / self.epsilon):.0%}" for value in self.parts.values()]
         epsilons = [short_text(value) for value in self.parts.values()]
         parts = pd.DataFrame({"part": list(self.parts), "epsilon": epsilons, "share": shares})
-        seeded = "; <b>seeded: no guarantee</b>" if self.seeded else ""
-        return (
-            f"<div><b>Privacy loss &epsilon; = {short_text(self.epsilon)}</b>; neighbours: "
-            f"{html.escape(self.neighbours)}{seeded}{parts.to_html(index=False, border=0)}</div>"
+        head = markup(
+            "<b>Privacy loss &epsilon; = {epsilon}</b>; neighbours: {neighbours}{seeded}",
+            epsilon=short_text(self.epsilon),
+            neighbours=self.neighbours,
+            seeded="; seeded: no guarantee" if self.seeded else "",
         )
+        return f"<div>{head}{table_html(parts, index=False)}</div>"

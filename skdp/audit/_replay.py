@@ -9,7 +9,6 @@ the change of its exact values. Nothing is estimated from samples.
 from __future__ import annotations
 
 import contextlib
-import html
 import io
 import logging
 import math
@@ -22,7 +21,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from .._random import Tape, recording
-from .._validation import as_epsilon, as_integer
+from .._validation import as_epsilon, as_integer, markup
 from ..exceptions import ReplayError
 from ..inspection import ledgers
 from ._released import first_difference, independent, raised, released
@@ -53,8 +52,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         head, *rest = str(self).split("\n")
-        body = "<br>".join(html.escape(line.strip()) for line in rest)
-        return f"<p><b>{html.escape(head)}</b><br>{body}</p>"
+        lines = [markup("<br>{line}", line=line.strip()) for line in rest]
+        return f"<p>{markup('<b>{head}</b>', head=head)}{''.join(lines)}</p>"
 
 
 def name_of(mechanism: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import html
 import numbers
 import sys
 import warnings
@@ -19,7 +18,7 @@ from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._random import NoiseSource, Tape, noise_source, warn_after_charge
-from .._validation import as_epsilon, as_integer, check_choice, split_epsilon
+from .._validation import as_epsilon, as_integer, check_choice, markup, split_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..domain import FEW_BINS, Domain, Identifier
 from ..exceptions import RecordsLostError
@@ -172,7 +171,7 @@ def privacy_html(estimator: Any) -> str:
     """What a notebook shows above an estimator: what was spent, on what, and what is public."""
     loss = getattr(estimator, "privacy_loss_", None)
     if loss is None:
-        return f"<div>Not fitted; {html.escape(estimator._price_text())}</div>"
+        return markup("<div>Not fitted; {price}</div>", price=estimator._price_text())
     released = sorted(
         name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")
     )
@@ -182,17 +181,18 @@ def privacy_html(estimator: Any) -> str:
         for name in ("domain", "target", "classes", "n_samples", "target_range")
         if getattr(estimator, name, None) is not None
     ]
-    return (
-        f"<div>{loss._repr_html_()}<small>public: parameters"
-        f"{html.escape(' (' + ', '.join(public) + ')' if public else '')}; "
-        f"released: {html.escape(', '.join(ours))}</small></div>"
-    )
+    names = f" ({', '.join(public)})" if public else ""
+    facts = "<small>public: parameters{names}; released: {ours}</small>"
+    return f"<div>{loss._repr_html_()}{markup(facts, names=names, ours=', '.join(ours))}</div>"
 
 
 class ShowsPrivacy:
     """Notebooks show what was spent above scikit-learn's diagram."""
 
     epsilon: Any  # of the estimator that this is mixed into
+    # scikit-learn's diagram links the class to its page in the reference.
+    _doc_link_module = "skdp"
+    _doc_link_template = "https://example.org/skdp/docs/api/skdp.{estimator_name}.html"
 
     def _price(self) -> Fraction | None:
         """What a fit will spend; None where it is not known beforehand."""

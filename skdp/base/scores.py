@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any, cast
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import DensityMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._random import caller_level
@@ -80,8 +80,8 @@ class ExactScore:
         return cast(float, super().score(X, y, sample_weight))  # type: ignore[misc]  # of a mixin
 
 
-class Likelihood:
-    """Log-likelihoods of rows under a release.
+class Likelihood(DensityMixin):
+    """Log-likelihoods of rows under a release; scikit-learn's tag of a density estimator.
 
     A subclass has ``_scored_domain``, and counts rows by `_expected_counts`.
     """

@@ -121,6 +121,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     2.5
     """
 
+    _doc_link_template = (
+        "https://example.org/skdp/docs/api/skdp.model_selection.{estimator_name}.html"
+    )
     estimator: Any = field(kw_only=False)
     param_grid: dict[str, Any] | list[dict[str, Any]] = field(kw_only=False)
     epsilon: float | Fraction = 0.1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,8 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from .._validation import FloatArray, dyadic_floor
+from .._validation import FloatArray, dyadic_floor, table_html
 from ..domain import Categorical, Domain, Numeric
 from ..mechanisms import discrete_laplace_quantile, discrete_laplace_variance
 from ..mechanisms.laplace import noise_bound
@@ -168,11 +168,8 @@ class SkippedRecords:
         """The counts as HTML, one row each."""
         rows = {"kept": self.kept}
         rows |= {f"skipped because {_because(name)}": n for name, n in self._reasons.items()}
-        cells = "".join(
-            f"<tr><th>{html.escape(name)}</th><td>{count:,}</td></tr>"
-            for name, count in rows.items()
-        )
-        return f"<table><tbody>{cells}</tbody></table>"
+        counts = pd.Series({name: f"{count:,}" for name, count in rows.items()})
+        return table_html(counts.to_frame(), header=False)
 
     def to_data(self) -> dict[str, Any]:
         """As JSON holds it."""

@@ -7,7 +7,6 @@ saves costs no privacy.
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from .._random import sampling_generator
-from .._validation import FloatArray, as_level, check_flag, write_text
+from .._validation import FloatArray, as_level, check_flag, table_html, write_text
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..domain.query import Query
@@ -175,12 +174,7 @@ class Synopsis:
         return f"<Synopsis of {len(self.counted.names)} columns: {'; '.join(shown)}>"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-            for name, value in self._facts().items()
-        )
-        return f"<table><caption>Synopsis</caption><tbody>{rows}</tbody></table>"
+        return table_html(pd.Series(self._facts()).to_frame(), header=False)
 
     @property
     def about(self) -> str:
