@@ -43,6 +43,13 @@ SECTIONS = {
     ),
 }
 
+STABILITY = """\
+**Stability of 1.x.** A public name, parameter, default or file keeps its meaning from one version 1.x to the next. What has to
+go warns with a ``FutureWarning`` in two releases before, and says what to use instead. Files of releases and ledgers of any
+version 1.x can be read by all later ones. What may change in any release: random results with equal seeds, widths of
+intervals, pages and pictures, wordings, how epsilon is divided, and what a privacy bug makes necessary, which is done at once.
+"""
+
 _LAYERS = Path(__file__).resolve().parent.parent / "layers.toml"
 
 # Public modules whose names are not all in the top level of the package: {module: title}.
@@ -145,7 +152,7 @@ def page(name, thing):
     """Reference page of one public name."""
     parts = [heading(name), ".. currentmodule:: skdp\n"]
     if not inspect.isclass(thing):
-        return "\n".join([*parts, f".. autofunction:: skdp.{name}\n", examples(f"skdp.{name}")])
+        return "\n".join([*parts, f".. autofunction:: skdp.{name}\n"])
     parts.append(f".. autoclass:: skdp.{name}\n")
     if issubclass(thing, BaseEstimator):
         parts.append(
@@ -163,12 +170,7 @@ def page(name, thing):
             is_property = isinstance(inspect.getattr_static(thing, member), kinds)
             directive = "autoproperty" if is_property else "automethod"
             parts.append(f".. {directive}:: skdp.{name}.{member}\n")
-    return "\n".join([*parts, examples(f"skdp.{name}")])
-
-
-def examples(name):
-    """Thumbnails of the examples of the gallery that use a name."""
-    return f".. minigallery:: {name}\n   :add-heading: Examples using ``{name}``\n"
+    return "\n".join(parts)
 
 
 def module_page(module, title):
@@ -195,6 +197,7 @@ def pages():
     index = [
         heading("API reference"),
         "Everything that is public. Names that are not here may change without notice.\n",
+        STABILITY,
     ]
     made, contents = {}, []
     for title, text, members in sections():
@@ -216,4 +219,8 @@ def write(folder):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for file, text in pages().items():
+        # The gallery, which was made before, has the examples that use a name.
+        used = f"/auto_examples/backreferences/{file.removesuffix('.rst')}.examples"
+        if (folder.parent / used[1:]).exists():
+            text += f"\n.. include:: {used}\n"
         (folder / file).write_text(text, encoding="utf-8")

@@ -160,9 +160,9 @@ def mark_long_names(app, doctree):
 
 def setup(app):
     """Write the API reference before the pages are read; register the renderer of formulas."""
-    app.connect("builder-inited", lambda app: _api.write(Path(app.srcdir) / "api"))
     # After sphinx-gallery, which has the usual priority of 500.
     app.connect("builder-inited", _gallery.arrange, priority=900)
+    app.connect("builder-inited", lambda app: _api.write(Path(app.srcdir) / "api"), priority=900)
     app.add_directive("picture", _gallery.Picture)
     app.connect("doctree-read", _tables.arrange)
     app.connect("doctree-read", _gallery.wrap_pictures)

@@ -77,7 +77,7 @@ __all__ = [
     "derived", "forbid", "private_quantiles", "most_frequent_items",
 ]  # fmt: skip
 
-__version__ = "1.0.0rc1"
+__version__ = "1.0.0rc2"
 
 # A name is imported when it is first asked for, so that `import skdp` is quick and a script waits
 # only for what it uses. Type checkers read the imports above; `tests/test_layers.py` compares both.

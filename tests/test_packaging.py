@@ -109,6 +109,18 @@ def test_one_address_is_to_be_filled_in():
     assert "security@example.org" in security and "3 working days" in security
 
 
+def test_the_conda_recipe_and_pre_commit_say_what_the_metadata_say():
+    yaml = pytest.importorskip("yaml")
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
+    assert recipe["context"]["version"] == PROJECT["version"]
+    needed = [each.replace(" ", "") for each in recipe["requirements"]["run"]]
+    assert needed == [f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]]
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    for line in PROJECT["optional-dependencies"]["dev"]:
+        name, version = line.split("==")
+        assert name not in hooks or version in hooks, line
+
+
 def test_workflows_do_what_the_checks_of_a_commit_do():
     yaml = pytest.importorskip("yaml")
     folder = ROOT / ".github" / "workflows"
