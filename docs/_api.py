@@ -44,10 +44,11 @@ SECTIONS = {
 }
 
 STABILITY = """\
-**Stability of 1.x.** A public name, parameter, default or file keeps its meaning from one version 1.x to the next. What has to
-go warns with a ``FutureWarning`` in two releases before, and says what to use instead. Files of releases and ledgers of any
-version 1.x can be read by all later ones. What may change in any release: random results with equal seeds, widths of
-intervals, pages and pictures, wordings, how epsilon is divided, and what a privacy bug makes necessary, which is done at once.
+**Stability of 1.x.** A public name, parameter, default or file keeps its meaning from one version
+1.x to the next. What has to go warns with a ``FutureWarning`` in two releases before, and says what
+to use instead. Files of releases and ledgers of any version 1.x can be read by all later ones. What
+may change in any release: random results with equal seeds, widths of intervals, pages and pictures,
+wordings, how epsilon is divided, and what a privacy bug makes necessary, which is done at once.
 """
 
 _LAYERS = Path(__file__).resolve().parent.parent / "layers.toml"
