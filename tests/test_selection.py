@@ -150,19 +150,6 @@ def test_finds_what_tells_a_number():
     assert inside.transform(frame).shape == (4000, 1)
 
 
-def test_cost_and_parts(monkeypatch):
-    asked = recorded(monkeypatch)
-    ledger = skdp.PrivacyLedger(1)
-    X, y = signal(200)
-    found = selector(epsilon=0.5, ledger=ledger).fit(X, y)
-    parts = {"label": Fraction(1, 40), "selection": Fraction(19, 40)}
-    assert found.privacy_loss_.parts == parts and ledger.spent == Fraction(1, 2)
-    # The range of a score of two classes is that of the tests above.
-    score_range = _ByClass(Categorical([0, 1]), found.label_counts_).range
-    selected = ("top", 6, 2, parts["selection"], score_range)
-    assert asked == [("laplace", 2, parts["label"]), selected]
-
-
 @over(
     "params, error, message",
     [
@@ -246,20 +233,6 @@ def recorded(monkeypatch):
     monkeypatch.setattr(selection, "discrete_laplace", noted("laplace", discrete_laplace))
     monkeypatch.setattr(selection, "top_k", noted("top", top_k))
     return asked
-
-
-def test_the_noise_of_the_ways(monkeypatch):
-    asked, part = recorded(monkeypatch), Fraction(1, 5)
-    for params, expected in (
-        ({"k": 20, "max_items": 3}, [("laplace", 40, 1, 3)]),
-        ({"k": 3, "max_items": 10}, [("top", 40, 3, 1 - part, 1), ("laplace", 3, part, 3)]),
-        ({"k": 3, "max_items": 10, "count_share": 0}, [("top", 40, 3, 1, 1)]),
-        # No bound is larger than the catalogue.
-        ({"k": 40, "max_items": 99}, [("top", 40, 40, 1 - part, 1), ("laplace", 40, part, 40)]),
-    ):
-        asked.clear()
-        most_frequent_items(shopping(50), items=ITEMS, epsilon=1.0, **params)
-        assert asked == expected
 
 
 @over(

@@ -466,11 +466,6 @@ def test_without_noise_it_is_the_recursion(cells, calibration, epsilon, at_once)
 @over(
     "wrong, error, words",
     [
-        ({"alpha": 1}, ValueError, "alpha"),
-        ({"gamma": 1}, ValueError, "gamma"),
-        ({"ratio": math.nan}, ValueError, "ratio"),
-        ({"ratio": "0.9"}, TypeError, "ratio"),
-        ({"calibration": "loose"}, ValueError, "calibration"),
         # The paper's floor lies above its threshold: every block would be cut.
         ({"epsilon": 10}, ValueError, r"calibration='tight'.*below 2.7"),
     ],

@@ -10,17 +10,14 @@ from loops import over
 from scipy.optimize import linprog
 
 from skdp.algorithms.privbayes import (
-    SCORES,
     Candidates,
     Entropy,
     Independence,
     MaximumJoint,
     conditional,
     largest_table,
-    privbayes,
     privbayes_parts,
 )
-from skdp.tables import CountTable
 
 # ------------------------------------------------------------------------------------------ scores
 
@@ -234,29 +231,6 @@ def test_drawn_candidates_are_maximal_and_all_can_be_drawn(limit):
     candidates = Candidates(SIZES, np.random.default_rng(0))
     drawn = {candidates.draw(limit) for _ in range(400)}
     assert drawn == (all_maximal(SIZES, limit) if limit else {()})
-
-
-@over("name", SCORES)
-def test_selections_have_the_budget_and_range_of_their_scores(name, monkeypatch):
-    calls = []
-
-    def spy(scores, epsilon, score_range, *, random_state):
-        calls.append((np.asarray(scores).tolist(), epsilon, score_range))
-        return int(np.argmax(scores))
-
-    monkeypatch.setattr("skdp.algorithms.privbayes.noisy_max", spy)
-    rng = np.random.default_rng(0)
-    table = CountTable.from_codes(rng.integers(0, 2, (500, 4)) ** 2, (2, 2, 2, 2))
-    parts = privbayes_parts(Fraction(100), table.shape, 0.3)
-    privbayes(table, parts, score_function=name, max_cells=4, random_state=0)
-    # Three rounds: which of three, two and one columns, with which of one, two and three parents.
-    assert [len(scores) for scores, _, _ in calls] == [3, 4, 3]
-    assert sum(epsilon for _, epsilon, _ in calls) == parts["network"]
-    ranges = {"R": 8, "F": 1, "mutual_information": Entropy(500).score_range}
-    for scores, epsilon, score_range in calls:
-        assert epsilon == 10
-        assert score_range == pytest.approx(ranges[name], rel=0.02)
-        assert all(isinstance(score, int) for score in scores)
 
 
 # ------------------------------------------------------------------------------ conditional tables

@@ -1,9 +1,6 @@
 """The synthesizer of PrivBayes: releases, files, odd cases."""
 
-import math
-
 import numpy as np
-import pandas as pd
 import pytest
 from loops import over
 from replays import spread
@@ -69,26 +66,6 @@ def test_parents_at_coarser_levels(release):
     np.testing.assert_allclose(sums, 1)
     assert set(table["column"]) == set(DOMAIN.names)
     assert table["given"].str.contains(" ... ", regex=False).any()
-
-
-def test_facts_of_a_release(release):
-    assert f"{len(release.synopsis_.model.pairs)} links" in repr(release.synopsis_)
-    with pytest.raises(ValueError, match="no error bars"):
-        release.count("sex == 'F'", return_interval=True)
-    assert abs(release.synopsis_.total - 3000) < 100
-    part = float(release.privacy_loss_.parts["total"])
-    assert release.synopsis_.total_std == pytest.approx(math.sqrt(2) / part, rel=0.01)
-
-
-def test_a_release_is_saved(release, tmp_path):
-    path = tmp_path / "network.skdp"
-    release.synopsis_.save(path)
-    again = skdp.Synopsis.load(path)
-    queries = ["age < 40", "work in ['part', 'own'] and income == 'high'", None]
-    assert (again.count(queries) == release.synopsis_.count(queries)).all()
-    drawn = [each.sample(200, random_state=0) for each in (again, release.synopsis_)]
-    pd.testing.assert_frame_equal(*drawn)
-    pd.testing.assert_frame_equal(again.to_frame(), release.synopsis_.to_frame())
 
 
 @over(
