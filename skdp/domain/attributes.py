@@ -63,50 +63,6 @@ def read(data: Any) -> Any:
     return sys.modules[__name__.partition(".")[0]].tables.as_frame(data)
 
 
-class PublicTable:
-    """Declares that the rows of a table are public: whoever sees them learns nothing private.
-
-    Nothing that an estimator learns from them is charged to a ledger or protected. Rows that were
-    published, such as the public sample of an earlier survey, are public. Private records are not,
-    even if they are those of other people.
-
-    Parameters
-    ----------
-    frame : table or 2-D array
-        Rows in memory, of any library that ``fit`` takes. They are not copied, and must not be
-        changed afterwards.
-
-    Attributes
-    ----------
-    frame : table or ndarray
-
-    Raises
-    ------
-    TypeError
-        If ``frame`` is no table in memory.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from skdp import PublicTable
-    >>> PublicTable(pd.DataFrame({"age": [31, 45], "sex": ["F", "M"]}))
-    PublicTable(2 rows, 2 columns)
-    """
-
-    def __init__(self, frame: Any) -> None:
-        rows = read(frame)
-        self.frame = frame
-        self._shape = rows.n_rows, len(rows.names)
-
-    def __repr__(self) -> str:
-        n_rows, n_columns = self._shape
-        return f"PublicTable({n_rows:,} rows, {n_columns:,} columns)"
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> PublicTable:
-        # scikit-learn copies parameters for each clone; these rows never change.
-        return self
-
-
 MISSING_LABEL = "missing"
 
 

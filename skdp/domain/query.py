@@ -591,8 +591,7 @@ def parse(query: Any, domain: Any) -> Query:
         None and the empty dict ask for all records. In a dict the value for a column is
 
         - a tuple ``(a, b)``: the closed range from a to b. ``None`` or an infinity leaves an end
-          open. On a continuous `Numeric` a partly covered bin counts in proportion (on the
-          ``scale`` of its bins); on ``integer=True`` the range means the integers from a to b, and
+          open. On a continuous `Numeric` a partly covered bin counts in proportion; on ``integer=True`` the range means the integers from a to b, and
           a partly covered bin counts by its share of integers; on an ordered `Categorical` the
           categories from a to b. A range never contains the missing cell.
         - a list, set or array: any of these values (``None`` in it is the missing cell).
