@@ -470,9 +470,8 @@ class DomainReport:
     n_skipped : int
         Number of records that have no code in at least one attribute, or break the structure.
     rules : pandas.DataFrame
-        One row per rule: number of records that are skipped because they ``break`` it, or, for
-        derived columns that the data hold, whose value ``differs`` from what the rule says, which
-        is ignored.
+        One row per rule that forbids cells: number of records that are skipped because they
+        ``break`` it. Values of derived columns in the data are ignored.
     n_unfit : int, default=0
         Number of records of a file that could not be read, which are not counted by column: lines
         with an odd number of quotes, or with more fields than the first.
@@ -570,20 +569,11 @@ def examined(domain: Any, frame: Any) -> DomainReport:
     for name, attribute in domain.items():
         rows[name] = _fates(frame.column(name), attribute)
         rows[name]["to_missing" if attribute.nullable else "skipped"] -= n_unfit
-    # Derived columns are there to be compared with what their rules say.
-    structure = domain.structure
-    present = [name for name in structure.derived if name in frame.names]
-    free = domain.plain([*domain.names, *present])
-    every = free.encode_columns(frame)
-    codes = every[:, : len(domain)]
-    kept = {repr(rule): [int(wrong.sum()), 0] for rule, wrong in structure.broken_by_rule(codes)}
-    for name in present:
-        own = codes[:, domain.index(structure.base_of(name))]
-        differs = (every[:, free.index(name)] != structure.codes_of(name)[own]) & (own >= 0)
-        kept[repr(structure.derived[name])] = [0, int(differs.sum())]
+    structure, codes = domain.structure, domain.plain(domain.names).encode_columns(frame)
+    kept = {repr(rule): int(wrong.sum()) for rule, wrong in structure.broken_by_rule(codes)}
     n_skipped = int(((codes < 0).any(axis=1) | structure.zeros.breaks(codes)).sum())
     columns = pd.DataFrame.from_dict(rows, orient="index")
-    rules = pd.DataFrame.from_dict(kept, orient="index", columns=["breaks", "differs"])
+    rules = pd.DataFrame.from_dict(kept, orient="index", columns=["breaks"])
     more = n_unfit, (*lines,), drafts, structure.rules
     return DomainReport(columns, frame.n_rows, n_skipped, rules, *more)
 

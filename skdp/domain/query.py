@@ -17,8 +17,6 @@ from .regions import POINT, Region, known_values, region_of_comparison, weigh
 # --- columns that conditions name
 
 
-# Questions whose meaning is kept.
-_KEPT = 32
 # Numbers in the weights of conditions that are kept.
 _NUMBERS = 1 << 20
 
@@ -58,11 +56,6 @@ class Schema:
     def known(self) -> tuple[str, ...]:
         """Columns that can be asked for."""
         return tuple(name for name in self._declared if self.find(name) is not None)
-
-    @functools.cached_property
-    def asked(self) -> dict[str, Parts]:
-        """The latest questions as text, and what they mean. What is passed on of it has none."""
-        return {}
 
 
 def attribute_of(column: Any, schema: Schema) -> Any:
@@ -189,8 +182,6 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"', "\n": ""}
 _SYMBOLS = {"=": "==", "&": "and", "|": "or", "~": "not"}
 # Words of the language; in capitals too, where no column has that name.
 _WORDS = ("and", "or", "not", "in", "is")
@@ -232,12 +223,6 @@ def quoted(name: str) -> str:
     return name if plain else "`{}`".format(name.replace("`", "``"))
 
 
-@functools.lru_cache(maxsize=32)
-def _tree(expression: str) -> ast.expr:
-    """The tree of an expression; texts that differ in columns and values alone share it."""
-    return ast.parse(expression, mode="eval").body
-
-
 class _Text:
     """A query as text: what it says, and where.
 
@@ -260,7 +245,7 @@ class _Text:
         if not lines:
             raise self.error("the query is empty; use None or {} to ask for all records", 0)
         try:
-            parts = self._parts(_tree("\\\n".join(lines)))
+            parts = self._parts(ast.parse("\\\n".join(lines), mode="eval").body)
         except SyntaxError as error:
             if error.offset != 1 or "never closed" in error.msg:
                 raise self.error(_UNFINISHED, len(self.text.rstrip())) from None
@@ -301,8 +286,8 @@ class _Text:
             if kind == "number":
                 return int(raw) if re.fullmatch(r"[\d_]+", raw) else float(raw)
             if kind == "text":
-                return _ESCAPE.sub(_unescaped, raw[1:-1])
-        except (ValueError, OverflowError):
+                return ast.literal_eval(raw)
+        except (SyntaxError, ValueError, OverflowError):
             raise self.error(f"{raw[:40]!r} is not a {kind}", place) from None
         if kind == "name" and raw in _CONSTANTS and self.schema.find(raw) is None:
             return _CONSTANTS[raw]
@@ -393,21 +378,10 @@ class _Text:
         )
 
 
-def _unescaped(match: re.Match[str]) -> str:
-    escape = match[1]
-    return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPES.get(escape, match[0])
-
-
 # --- what a text or a dict asks for
 
 
-class Parts(list[Part]):
-    """Disjoint conjunctions, and the `Query` that they are once it was asked for."""
-
-    weighed: Sequence[Query] = ()
-
-
-def parts_of(query: Any, schema: Schema) -> Parts:
+def parts_of(query: Any, schema: Schema) -> list[Part]:
     """Disjoint conjunctions whose union a query asks for: the region of each column in them.
 
     Parameters
@@ -425,15 +399,11 @@ def parts_of(query: Any, schema: Schema) -> Parts:
         If the query is neither a dict nor a string.
     """
     if query is None:
-        return Parts([{}])
+        return [{}]
     if isinstance(query, str):
-        if query not in schema.asked:
-            if len(schema.asked) >= _KEPT:
-                schema.asked.clear()
-            schema.asked[query] = Parts(_Text(query, schema).read())
-        return schema.asked[query]
+        return _Text(query, schema).read()
     if isinstance(query, Mapping):
-        return Parts([{name: _region(name, value, schema) for name, value in query.items()}])
+        return [{name: _region(name, value, schema) for name, value in query.items()}]
     raise TypeError(
         f"A query must be a dict or a string, got a value of type {type(query).__name__}. It names "
         "columns and values, such as {'age': (0, 17)} or 'age < 18'; a mask of rows is not a query."
@@ -602,12 +572,8 @@ def parse(query: Any, domain: Any) -> Query:
 def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
     """`parse` of each of many queries: weights of the conditions on a column are found together."""
     read = [parts_of(query, domain) for query in queries]
-    new = [parts for parts in read if not parts.weighed]
-    if new:
-        weigh(region for parts in new for part in parts for region in part.values())
-    for parts in new:
-        parts.weighed = [Query(tuple(weights_of(part, domain) for part in parts))]
-    return [query for parts in read for query in parts.weighed]
+    weigh(region for parts in read for part in parts for region in part.values())
+    return [Query(tuple(weights_of(part, domain) for part in parts)) for parts in read]
 
 
 def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArray]:
