@@ -393,32 +393,25 @@ class Categorical(Attribute):
         if (shared := shared_key(values)) is not None:
             first, second = shared
             raise DomainError(
-                f"Categories {first!r} and {second!r} mean one text, number, date or gap: readers "
-                "of files tell them apart only where other records are such that they can. Declare "
-                "one of them; or, to keep them apart, write them with a letter, in the declaration "
-                f"and in the data: 'c{first}' and 'c{second}'."
+                f"Categories {first!r} and {second!r} mean one text, number, date or gap, which "
+                "readers of files may merge. Declare one of them; or write them with a letter, "
+                f"here and in the data: 'c{first}' and 'c{second}'."
             )
         keys = positions_of(values)
         if None in keys and nullable is True:
-            raise DomainError(
-                f"The category {values[keys[None]]!r} is how files write a gap, for which "
-                "nullable=True declares a cell too: leave out one of them."
-            )
+            gap = f"The category {values[keys[None]]!r} is a gap, and so is what nullable=True adds"
+            raise DomainError(f"{gap}: leave out one of them.")
         if other is not None:
             code = keys.get(key_of(plain_category(other, "other")))
             if code is None:
-                raise DomainError(
-                    f"other={other!r} is not one of the categories; add it to the list."
-                )
+                raise DomainError(f"other={other!r} is not one of the categories; add it there.")
             other = values[code]
         if not isinstance(taxonomy, Taxonomy | None):
             taxonomy = Taxonomy.from_tree(taxonomy)
         odd = set() if taxonomy is None else set(taxonomy.leaves) ^ set(values)
         if odd:
-            raise DomainError(
-                "The leaves of the taxonomy must be the categories, but "
-                f"{some(sorted(odd, key=str))} are in one of the two only."
-            )
+            one = f"but {some(sorted(odd, key=str))} are in one of the two only"
+            raise DomainError(f"The leaves of the taxonomy must be the categories, {one}.")
         self.categories, self._keys = values, keys
         self.ordered = as_flag(ordered, "ordered")
         self.taxonomy: Taxonomy | None = taxonomy

@@ -51,15 +51,12 @@ def even_edges(lower: float, upper: float, bins: int, integer: bool) -> NDArray[
 def apart(edges: FloatArray) -> FloatArray:
     """The edges; refused where float64 cannot tell bins apart."""
     low, *_, high = edges.tolist()
-    bins = len(edges) - 1
-    if not math.isfinite((high - low) * bins):
-        raise DomainError(f"The range from {low!r} to {high!r} is too wide for float64.")
-    ends = np.maximum(np.abs(edges[:-1]), np.abs(edges[1:]))
-    if (np.diff(edges) < 8 * np.spacing(ends)).any():
-        raise DomainError(
-            f"{bins} bins between {low!r} and {high!r} are narrower than float64 can tell apart; "
-            "use fewer bins."
-        )
+    bins, ends = len(edges) - 1, np.maximum(np.abs(edges[:-1]), np.abs(edges[1:]))
+    with np.errstate(all="ignore"):
+        near = (np.diff(edges) < 8 * np.spacing(ends)).any()
+    if near or not math.isfinite((high - low) * bins):
+        what = f"Of {bins} bins between {low!r} and {high!r} float64 cannot hold the widths"
+        raise DomainError(f"{what}: use fewer bins, or a narrower range.")
     return edges
 
 
@@ -151,16 +148,12 @@ def declared_grid(
     # As written: 0.1 is a tenth.
     first, last = (Fraction(repr(end)) * 10**places for end in (lower, upper))
     grid = Grid(math.ceil(first), math.floor(last), 10**places)
-    if grid.last < grid.first:
+    none = grid.last < grid.first
+    if none or max(abs(first), abs(last)) > MAX_INTEGER - 2 * (not integer):
+        how = "more decimals" if none else "nearer ends or fewer decimals (dates: a coarser unit)"
         raise DomainError(
-            f"No number lies from {digits(lower)} to {digits(upper)} with {places} decimals: give "
-            "more decimals."
-        )
-    if max(abs(first), abs(last)) > MAX_INTEGER - 2 * (not integer):
-        raise DomainError(
-            f"The values from {digits(lower)} to {digits(upper)} with {places} decimals are more "
-            "than float64 can tell apart: give ends that are nearer to 0 (dates: to 1970), fewer "
-            "decimals, or a coarser unit."
+            f"The values from {digits(lower)} to {digits(upper)} with {places} decimals are none, "
+            f"or more than float64 can tell apart: give {how}."
         )
     return grid, None if integer else places
 

@@ -176,8 +176,6 @@ class Numeric(Attribute):
         if is_word(bins, AUTO) or (bins is None and not self.integer):
             self._recut(self._auto_edges(), auto=True)
             return
-        if isinstance(bins, str):
-            raise DomainError(f"bins must be a number or {AUTO!r}, got {bins!r}.")
         n = number_of_bins(bins, self._grid)
         self._recut(even_edges(self.lower, self.upper, n, self.integer), even=True)
 

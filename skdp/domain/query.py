@@ -296,13 +296,8 @@ class _Text:
             return _Column(name, attribute_of(name, self.schema))
         except ValueError as error:
             reason = str(error)
-        if kind == "name" and name not in self.schema._declared:
-            # What a word that is no column may have been meant to be.
-            meant = [each for each in self.schema.known if self.text[place:].startswith(each)]
-            quotes = (
-                f"Write the column name between backticks: `{max(meant, key=len, default='')}`."
-            )
-            reason += f" {quotes if meant else 'Text goes between quotation marks.'}"
+        if kind == "name":
+            reason += " Text goes between quotation marks, names of several words in backticks."
         raise self.error(reason, place)
 
     # --- the tree
@@ -430,8 +425,6 @@ def _region(column: Any, value: Any, schema: Schema) -> Region:
             f"The range for column {column!r} must be a tuple (low, high), got {value!r}. "
             "For a set of values use a list."
         )
-    if isinstance(value, Mapping):
-        raise ValueError(f"The condition on column {column!r} cannot be a dict: {value!r}.")
     attribute = attribute_of(column, schema)
     if {*map(type, value if isinstance(value, list | tuple) else [value])} <= _PLAIN:
         return schema.region(column, attribute, "==", value)

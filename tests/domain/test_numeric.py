@@ -183,9 +183,9 @@ def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
         ((True, 1), {}, "lower must be a number"),
         ((0, 1, 0), {}, "bins must be in 1"),
         ((0, 1, 2.5), {}, "bins must be an integer"),
-        ((0, 1, "fine"), {}, "bins must be a number or 'auto', got 'fine'"),
-        ((1, 1 + 1e-15), {}, "narrower than float64"),
-        ((-1e308, 1e308), {}, "too wide for float64"),
+        ((0, 1, "fine"), {}, "bins must be a number, got 'fine'"),
+        ((1, 1 + 1e-15), {}, "float64 cannot hold the widths"),
+        ((-1e308, 1e308), {}, "float64 cannot hold the widths"),
         ((0, 1), {"nullable": "yes"}, "nullable must be True or False"),
         ((0.5, 3), {"integer": True}, "lower must be an integer"),
         ((0, 9, 11), {"integer": True}, "bins must be in 1..10, got 11"),
@@ -205,8 +205,8 @@ def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
         ((0, 2), {"special": [0], "integer": True}, "every value has a cell without being special"),
         ((0, 2), {"decimals": 1, "integer": True}, "left out beside integer=True"),
         ((0, 2), {"decimals": 20}, "0..15"),
-        ((0, 1e15), {"decimals": 6}, "more than float64 can tell apart"),
-        ((0.2, 0.8), {"decimals": 0}, "No number lies from 0.2 to 0.8"),
+        ((0, 1e15), {"decimals": 6}, "more than float64 can tell apart.*fewer decimals"),
+        ((0.2, 0.8), {"decimals": 0}, "from 0.2 to 0.8 with 0 decimals are none.*more decimals"),
         ((0, 2, 100), {"decimals": 1}, "There are 21 possible values"),
         ((), {"edges": [0, 0.4, 0.6, 2], "decimals": 0}, r"fall into \[0.4, 0.6\)"),
     ],
@@ -270,8 +270,8 @@ def test_single_values_of_a_grid_have_a_share():
     assert shares("x != 19.99", price)[1] == pytest.approx(999 / 1000)
     assert shares("x < 10.01", price)[:2] == [1, pytest.approx(1 / 1000)]
     assert sum(shares("x == 500", price)) == 0
-    with pytest.raises(ValueError, match=r"in steps of 0.01, so no record has the value 19.999"):
-        parse("x == 19.999", Domain({"x": price}))
+    # No record has such a value.
+    assert sum(shares("x == 19.999", price)) == 0
     halves = Numeric(0, 10, bins=2, decimals=1, special=[5])
     assert shares("x == 5", halves) == [0, 0, 1]
     assert shares("x in [1.1, 1.5, 5]", halves) == [pytest.approx(2 / 50), 0, 1]

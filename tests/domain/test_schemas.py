@@ -174,7 +174,7 @@ def test_values_of_code_books(tmp_path, kind, values, expected):
         ("name,type\na,geopoint", "'a': the type 'geopoint' is unknown"),
         ("name,type,min\na,int,3", r"Numeric\(3, ..., integer=True\)"),
         ("name,type,min,max\na,int,$0,9", "lower must be a number, got '\\$0'"),
-        ("name,type,min,max,bins\na,int,0,9,many", "bins must be a number or 'auto', got 'many'"),
+        ("name,type,min,max,bins\na,int,0,9,many", "bins must be a number, got 'many'"),
         ("name,type,min,max,ordered\na,int,0,9,perhaps", "Numeric takes .*, not 'ordered'"),
         ("name,type,min,max,values\na,int,0,9,3", "Categorical takes .*, not 'lower', 'upper'"),
         ("name,values,missing\na,x|y,perhaps", "nullable must be True or False, got 'perhaps'"),
