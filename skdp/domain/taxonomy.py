@@ -43,8 +43,8 @@ class Taxonomy:
             raise DomainError("A taxonomy needs at least one node, and one parent per node.")
         before = all(0 <= parent < node for node, parent in enumerate(above) if node)
         if above[0] != -1 or not before or above != sorted(above):
-            how = "the root, then all others level by level, in the order of the parents"
-            raise DomainError(f"Nodes of a taxonomy are {how}.")
+            how = "level by level from the root, each after its parent, in the order of the parents"
+            raise DomainError(f"Nodes of a taxonomy stand {how}.")
         self.labels = tuple(plain_category(label, "Taxonomy label") for label in labels)
         self.parents = np.array(above)
         # Leaves below each node, bottom up; then the place of its first leaf, top down.
