@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         Domain,
         Identifier,
         Numeric,
-        PublicTable,
         Taxonomy,
         Text,
         at_most,
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
         PrivBayesSynthesizer,
         PrivTreeSynthesizer,
     )
+    from .tables import PublicTable
     from .tree import PrivateDecisionTreeClassifier, PrivateRandomForestClassifier
 
 __all__ = [
@@ -93,8 +93,8 @@ _HOMES = {
     "datacube": ("DataCube",),
     "decomposition": ("PrivatePCA",),
     "domain": (
-        "Categorical", "Date", "Datetime", "Domain", "Identifier", "Numeric", "PublicTable",
-        "Taxonomy", "Text", "at_most", "derived", "forbid",
+        "Categorical", "Date", "Datetime", "Domain", "Identifier", "Numeric", "Taxonomy",
+        "Text", "at_most", "derived", "forbid",
     ),
     "exceptions": (
         "BudgetExceededError", "DomainError", "InsecureSeedWarning", "PrivacyLeakWarning",
@@ -116,6 +116,7 @@ _HOMES = {
         "GridSynthesizer", "HDPViewSynthesizer", "KDTreeSynthesizer", "MarginalSynthesizer",
         "PrivBayesSynthesizer", "PrivTreeSynthesizer",
     ),
+    "tables": ("PublicTable",),
     "tree": ("PrivateDecisionTreeClassifier", "PrivateRandomForestClassifier"),
 }  # fmt: skip
 _PACKAGES = (

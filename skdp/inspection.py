@@ -29,9 +29,9 @@ from .accounting import PrivacyLedger, neighbours
 from .algorithms.cuboids import consistency_bound
 from .algorithms.dpcube import sufficient_epsilon, usefulness
 from .base import PrivateEstimator
-from .domain import Attribute, Domain, PublicTable
+from .domain import Attribute, Domain
 from .release import Synopsis
-from .tables import as_numbers, as_texts
+from .tables import PublicTable, as_numbers, as_texts
 
 __all__ = [
     "PrivacyReport",

@@ -9,7 +9,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 
 ===============  =================================================================================
 ``attributes``   what attributes share: codes, labels and levels; :class:`Categorical`,
-                 `Identifier`, `Text`; how a domain gets at rows, `PublicTable`
+                 `Identifier`, `Text`; how a domain gets at rows
 ``bins``         how a range is cut into bins, which numbers each holds, automatic fine bins
 ``check``        what a declaration does to the records of a table, and what it misses: not
                  private
@@ -27,7 +27,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ===============  =================================================================================
 """
 
-from .attributes import Attribute, Categorical, Identifier, Level, PublicTable, Text
+from .attributes import Attribute, Categorical, Identifier, Level, Text
 from .bins import FEW_BINS
 from .check import DomainReport
 from .constraints import Rule, Structure, Zeros, at_most, derived, forbid, structure_from_data
@@ -47,7 +47,6 @@ __all__ = [
     "Identifier",
     "Level",
     "Numeric",
-    "PublicTable",
     "Rule",
     "Structure",
     "Taxonomy",

@@ -63,50 +63,6 @@ def read(data: Any) -> Any:
     return sys.modules[__name__.partition(".")[0]].tables.as_frame(data)
 
 
-class PublicTable:
-    """Declares that the rows of a table are public: whoever sees them learns nothing private.
-
-    Nothing that an estimator learns from them is charged to a ledger or protected. Rows that were
-    published, such as the public sample of an earlier survey, are public. Private records are not,
-    even if they are those of other people.
-
-    Parameters
-    ----------
-    frame : table or 2-D array
-        Rows in memory, of any library that ``fit`` takes. They are not copied, and must not be
-        changed afterwards.
-
-    Attributes
-    ----------
-    frame : table or ndarray
-
-    Raises
-    ------
-    TypeError
-        If ``frame`` is no table in memory.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from skdp import PublicTable
-    >>> PublicTable(pd.DataFrame({"age": [31, 45], "sex": ["F", "M"]}))
-    PublicTable(2 rows, 2 columns)
-    """
-
-    def __init__(self, frame: Any) -> None:
-        rows = read(frame)
-        self.frame = frame
-        self._shape = rows.n_rows, len(rows.names)
-
-    def __repr__(self) -> str:
-        n_rows, n_columns = self._shape
-        return f"PublicTable({n_rows:,} rows, {n_columns:,} columns)"
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> PublicTable:
-        # scikit-learn copies parameters for each clone; these rows never change.
-        return self
-
-
 MISSING_LABEL = "missing"
 
 
@@ -437,32 +393,25 @@ class Categorical(Attribute):
         if (shared := shared_key(values)) is not None:
             first, second = shared
             raise DomainError(
-                f"Categories {first!r} and {second!r} mean one text, number, date or gap: readers "
-                "of files tell them apart only where other records are such that they can. Declare "
-                "one of them; or, to keep them apart, write them with a letter, in the declaration "
-                f"and in the data: 'c{first}' and 'c{second}'."
+                f"Categories {first!r} and {second!r} mean one text, number, date or gap, which "
+                "readers of files may merge. Declare one of them; or write them with a letter, "
+                f"here and in the data: 'c{first}' and 'c{second}'."
             )
         keys = positions_of(values)
         if None in keys and nullable is True:
-            raise DomainError(
-                f"The category {values[keys[None]]!r} is how files write a gap, for which "
-                "nullable=True declares a cell too: leave out one of them."
-            )
+            gap = f"The category {values[keys[None]]!r} is a gap, and so is what nullable=True adds"
+            raise DomainError(f"{gap}: leave out one of them.")
         if other is not None:
             code = keys.get(key_of(plain_category(other, "other")))
             if code is None:
-                raise DomainError(
-                    f"other={other!r} is not one of the categories; add it to the list."
-                )
+                raise DomainError(f"other={other!r} is not one of the categories; add it there.")
             other = values[code]
         if not isinstance(taxonomy, Taxonomy | None):
             taxonomy = Taxonomy.from_tree(taxonomy)
         odd = set() if taxonomy is None else set(taxonomy.leaves) ^ set(values)
         if odd:
-            raise DomainError(
-                "The leaves of the taxonomy must be the categories, but "
-                f"{some(sorted(odd, key=str))} are in one of the two only."
-            )
+            one = f"but {some(sorted(odd, key=str))} are in one of the two only"
+            raise DomainError(f"The leaves of the taxonomy must be the categories, {one}.")
         self.categories, self._keys = values, keys
         self.ordered = as_flag(ordered, "ordered")
         self.taxonomy: Taxonomy | None = taxonomy

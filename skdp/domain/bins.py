@@ -51,29 +51,26 @@ def even_edges(lower: float, upper: float, bins: int, integer: bool) -> NDArray[
 def apart(edges: FloatArray) -> FloatArray:
     """The edges; refused where float64 cannot tell bins apart."""
     low, *_, high = edges.tolist()
-    bins = len(edges) - 1
-    if not math.isfinite((high - low) * bins):
-        raise DomainError(f"The range from {low!r} to {high!r} is too wide for float64.")
-    ends = np.maximum(np.abs(edges[:-1]), np.abs(edges[1:]))
-    if (np.diff(edges) < 8 * np.spacing(ends)).any():
-        raise DomainError(
-            f"{bins} bins between {low!r} and {high!r} are narrower than float64 can tell apart; "
-            "use fewer bins."
-        )
+    bins, ends = len(edges) - 1, np.maximum(np.abs(edges[:-1]), np.abs(edges[1:]))
+    with np.errstate(all="ignore"):
+        near = (np.diff(edges) < 8 * np.spacing(ends)).any()
+    if near or not math.isfinite((high - low) * bins):
+        what = f"Of {bins} bins between {low!r} and {high!r} float64 cannot hold the widths"
+        raise DomainError(f"{what}: use fewer bins, or a narrower range.")
     return edges
 
 
-def number_of_bins(given: Any, grid: Grid | None, scale: str) -> int:
+def number_of_bins(given: Any, grid: Grid | None) -> int:
     """The declared number of bins; by default one for each number of a grid."""
     most = MAX_BINS if grid is None else min(len(grid), MAX_BINS)
     if given is not None and 1 <= (bins := as_int(given, "bins")) <= most:
         return bins
-    if given is None and grid is not None and (scale != "linear" or len(grid) <= MAX_BINS):
-        return len(grid) if scale == "linear" else min(FEW_BINS, len(grid))
+    if given is None and grid is not None and len(grid) <= MAX_BINS:
+        return len(grid)
     values = "" if grid is None else f" There are {len(grid)} possible values."
     raise DomainError(
-        f"bins must be in 1..{most}, got {given!r}.{values} Give bins=32 or so, with scale='log' "
-        "where most values are small, or edges=[...]."
+        f"bins must be in 1..{most}, got {given!r}.{values} Give bins=32 or so, or edges=[...] "
+        "that are near each other where most values are."
     )
 
 
@@ -96,39 +93,6 @@ def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool)
 
 # Where a few bins are wanted and none are declared.
 FEW_BINS = 32
-# From 0 on, a log scale is linear up to about this share of the range.
-_LINEAR_SHARE = 1000.0
-
-
-def edges_on(scale: str, lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
-    """Edges that are equally far apart on a scale; each bin of integers holds at least one."""
-    if scale == "linear":
-        return even_edges(lower, upper, bins, integer)
-    if scale not in ("log", "sqrt"):
-        raise DomainError(f"scale must be 'linear', 'log' or 'sqrt', got {scale!r}.")
-    if scale == "log" and not 0 <= lower <= upper != 0:
-        raise DomainError(
-            f"scale='log' needs lower >= 0 and upper > 0, got lower={digits(lower)} and "
-            f"upper={digits(upper)}. Use scale='sqrt', or a positive lower with the other values "
-            "in special=[...], such as special=[0]."
-        )
-    end = upper + 1 if integer else upper
-    if scale == "log":
-        unit = lower if lower > 0 else upper / _LINEAR_SHARE
-        top = np.log1p((end - lower) / unit)
-        edges = lower + unit * np.expm1(np.linspace(0.0, top, bins + 1))
-    else:
-        edges = lower + np.square(np.linspace(0.0, np.sqrt(end - lower), bins + 1))
-    # Twelve digits, because the last bits of a logarithm differ between machines.
-    edges = np.array([float(f"{edge:.12g}") for edge in edges.tolist()])
-    edges[0], edges[-1] = lower, end
-    if not integer:
-        return apart(edges)
-    whole = np.ceil(edges).astype(np.int64)
-    # Where the scale cuts finer than integers, each bin gets one.
-    steps = np.arange(bins + 1)
-    whole = np.maximum.accumulate(whole - steps) + steps
-    return np.minimum(whole, int(end) - bins + steps)
 
 
 # --- grids: the numbers that a column can hold, where these are integers or decimals
@@ -184,16 +148,12 @@ def declared_grid(
     # As written: 0.1 is a tenth.
     first, last = (Fraction(repr(end)) * 10**places for end in (lower, upper))
     grid = Grid(math.ceil(first), math.floor(last), 10**places)
-    if grid.last < grid.first:
+    none = grid.last < grid.first
+    if none or max(abs(first), abs(last)) > MAX_INTEGER - 2 * (not integer):
+        how = "more decimals" if none else "nearer ends or fewer decimals (dates: a coarser unit)"
         raise DomainError(
-            f"No number lies from {digits(lower)} to {digits(upper)} with {places} decimals: give "
-            "more decimals."
-        )
-    if max(abs(first), abs(last)) > MAX_INTEGER - 2 * (not integer):
-        raise DomainError(
-            f"The values from {digits(lower)} to {digits(upper)} with {places} decimals are more "
-            "than float64 can tell apart: give ends that are nearer to 0 (dates: to 1970), fewer "
-            "decimals, or a coarser unit."
+            f"The values from {digits(lower)} to {digits(upper)} with {places} decimals are none, "
+            f"or more than float64 can tell apart: give {how}."
         )
     return grid, None if integer else places
 

@@ -36,7 +36,7 @@ CATEGORIES, CODES = 60, 12
 ROWS, UNEVEN = 50, 2.5
 # Share of the records at one value that is this often as common as its neighbours.
 POINT, PEAK = 0.05, 3
-# Share of the range that holds half of the records where a scale is suggested.
+# Share of the range that holds half of the records where edges are suggested.
 NARROW = 0.1
 # Values that are read to recognise a form; their distinct ones, the commonest first. A form that
 # reads none of the first `CATEGORIES` is none.
@@ -379,7 +379,7 @@ def _of_numbers(x: FloatArray, attribute: Any, data: dict[str, Any]) -> list[_Fi
     if not data.get("integer") and data.get("decimals") is None:
         places = next((d for d in range(4) if (np.round(x, d) == x).all()), None)
         if places == 0:
-            single = high - low < MOST_SINGLE and not data.keys() & {"edges", "scale"}
+            single = high - low < MOST_SINGLE and "edges" not in data
             bins = {} if "edges" in data else {"bins": None if single else "auto"}
             found = [("all values are whole numbers: integer", {"integer": True, **bins})]
         elif places is not None:
@@ -396,16 +396,12 @@ def _of_numbers(x: FloatArray, attribute: Any, data: dict[str, Any]) -> list[_Fi
         text = f"many records share one value, {shown}: special, if it is public"
         found.append((text, {"special": ...}))
     rest = x[~np.isin(x, values[often])]
-    if single or not len(rest) or data.keys() & {"edges", "scale"}:
+    if single or not len(rest) or attribute is None or attribute.auto or "edges" in data:
         return found
     first, third = np.quantile(rest, [0.25, 0.75])
     if third - first < NARROW * (high - low):
-        text = "half of the values are in a small part of the range"
-        if low >= 0 and third - low < 2 * NARROW * (high - low):
-            text += ": scale='log'" if attribute is not None else ": scale='log', if it begins at 0"
-            found.append((text, {"scale": "log", "bins": "auto"}))
-        elif attribute is not None and not attribute.auto:
-            found.append((f"{text}: a narrower range, or edges, if that is public", {}))
+        text = "half of the values are in a small part of the range: a narrower range, or edges"
+        found.append((f"{text}, if that is public", {}))
     return found
 
 
@@ -474,9 +470,8 @@ class DomainReport:
     n_skipped : int
         Number of records that have no code in at least one attribute, or break the structure.
     rules : pandas.DataFrame
-        One row per rule: number of records that are skipped because they ``break`` it, or, for
-        derived columns that the data hold, whose value ``differs`` from what the rule says, which
-        is ignored.
+        One row per rule that forbids cells: number of records that are skipped because they
+        ``break`` it. Values of derived columns in the data are ignored.
     n_unfit : int, default=0
         Number of records of a file that could not be read, which are not counted by column: lines
         with an odd number of quotes, or with more fields than the first.
@@ -574,20 +569,11 @@ def examined(domain: Any, frame: Any) -> DomainReport:
     for name, attribute in domain.items():
         rows[name] = _fates(frame.column(name), attribute)
         rows[name]["to_missing" if attribute.nullable else "skipped"] -= n_unfit
-    # Derived columns are there to be compared with what their rules say.
-    structure = domain.structure
-    present = [name for name in structure.derived if name in frame.names]
-    free = domain.plain([*domain.names, *present])
-    every = free.encode_columns(frame)
-    codes = every[:, : len(domain)]
-    kept = {repr(rule): [int(wrong.sum()), 0] for rule, wrong in structure.broken_by_rule(codes)}
-    for name in present:
-        own = codes[:, domain.index(structure.base_of(name))]
-        differs = (every[:, free.index(name)] != structure.codes_of(name)[own]) & (own >= 0)
-        kept[repr(structure.derived[name])] = [0, int(differs.sum())]
+    structure, codes = domain.structure, domain.plain(domain.names).encode_columns(frame)
+    kept = {repr(rule): int(wrong.sum()) for rule, wrong in structure.broken_by_rule(codes)}
     n_skipped = int(((codes < 0).any(axis=1) | structure.zeros.breaks(codes)).sum())
     columns = pd.DataFrame.from_dict(rows, orient="index")
-    rules = pd.DataFrame.from_dict(kept, orient="index", columns=["breaks", "differs"])
+    rules = pd.DataFrame.from_dict(kept, orient="index", columns=["breaks"])
     more = n_unfit, (*lines,), drafts, structure.rules
     return DomainReport(columns, frame.n_rows, n_skipped, rules, *more)
 

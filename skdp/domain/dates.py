@@ -277,11 +277,8 @@ class _Temporal(Numeric):
         if unit not in self._units:
             raise DomainError(f"unit must be one of {some(self._units, 10)}, got {unit!r}.")
         if tz not in (None, "UTC"):
-            raise DomainError(
-                f"tz must be 'UTC', or left out for times of a wall clock, got {tz!r}. For local "
-                "times convert the column with pandas first: .dt.tz_convert('Europe/Berlin')"
-                ".dt.tz_localize(None); then leave tz out."
-            )
+            how = "convert the column first: .dt.tz_convert(zone).dt.tz_localize(None)"
+            raise DomainError(f"tz must be 'UTC' or None, got {tz!r}. For local times {how}.")
         if format not in (None, EXCEL):
             check_form(format, unit)
         self.unit, self.tz, self.format = unit, tz, format

@@ -136,10 +136,8 @@ class Domain(Schema):
         if isinstance(attributes, Mapping):
             attributes = attributes.items()
         if isinstance(attributes, str) or not isinstance(attributes, Iterable):
-            raise DomainError(
-                "A Domain is declared by a mapping of column names to pairs, lists or attributes, "
-                f"such as {{'age': (0, 120)}}, got {attributes!r}. For arrays see Domain.for_array."
-            )
+            what = "a dict of column names and their values such as {'age': (0, 120)}"
+            raise DomainError(f"A Domain is declared by {what}, got {attributes!r}.")
         given = checked_columns(attributes)
         compiled = Structure(rules, given)
         measured = {name: compiled._declared[name] for name in compiled.measured}
@@ -328,14 +326,11 @@ class Domain(Schema):
         one = isinstance(attributes, Attribute | tuple)
         parts = [attributes] * n_columns if one else attributes
         if not isinstance(parts, list | Domain):
-            raise DomainError(
-                "A domain must be a Domain, a dict, one attribute or pair (low, high) for all "
-                f"columns, or a list of these, got {attributes!r}."
-            )
+            what = "a Domain, a dict, one attribute or pair (low, high) for all columns, or a list"
+            raise DomainError(f"A domain must be {what} of these, got {attributes!r}.")
         if len(parts) != n_columns:
-            raise DomainError(
-                f"The domain declares {len(parts)} columns, but the data has {n_columns}."
-            )
+            columns = f"{len(parts)} columns, but the data has {n_columns}"
+            raise DomainError(f"The domain declares {columns}.")
         if isinstance(parts, Domain):
             return parts
         return cls([(f"x{position}", part) for position, part in enumerate(parts)])
@@ -539,12 +534,11 @@ class Domain(Schema):
             If the codes do not fit the domain, or break its structure.
         """
         rows = np.asarray(codes)
-        if rows.ndim != 2 or rows.shape[1] != len(self):
-            what = f"shape (n, {len(self)}), one column per attribute"
-            raise ValueError(f"codes must have {what}, got {rows.shape}.")
-        whole = np.issubdtype(rows.dtype, np.integer)
-        if rows.size and not (whole and (rows >= 0).all() and (rows < self.shape).all()):
-            raise ValueError(f"codes must be integers in 0..size - 1 for the sizes {self.shape}.")
+        whole = not rows.size or np.issubdtype(rows.dtype, np.integer)
+        fits = rows.ndim == 2 and rows.shape[1] == len(self)
+        if not (whole and fits and (rows >= 0).all() and (rows < self.shape).all()):
+            what = f"integers in 0..size - 1, one column for each of the sizes {self.shape}"
+            raise ValueError(f"codes must be {what}, got the shape {rows.shape}.")
         rows = rows.astype(np.int64)
         broken = self.structure.zeros.breaks(rows)
         if broken.any():

@@ -17,8 +17,6 @@ from .regions import POINT, Region, known_values, region_of_comparison, weigh
 # --- columns that conditions name
 
 
-# Questions whose meaning is kept.
-_KEPT = 32
 # Numbers in the weights of conditions that are kept.
 _NUMBERS = 1 << 20
 
@@ -58,11 +56,6 @@ class Schema:
     def known(self) -> tuple[str, ...]:
         """Columns that can be asked for."""
         return tuple(name for name in self._declared if self.find(name) is not None)
-
-    @functools.cached_property
-    def asked(self) -> dict[str, Parts]:
-        """The latest questions as text, and what they mean. What is passed on of it has none."""
-        return {}
 
 
 def attribute_of(column: Any, schema: Schema) -> Any:
@@ -184,47 +177,36 @@ _TOKEN = re.compile(
       | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
       | (?P<quoted>`(?:[^`]|``)+`)
       | (?P<name>[^\W\d]\w*)
-      | (?P<symbol>==|!=|<=|>=|<>|&&|\|\||[=<>()\[\],&|+\-~!])
+      | (?P<symbol>[=!<>]=|[=<>()\[\],&|+\-~])
       | (?P<other>\S)
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"', "\n": ""}
-_SYMBOLS = {"=": "==", "<>": "!=", "&": "and", "&&": "and", "|": "or", "||": "or", "~": "not",
-            "!": "not"}  # fmt: skip
+_SYMBOLS = {"=": "==", "&": "and", "|": "or", "~": "not"}
 # Words of the language; in capitals too, where no column has that name.
-_WORDS = ("and", "or", "not", "in", "is", "between", "null")
-_CONSTANTS = {"None": None, "True": True, "False": False}
+_WORDS = ("and", "or", "not", "in", "is")
+_CONSTANTS = {"None": None, "null": None, "NULL": None, "True": True, "False": False}
 # What an operator says of the column on its left, and of one on its right.
 _OPERATORS: dict[type, tuple[str, str]] = {
     ast.Lt: ("<", ">"), ast.LtE: ("<=", ">="), ast.Gt: (">", "<"), ast.GtE: (">=", "<="),
     ast.Eq: ("==", "=="), ast.NotEq: ("!=", "!="), ast.In: ("in", ""), ast.NotIn: ("not in", ""),
     ast.Is: ("==", ""), ast.IsNot: ("!=", ""),
 }  # fmt: skip
-# Limits of a text: characters, operations inside each other, conditions.
-_MAX_LENGTH = 1_000_000
-_MAX_DEPTH = 50
-_MAX_CONDITIONS = 1000
 # Characters on each side of an error that a message shows of a long text.
 _SHOWN = 100
 # What is wrong where no token begins with a character, and where a piece of a tree has no meaning.
 _UNREADABLE = {
     **dict.fromkeys("'\"`", "a quotation mark is never closed"),
     "@": "values stand in the text itself, as in f'age > {limit}'",
-    ".": "methods of columns are not supported; write for example 'x is null', "
-    "'x between 1 and 2' or 'x in [1, 2]'",
+    ".": "methods of columns are not supported; write for example 'x is null', '1 <= x <= 2' or "
+    "'x in [1, 2]'",
     **dict.fromkeys("0123456789", "not a number"),
 }
 # What begins a list after "in".
 _LIST = ast.dump(ast.Name("list", ast.Load()))
 _UNEXPECTED = "unexpected {!r}; a column name that is not an identifier goes between backticks"
 _UNFINISHED = "it ends too early: a condition or a value is missing"
-_TOO_DEEP = f"more than {_MAX_DEPTH} parentheses or negations inside each other"
-_MEANINGLESS: dict[type, str] = {
-    ast.BinOp: "arithmetic is not supported; a column name with a sign goes between backticks",
-    ast.Set: "the ends of a range are values",
-}
+_ARITHMETIC = "arithmetic is not supported; a column name with a sign goes between backticks"
 
 
 @dataclass(frozen=True)
@@ -239,12 +221,6 @@ def quoted(name: str) -> str:
     """The name of a column as a query takes it: between backquotes, unless it is a plain word."""
     plain = name.isidentifier() and name.casefold() not in _WORDS
     return name if plain else "`{}`".format(name.replace("`", "``"))
-
-
-@functools.lru_cache(maxsize=32)
-def _tree(expression: str) -> ast.expr:
-    """The tree of an expression; texts that differ in columns and values alone share it."""
-    return ast.parse(expression, mode="eval").body
 
 
 class _Text:
@@ -262,20 +238,14 @@ class _Text:
         # Columns and values, by their numbers in the expression, and where its lines stand.
         self.known: list[Any] = []
         self.places: list[int] = []
-        self.conditions = 0
 
     def read(self) -> list[Part]:
         """Disjoint conjunctions whose union the text asks for; at least one."""
-        if len(self.text) > _MAX_LENGTH:
-            raise ValueError(
-                f"A query has at most {_MAX_LENGTH:,} characters, got {len(self.text):,}. Give a "
-                "long list of values in a dict: {'column': values}."
-            )
         lines = list(self._lines())
         if not lines:
             raise self.error("the query is empty; use None or {} to ask for all records", 0)
         try:
-            parts = self._parts(_tree("\\\n".join(lines)), 0)
+            parts = self._parts(ast.parse("\\\n".join(lines), mode="eval").body)
         except SyntaxError as error:
             if error.offset != 1 or "never closed" in error.msg:
                 raise self.error(_UNFINISHED, len(self.text.rstrip())) from None
@@ -283,13 +253,13 @@ class _Text:
             match = _TOKEN.match(self.text, place)
             raise self.error(f"unexpected {match and match[0]!r}", place) from None
         except (MemoryError, RecursionError):
-            raise self.error(_TOO_DEEP, 0) from None
+            raise self.error("too many operations are inside each other", 0) from None
         first = next(each for each in self.known if isinstance(each, _Column))
         return parts or [{first.name: Region(first.name, first.attribute, (), frozenset())}]
 
     def _lines(self) -> Iterator[str]:
         """The expression of Python, a token on each line."""
-        before, said, needed = "", "", ""
+        before, said = "", ""
         for match in _TOKEN.finditer(self.text):
             kind = str(match.lastgroup)
             raw, place = match[kind], match.start(kind)
@@ -299,24 +269,16 @@ class _Text:
             word = raw.lower() if raw.isupper() else raw
             if kind == "name" and word in _WORDS and self.schema.find(raw) is None:
                 kind, raw = "word", word
-            if before in ("~", "!") and raw not in ("(", "~", "!"):
+            if before == "~" and raw not in ("(", "~"):
                 # pandas would negate the column alone.
                 raise self.error("after '~' come parentheses; or write 'not'", place)
             before = raw
-            if kind not in ("word", "symbol") or raw == "null":
-                said = f"_{len(self.known)}{'}' if needed == 'end' else ''}"
-                needed = "" if needed == "end" else needed
+            if kind not in ("word", "symbol"):
+                said = f"_{len(self.known)}"
                 self.known.append(self._operand(kind, raw, place))
-            elif raw == "between":
-                said, needed = "in {", "and"
-            elif raw == needed:
-                said, needed = ",", "end"
             else:
                 said = "list(" if raw == "(" and said == "in" else _SYMBOLS.get(raw, raw)
             yield said
-        if needed:
-            end = len(self.text.rstrip())
-            raise self.error("'between' needs two ends, as in 'between 1 and 2'", end)
 
     def _operand(self, kind: str, raw: str, place: int) -> Any:
         """A column, or a value."""
@@ -324,23 +286,18 @@ class _Text:
             if kind == "number":
                 return int(raw) if re.fullmatch(r"[\d_]+", raw) else float(raw)
             if kind == "text":
-                return _ESCAPE.sub(_unescaped, raw[1:-1])
-        except (ValueError, OverflowError):
+                return ast.literal_eval(raw)
+        except (SyntaxError, ValueError, OverflowError):
             raise self.error(f"{raw[:40]!r} is not a {kind}", place) from None
-        if kind == "word" or (kind == "name" and raw in _CONSTANTS):
-            return _CONSTANTS.get(raw)
+        if kind == "name" and raw in _CONSTANTS and self.schema.find(raw) is None:
+            return _CONSTANTS[raw]
         name = raw[1:-1].replace("``", "`") if kind == "quoted" else raw
         try:
             return _Column(name, attribute_of(name, self.schema))
         except ValueError as error:
             reason = str(error)
-        if kind == "name" and name not in self.schema._declared:
-            # What a word that is no column may have been meant to be.
-            meant = [each for each in self.schema.known if self.text[place:].startswith(each)]
-            quotes = (
-                f"Write the column name between backticks: `{max(meant, key=len, default='')}`."
-            )
-            reason += f" {quotes if meant else 'Text goes between quotation marks.'}"
+        if kind == "name":
+            reason += " Text goes between quotation marks, names of several words in backticks."
         raise self.error(reason, place)
 
     # --- the tree
@@ -349,23 +306,17 @@ class _Text:
         """Where a part of the expression stands in the text."""
         return self.places[node.lineno - 1]
 
-    def _parts(self, tree: ast.expr, depth: int) -> list[Part]:
-        if depth > _MAX_DEPTH:
-            raise self.error(_TOO_DEEP, self._place(tree))
+    def _parts(self, tree: ast.expr) -> list[Part]:
         if isinstance(tree, ast.BoolOp):
             join = _all_of if isinstance(tree.op, ast.And) else _any_of
-            return join([self._parts(each, depth + 1) for each in tree.values])
+            return join([self._parts(each) for each in tree.values])
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
-            return _merged(_less([{}], self._parts(tree.operand, depth + 1)))
+            return _merged(_less([{}], self._parts(tree.operand)))
         if isinstance(tree, ast.Compare):
             found: dict[str, Region] = {}
             trees = [tree.left, *tree.comparators]
             for left, operator, right in zip(trees, tree.ops, trees[1:], strict=False):
                 found = both(found, self._comparison(left, type(operator), right))
-            if len(found) == 1 and {*map(type, tree.ops[1:])} & {ast.Lt, ast.LtE}:
-                # A reversed range, 40 <= x <= 30, is refused.
-                ends = ast.Set([trees[0], trees[-1]], lineno=trees[0].lineno)
-                self._comparison(trees[1], ast.In, ends)
             return [found]
         value = self._read(tree)
         if not isinstance(value, _Column):
@@ -377,45 +328,34 @@ class _Text:
         )
 
     def _read(self, tree: ast.expr) -> Any:
-        """A column, a value, a list of values, or the ends of a range as a tuple."""
+        """A column, a value, or a list of values."""
         if isinstance(tree, ast.Name):
             return self.known[int(tree.id[1:])]
-        parts = tree.elts if isinstance(tree, ast.List | ast.Tuple | ast.Set) else None
+        parts = tree.elts if isinstance(tree, ast.List | ast.Tuple) else None
         if isinstance(tree, ast.Call) and ast.dump(tree.func) == _LIST:
             parts = tree.args
         if parts is not None:
             values = [self._read(each) for each in parts]
             if not any(isinstance(each, _Column | list) for each in values):
-                return tuple(values) if isinstance(tree, ast.Set) else values
+                return values
         if isinstance(tree, ast.UnaryOp) and not isinstance(tree.op, ast.Not):
             value = self._read(tree.operand)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return -value if isinstance(tree.op, ast.USub) else value
         place = self._place(tree)
         other = f"unexpected {self.text[place:][:20]!r}"
-        raise self.error(_MEANINGLESS.get(type(tree), other), place)
+        raise self.error(_ARITHMETIC if isinstance(tree, ast.BinOp) else other, place)
 
     def _comparison(self, left: ast.expr, operator: type, right: ast.expr) -> Part:
         """A column, what is said of it, and a value; or the other way round."""
         column, value, place = self._read(left), self._read(right), self._place(right)
         said, mirrored = _OPERATORS[operator]
-        self.conditions += 1
-        if self.conditions > _MAX_CONDITIONS:
-            raise self.error(
-                f"a query has at most {_MAX_CONDITIONS:,} conditions; for many values of one "
-                "column use 'in'",
-                place,
-            )
         if isinstance(column, _Column) == isinstance(value, _Column):
             reason = "a comparison needs a column on one side and a value on the other"
             raise self.error(reason, place)
-        if operator in (ast.Is, ast.IsNot) and value is not None:
-            raise self.error("after 'is' comes 'null' or 'not null'", place)
         if not isinstance(column, _Column):
             column, value, said, place = value, column, mirrored, self._place(left)
         try:
-            if isinstance(value, tuple) and len(value) != 2:
-                raise ValueError("a range has two ends")
             if not said:
                 raise ValueError("'in' needs the column on its left side.")
             return {column.name: self.schema.region(column.name, column.attribute, said, value)}
@@ -433,21 +373,10 @@ class _Text:
         )
 
 
-def _unescaped(match: re.Match[str]) -> str:
-    escape = match[1]
-    return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPES.get(escape, match[0])
-
-
 # --- what a text or a dict asks for
 
 
-class Parts(list[Part]):
-    """Disjoint conjunctions, and the `Query` that they are once it was asked for."""
-
-    weighed: Sequence[Query] = ()
-
-
-def parts_of(query: Any, schema: Schema) -> Parts:
+def parts_of(query: Any, schema: Schema) -> list[Part]:
     """Disjoint conjunctions whose union a query asks for: the region of each column in them.
 
     Parameters
@@ -465,15 +394,11 @@ def parts_of(query: Any, schema: Schema) -> Parts:
         If the query is neither a dict nor a string.
     """
     if query is None:
-        return Parts([{}])
+        return [{}]
     if isinstance(query, str):
-        if query not in schema.asked:
-            if len(schema.asked) >= _KEPT:
-                schema.asked.clear()
-            schema.asked[query] = Parts(_Text(query, schema).read())
-        return schema.asked[query]
+        return _Text(query, schema).read()
     if isinstance(query, Mapping):
-        return Parts([{name: _region(name, value, schema) for name, value in query.items()}])
+        return [{name: _region(name, value, schema) for name, value in query.items()}]
     raise TypeError(
         f"A query must be a dict or a string, got a value of type {type(query).__name__}. It names "
         "columns and values, such as {'age': (0, 17)} or 'age < 18'; a mask of rows is not a query."
@@ -500,8 +425,6 @@ def _region(column: Any, value: Any, schema: Schema) -> Region:
             f"The range for column {column!r} must be a tuple (low, high), got {value!r}. "
             "For a set of values use a list."
         )
-    if isinstance(value, Mapping):
-        raise ValueError(f"The condition on column {column!r} cannot be a dict: {value!r}.")
     attribute = attribute_of(column, schema)
     if {*map(type, value if isinstance(value, list | tuple) else [value])} <= _PLAIN:
         return schema.region(column, attribute, "==", value)
@@ -591,10 +514,10 @@ def parse(query: Any, domain: Any) -> Query:
         None and the empty dict ask for all records. In a dict the value for a column is
 
         - a tuple ``(a, b)``: the closed range from a to b. ``None`` or an infinity leaves an end
-          open. On a continuous `Numeric` a partly covered bin counts in proportion (on the
-          ``scale`` of its bins); on ``integer=True`` the range means the integers from a to b, and
-          a partly covered bin counts by its share of integers; on an ordered `Categorical` the
-          categories from a to b. A range never contains the missing cell.
+          open. On a continuous `Numeric` a partly covered bin counts in proportion; on
+          ``integer=True`` the range means the integers from a to b, and a partly covered bin counts
+          by its share of integers; on an ordered `Categorical` the categories from a to b. A range
+          never contains the missing cell.
         - a list, set or array: any of these values (``None`` in it is the missing cell).
         - a scalar: this value; in a `Categorical` with a taxonomy the name of a group stands for
           all categories in it. A special value of a `Numeric` is its cell; with
@@ -604,15 +527,13 @@ def parse(query: Any, domain: Any) -> Query:
         - None: the missing cell, if the attribute is nullable.
 
         A string is written as for ``DataFrame.query``: ``=``, ``==``, ``!=``, ``<``, ``<=``,
-        ``>``, ``>=``, ``in``, ``not in``, chains such as ``30 <= age < 40``, ``between 30 and 40``
-        (both ends included), ``is null`` and ``is not null``, joined by ``and``, ``or``, ``not``
-        or ``&``, ``|``, ``~``, with parentheses, backticks around column names that are not
-        identifiers, ``None`` for the missing cell. ``not`` binds first, then ``and``, then ``or``.
-        On a continuous column ``<`` and ``<=`` are the same but for special values. Conditions
-        that contradict each other give weight zero everywhere. As in pandas, ``!=``, ``not in``
-        and ``not`` keep missing values and the comparisons drop them. At most 1,000 conditions,
-        50 parentheses or negations inside each other, 1,000,000 characters, and 5,000 conditions in
-        the disjoint conjunctions.
+        ``>``, ``>=``, ``in``, ``not in``, chains such as ``30 <= age < 40``, ``is null`` and ``is
+        not null``, joined by ``and``, ``or``, ``not`` or ``&``, ``|``, ``~``, with parentheses,
+        backticks around column names that are not identifiers, ``None`` for the missing cell.
+        ``not`` binds first, then ``and``, then ``or``. On a continuous column ``<`` and ``<=`` are
+        the same but for special values. Conditions that contradict each other give weight zero
+        everywhere. As in pandas, ``!=``, ``not in`` and ``not`` keep missing values and the
+        comparisons drop them. At most 5,000 conditions in the disjoint conjunctions.
     domain : Domain
         The public schema.
 
@@ -644,12 +565,8 @@ def parse(query: Any, domain: Any) -> Query:
 def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
     """`parse` of each of many queries: weights of the conditions on a column are found together."""
     read = [parts_of(query, domain) for query in queries]
-    new = [parts for parts in read if not parts.weighed]
-    if new:
-        weigh(region for parts in new for part in parts for region in part.values())
-    for parts in new:
-        parts.weighed = [Query(tuple(weights_of(part, domain) for part in parts))]
-    return [query for parts in read for query in parts.weighed]
+    weigh(region for parts in read for part in parts for region in part.values())
+    return [Query(tuple(weights_of(part, domain) for part in parts)) for parts in read]
 
 
 def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArray]:

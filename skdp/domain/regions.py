@@ -22,7 +22,7 @@ from .._validation import FloatArray
 from .attributes import Attribute, Categorical
 from .bins import Points
 from .numeric import Numeric
-from .values import MAX_INTEGER, digits
+from .values import MAX_INTEGER
 
 # Share of a bin that a single number of a continuous column has: next to nothing, but asked for.
 POINT = 1e-12
@@ -272,14 +272,6 @@ def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Regi
             cells.update(_codes(column, attribute, value))
         else:
             one = region_of_range(column, attribute, value, value)
-            number = attribute.number(value, column)
-            if attribute.lower <= number <= attribute.upper and not one:
-                step = digits(attribute.contents.grid.step())
-                what = "integers" if attribute.integer else f"values in steps of {step}"
-                raise ValueError(
-                    f"Column {column!r} holds {what}, so no record has the value {value!r}. Ask "
-                    "for such a value or a range."
-                )
             cells |= one.cells
             runs |= {one.cuts} if not one.cells else set()
     cuts = tuple(cut for run in sorted(runs) for cut in run)
@@ -288,21 +280,14 @@ def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Regi
 
 def region_of_comparison(column: str, attribute: Any, operator: str, value: Any) -> Region:
     """The region of ``column operator value``; a list is any of its values, a tuple a range."""
-    several = isinstance(value, list | tuple)
-    if operator in ("in", "not in") and not several:
-        raise ValueError(
-            f"'{operator}' on column {column!r} needs a list, as in "
-            f"{column} {operator} [{value!r}]."
-        )
     # As in pandas, == [..] means in.
     if operator in ("in", "not in", "==", "!="):
         if isinstance(value, tuple):
             found = region_of_range(column, attribute, *value)
         else:
-            found = region_of_values(column, attribute, value if several else [value])
+            values = value if isinstance(value, list) else [value]
+            found = region_of_values(column, attribute, values)
         return found if operator in ("in", "==") else found.complement
-    if several:
-        raise ValueError(f"Column {column!r} cannot be compared by '{operator}' with a list.")
     if value is None:
         raise ValueError(
             f"Missing values of column {column!r} have no order: compare None with == or !=."

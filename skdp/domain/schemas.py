@@ -213,8 +213,6 @@ def domain_to_text(domain: Any) -> str:
 
 def parts_from_text(source: str | os.PathLike[str]) -> tuple[list[tuple[str, Any]], list[Any]]:
     """Entries of the columns of a domain in JSON, and its rules; raises any error if damaged."""
-    if not isinstance(source, str | os.PathLike):
-        raise DomainError(f"Give JSON as text, or a path, not {type(source).__name__}.")
     data = read_json(source)
     for key, value in _HEAD.items():
         found = data.get(key, False) if isinstance(data, dict) else data

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._validation import IntArray
 from ..exceptions import DomainError
-from .values import Category, as_int, plain_category
+from .values import Category, as_int, plain_category, some
 
 
 class Taxonomy:
@@ -43,10 +43,8 @@ class Taxonomy:
             raise DomainError("A taxonomy needs at least one node, and one parent per node.")
         before = all(0 <= parent < node for node, parent in enumerate(above) if node)
         if above[0] != -1 or not before or above != sorted(above):
-            raise DomainError(
-                "A taxonomy needs one root, which is the first node, and every other node after "
-                "its parent, level by level, in the order of the parents."
-            )
+            how = "level by level from the root, each after its parent, in the order of the parents"
+            raise DomainError(f"Nodes of a taxonomy stand {how}.")
         self.labels = tuple(plain_category(label, "Taxonomy label") for label in labels)
         self.parents = np.array(above)
         # Leaves below each node, bottom up; then the place of its first leaf, top down.
@@ -63,11 +61,9 @@ class Taxonomy:
         self.leaf_nodes = leaves[np.argsort(self.first[leaves])]
         self.leaves = tuple(self.labels[node] for node in self.leaf_nodes)
         if len(set(self.leaves)) != len(self.leaves):
-            repeated = sorted({repr(x) for x in self.leaves if self.leaves.count(x) > 1})
-            raise DomainError(
-                f"Taxonomy leaves must differ, but {', '.join(repeated)} occur more than once: "
-                "groups must be nested or disjoint."
-            )
+            repeated = [x for x in dict.fromkeys(self.leaves) if self.leaves.count(x) > 1]
+            how = "groups must be nested or disjoint"
+            raise DomainError(f"Taxonomy leaves {some(repeated)} occur more than once: {how}.")
         for array in (self.parents, self.depths, self.first, self.last, self.leaf_nodes):
             array.flags.writeable = False
 

@@ -104,7 +104,8 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
     dates = isinstance(attribute, Date | Datetime) and labels is None
     if isinstance(attribute, Date | Datetime) and labels is None:
         edges = attribute.days(attribute.edges)
-    log = labels is None and isinstance(attribute, Numeric) and attribute.scale == "log"
+    # Where bins grow, they are drawn about as wide as each other.
+    log = labels is None and isinstance(attribute, Numeric) and attribute.grows
     missing = attribute.nullable
     axis = {"name": name, "edges": edges, "labels": labels, "missing": missing, "dates": dates}
     ordered, n_alone = getattr(attribute, "ordered", True), attribute.n_alone - missing

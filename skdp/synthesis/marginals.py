@@ -25,9 +25,10 @@ from .._validation import (
     used_attributes,
 )
 from ..algorithms.marginals import Asked, Prior, measured_views, most_groups, used_sets
-from ..domain import Domain, Numeric, PublicTable
+from ..domain import Domain, Numeric
 from ..exceptions import DomainError
 from ..release import Synopsis
+from ..tables import PublicTable
 from .base import Synthesizer
 
 __all__ = ["as_prior", "as_workload", "means_of", "MarginalSynthesizer"]

@@ -27,6 +27,7 @@ from .frame import (
     UNFIT,
     Frame,
     LazyRows,
+    PublicTable,
     as_array,
     as_column,
     as_frame,

@@ -38,28 +38,29 @@ class _Store:
 
     def __init__(self, shape: Sequence[int]) -> None:
         self._dtype = np.dtype(np.int16 if max(shape, default=0) <= 2**15 else np.int32)
-        self._parts = [np.zeros((0, len(shape)), dtype=np.int32)]
+        # Column by column, as they are counted.
+        self._parts = [np.zeros((len(shape), 0), dtype=np.int32)]
         self._file: Any = None
 
     def add(self, codes: CodeArray, kept: BoolArray) -> None:
         """Add the rows that are kept."""
-        # Column by column, as they lie.
-        self._parts.append(codes if kept.all() else codes.T.compress(kept, axis=1).T)
+        self._parts.append(codes.T if kept.all() else codes.T.compress(kept, axis=1))
         if len(self._parts) > 2 and sum(part.nbytes for part in self._parts) > _HELD_BYTES:
             self._write()
 
     def _write(self) -> None:
         self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115
         for part in self._parts:
-            self._file.write(np.ascontiguousarray(part, dtype=self._dtype).data)
+            self._file.write(np.ascontiguousarray(part.T, dtype=self._dtype).data)
         self._parts = self._parts[:1]
 
     def codes(self) -> CodeArray:
         """All rows: ndarray of int, shape (n, d)."""
         if self._file is None:
-            return self._parts[1] if len(self._parts) == 2 else np.concatenate(self._parts)
+            parts = self._parts
+            return parts[1].T if len(parts) == 2 else np.concatenate(parts, axis=1).T
         self._write()
-        width = self._parts[0].shape[1]
+        width = len(self._parts[0])
         with self._file as file:
             shape = file.tell() // (self._dtype.itemsize * width), width
             file.flush()
@@ -145,12 +146,21 @@ class Coded:
             bounded whatever the rows are. The choice depends on the domain alone. None: the whole
             table is returned.
         """
-        shape = self._domain.shape
-        if not self._lazy:
-            return CountTable.from_codes(self.codes, shape)
-        if together is not None and self._domain.size > MOST_AT_ONCE:
-            return ProjectedCounts(self.codes, shape)
-        return CountTable.merged(parts_of(self.codes), shape)
+        if self._lazy and together is not None and self._domain.size > MOST_AT_ONCE:
+            return ProjectedCounts(self.codes, self._domain.shape)
+        return self.distinct()
+
+    def distinct(self) -> CountTable:
+        """The distinct rows that are kept, with their counts."""
+        # At once where the rows are in memory: parts are sorted again when they are merged.
+        if self.in_file:
+            return CountTable.merged(parts_of(self.codes), self._domain.shape)
+        return CountTable.from_codes(self.codes, self._domain.shape)
+
+    @property
+    def in_file(self) -> bool:
+        """Whether the rows are too many to hold in memory."""
+        return isinstance(self.codes, np.memmap)
 
 
 def first_unfit(codes: CodeArray) -> IntArray:
@@ -183,7 +193,7 @@ def weighted_rows(
 ) -> tuple[CodeArray, IntArray]:
     """Coded rows and how many records each stands for, in no order.
 
-    Equal rows are merged only where that costs little: in lazy frames, and in small domains.
+    Equal rows are merged where they are too many for memory, and in small domains.
 
     Parameters
     ----------
@@ -191,7 +201,7 @@ def weighted_rows(
         As for `Coded`.
     """
     coded = Coded(rows, domain, contributions)
-    if isinstance(rows, LazyRows) or domain.size <= _FEW_CELLS:
-        table = CountTable.merged(parts_of(coded.codes), domain.shape)
+    if coded.in_file or domain.size <= _FEW_CELLS:
+        table = coded.distinct()
         return table.codes, table.counts
     return coded.codes, np.ones(len(coded.codes), dtype=np.int64)

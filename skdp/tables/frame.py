@@ -1,4 +1,4 @@
-"""`Frame` and `LazyRows`: the columns of a table of any library, in memory or lazy.
+"""`Frame` and `LazyRows`: the columns of a table of any library, in memory or lazy; `PublicTable`.
 
 Only names and types are looked at until a column is read. Libraries are recognised by narwhals,
 which imports none of them.
@@ -486,6 +486,53 @@ def _not_two_dimensional(ndim: int) -> ValueError:
         "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it "
         "contains a single sample."
     )
+
+
+# --- tables that are public
+
+
+class PublicTable:
+    """Declares that the rows of a table are public: whoever sees them learns nothing private.
+
+    Nothing that an estimator learns from them is charged to a ledger or protected. Rows that were
+    published, such as the public sample of an earlier survey, are public. Private records are not,
+    even if they are those of other people.
+
+    Parameters
+    ----------
+    frame : table or 2-D array
+        Rows in memory, of any library that ``fit`` takes. They are not copied, and must not be
+        changed afterwards.
+
+    Attributes
+    ----------
+    frame : table or ndarray
+
+    Raises
+    ------
+    TypeError
+        If ``frame`` is no table in memory.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skdp import PublicTable
+    >>> PublicTable(pd.DataFrame({"age": [31, 45], "sex": ["F", "M"]}))
+    PublicTable(2 rows, 2 columns)
+    """
+
+    def __init__(self, frame: Any) -> None:
+        rows = as_frame(frame)
+        self.frame = frame
+        self._shape = rows.n_rows, len(rows.names)
+
+    def __repr__(self) -> str:
+        n_rows, n_columns = self._shape
+        return f"PublicTable({n_rows:,} rows, {n_columns:,} columns)"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PublicTable:
+        # scikit-learn copies parameters for each clone; these rows never change.
+        return self
 
 
 # --- lazy frames, which are read batch by batch

@@ -1,4 +1,4 @@
-"""Queries with or, not, between, bands and names, against pandas on tables known exactly."""
+"""Queries with or, not, bands and names, against pandas on tables known exactly."""
 
 import itertools
 import math
@@ -85,7 +85,7 @@ def test_any_expression_counts_the_rows_that_pandas_finds(text):
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=4))
 def test_ranges_that_share_a_bin_count_it_once(ranges):
     domain = Domain({"x": Numeric(0, 10, bins=4), "y": Categorical(["a", "b"])})
-    text = " or ".join(f"x between {min(r) / 4} and {max(r) / 4}" for r in ranges)
+    text = " or ".join(f"{min(r) / 4} <= x <= {max(r) / 4}" for r in ranges)
     fine = (np.arange(4000) + 0.5) / 400
     inside = np.any([(min(r) / 4 <= fine) & (fine <= max(r) / 4) for r in ranges], axis=0)
     weights = one(text, "x", domain)
@@ -276,14 +276,12 @@ def test_kinds_of_conditions():
     assert one("not pay < 20", "pay", special).tolist() == [0, 0, *[1] * 8, 0, 1, 1]
 
 
-def test_the_latest_questions_are_read_once_and_not_passed_on():
+def test_the_latest_conditions_are_weighed_once_and_not_passed_on():
     domain = pickle.loads(pickle.dumps(WIDE))
     first = parse("age > 30", domain)
-    assert parse("age > 30", domain) is first and not first.products[0][0].flags.writeable
-    assert not pickle.loads(pickle.dumps(domain)).asked and b"age > 3" not in pickle.dumps(domain)
-    for age in range(20, 90):
-        parse(f"age > {age}", domain)
-    assert len(domain.asked) <= 32
+    weights = first.products[0][0]
+    assert parse("age > 30", domain).products[0][0] is weights and not weights.flags.writeable
+    assert b"_regions" not in pickle.dumps(domain)
 
 
 @over(
@@ -295,27 +293,20 @@ def test_the_latest_questions_are_read_once_and_not_passed_on():
         ({"age": "30"}, "numeric and cannot be compared with '30' of type str"),
         ({"age": True}, "numeric and cannot be compared with True"),
         ({"age": (float("nan"), 3)}, "nan.*None"),
-        ({"age": 30.5}, "holds integers.*such a value or a range"),
         ({"age": None}, "no missing cell.*nullable=True"),
         ({"sex": ("Female", "Male")}, "unordered Categorical.*list.*ordered=True"),
         ("   ", "empty"),
         ("age > 30 and", "position 12: it ends too early"),
-        ("age between 40 and 30", "position 4: .*reversed"),
-        ("age not between 40", "position 18: 'between' needs two ends"),
         ("age", "position 0: column 'age' is not compared with anything"),
         ("not ~ age == 3", "position 6: after '~' come parentheses"),
-        ("kids is 3", "position 8: after 'is' comes 'null' or 'not null'"),
         ("sex == 'female'", "position 7: .*no category 'female'. Did you mean 'Female'"),
-        ("not " * 51 + "age > 3", "position 204: more than 50 parentheses or negations"),
-        (" and ".join(["age > 3"] * 1001), "position 12006: .*at most 1,000 conditions"),
-        ("age > 3" + " " * 1_000_000, "at most 1,000,000 characters"),
+        ("not " * 9999 + "age > 3", "too many operations are inside each other"),
         ("sex == Female", "position 7.*'Female'.*Text goes between quotation marks"),
-        ("odd name! == 'x'", "position 0.*'odd'.*column name between backticks: `odd name!`"),
+        ("odd name! == 'x'", "position 0.*'odd'.*names of several words in backticks"),
         ("sex == 'Male", "position 7: a quotation mark is never closed"),
         ("age > @limit", "position 6: values stand in the text itself"),
         ("age > 3 + 4", "position 6: arithmetic"),
         ("age > pay", "column on one side and a value on the other"),
-        ("age in 30", r"needs a list, as in age in \[30\]"),
         ("age > 3; import os", "position 7: unexpected ';'"),
         ("age > " + "9" * 5000, "is not a number"),
     ],
