@@ -38,17 +38,14 @@ def nist() -> tables.Table:
     """NIST's excerpt: seven numbers, some with missing values, and six categories."""
     path = _data.data_path("nist", "national2019.csv.gz")
     gap: dict[str, Any] = {"nullable": True}
-    # Incomes and weights in bins that grow.
-    roots = [round(root**2 - 20_000) for root in np.linspace(0, np.sqrt(1_520_000), 65)]
-    ratios = np.unique(np.geomspace(1, 3_000, 33).astype(int)).tolist()
     attributes: dict[str, Any] = {
         "AGEP": Numeric(0, 99, bins=20, integer=True),
         "EDU": Numeric(1, 12, integer=True, **gap),
-        "PINCP": Numeric(edges=roots, special=[0], **gap),
+        "PINCP": Numeric(-20_000, 1_500_000, scale="sqrt", bins=64, special=[0], **gap),
         "POVPIP": Numeric(0, 500, integer=True, bins=50, special=[501], **gap),
         "NPF": Numeric(2, 12, integer=True, **gap),
-        "PWGTP": Numeric(edges=ratios, integer=True),
-        "WGTP": Numeric(edges=[0, *ratios], integer=True),
+        "PWGTP": Numeric(1, 3_000, integer=True, scale="log", bins=32),
+        "WGTP": Numeric(0, 3_000, integer=True, scale="log", bins=32),
         "SEX": Categorical([1, 2]),
         "RAC1P": Categorical(range(1, 10)),
         "MSP": Categorical(range(1, 7), **gap),

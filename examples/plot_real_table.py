@@ -75,15 +75,15 @@ visits.to_csv(folder / "visits.csv", index=False)
 
 (folder / "codebook.csv").write_text(
     """\
-name,type,unit,min,max,values,special,missing,edges,decimals,bins,label
+name,type,unit,min,max,values,special,missing,scale,decimals,bins,label
 visit,identifier,,,,,,,,,,Number of the visit
 person,identifier,,,,,,,,,,Number of the person
 born,date,month,1930-01,2022-12,,,,,,31,Month of birth
 day,date,,2023-01-01,2024-12-31,,,,,,24,Day of the visit
 ward,category,,,,Children|Eyes|Heart|Lungs|Maternity|Skin|Surgery,,,,,,Ward
 hospital,category,,,,Harbour|North|South,,,,,,Where the ward is
-billed,number,,,,,0,no,1|2|5|10|20|50|100|200|500|1000|2000|5000|10000,2,,Cost of the visit
-paid,number,,,,,0,no,1|2|5|10|20|50|100|200|500|1000|2000|5000|10000,2,,Part that the person paid
+billed,number,,1,10000,,0,no,log,2,16,Cost of the visit
+paid,number,,1,10000,,0,no,log,2,16,Part that the person paid
 score,integer,,0,99,,999=unknown,yes,,,20,Risk score
 risk,category,,,,?|low|high,,yes,,,,Band of the score
 week,integer,,1,42,,,yes,,,,Week of pregnancy

@@ -60,17 +60,17 @@ def apart(edges: FloatArray) -> FloatArray:
     return edges
 
 
-def number_of_bins(given: Any, grid: Grid | None) -> int:
+def number_of_bins(given: Any, grid: Grid | None, scale: str) -> int:
     """The declared number of bins; by default one for each number of a grid."""
     most = MAX_BINS if grid is None else min(len(grid), MAX_BINS)
     if given is not None and 1 <= (bins := as_int(given, "bins")) <= most:
         return bins
-    if given is None and grid is not None and len(grid) <= MAX_BINS:
-        return len(grid)
+    if given is None and grid is not None and (scale != "linear" or len(grid) <= MAX_BINS):
+        return len(grid) if scale == "linear" else min(FEW_BINS, len(grid))
     values = "" if grid is None else f" There are {len(grid)} possible values."
     raise DomainError(
-        f"bins must be in 1..{most}, got {given!r}.{values} Give bins=32 or so, or edges=[...] "
-        "that are near each other where most values are."
+        f"bins must be in 1..{most}, got {given!r}.{values} Give bins=32 or so, with scale='log' "
+        "where most values are small, or edges=[...]."
     )
 
 
@@ -93,6 +93,39 @@ def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool)
 
 # Where a few bins are wanted and none are declared.
 FEW_BINS = 32
+# From 0 on, a log scale is linear up to about this share of the range.
+_LINEAR_SHARE = 1000.0
+
+
+def edges_on(scale: str, lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
+    """Edges that are equally far apart on a scale; each bin of integers holds at least one."""
+    if scale == "linear":
+        return even_edges(lower, upper, bins, integer)
+    if scale not in ("log", "sqrt"):
+        raise DomainError(f"scale must be 'linear', 'log' or 'sqrt', got {scale!r}.")
+    if scale == "log" and not 0 <= lower <= upper != 0:
+        raise DomainError(
+            f"scale='log' needs lower >= 0 and upper > 0, got lower={digits(lower)} and "
+            f"upper={digits(upper)}. Use scale='sqrt', or a positive lower with the other values "
+            "in special=[...], such as special=[0]."
+        )
+    end = upper + 1 if integer else upper
+    if scale == "log":
+        unit = lower if lower > 0 else upper / _LINEAR_SHARE
+        top = np.log1p((end - lower) / unit)
+        edges = lower + unit * np.expm1(np.linspace(0.0, top, bins + 1))
+    else:
+        edges = lower + np.square(np.linspace(0.0, np.sqrt(end - lower), bins + 1))
+    # Twelve digits, because the last bits of a logarithm differ between machines.
+    edges = np.array([float(f"{edge:.12g}") for edge in edges.tolist()])
+    edges[0], edges[-1] = lower, end
+    if not integer:
+        return apart(edges)
+    whole = np.ceil(edges).astype(np.int64)
+    # Where the scale cuts finer than integers, each bin gets one.
+    steps = np.arange(bins + 1)
+    whole = np.maximum.accumulate(whole - steps) + steps
+    return np.minimum(whole, int(end) - bins + steps)
 
 
 # --- grids: the numbers that a column can hold, where these are integers or decimals

@@ -36,7 +36,7 @@ CATEGORIES, CODES = 60, 12
 ROWS, UNEVEN = 50, 2.5
 # Share of the records at one value that is this often as common as its neighbours.
 POINT, PEAK = 0.05, 3
-# Share of the range that holds half of the records where edges are suggested.
+# Share of the range that holds half of the records where a scale is suggested.
 NARROW = 0.1
 # Values that are read to recognise a form; their distinct ones, the commonest first. A form that
 # reads none of the first `CATEGORIES` is none.
@@ -379,7 +379,7 @@ def _of_numbers(x: FloatArray, attribute: Any, data: dict[str, Any]) -> list[_Fi
     if not data.get("integer") and data.get("decimals") is None:
         places = next((d for d in range(4) if (np.round(x, d) == x).all()), None)
         if places == 0:
-            single = high - low < MOST_SINGLE and "edges" not in data
+            single = high - low < MOST_SINGLE and not data.keys() & {"edges", "scale"}
             bins = {} if "edges" in data else {"bins": None if single else "auto"}
             found = [("all values are whole numbers: integer", {"integer": True, **bins})]
         elif places is not None:
@@ -396,12 +396,16 @@ def _of_numbers(x: FloatArray, attribute: Any, data: dict[str, Any]) -> list[_Fi
         text = f"many records share one value, {shown}: special, if it is public"
         found.append((text, {"special": ...}))
     rest = x[~np.isin(x, values[often])]
-    if single or not len(rest) or attribute is None or attribute.auto or "edges" in data:
+    if single or not len(rest) or data.keys() & {"edges", "scale"}:
         return found
     first, third = np.quantile(rest, [0.25, 0.75])
     if third - first < NARROW * (high - low):
-        text = "half of the values are in a small part of the range: a narrower range, or edges"
-        found.append((f"{text}, if that is public", {}))
+        text = "half of the values are in a small part of the range"
+        if low >= 0 and third - low < 2 * NARROW * (high - low):
+            text += ": scale='log'" if attribute is not None else ": scale='log', if it begins at 0"
+            found.append((text, {"scale": "log", "bins": "auto"}))
+        elif attribute is not None and not attribute.auto:
+            found.append((f"{text}: a narrower range, or edges, if that is public", {}))
     return found
 
 

@@ -27,7 +27,7 @@ from .bins import (
     apart,
     declared_edges,
     declared_grid,
-    even_edges,
+    edges_on,
     lattice_edges,
     number_of_bins,
 )
@@ -58,10 +58,11 @@ class Numeric(Attribute):
     bins : int or "auto", optional
         Number of bins. "auto" gives at most 1,024, which follow from the range alone: narrow near 0
         and growing to a fiftieth of a value, with edges at multiples of 1, 2 and 5 times powers of
-        ten. They are for columns by themselves: releases that count cells of several columns, and
-        models with a parameter for each bin, use `resolved` instead, with 32 bins (the user guide
-        says which). Default: "auto"; one bin per integer if ``integer``. With ``integer`` or
-        ``decimals`` there are at most as many bins as possible values.
+        ten; equally wide on a ``scale``. They are for columns by themselves: releases that count
+        cells of several columns, and models with a parameter for each bin, use `resolved` instead,
+        with 32 bins (the user guide says which). Default: "auto"; one bin per integer if
+        ``integer`` (32 with a ``scale``). With ``integer`` or ``decimals`` there are at most as
+        many bins as possible values.
     integer : bool, default=False
         Values are integers: fractions go to the nearest first, halves up, and each bin holds the
         integers that the formula maps to it, about equally many, at least one. ``lower``,
@@ -74,6 +75,10 @@ class Numeric(Attribute):
     edges : list of float, optional
         Public edges of uneven bins, increasing: ``Numeric(edges=[0, 1, 10, 100])`` has the range 0
         to 100 and three bins.
+    scale : {"linear", "log", "sqrt"}, default="linear"
+        Where bins are narrow: evenly wide, or narrow near ``lower`` as suits money and durations.
+        "log" cuts at equal ratios (from ``lower=0`` on, equally on ``log(1 + x / u)`` with u =
+        ``upper / 1000``), "sqrt" at equal differences of the root of ``x - lower``.
     special : list of float, optional
         Values that many records share, such as 0 or the code 999 for "not asked", inside or outside
         of the range. Each has a cell of its own. They are numbers: ranges contain them, and sums
@@ -108,8 +113,9 @@ class Numeric(Attribute):
     >>> hours = Numeric(0, 1000)
     >>> hours.size, hours.labels()[0], hours.labels()[275], hours.labels()[-1]
     (800, '[0, 0.002)', '[2, 2.02)', '[995, 1000]')
-    >>> Numeric(edges=[0, 100, 1_000, 50_000], special=[0], decimals=2).labels()
-    ['[0, 100)', '[100, 1000)', '[1000, 50000]', '0']
+    >>> balance = Numeric(0, 50_000, bins=4, scale="log", special=[0], decimals=2)
+    >>> balance.labels()
+    ['[0, 231.241)', '[231.241, 1531.93)', '[1531.93, 8848.06)', '[8848.06, 50000]', '0']
     """
 
     bins: int
@@ -127,6 +133,7 @@ class Numeric(Attribute):
         integer: bool = False,
         nullable: bool = False,
         edges: Any = None,
+        scale: str = "linear",
         special: Any = (),
         decimals: int | None = None,
     ) -> None:
@@ -135,12 +142,14 @@ class Numeric(Attribute):
         if edges is None:
             low, high = self._range(lower, upper)
         else:
-            if (lower, upper, bins) != (None, None, None):
-                raise DomainError("edges say where to cut: leave out lower, upper and bins.")
+            if scale != "linear" or (lower, upper, bins) != (None, None, None):
+                raise DomainError(
+                    "edges say where to cut: leave out lower, upper, bins and scale beside them."
+                )
             cuts = declared_edges(edges, self._read, self.integer)
             low, high = cuts[0].item(), cuts[-1].item() - self.integer
             self._recut(cuts)
-        self.lower, self.upper = low, high
+        self.lower, self.upper, self.scale = low, high, str(scale)
         # The numbers that it can hold, where these are integers or decimals.
         self._grid, self.decimals = declared_grid(low, high, self.integer, decimals)
         if edges is None:
@@ -173,16 +182,19 @@ class Numeric(Attribute):
 
     def _cut(self, bins: Any) -> None:
         """Set the number of bins, and their edges where the formula of even bins is not used."""
+        low, high, scale = self.lower, self.upper, self.scale
         if is_word(bins, AUTO) or (bins is None and not self.integer):
             self._recut(self._auto_edges(), auto=True)
             return
-        n = number_of_bins(bins, self._grid)
-        self._recut(even_edges(self.lower, self.upper, n, self.integer), even=True)
+        n = number_of_bins(bins, self._grid, scale)
+        self._recut(edges_on(scale, low, high, n, self.integer), even=scale == "linear")
 
     def _auto_edges(self) -> NDArray[Any]:
-        """Edges of the bins of "auto", which follow from range and grid alone."""
+        """Edges of the bins of "auto", which follow from range, grid and scale alone."""
         low, high, grid = self.lower, self.upper, self._grid
         most = MOST_BINS if grid is None else min(MOST_BINS, len(grid))
+        if self.scale != "linear":
+            return edges_on(self.scale, low, high, most, self.integer)
         if grid is not None and len(grid) == most:
             inner = (*grid.value(np.arange(grid.first + 1, grid.last + 1)),)
         else:
@@ -266,12 +278,6 @@ class Numeric(Attribute):
         return self.bins + len(self.special)
 
     @property
-    def grows(self) -> bool:
-        """Whether declared edges are much nearer to each other at the lower end."""
-        widths = np.diff(self.edges)
-        return self._by_edges and bool(widths[-1] > 20 * widths[0])
-
-    @property
     def one_each(self) -> bool:
         """Whether there is a bin for each integer."""
         return self.integer and self.bins == self.upper - self.lower + 1
@@ -298,6 +304,10 @@ class Numeric(Attribute):
         edges = self.edges[cuts].tolist()
         if self.one_each:
             return runs(edges, self._written)
+        if self.scale != "linear" and not self.integer:
+            # Edges of a scale are not round: six digits, if these tell them apart.
+            if (np.diff(self.edges) > 2e-6 * np.abs(self.edges[1:])).all():
+                edges = [float(f"{edge:.6g}") for edge in edges]
         pairs = zip(edges[:-1], edges[1:], strict=True)
         texts = [f"[{self._written(low)}, {self._written(high)})" for low, high in pairs]
         if cuts[-1] == self.bins and not self.integer:
@@ -320,7 +330,7 @@ class Numeric(Attribute):
         Returns
         -------
         Numeric
-            With the same range, special values and steps; bins of equal width.
+            With the same range, special values and steps; bins of equal width on the ``scale``.
         """
         if self._coarse is not None and most is not None:
             return self._coarse  # type: ignore[return-value]

@@ -104,8 +104,7 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
     dates = isinstance(attribute, Date | Datetime) and labels is None
     if isinstance(attribute, Date | Datetime) and labels is None:
         edges = attribute.days(attribute.edges)
-    # Where bins grow, they are drawn about as wide as each other.
-    log = labels is None and isinstance(attribute, Numeric) and attribute.grows
+    log = labels is None and isinstance(attribute, Numeric) and attribute.scale == "log"
     missing = attribute.nullable
     axis = {"name": name, "edges": edges, "labels": labels, "missing": missing, "dates": dates}
     ordered, n_alone = getattr(attribute, "ordered", True), attribute.n_alone - missing

@@ -224,7 +224,7 @@ def test_rules_are_refused_in_the_words_of_the_library(browser):
     "attribute",
     [
         Numeric(0, 9, integer=True, nullable=True, special=[99]),
-        Numeric(edges=[1, 10, 1e6]),
+        Numeric(1, 1e6, scale="log", bins="auto"),
         Categorical(["a", "b, c", " d"[1:]], other="a", ordered=True),
         Categorical(["01", "02"]),
         skdp.Date("2020-01-01", "2021-12-31", format="%d.%m.%Y"),

@@ -57,8 +57,8 @@ YEAR = Date("2020-01-01", "2020-12-31")
         (
             REAL / 30,
             Numeric(0, 100, 20),
-            "small part of the range: a narrower",
-            "",
+            "small part of the range: scale=",
+            "bins='auto', scale='log'",
         ),
         ([f"${v:,.2f}" for v in REAL * 99], Numeric(0, 9999), "signs or groups", "decimals=2"),
         ([f"({v:.2f})" for v in REAL], Numeric(-99, 0), "'(9)' is -9", "decimals=2"),

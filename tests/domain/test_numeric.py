@@ -39,6 +39,7 @@ def numerics(draw):
     else:
         arguments = sorted([draw(number), draw(number)])
         options["bins"] = draw(st.none() | st.integers(1, 40))
+        options["scale"] = draw(st.sampled_from(["linear", "log", "sqrt"]))
     if draw(st.booleans()):
         options["decimals"] = draw(st.integers(0, 3))
     try:
@@ -51,8 +52,8 @@ kinds = st.one_of(
     numerics(),
     st.sampled_from(
         [
-            Numeric(edges=[0.01, 0.05, 2.5, 1e5], decimals=2, special=[0]),
-            Numeric(edges=[k**3 * 10**6 for k in range(99)], integer=True),
+            Numeric(0.01, 1e5, scale="log", decimals=2, bins=20, special=[0]),
+            Numeric(0, 10**12, bins=32, scale="sqrt", integer=True),
             Numeric(-60, 1500, special=[0, 9999], nullable=True),
             Numeric(-5, 10**7, "auto", integer=True, special=[3]),
         ]
@@ -115,10 +116,16 @@ def test_means_are_those_of_draws(attribute):
     assert (np.abs(drawn.mean(axis=1) - attribute.means()) <= 6 * spread + 1e-9).all()
 
 
-def test_values_are_uniform_within_bins_that_grow():
-    growing = Numeric(edges=[1, 10, 100, 1000, 10_000])
-    assert growing.means()[1] == pytest.approx(55)
-    assert growing.grows and not Numeric(0, 10, 4).grows
+def test_edges_follow_the_scales():
+    log = Numeric(1, 10_000, 4, scale="log")
+    np.testing.assert_allclose(log.edges, [1, 10, 100, 1000, 10_000])
+    from_zero = Numeric(0, 1000, 3, scale="log").edges
+    np.testing.assert_allclose(np.diff(np.log1p(from_zero)), np.log(1001) / 3, rtol=1e-9)
+    np.testing.assert_allclose(Numeric(2, 18, 4, scale="sqrt").edges, [2, 3, 6, 11, 18])
+    # Within a bin values are uniform.
+    assert log.means()[1] == pytest.approx(55)
+    # Integers: where the scale cuts finer than they are, each bin holds one.
+    assert Numeric(0, 100, 20, scale="log", integer=True).edges[:5].tolist() == [0, 1, 2, 3, 4]
 
 
 def test_codes_of_special_values_come_after_the_bins():
@@ -199,7 +206,9 @@ def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
         ((), {"edges": [0]}, "at least two"),
         ((), {"edges": 5}, "must be a list of values"),
         ((), {"edges": [0, 1.5], "integer": True}, r"edges\[1\] must be an integer"),
-        ((1, 2), {"edges": [0, 2]}, "leave out lower, upper and bins"),
+        ((1, 2), {"edges": [0, 2]}, "leave out lower, upper, bins and scale"),
+        ((0, 2), {"scale": ["log"]}, "'linear', 'log' or 'sqrt'"),
+        ((-1, 2), {"scale": "log"}, r"Use scale='sqrt', or a positive lower"),
         ((0, 2), {"special": 0}, "special must be a list"),
         ((0, 2), {"special": [0, 0.0]}, "must differ"),
         ((0, 2), {"special": [0], "integer": True}, "every value has a cell without being special"),
@@ -313,8 +322,8 @@ def test_sums_in_a_cube_are_bounded_by_special_values_too():
 @over(
     "attribute",
     [
-        Numeric(edges=[0, 1, 2, 4, 6, 10, 16, 30], special=[0, -1, 5]),
-        Numeric(edges=[0, 1, 3, 8, 15, 40], integer=True, special=[9, 50], nullable=True),
+        Numeric(0, 30, 16, scale="log", special=[0, -1, 5]),
+        Numeric(0, 40, bins=8, integer=True, scale="log", special=[9, 50], nullable=True),
         Numeric(0, 10, decimals=1, bins=10, special=[2.5]),
         Numeric(edges=[0, 1, 5, 30]),
     ],
@@ -346,7 +355,7 @@ def test_partly_covered_bins_count_by_their_width():
     edges = Numeric(edges=[0, 1, 11])
     weights, moment = first_moment({"x": (0.5, 6)}, Domain({"x": edges}), "x")
     assert weights[0].tolist() == [0.5, 0.5] and moment.tolist() == [0.375, 1.75]
-    assert shares({"x": (0, 1)}, Numeric(edges=[0, 4, 16])) == [0.25, 0]
+    assert shares({"x": (0, 1)}, Numeric(0, 16, bins=2, scale="sqrt")) == [0.25, 0]
 
 
 def test_the_largest_integers_lie_on_the_grid():

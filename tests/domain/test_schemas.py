@@ -106,18 +106,18 @@ def test_one_error_names_every_gap_and_its_code_can_be_filled_in():
 
 
 BOOK = """\
-Name,Type,Min,Max,Values,Special,Missing,Decimals,Bins,Unit,Other,Label
-loan_id,id,,,,,,,,,,Number of the loan
-amount,number,0,40000,,0,no,2,40,,,Amount
-paid,real,1e3,2000,,,,,,,,Paid
-grade,ordinal,,,A|B|C,,,,,,C,Grade
-status,integer,,,1=current; 2=late; 9=unknown,,yes,,,,9,Status
-score,integer,300,850,,999; -1,,,auto,,,Score
-term,,,,"36, 60",,TRUE,,,,,Months
-rate,number,0,0.3,,,,,20,,,Rate
-change,float,-9,-1,,,,,,,,Change
-issued,date,2015-01,2020-12-31,,1900-01-01,,,,month,,Month of issue
-joint,category,,,0=no;1=yes,,,,,,,Two applicants
+Name,Type,Min,Max,Values,Special,Missing,Decimals,Scale,Bins,Unit,Other,Label
+loan_id,id,,,,,,,,,,,Number of the loan
+amount,number,0,40000,,0,no,2,log,40,,,Amount
+paid,real,1e3,2000,,,,,,,,,Paid
+grade,ordinal,,,A|B|C,,,,,,,C,Grade
+status,integer,,,1=current; 2=late; 9=unknown,,yes,,,,,9,Status
+score,integer,300,850,,999; -1,,,,auto,,,Score
+term,,,,"36, 60",,TRUE,,,,,,Months
+rate,number,0,0.3,,,,,,20,,,Rate
+change,float,-9,-1,,,,,,,,,Change
+issued,date,2015-01,2020-12-31,,1900-01-01,,,,,month,,Month of issue
+joint,category,,,0=no;1=yes,,,,,,,,Two applicants
 """
 
 
@@ -131,7 +131,7 @@ def test_code_book(tmp_path):
     domain = Domain.from_schema(write(tmp_path, BOOK))
     assert declared(domain) == {
         "loan_id": Identifier(),
-        "amount": Numeric(0, 40_000, 40, special=[0], decimals=2),
+        "amount": Numeric(0, 40_000, 40, scale="log", special=[0], decimals=2),
         "paid": Numeric(1000, 2000),
         "grade": Categorical(["A", "B", "C"], ordered=True, other="C"),
         "status": Categorical([1, 2, 9], other=9, nullable=True),
@@ -213,6 +213,7 @@ def test_json_that_a_person_edits_is_short():
         {
             "id": Identifier(),
             "n": Numeric(0, 9, integer=True, nullable=True),
+            "log": Numeric(0, 9, 10, integer=True, scale="log"),
             "wide": Numeric(0, 10**6, 50, integer=True, special=[-1]),
             "index": Numeric(0, 501, "auto", integer=True, special=[501]),
             "edges": Numeric(edges=[0, 1, 10, 100], integer=True),

@@ -49,9 +49,7 @@ def hard_release(epsilon=1.0):
         {
             **dict(DOMAIN.select(["age", "pay", "sex", "<b>&"]).items()),
             "stars": Categorical([1, 2, 3], ordered=True),
-            "gain": Numeric(
-                edges=[0, *np.geomspace(100, 99_999, 12).astype(int)], integer=True, special=[0]
-            ),
+            "gain": Numeric(0, 99_999, scale="log", integer=True, bins=12, special=[0]),
             "cents": Numeric(0, 5, bins=11, decimals=2, special=[5, 2.5]),
             "day": Date("2024-01-01", "2024-03-31", bins=13),
             "group": Categorical(["young", "old"], ordered=True),

@@ -12,7 +12,7 @@ from exact_laws import fit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loops import over
-from ruled import GROWING, RULED, lawful_rows, violations
+from ruled import RULED, lawful_rows, violations
 from scipy.stats import chisquare, kstest
 
 from skdp import (
@@ -38,7 +38,7 @@ DOMAIN = Domain(
         "sex": Categorical(["F", "M"]),
         "job": Categorical(["a", "b", "c"], nullable=True),
         "size": Categorical(["S", "M", "L"], ordered=True),
-        "money": Numeric(edges=GROWING, special=[0, -1], decimals=2),
+        "money": Numeric(0, 5000, bins=12, scale="log", special=[0, -1], decimals=2),
         "day": Date("2020-01-01", "2020-12-31", bins=10, nullable=True),
         "time": Datetime("2020-01-01", "2020-01-31", unit="minute", bins=30),
     }
@@ -337,7 +337,7 @@ def test_boxes_draw_in_their_covered_part():
 
 
 @pytest.mark.parametrize("bins", [(9, 12), (32, 7)])
-@pytest.mark.parametrize("options", [{}, {"decimals": 2}, {"special": [0]}])
+@pytest.mark.parametrize("options", [{}, {"decimals": 2}, {"scale": "log", "special": [0]}])
 def test_conditions_within_the_bins_of_compared_columns_leave_rows(bins, options):
     # Most draws of codes were in vain, and rows that exist were called contradictory.
     columns = {

@@ -187,7 +187,7 @@ _WORDS = {
     "nullable(=True)?": "“May be missing”",
     "one for all others, which other= names too": "a “Category for all others”",
     ": special, if": ": “Special values”, if",
-    "or edges, if": "or edges in “More settings”, if",
+    "scale='log'": "scale: log in “More settings”",
 }
 
 
