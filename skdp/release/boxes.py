@@ -196,25 +196,18 @@ class BoxModel(Covariances):
         return added(queries, of).T
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
-        """How far counts may be off: the noise, and uneven boxes as far as `intervals` covers them.
-
-        One answer has the exact law of its noise. The sum of the noise of several is taken as
-        Gaussian, which is quicker.
-        """
+        """How far counts may be off: the noise, and uneven boxes as `intervals` covers them."""
         return with_cut_bins(self, self._reach, queries, level)
 
     def _reach(self, queries: Sequence[Query], level: float) -> Reach:
-        exact = len(queries) == 1
         cuts = [self._cut(query) for query in queries]
-        found = [self.intervals.reach(cut, 1.0 - level, exact) for cut in cuts]
-        below, above = np.array([each[:2] for each in found]).reshape(-1, 2).T
-        law = found[0][2] if exact else "its sum taken as Gaussian"
-        text = (
-            f"For a query fixed before looking at the release, with probability "
-            f"{'at least' if exact else 'about'} {100 * level:g}%: the interval covers "
-            f"the noise ({law})"
-        )
+        found = [self.intervals.reach(cut, 1.0 - level) for cut in cuts]
+        below, above = np.array(found).reshape(-1, 2).T
         inside = any((cut.high > cut.low).any() for cut in cuts)
+        text = (
+            f"For a query fixed before looking at the release, with probability about "
+            f"{100 * level:g}%: the interval covers the noise"
+        )
         whole = ", the only error: the query cuts through no box."
         text += self.intervals.covers if inside else whole
         return Reach(np.sqrt(self.variance(queries)), below, above, text)

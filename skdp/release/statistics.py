@@ -570,16 +570,11 @@ class Statistics:
         parts = (queries[at : at + _AT_ONCE] for at in range(0, len(queries), _AT_ONCE))
         asked = [query for part in parts for query in parse_all(part, self.domain)]
         value = self.release.answer(asked) if asked else np.zeros(0)
-        return self._in_parts(self._counts, asked, value)
+        return self._with_ends(self._counts, asked, value)
 
-    def _in_parts(self, of: Callable[..., Estimates], asked: Sequence[Any], value: Any) -> Any:
+    def _with_ends(self, of: Callable[..., Estimates], asked: Sequence[Any], value: Any) -> Any:
         """Linear statistics, with their intervals where there is a confidence."""
-        if self.confidence is None or not asked:
-            return value
-        # The law of the noise in one answer is found exactly, that of many together quickly.
-        step = 1 if len(asked) <= _MANY else len(asked)
-        parts = (slice(start, start + step) for start in range(0, len(asked), step))
-        return Estimates.joined([of(asked[part], value[part]) for part in parts]).results()
+        return of(asked, value).results() if self.confidence and len(asked) else value
 
     def _counts(self, asked: Sequence[Query], value: FloatArray) -> Estimates:
         """Intervals of numbers of records.
@@ -629,7 +624,7 @@ class Statistics:
     def sums(self, column: str, queries: Sequence[Any]) -> Any:
         """Sums of a column."""
         cases = [case_of(query, self.domain, [column]) for query in queries]
-        return self._in_parts(self._sums_with_ends, cases, self._sums(Cases(cases), 1)[:, 1])
+        return self._with_ends(self._sums_with_ends, cases, self._sums(Cases(cases), 1)[:, 1])
 
     def _sums_with_ends(self, listed: Sequence[Case], value: FloatArray) -> Estimates:
         release, confidence, cases = self.release, self._confidence, Cases(listed)
@@ -843,7 +838,6 @@ class Statistics:
         return result
 
 
-_MANY = 100  # queries, above which the law of a sum of noise is not found for each by itself
 _AT_ONCE = 1024  # queries or groups that are asked together
 _MAX_GROUPS = 100_000
 _FEWEST = 500  # possible draws, of 2,000, below which nothing is known

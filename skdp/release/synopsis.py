@@ -250,11 +250,10 @@ class Synopsis:
 
         Notes
         -----
-        An interval covers the noise, by its exact distribution, and, if the release has bounds on
-        it, the uneven spread of the records inside boxes that the query cuts; ``guarantee`` says
-        which. It takes from a millisecond up to a tenth of a second, growing with the number of
-        boxes cut; in lists of more than 100 queries the sum of the noise of boxes is taken as
-        Gaussian, which takes about a millisecond.
+        An interval covers the noise, by a law between the normal one and that of a single noise,
+        and, if the release has bounds on it, the uneven spread of the records inside boxes that the
+        query cuts; ``guarantee`` says which. Of a list every query has the interval that it has by
+        itself.
         """
         return self._of_each(query, how, Statistics.counts)
 
@@ -661,8 +660,8 @@ class Synopsis:
         Notes
         -----
         This is post-processing of the release and costs no privacy. Margins are those of `count`,
-        `mean`, `std` and `quantile`, of counts of boxes with the sum of the noise taken as
-        Gaussian. Those of means and quantiles allow records anywhere in their bins.
+        `mean`, `std` and `quantile`. Those of means and quantiles allow records anywhere in their
+        bins.
 
         Examples
         --------
