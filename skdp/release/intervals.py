@@ -133,13 +133,16 @@ def noise_reach(low: FloatArray, high: FloatArray, variances: FloatArray, tail: 
     tail : float
         At most 0.5.
     """
+    used = (low != 0) | (high != 0)
+    low, high, variances = low[used], high[used], variances[used]
     # A mean slope, and half the difference of the slopes times the size of the noise.
     middle, half, scale = (low + high) / 2, (high - low) / 2, np.sqrt(variances / 2)
-    variance = float((middle**2 + half**2 / 2) @ variances)
+    square, other = middle**2, half**2
+    variance = float((square + other / 2) @ variances)
     if variance <= 0:
         return 0.0
-    kurtosis = float(middle**4 @ (variances + 3 * variances**2)) / variance**2
-    skewness = float((12 * middle**2 * half + 2 * half**3) @ scale**3) / variance**1.5
+    kurtosis = float(square**2 @ (variances + 3 * variances**2)) / variance**2
+    skewness = float(((12 * square + 2 * other) * half) @ (scale * variances / 2)) / variance**1.5
     normal, single = -float(ndtri(tail)), -math.log(2 * tail) / math.sqrt(2)
     standard = normal + (single - normal) * min(kurtosis / 3, 1.0) ** 0.75
     standard += skewness * (normal**2 - 1) / 6
@@ -148,7 +151,7 @@ def noise_reach(low: FloatArray, high: FloatArray, variances: FloatArray, tail: 
     steep = np.maximum(np.abs(low), np.abs(high))
     largest = float(steep.max())
     whole = largest * math.ceil(reach / largest - 0.5)
-    return whole if (steep[steep > 0] == largest).all() else max(reach, whole)
+    return whole if (steep == largest).all() else max(reach, whole)
 
 
 class Cut(NamedTuple):
