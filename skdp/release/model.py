@@ -152,11 +152,11 @@ class Covariances:
             f"The interval is made to contain the true answer with a probability of "
             f"{100 * level:g}%. It covers {self.covers}."
         )
-        weights = list(weights_in(queries))
-        if not any(map(is_cut, weights)):
+        weights = np.concatenate([np.zeros(0), *weights_in(queries)])
+        if not is_cut(weights):
             return Reach(std, below, below, text)
         above = below.copy()
-        if any(map(has_points, weights)):
+        if has_points(weights):
             # A single number has next to no share of its bin: all that this holds may be there.
             points = [place for place, query in enumerate(queries) if query.at_points]
             alone = [queries[place] for place in points]

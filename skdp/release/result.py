@@ -96,7 +96,7 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
 _Query = str | Mapping[Any, Any] | None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, slots=True)
 class QueryResult:
     """An answer with its error bar; ``float(result)`` is the value.
 
