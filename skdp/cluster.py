@@ -269,7 +269,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self.validity_ = found.validity
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
-        if synopsis is not None and synopsis.model.intervals.epsilons is not None:
+        if synopsis is not None and synopsis.model.intervals.epsilons:
             totals.append((synopsis.total, synopsis.total_std))
         if totals:
             warn_of_emptiness(self, *min(totals, key=lambda total: total[1]))

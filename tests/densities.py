@@ -29,6 +29,6 @@ class GaussianNoise(Intervals):
     def variances(self, n_boxes):
         return self.variance
 
-    def reach(self, cut, alpha, exact=True):
+    def reach(self, cut, alpha):
         width = -float(ndtri(alpha / 2)) * math.sqrt(float(cut.mean**2 @ self.variance))
-        return width, width, "known variances, their sum as Gaussian"
+        return width, width

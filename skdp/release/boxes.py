@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -101,22 +99,12 @@ class BoxModel(Covariances):
         covered: np.ndarray = (sums[stops] - sums[starts]) / (stops - starts)[:, None]
         return covered
 
-    def _covered(
-        self, queries: Sequence[Weights], axes: Sequence[int], places: Any = None
-    ) -> np.ndarray:
-        """Share of every box under queries on the same axes, shape (n_boxes, n_queries).
-
-        With ``places`` those of other boxes, by their intervals on each of the axes.
-        """
-        if not axes:
-            return np.ones((len(self.boxes), len(queries)))
-        if places is None:
-            places = [self._axis_intervals(axis)[2] for axis in axes]
-        factors = [
-            self._covered_intervals(queries, axis)[place]
-            for axis, place in zip(axes, places, strict=True)
-        ]
-        return reduce(np.multiply, factors)
+    def _covered(self, queries: Sequence[Weights], axes: Sequence[int]) -> np.ndarray:
+        """Share of every box under queries on the same axes, shape (n_boxes, n_queries)."""
+        covered = np.ones((len(self.boxes), len(queries)))
+        for axis in axes:
+            covered *= self._covered_intervals(queries, axis)[self._axis_intervals(axis)[2]]
+        return covered
 
     @property
     def about(self) -> str:
@@ -130,23 +118,10 @@ class BoxModel(Covariances):
 
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Sum of the expected counts under the weights, one float for each query."""
-        return added(queries, self._answer)
-
-    def _answer(self, products: Sequence[Weights]) -> FloatArray:
-        answers = np.empty(len(products))
-        for axes, members in by_attributes(products).items():
-            counts, places = self.counts.astype(np.float64), None
-            sides = [len(self._axis_intervals(axis)[0]) for axis in axes]
-            if axes and math.prod(sides) < len(counts):
-                # Boxes with equal intervals on these axes are one: of a grid, its projection.
-                own = [self._axis_intervals(axis)[2] for axis in axes]
-                flat = np.ravel_multi_index(own, sides)
-                counts = np.bincount(flat, counts, math.prod(sides)).astype(np.float64)
-                places = np.indices(sides).reshape(len(sides), -1)
-            step = max(1, _CHUNK // max([len(counts), *(self.shape[axis] for axis in axes)]))
-            for part in (members[at : at + step] for at in range(0, len(members), step)):
-                answers[part] = counts @ self._covered([products[i] for i in part], axes, places)
-        return answers
+        counts = self.counts.astype(np.float64)
+        step = max(1, _CHUNK // max(len(counts), *self.shape))
+        parts = [queries[at : at + step] for at in range(0, len(queries), step)]
+        return np.concatenate([np.zeros(0), *(counts @ self._means(part) for part in parts)])
 
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariances of the errors: the noise, and the uneven spread inside cut boxes."""
@@ -196,25 +171,18 @@ class BoxModel(Covariances):
         return added(queries, of).T
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
-        """How far counts may be off: the noise, and uneven boxes as far as `intervals` covers them.
-
-        One answer has the exact law of its noise. The sum of the noise of several is taken as
-        Gaussian, which is quicker.
-        """
+        """How far counts may be off: the noise, and uneven boxes as `intervals` covers them."""
         return with_cut_bins(self, self._reach, queries, level)
 
     def _reach(self, queries: Sequence[Query], level: float) -> Reach:
-        exact = len(queries) == 1
         cuts = [self._cut(query) for query in queries]
-        found = [self.intervals.reach(cut, 1.0 - level, exact) for cut in cuts]
-        below, above = np.array([each[:2] for each in found]).reshape(-1, 2).T
-        law = found[0][2] if exact else "its sum taken as Gaussian"
-        text = (
-            f"For a query fixed before looking at the release, with probability "
-            f"{'at least' if exact else 'about'} {100 * level:g}%: the interval covers "
-            f"the noise ({law})"
-        )
+        found = [self.intervals.reach(cut, 1.0 - level) for cut in cuts]
+        below, above = np.array(found).reshape(-1, 2).T
         inside = any((cut.high > cut.low).any() for cut in cuts)
+        text = (
+            f"For a query fixed before looking at the release, with probability about "
+            f"{100 * level:g}%: the interval covers the noise"
+        )
         whole = ", the only error: the query cuts through no box."
         text += self.intervals.covers if inside else whole
         return Reach(np.sqrt(self.variance(queries)), below, above, text)
@@ -237,12 +205,9 @@ class BoxModel(Covariances):
                     extreme.reduceat(padded, ends)[::2][place]
                     for extreme in (np.minimum, np.maximum)
                 )
-                if vector.min() >= 0 and least.min() >= 0:
-                    least, most = least * small, most * large
-                else:
-                    # Of factors of any sign, an extreme product is one of extreme factors.
-                    products = [least * small, least * large, most * small, most * large]
-                    least, most = np.minimum.reduce(products), np.maximum.reduce(products)
+                # Of factors of any sign, an extreme product is one of extreme factors.
+                products = [least * small, least * large, most * small, most * large]
+                least, most = np.minimum.reduce(products), np.maximum.reduce(products)
             mean += share
             low += least
             high += most

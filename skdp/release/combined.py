@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import as_level
 from ..accounting import PrivacyLoss
-from ..domain import Categorical, Domain
+from ..domain import Categorical
 from .result import QueryResult
 from .statistics import Confidence, possible_ends
 
@@ -82,8 +82,22 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
     combined = CombinedRelease(parts)
     if len({id(_inside(part)) for part in parts}) < len(parts):
         raise ValueError("A release is given twice: its noise is the same, so it adds nothing.")
-    _check_persons([_loss_of(part) for part in parts])
-    _check_columns([_domain_of(part) for part in parts])
+    most = {loss.max_rows_per_id for loss in map(_loss_of, parts) if loss is not None}
+    if len(most) > 1:
+        raise ValueError(
+            f"max_rows_per_id differs, {sorted(most, key=str)}: the releases count different "
+            "records of the same persons. Combine releases with the same number."
+        )
+    seen: dict[str, Any] = {}
+    for part in parts:
+        domain = getattr(_inside(part), "domain", None) or getattr(part, "domain_", {})
+        for name, values in ((name, _values(each)) for name, each in domain.items()):
+            if seen.setdefault(name, values) != values:
+                raise ValueError(
+                    f"Column {name!r} is declared differently: {seen[name]} and {values}. Values "
+                    "outside of a range count at its ends, so that the releases count different "
+                    "things. Combine releases with the same ranges and categories; bins may differ."
+                )
     return combined
 
 
@@ -149,23 +163,29 @@ class CombinedRelease:
 
     def _combined(self, query: Any, level: float) -> QueryResult:
         """The answer of all releases to one query."""
-        normal = Confidence(level).quantile
+        confidence, n = Confidence(level), len(self.releases)
         answers = [each.count(query, return_interval=True, level=level) for each in self.releases]
-        reaches = [_reaches(answer) for answer in answers]
-        widths = np.array([max(down, up, 1e-9) for down, up in reaches])
-        weights = widths**-2.0 / np.sum(widths**-2.0)
-        value = float(weights @ [answer.value for answer in answers])
-        noise = np.array(list(map(_noise, self.releases, answers)))
-        std = math.sqrt(np.sum((weights * noise) ** 2))
-        beyond = np.maximum(np.array(reaches) - normal * noise[:, None], 0.0)
-        down, up = (normal * std + weights @ beyond).tolist()
-        lower, upper = possible_ends(value, down, up, Confidence(level))
+        numbers = [(each.value, each.std, each.lower, each.upper) for each in answers]
+        values, stds, lower, upper = np.array(numbers, dtype=np.float64).T
+        up = upper - values
+        # As if an interval had not been cut off at zero.
+        down = np.where(lower > 0, values - lower, np.maximum(values - lower, up))
+        weights = np.maximum(np.maximum(down, up), 1e-9) ** -2.0
+        weights /= weights.sum()
+        # What marginals and networks cover is also the error of a model, which two models of the
+        # same table may share.
+        models = [getattr(_inside(each), "model", None) for each in self.releases]
+        known = [model is None or model.independent for model in models] & np.isfinite(stds)
+        noise = confidence.quantile * np.where(known, stds, 0.0)
+        value, width = float(weights @ values), float(np.linalg.norm(weights * noise))
+        ends = (width + weights @ np.maximum(each - noise, 0.0) for each in (down, up))
+        low, high = map(float, possible_ends(value, *ends, confidence))
         return QueryResult(
             value,
-            std if all(math.isfinite(answer.std) for answer in answers) else math.nan,
-            float(lower),
-            float(upper),
-            f"At least about {100 * level:g}%, from {len(answers)} releases of the same table: "
+            width / confidence.quantile if np.isfinite(stds).all() else math.nan,
+            low,
+            high,
+            f"At least about {100 * level:g}%, from {n} releases of the same table: "
             "their noise is independent and taken as normal; what their intervals cover beyond the "
             "noise is averaged.",
         )
@@ -186,29 +206,6 @@ def _loss_of(release: Any) -> PrivacyLoss | None:
     return getattr(release, "privacy_loss", None)
 
 
-def _check_persons(losses: Sequence[PrivacyLoss | None]) -> None:
-    most = {loss.max_rows_per_id for loss in losses if loss is not None}
-    if len(most) > 1:
-        raise ValueError(
-            f"max_rows_per_id differs, {sorted(most, key=str)}: the releases count different "
-            "records of the same persons. Combine releases with the same number."
-        )
-
-
-def _check_columns(domains: Sequence[Domain | None]) -> None:
-    """Refuse columns that releases read differently."""
-    seen: dict[str, Any] = {}
-    for domain in domains:
-        for name, attribute in () if domain is None else domain.items():
-            values = _values(attribute)
-            if seen.setdefault(name, values) != values:
-                raise ValueError(
-                    f"Column {name!r} is declared differently: {seen[name]} and {values}. Values "
-                    "outside of a range count at its ends, so that the releases count different "
-                    "things. Combine releases with the same ranges and categories; bins may differ."
-                )
-
-
 def _values(attribute: Any) -> Any:
     """What values of a column count as themselves; bins do not matter."""
     if isinstance(attribute, Categorical):
@@ -220,26 +217,3 @@ def _inside(release: Any) -> Any:
     """The release of an estimator that has one."""
     inside = getattr(release, "synopsis_", None)
     return release if inside is None else inside
-
-
-def _domain_of(release: Any) -> Domain | None:
-    # What an estimator was given may be a dictionary; what it made of it is a Domain.
-    return getattr(release, "domain_", None) or getattr(_inside(release), "domain", None)
-
-
-def _noise(release: Any, answer: QueryResult) -> float:
-    """Standard deviation of an error that is independent of the other releases; zero if none is.
-
-    What marginals and networks cover is also the error of a model, which two models of the same
-    table may share.
-    """
-    model = getattr(_inside(release), "model", None)
-    known = model is None or model.independent
-    return float(answer.std) if known and math.isfinite(answer.std) else 0.0
-
-
-def _reaches(answer: QueryResult) -> tuple[float, float]:
-    """How far the interval goes down and up, as if it had not been cut off at zero."""
-    up = answer.upper - answer.value
-    down = answer.value - answer.lower
-    return (down if answer.lower > 0 else max(down, up)), up

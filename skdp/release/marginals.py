@@ -221,7 +221,7 @@ class ViewsModel(Covariances):
 
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
-        return added(queries, lambda products: Products(self, products).answers())
+        return added(queries, lambda products: Products.of(self, products).answers())
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""

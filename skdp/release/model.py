@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from .._random import caller_level
 from .._validation import CodeArray, FloatArray
 from ..domain import Domain
-from ..domain.query import Query, Weights, is_cut, single_numbers, weights_in
+from ..domain.query import Query, Weights, has_points, is_cut, single_numbers, weights_in
 
 __all__ = [
     "Covariances",
@@ -146,13 +146,25 @@ class Covariances:
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """How far answers may be off: normal, with their own variance."""
         std = np.sqrt(self.variance(queries))
-        half = float(ndtri(0.5 + level / 2)) * std
+        normal = float(ndtri(0.5 + level / 2))
+        below = normal * std
         text = (
             f"The interval is made to contain the true answer with a probability of "
             f"{100 * level:g}%. It covers {self.covers}."
         )
-        cut = " Bins covered in part are taken as covered in proportion."
-        return Reach(std, half, half, text + cut * any(map(is_cut, weights_in(queries))))
+        weights = np.concatenate([np.zeros(0), *weights_in(queries)])
+        if not is_cut(weights):
+            return Reach(std, below, below, text)
+        above = below.copy()
+        if has_points(weights):
+            # A single number has next to no share of its bin: all that this holds may be there.
+            points = [place for place, query in enumerate(queries) if query.at_points]
+            alone = [queries[place] for place in points]
+            whole = [self.whole(query) for query in alone]
+            above[points] = normal * np.sqrt(self.variance(whole))
+            above[points] += self.answer(whole) - self.answer(alone)
+        text += " Bins covered in part are taken as covered in proportion."
+        return Reach(std, below, above, text)
 
 
 def warn_of_zero(how: str) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +37,10 @@ LUMP = 0.3
 _ROUNDING = 1e-9
 # Most columns of a set that was not measured whose deviation is allowed for.
 _MOST_TOGETHER = 3
-# Numbers of a column that are computed together: they fit into a core's cache.
-_AT_ONCE = 1 << 18
+# Numbers of a column that are computed together.
+_AT_ONCE = 1 << 20
+# Numbers of weights that are kept from an answer to its error.
+_KEPT = 1 << 22
 # Linear functions of weights are kept as matrices that have at most so many numbers.
 _FEW_AT_ONCE = 1 << 16
 
@@ -291,11 +294,10 @@ def covariances(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     """Covariances of the errors of the answers of each block of equally many, (n_blocks, k, k)."""
     k = max(map(len, blocks), default=1)
     found = np.zeros((len(blocks), k, k))
-    # What is asked of the same columns is computed together.
-    order = sorted(range(len(blocks)), key=lambda place: _columns(blocks[place]))
-    parts = np.cumsum([_numbers(blocks[place]) for place in order]) // _AT_ONCE
-    for places in np.split(order, np.flatnonzero(np.diff(parts)) + 1):
-        found[places] = _of_blocks(model, [blocks[place] for place in places.tolist()])
+    parts = np.cumsum([_numbers(block) for block in blocks]) // _AT_ONCE
+    ends = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(blocks)]
+    for start, stop in pairwise(ends):
+        found[start:stop] = _of_blocks(model, blocks[start:stop])
     return found
 
 
@@ -303,10 +305,6 @@ def _numbers(block: Sequence[Query]) -> int:
     """How many numbers the weights of a block have in their widest column."""
     vectors = (vector for query in block for each in query.products for vector in each.values())
     return len(block) * max(map(len, vectors), default=1)
-
-
-def _columns(block: Sequence[Query]) -> list[list[int]]:
-    return [[*each] for query in block for each in query.products]
 
 
 def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
@@ -318,7 +316,7 @@ def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     sizes = zip(starts.tolist(), of_block.tolist(), strict=True)
     i, j = np.concatenate([start + _lower(size) for start, size in sizes], axis=1)
     products = [each for block in blocks for query in block for each in query.products]
-    told = Products(model, products).covariances(i, j)
+    told = Products.of(model, products).covariances(i, j)
     # Of two different products both orders count.
     twice = np.flatnonzero(i != j)
     i, j = np.append(i, j[twice]), np.append(j, i[twice])
@@ -346,7 +344,7 @@ class Products:
     """
 
     def __init__(self, model: Any, products: Sequence[Weights]) -> None:
-        self.model, self.parts = model, _parts(model, products)
+        self.model, self.asked, self.parts = model, products, _parts(model, products)
         self._more = np.zeros(len(self.parts))
         self._noise: dict[Any, dict[int, FloatArray]] = {}
         for axes, members in by_attributes([part.weights for part in self.parts]).items():
@@ -359,6 +357,19 @@ class Products:
         self.at: dict[int, IntArray] = {}
         for axis in dict.fromkeys(axis for axes in self.groups for axis in axes):
             self._give(axis)
+
+    @classmethod
+    def of(cls, model: Any, products: Sequence[Weights]) -> Products:
+        """Those of a release; of an answer they are kept for its error, which is asked for next."""
+        latest: list[Products] = model.once("products", list)
+        kept = [each for each in latest if len(each.asked) == len(products)]
+        latest.clear()
+        if kept and all(map(operator.is_, kept[0].asked, products)):
+            return kept[0]
+        made = cls(model, products)
+        if sum(given.weights.size for given in made.given.values()) <= _KEPT:
+            latest.append(made)
+        return made
 
     def _take_sums(self, axes: Axes, members: Sequence[int]) -> None:
         """Take off what measured sums answer; of their noise the features are kept."""

@@ -1,7 +1,4 @@
-"""`QueryResult`: an answer with its error bar; text for codes and ranges of codes.
-
-Text for codes and ranges of codes.
-"""
+"""`QueryResult`: an answer with its error bar; text for codes and ranges of codes."""
 
 from __future__ import annotations
 
@@ -74,38 +71,19 @@ def labels_of_groups(labels: Sequence[str], groups: IntArray | None) -> list[str
     return [first if first == last else f"{first} ... {last}" for first, last in ends]
 
 
-def tick_labels(attribute: Numeric | Categorical) -> list[str]:
-    """Text under each bar of a plot, without the missing cell: ends of bins in three digits."""
-    labels = attribute.labels()[: attribute.n_values]
-    if isinstance(attribute, Categorical | Date | Datetime) or attribute.integer:
-        return labels
-    edges = [f"{float(f'{edge:.3g}'):.15g}" for edge in attribute.edges.tolist()]
-    if len(set(edges)) == len(edges):
-        bins = attribute.bins
-        labels[:bins] = [
-            f"{low} to {high}" for low, high in zip(edges[:-1], edges[1:], strict=True)
-        ]
-    return labels
-
-
 def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
     """What `skdp.plotting.PlotAxis` needs to know of a column."""
-    if isinstance(attribute, Categorical):
-        edges = np.arange(attribute.n_values + 1) - 0.5
-        labels: list[str] | None = attribute.labels()[: attribute.n_values]
-    elif attribute.special:
+    missing, dates, log = attribute.nullable, False, False
+    labels: list[str] | None = None
+    if isinstance(attribute, Categorical) or attribute.special:
         # Special values lie anywhere on the number line: each code has a bar of its own.
         edges = np.arange(attribute.n_values + 1) - 0.5
-        labels = tick_labels(attribute)
+        labels = attribute.labels()[: attribute.n_values]
+    elif dates := isinstance(attribute, Date | Datetime):
+        edges = attribute.days(attribute.edges)
     else:
         # A bar stands over its integers, the first one included.
-        edges = attribute.edges - 0.5 * attribute.integer
-        labels = None
-    dates = isinstance(attribute, Date | Datetime) and labels is None
-    if isinstance(attribute, Date | Datetime) and labels is None:
-        edges = attribute.days(attribute.edges)
-    log = labels is None and isinstance(attribute, Numeric) and attribute.scale == "log"
-    missing = attribute.nullable
+        edges, log = attribute.edges - 0.5 * attribute.integer, attribute.scale == "log"
     axis = {"name": name, "edges": edges, "labels": labels, "missing": missing, "dates": dates}
     ordered, n_alone = getattr(attribute, "ordered", True), attribute.n_alone - missing
     return {**axis, "log": log, "ordered": ordered, "n_alone": n_alone}
@@ -118,7 +96,7 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
 _Query = str | Mapping[Any, Any] | None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, slots=True)
 class QueryResult:
     """An answer with its error bar; ``float(result)`` is the value.
 

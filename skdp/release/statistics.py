@@ -27,11 +27,9 @@ from ..domain.query import (
     Weights,
     attribute_of,
     both,
-    has_points,
     is_cut,
     parse_all,
     parts_of,
-    weights_in,
     weights_of,
 )
 from ..domain.regions import Region, everything
@@ -232,8 +230,6 @@ class Numbers(NamedTuple):
         Of numbers that are spread evenly.
     low, high : ndarray of float64
         Smallest and largest number, within the ends of a condition; infinite of codes without one.
-    reach : ndarray of float64
-        Largest distance of a number from ``mean``.
     """
 
     axis: int
@@ -241,7 +237,6 @@ class Numbers(NamedTuple):
     variance: FloatArray
     low: FloatArray
     high: FloatArray
-    reach: FloatArray
 
     @classmethod
     def of(cls, column: str, region: Region, domain: Domain) -> Numbers:
@@ -260,14 +255,20 @@ class Numbers(NamedTuple):
             low, high = (np.where(share > 0, np.clip(each, *ends), each) for each in (low, high))
         else:
             low[: attribute.n_values] = high[: attribute.n_values] = attribute.categories
-        reach = np.where(share > 0, np.maximum(high - mean, mean - low), 0.0)
         structure = domain.structure
         axis = domain.index(structure.base_of(column))
-        each = (mean, variance, low, high, reach)
+        each = (mean, variance, low, high)
         return cls(axis, *(structure.lifted(column, of_codes) for of_codes in each))
 
+    @property
+    def reach(self) -> FloatArray:
+        """Largest distance of a number from ``mean``, for each code."""
+        return np.maximum(np.maximum(self.high - self.mean, self.mean - self.low), 0.0)
+
     def power(self, exponent: int, centre: float, scale: float) -> FloatArray:
-        """Mean of a power of (number - centre) / scale for each code."""
+        """Mean of a power of (number - centre) / scale for each code; of -1 `reach`."""
+        if exponent < 0:
+            return self.reach
         m, v = (self.mean - centre) / scale, self.variance / scale**2
         if exponent < 3:
             return m if exponent == 1 else m**2 + v
@@ -276,10 +277,6 @@ class Numbers(NamedTuple):
     def times(self, weights: FloatArray, *power: Any) -> FloatArray:
         """Weights of codes times a power of their numbers."""
         return weights * self.power(*power)
-
-    def times_reach(self, weights: FloatArray) -> FloatArray:
-        """By how much a weighted sum is off if all numbers lie at ends of bins."""
-        return weights * self.reach
 
     def ends(self, weights: FloatArray) -> tuple[float, float]:
         """Smallest and largest number of records with a weight; of any, where none has one."""
@@ -372,16 +369,6 @@ class Cases:
                 product[of.axis] = self._once(of.times, product[of.axis], *power)
         return product
 
-    @property
-    def anywhere(self) -> list[Query]:
-        """By how much sums of the first column are off if all numbers lie at ends of bins."""
-
-        def product(one: Selected) -> Weights:
-            of = one.numbers[0]
-            return {**one.weights, of.axis: self._once(of.times_reach, one.weights[of.axis])}
-
-        return [Query(tuple(map(product, case))) for case in self.cases]
-
     def ends(self) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest number of each column among the records, (n_cases, n_columns)."""
 
@@ -399,42 +386,7 @@ class Cases:
         return [any(self._once(is_cut, each) for each in some) for some in vectors]
 
 
-# --- linear statistics and functions of them
-
-
-def linear(
-    release: Release,
-    queries: Sequence[Query],
-    value: FloatArray,
-    confidence: Confidence,
-    sampling: Any = 0.0,
-    bounds: tuple[Any, Any] = (0.0, math.inf),
-    more: Any = 0.0,
-) -> Estimates:
-    """Counts and sums with their intervals.
-
-    Parameters
-    ----------
-    release : Release
-    queries : sequence of Query
-    value : ndarray of float64
-    confidence : Confidence
-    sampling : float or ndarray of float64, default=0.0
-        Variance over samples with replacement.
-    bounds : tuple of float or ndarray
-        Smallest and largest possible value.
-    more : float or ndarray, default=0.0
-        Standard deviation of what else is not known.
-    """
-    found = release.reach(queries, confidence.level)
-    left = np.zeros(len(value))
-    if confidence.population:
-        left += np.sqrt(np.maximum(sampling, 0.0) * confidence.left(release.total))
-    beside = confidence.quantile * np.hypot(left, more)
-    below, above = np.hypot(found.below, beside), np.hypot(found.above, beside)
-    lower, upper = possible_ends(value, below, above, confidence, bounds)
-    text = found.guarantee + confidence.text
-    return Estimates(value, np.hypot(found.std, more), left, lower, upper, [text] * len(value))
+# --- ends, and functions of answers
 
 
 def possible_ends(
@@ -570,35 +522,48 @@ class Statistics:
         parts = (queries[at : at + _AT_ONCE] for at in range(0, len(queries), _AT_ONCE))
         asked = [query for part in parts for query in parse_all(part, self.domain)]
         value = self.release.answer(asked) if asked else np.zeros(0)
-        return self._in_parts(self._counts, asked, value)
+        return self._with_ends(self._counts, asked, value)
 
-    def _in_parts(self, of: Callable[..., Estimates], asked: Sequence[Any], value: Any) -> Any:
+    def _with_ends(self, of: Callable[..., Estimates], asked: Sequence[Any], value: Any) -> Any:
         """Linear statistics, with their intervals where there is a confidence."""
-        if self.confidence is None or not asked:
-            return value
-        # The law of the noise in one answer is found exactly, that of many together quickly.
-        step = 1 if len(asked) <= _MANY else len(asked)
-        parts = (slice(start, start + step) for start in range(0, len(asked), step))
-        return Estimates.joined([of(asked[part], value[part]) for part in parts]).results()
+        return of(asked, value).results() if self.confidence and len(asked) else value
 
     def _counts(self, asked: Sequence[Query], value: FloatArray) -> Estimates:
         """Intervals of numbers of records.
 
         Over samples of as many records, a count of a share p of them has the variance n p (1 - p).
-        A single number of a continuous column has next to no share of its bin: all that this holds
-        may be there.
+        """
+        share = np.clip(value / max(self.release.total, 1.0), 0.0, 1.0)
+        return self._linear(asked, value, value * (1.0 - share))
+
+    def _linear(
+        self,
+        queries: Sequence[Query],
+        value: FloatArray,
+        sampling: FloatArray,
+        bounds: tuple[Any, Any] = (0.0, math.inf),
+        more: Any = 0.0,
+    ) -> Estimates:
+        """Intervals of counts and sums.
+
+        Parameters
+        ----------
+        queries : sequence of Query
+        value, sampling : ndarray of float64
+            Answers, and their variances over samples with replacement.
+        bounds : tuple of float or ndarray
+            Smallest and largest possible value.
+        more : float or ndarray, default=0.0
+            Standard deviation of what else is not known.
         """
         release, confidence = self.release, self._confidence
-        sampling: Any = 0.0
-        if confidence.population:
-            sampling = value * (1.0 - np.clip(value / max(release.total, 1.0), 0.0, 1.0))
-        found = linear(release, asked, value, confidence, sampling)
-        if any(map(has_points, weights_in(asked))):
-            at_points = [place for place, query in enumerate(asked) if query.at_points]
-            whole = [release.whole(asked[place]) for place in at_points]
-            more = linear(release, whole, release.answer(whole), confidence)
-            found.upper[at_points] = more.upper
-        return found
+        found = release.reach(queries, confidence.level)
+        left = np.sqrt(np.maximum(sampling, 0.0) * confidence.left(release.total))
+        beside = confidence.quantile * np.hypot(left, more)
+        below, above = np.hypot(found.below, beside), np.hypot(found.above, beside)
+        lower, upper = possible_ends(value, below, above, confidence, bounds)
+        text = found.guarantee + confidence.text
+        return Estimates(value, np.hypot(found.std, more), left, lower, upper, [text] * len(value))
 
     @property
     def _confidence(self) -> Confidence:
@@ -624,23 +589,26 @@ class Statistics:
         """
         if not any(each.numbers[0].reach.any() for each in cases.cases[0]):
             return np.zeros(len(cases))
-        return np.maximum(self.release.answer(cases.anywhere), 0.0) / 2.0
+        none = np.zeros((len(cases), 1))
+        return (
+            np.maximum(self._answered(cases.moments([(-1,)], none, none + 1.0), 1), 0.0)[:, 0] / 2
+        )
 
     def sums(self, column: str, queries: Sequence[Any]) -> Any:
         """Sums of a column."""
         cases = [case_of(query, self.domain, [column]) for query in queries]
-        return self._in_parts(self._sums_with_ends, cases, self._sums(Cases(cases), 1)[:, 1])
+        return self._with_ends(self._sums_with_ends, cases, self._sums(Cases(cases), 1)[:, 1])
 
     def _sums_with_ends(self, listed: Sequence[Case], value: FloatArray) -> Estimates:
-        release, confidence, cases = self.release, self._confidence, Cases(listed)
-        none, sampling = np.zeros((len(value), 1)), np.zeros(len(value))
+        cases, none = Cases(listed), np.zeros((len(value), 1))
         asked, squares = zip(*cases.moments([(1,), (2,)], none, none + 1.0), strict=True)
-        if confidence.population:
-            sampling = release.answer(squares) - value**2 / max(release.total, 1.0)
+        sampling = np.zeros(len(value))
+        if self._confidence.population:
+            sampling = self.release.answer(squares) - value**2 / max(self.release.total, 1.0)
         more = self._off(cases)
         low, high = (each[:, 0] for each in cases.ends())
         bounds = np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
-        found = linear(release, asked, value, confidence, sampling, bounds, more)
+        found = self._linear(asked, value, sampling, bounds, more)
         text = found.guarantee[0] + BINS * bool(more.any()) + IN_PROPORTION * any(cases.cut)
         return found._replace(guarantee=[text] * len(value))
 
@@ -843,7 +811,6 @@ class Statistics:
         return result
 
 
-_MANY = 100  # queries, above which the law of a sum of noise is not found for each by itself
 _AT_ONCE = 1024  # queries or groups that are asked together
 _MAX_GROUPS = 100_000
 _FEWEST = 500  # possible draws, of 2,000, below which nothing is known

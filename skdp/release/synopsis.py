@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from .._random import sampling_generator
-from .._validation import FloatArray, as_level, check_flag, table_html, write_text
+from .._validation import as_level, check_flag, table_html, write_text
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..domain.query import Query
@@ -244,11 +244,10 @@ class Synopsis:
 
         Notes
         -----
-        An interval covers the noise, by its exact distribution, and, if the release has bounds on
-        it, the uneven spread of the records inside boxes that the query cuts; ``guarantee`` says
-        which. It takes from a millisecond up to a tenth of a second, growing with the number of
-        boxes cut; in lists of more than 100 queries the sum of the noise of boxes is taken as
-        Gaussian, which takes about a millisecond.
+        An interval covers the noise, by a law between the normal one and that of a single noise,
+        and, if the release has bounds on it, the uneven spread of the records inside boxes that the
+        query cuts; ``guarantee`` says which. Of a list every query has the interval that it has by
+        itself.
         """
         return self._of_each(query, how, Statistics.counts)
 
@@ -557,6 +556,15 @@ class Synopsis:
         1  (29, 59]  900.0
         """
         groups = Groups(by, self.counted, bands, right)
+        results, said = self._of_groups(groups, query, column, how)
+        table = group_table(groups, results)
+        table.attrs = said
+        return table
+
+    def _of_groups(
+        self, groups: Groups, query: Any, column: str | None, how: How
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What is estimated of each group, by name, and what is said of the intervals."""
         statistics = self._asked(how)
         counts, sums, found = statistics.groups(groups, query, column)
         results: dict[str, Any] = {"count": counts}
@@ -566,10 +574,9 @@ class Synopsis:
                 results["sum"] = sums
             results["mean"] = as_value(found.value)
         if statistics.confidence is None:
-            return group_table(groups, results)
-        table = group_table(groups, results | found.columns(as_value))
-        table.attrs = {"level": statistics.confidence.level, "guarantee": found.said}
-        return table
+            return results, {}
+        said = {"level": statistics.confidence.level, "guarantee": found.said}
+        return results | found.columns(as_value), said
 
     def crosstab(
         self,
@@ -612,22 +619,18 @@ class Synopsis:
         [400.0, 400.0]
         """
         groups = Groups([index, columns], self.counted, bands, right)
-        statistics = self._asked(how)
-        counts, _, found = statistics.groups(groups, query, None)
-        rows, across = (
-            pd.Index(labels, name=name)
-            for name, labels in zip(groups.names, groups.labels(), strict=True)
-        )
-
-        def table(values: FloatArray) -> pd.DataFrame:
-            return pd.DataFrame(values.reshape(groups.shape), index=rows, columns=across)
-
-        if statistics.confidence is None:
-            return table(counts)
-        held = {"count": counts} | found.columns(np.asarray)
-        result = pd.concat({title: table(values) for title, values in held.items()}, axis=1)
-        result.attrs = {"level": statistics.confidence.level, "guarantee": found.said}
-        return result
+        results, said = self._of_groups(groups, query, None, how)
+        names = zip(groups.labels(), groups.names, strict=True)
+        rows, across = (pd.Index(labels, name=name) for labels, name in names)
+        tables = {
+            title: pd.DataFrame(values.reshape(groups.shape), rows, across)
+            for title, values in results.items()
+        }
+        if not said:
+            return tables["count"]
+        table = pd.concat(tables, axis=1)
+        table.attrs = said
+        return table
 
     def describe(self, *, level: float = 0.95, numbers: bool = False) -> pd.DataFrame:
         """Statistics of every column with margins of error, one row a column.
@@ -655,8 +658,8 @@ class Synopsis:
         Notes
         -----
         This is post-processing of the release and costs no privacy. Margins are those of `count`,
-        `mean`, `std` and `quantile`, of counts of boxes with the sum of the noise taken as
-        Gaussian. Those of means and quantiles allow records anywhere in their bins.
+        `mean`, `std` and `quantile`. Those of means and quantiles allow records anywhere in their
+        bins.
 
         Examples
         --------
@@ -874,11 +877,33 @@ class Synopsis:
             As in `view`, or if there are no boxes to outline or too many; for more than two columns
             as in `correlation`.
         """
-        from ..plotting import plot_correlations, plot_view
+        from ..plotting import PlotAxis, loss_title, plot_correlations, plot_view
 
-        if columns is not None and not isinstance(columns, str) and len(columns) > 2 and not blocks:
-            return plot_correlations(**_correlation_parts(self, list(columns)), ax=ax)
-        return plot_view(**_plot_parts(self, columns, blocks), ax=ax, norm=norm)
+        domain, interval, what = self.counted, None, self.mechanism
+        columns = domain.names[:2] if columns is None else columns
+        columns = [columns] if isinstance(columns, str) else list(columns)
+        if len(columns) > 2 and not blocks:
+            try:
+                found = self.correlation(columns, return_interval=True)
+                interval = [found[end].to_numpy() for end in ("lower", "upper")]
+                found, what = found["value"], ", ".join(filter(None, [what, "95% intervals"]))
+            except ValueError:
+                # Not every release has error bars; what is wrong with the columns is said again.
+                found = self.correlation(columns)
+            title = loss_title(what, self.privacy_loss)
+            return plot_correlations(
+                found.to_numpy(), columns, interval=interval, title=title, ax=ax
+            )
+        table, rectangles = self.view(columns), None
+        if blocks:
+            if not hasattr(self.model, "rectangles") or len(columns) != 2:
+                raise ValueError(
+                    "blocks=True outlines boxes over two columns; this release or view has none."
+                )
+            rectangles = self.model.rectangles([domain.index(name) for name in columns])
+        axes = [PlotAxis(**plot_axis(name, domain[name].declared)) for name in columns]
+        title = loss_title(what, self.privacy_loss)
+        return plot_view(table, axes, blocks=rectangles, title=title, ax=ax, norm=norm)
 
     def to_frame(self) -> pd.DataFrame:
         """Everything released, in a readable table.
@@ -966,63 +991,3 @@ class Synopsis:
         lost = metadata.get("skipped")
         skipped = None if lost is None else SkippedRecords.from_data(lost, domain)
         return cls(domain, model, privacy_loss=loss, mechanism=mechanism, skipped=skipped)
-
-
-# --- what pictures show: counts or correlations, axes, and a title with epsilon
-
-
-def _plot_parts(synopsis: Any, columns: Sequence[str] | str | None, blocks: bool) -> dict[str, Any]:
-    """Parameters of `skdp.plotting.plot_view` for one or two columns of a synopsis.
-
-    Raises
-    ------
-    ValueError
-        As in `Synopsis.view`, or if there are no boxes to outline.
-    """
-    from ..plotting import PlotAxis, loss_title
-
-    domain, model = synopsis.counted, synopsis.model
-    if columns is None:
-        columns = domain.names[:2]
-    columns = [columns] if isinstance(columns, str) else list(columns)
-    table = synopsis.view(columns)
-    rectangles = None
-    if blocks:
-        if not hasattr(model, "rectangles") or len(columns) != 2:
-            raise ValueError(
-                "blocks=True outlines boxes over two columns; this release or view has none."
-            )
-        rectangles = model.rectangles([domain.index(name) for name in columns])
-    return {
-        "table": table,
-        "axes": [PlotAxis(**plot_axis(name, domain[name].declared)) for name in columns],
-        "blocks": rectangles,
-        "title": loss_title(synopsis.mechanism, synopsis.privacy_loss),
-    }
-
-
-def _correlation_parts(synopsis: Any, columns: Sequence[str]) -> dict[str, Any]:
-    """Parameters of `skdp.plotting.plot_correlations`; without intervals if there are none.
-
-    Raises
-    ------
-    ValueError
-        As in `Synopsis.correlation`.
-    """
-    from ..plotting import loss_title
-
-    what, interval = [synopsis.mechanism or ""], None
-    try:
-        found = synopsis.correlation(columns, return_interval=True)
-        interval = [found[end].to_numpy() for end in ("lower", "upper")]
-        what.append("95% intervals")
-        found = found["value"]
-    except ValueError:
-        # Not every release has error bars; what is wrong with the columns is said here again.
-        found = synopsis.correlation(columns)
-    return {
-        "matrix": found.to_numpy(),
-        "names": columns,
-        "interval": interval,
-        "title": loss_title(", ".join(filter(None, what)), synopsis.privacy_loss),
-    }

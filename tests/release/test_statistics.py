@@ -2,7 +2,6 @@
 
 import itertools
 import pickle
-from fractions import Fraction
 from functools import partial, reduce
 
 import numpy as np
@@ -14,8 +13,9 @@ from loops import over
 
 import skdp
 from skdp import Categorical, Date, Domain, Numeric, QueryResult, derived
+from skdp.mechanisms import discrete_laplace_variance
 from skdp.release import Boxes, BoxModel, Intervals, LeafErrorBound, Query
-from skdp.release.intervals import noise_quantile
+from skdp.release.intervals import noise_reach
 
 DOMAIN = Domain(
     {
@@ -233,18 +233,28 @@ def test_covariances_of_blocks_are_semidefinite_and_those_of_each(name):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@over("low", [(0.2, -0.5, 0.0), (1.0, 0.7, 0.45)])
-def test_sums_of_noise_are_simulated_by_their_law(low):
-    low, high, epsilon = np.array(low), np.array([1.0, 0.7, 0.45]), Fraction(7, 10)
-    z = np.arange(-30, 31)
-    law = np.tanh(0.35) * np.exp(-0.7 * np.abs(z))
+# Slopes of the noise of each box where it is negative and where it is positive.
+SLOPES = {
+    "one": ([1.0], [1.0]),
+    "equal": ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0]),
+    "cut": ([1.0, 0.7, 0.45], [1.0, 0.7, 0.45]),
+    "of any sign": ([-2.0, 1.0, 0.5], [-2.0, 1.0, 0.5]),
+    "bounded": ([0.2, -0.5, 0.0], [1.0, 0.7, 0.45]),
+}
+
+
+@over("slopes, epsilon, tail", itertools.product(SLOPES, [0.2, 0.7, 1.5], [0.1, 0.025, 0.005]))
+def test_sums_of_noise_leave_what_they_say(slopes, epsilon, tail):
+    low, high = map(np.array, SLOPES[slopes])
+    z = np.arange(-60, 61)
+    law = np.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(z))
     sums = reduce(np.add.outer, np.maximum(low[:, None] * z, high[:, None] * z))
-    chances = reduce(np.multiply.outer, [law] * 3).ravel()
-    order = np.argsort(-sums.ravel())
-    exact = sums.ravel()[order][np.searchsorted(np.cumsum(chances[order]), 0.025)]
-    found, how = noise_quantile(low, high, [epsilon], np.zeros(3, dtype=int), 0.025)
-    assert "simulated" in how
-    assert exact - 1e-9 <= found <= 1.1 * exact
+    chances = reduce(np.multiply.outer, [law] * len(low))
+    variances = np.full(len(low), discrete_laplace_variance(epsilon))
+    found = noise_reach(low, high, variances, tail)
+    assert chances[sums > found + 1e-9].sum() <= 1.15 * tail
+    # Nor is it much wider: 15% and one step of a lattice less would leave too much.
+    assert chances[sums > 0.85 * found - 1.0].sum() > tail
 
 
 def test_records_of_a_box_may_lie_in_any_one_cell():

@@ -181,13 +181,13 @@ def test_one_box_has_the_exact_quantile_of_its_noise():
     assert synopsis.model.reach([Query(({0: np.ones(50)},))], 0.9).below > 0
     assert result.std == pytest.approx(math.sqrt(discrete_laplace_variance(0.1)))
     assert float(result) == result.value == 0
-    assert "at least 90%" in result.guarantee and "cuts through no box" in result.guarantee
+    assert "about 90%" in result.guarantee and "cuts through no box" in result.guarantee
     half = synopsis.count({"x": (5, 5)}, return_interval=True, level=0.9)
     assert half.upper == pytest.approx(result.upper / 5)
     assert "does not cover the uneven spread" in half.guarantee
 
 
-@over("ends, epsilon, level", [((3, 16), 1.0, 0.9), ((0, 99), 0.05, 0.5)])
+@over("ends, epsilon, level", [((3, 16), 1.0, 0.9), ((0, 99), 0.05, 0.8)])
 def test_intervals_are_those_of_the_noise_of_boxes_that_a_query_cuts(ends, epsilon, level):
     """That `noise_quantile` covers is tested with it; sums of fifths lie on a lattice."""
     first, last = ends
