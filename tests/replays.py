@@ -223,6 +223,8 @@ def call(
 
 # --- synthesizers
 
+AS_PUBLISHED: dict[str, Any] = {"calibration": "paper", "max_parents": 1}
+
 SYNTHESIZERS = [
     of("HDPViewSynthesizer, one column", LINE),
     of("HDPViewSynthesizer, four columns"),
@@ -249,7 +251,13 @@ SYNTHESIZERS = [
     of("KDTreeSynthesizer, hierarchical, height=3", strategy="hierarchical", height=3),
     of("KDTreeSynthesizer, range-tree", strategy="range-tree", height=3),
     of("KDTreeSynthesizer, entropy", unevenness="entropy", xi0=2, xi1=1),
-    of("KDTreeSynthesizer, no correction", cell_share=0.2, noise_correction=False),
+    of("KDTreeSynthesizer, paper", cell_share=0.2, calibration="paper"),
+    of(
+        "KDTreeSynthesizer, paper, hierarchical",
+        strategy="hierarchical",
+        calibration="paper",
+        height=3,
+    ),
     of("KDTreeSynthesizer, persons", PLANE),
     of("GridSynthesizer, one column", LINE, with_gaps, rule="uniform"),
     *(
@@ -265,6 +273,10 @@ SYNTHESIZERS = [
     of("PrivBayesSynthesizer, few candidates", max_candidates=2, negatives="zero", theta=0.01),
     of("PrivBayesSynthesizer, score F", BINARY, score_function="F"),
     of("PrivBayesSynthesizer, rare codes", THREE, rare_codes, epsilons=(1.0,)),
+    *(
+        of(f"PrivBayesSynthesizer, paper, {score}", score_function=score, **AS_PUBLISHED)
+        for score in ("R", "mutual_information")
+    ),
     of("PrivBayesSynthesizer, persons", PLANE),
 ]
 
@@ -426,12 +438,18 @@ GRIDS = [
         of(name, SPACE, with_a_contrary, target="s", **params)
         for name, params in {
             "PrivPfCTransformer": {"max_grids": 500},
-            "PrivPfCTransformer, as in the paper": {"selection": "paper"},
-            "PrivPfCTransformer, other shares": {"selection": "paper", "shares": (3, 10, 87)},
+            "PrivPfCTransformer, as in the paper": {"calibration": "paper"},
+            "PrivPfCTransformer, other shares": {
+                "calibration": "paper",
+                "sensitivity": "exact",
+                "shares": (3, 10, 87),
+            },
             "PrivPfCTransformer, few grids": {"max_grids": 5},
             "PrivPfCClassifier": {"max_grids": 500},
             "DiffGenTransformer": {"n_specializations": 3},
             "ProjectedHistogramTransformer": {"n_attributes": 2},
+            "DiffGenTransformer, paper": {"n_specializations": 3, "calibration": "paper"},
+            "ProjectedHistogramTransformer, paper": {"n_attributes": 2, "calibration": "paper"},
         }.items()
     ),
     of(
@@ -488,6 +506,16 @@ LINEAR = [
         for solver in ("auto", "functional", "local-search", "genetic")
     ),
     of("PrivateLinearSVC, local-search", target="s", runs=1, solver="local-search"),
+    of(
+        "PrivateLinearSVC, local-search, all given",
+        target="s",
+        runs=1,
+        solver="local-search",
+        n_rounds=3,
+        start=0.5,
+        step=1,
+        decay=0.5,
+    ),
     of(
         "PrivateLogisticRegression, functional, many classes",
         CLASSES,

@@ -75,7 +75,7 @@ SVM_ROWS = 2_000
 PUBLISHED = "PrivPfC, as published"
 RELEASES: dict[str, Callable[..., Any]] = {
     "PrivPfC": PrivPfCTransformer,
-    PUBLISHED: partial(PrivPfCTransformer, selection="paper"),
+    PUBLISHED: partial(PrivPfCTransformer, calibration="paper"),
     "DiffGen": DiffGenTransformer,
     "PPH": ProjectedHistogramTransformer,
     "PrivBayes": partial(PrivBayesSynthesizer, encoding="hierarchical", negatives="zero"),

@@ -7,7 +7,7 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from .._validation import as_between, check_choice, check_flag, is_word, split_epsilon
+from .._validation import as_between, check_choice, is_word, split_epsilon
 from ..algorithms.dpcube import (
     MOST_CELLS,
     hierarchical_kdtree,
@@ -44,9 +44,9 @@ class HDPViewSynthesizer(Synthesizer):
     calibration : {"tight", "paper"}, default="tight"
         "tight" uses the exact worst case of the converge tests and its own floor, and cuts where
         the two sides differ most. "paper" uses the formulas of the paper, with the four parameters
-        below, and cuts where the remaining aggregation error is least. Both are epsilon-DP. With
-        epsilon above about 2.7 the paper's constants split every block; a large domain then raises
-        an error before anything is spent.
+        below, cuts where the remaining aggregation error is least, and spends nothing on counts of
+        skipped records. Both are epsilon-DP. With epsilon above about 2.7 the paper's constants
+        split every block; a large domain then raises an error before anything is spent.
     ratio : float, default=0.9
         For "paper": share of epsilon for finding the blocks; the rest is for their counts.
     gamma : float, default=0.9
@@ -163,12 +163,13 @@ class PrivTreeSynthesizer(Synthesizer):
     target : str, default=None
         Column of the domain that takes ``y``.
     split_attributes : int, default=None
-        Columns halved at a time, at most 10: a box is divided into ``2**split_attributes`` parts.
-        None: all columns, but at most 6. The paper halves all columns at once, which makes very
-        many empty boxes in a wide table.
+        Columns halved at a time, at most 16: a box is divided into ``2**split_attributes`` parts,
+        which are very many empty boxes in a wide table. None: all columns, as in the paper, but at
+        most 6 with ``calibration="tight"``.
     calibration : {"tight", "paper"}, default="tight"
         How the noise of the tests is scaled: "tight" by their exact worst case on a path, "paper"
-        by the published formula. Both are epsilon-DP.
+        by the published formula, with nothing spent on counts of skipped records. Both are
+        epsilon-DP.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -276,9 +277,11 @@ class KDTreeSynthesizer(Synthesizer):
         For "two-step": a box is divided while the sum of its noisy cells exceeds ``xi0``, or their
         unevenness H (the sum of their distances to the mean) exceeds ``xi1``. None: 10 and 5
         times the mean noise of a box.
-    noise_correction : bool, default=True
-        For "two-step": subtract from H what the noise of the cells adds to it. False compares as
-        published; then every box of many cells looks uneven.
+    calibration : {"tight", "paper"}, default="tight"
+        "tight" subtracts from H what the noise of the cells adds to it, and estimates the count of
+        a box from everything that was measured. "paper" does neither, as published: every box of
+        many cells is uneven then, and counts are the last ones alone. It spends nothing on counts
+        of skipped records.
     unevenness : {"deviation", "entropy"}, default="deviation"
         For "two-step": "entropy" makes H the sum of count log(count / mean count) over the cells,
         the number of records times what the entropy of the box lacks to that of an even one.
@@ -332,10 +335,8 @@ class KDTreeSynthesizer(Synthesizer):
     noisy counts. *Cost*: a record lies in one cell and in one box, or in one box of every level
     and at one value of the attribute counted there; each of these counts has the noise of its
     part of epsilon, and the parts add up. The tree of "two-step" is grown on noisy cells and costs
-    nothing. The paper discards the cells once the tree is grown, and also the counts that found
-    the medians; here the count of a box is estimated from everything that was measured.
-    Intervals cover the noise and any spread of the records inside boxes that a query cuts. They
-    use the last counts alone, because the boxes depend on the noise of the others.
+    nothing. Intervals cover the noise and any spread of the records inside boxes that a query cuts.
+    They use the last counts alone, because the boxes depend on the noise of the others.
 
     References
     ----------
@@ -356,7 +357,7 @@ class KDTreeSynthesizer(Synthesizer):
     strategy: Any = "two-step"
     xi0: Any = None
     xi1: Any = None
-    noise_correction: Any = True
+    calibration: Any = "tight"
     unevenness: Any = "deviation"
     cell_share: Any = 0.5
     height: Any = None
@@ -364,7 +365,6 @@ class KDTreeSynthesizer(Synthesizer):
     def _parts(self, epsilon, domain):
         check_choice(self.strategy, "strategy", ("two-step", "cell", *_LEVEL_BY_LEVEL))
         check_choice(self.unevenness, "unevenness", ("deviation", "entropy"))
-        check_flag(self.noise_correction, "noise_correction")
         if self.strategy in _LEVEL_BY_LEVEL:
             return hierarchical_parts(epsilon, domain.shape, self.height)
         check_n_cells(
@@ -386,15 +386,21 @@ class KDTreeSynthesizer(Synthesizer):
             return cells_synopsis(table, domain, domain.shape, "cells", loss, source, mechanism)
         if self.strategy in _LEVEL_BY_LEVEL:
             middle = self.strategy == "range-tree"
-            view = hierarchical_kdtree(table, loss.parts, middle=middle, random_state=source)
+            view = hierarchical_kdtree(
+                table,
+                loss.parts,
+                middle=middle,
+                calibration=self.calibration,
+                random_state=source,
+            )
         else:
             view = two_step_kdtree(
                 table,
                 loss.parts,
                 xi0=self.xi0,
                 xi1=self.xi1,
-                noise_correction=self.noise_correction,
                 unevenness=self.unevenness,
+                calibration=self.calibration,
                 random_state=source,
             )
         boxes = Boxes(view.lower, view.upper)
@@ -431,6 +437,8 @@ class GridSynthesizer(Synthesizer):
     theta : float, default=10
         For "uniform" and "extended": N epsilon for one box, from 0.001 to 1,000,000. Smaller values
         make more boxes.
+    calibration : {"tight", "paper"}, default="tight"
+        "paper" spends nothing on counts of skipped records.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -493,6 +501,7 @@ class GridSynthesizer(Synthesizer):
 
     rule: Any = "extended"
     theta: Any = 10
+    calibration: Any = "tight"
 
     def _parts(self, epsilon, domain):
         as_theta(self.theta)

@@ -294,7 +294,7 @@ def test_selection_spends_its_part(monkeypatch, n_records, stages, merged):
             assert grid[2] == 0
     # The paper's selection spends it with the paper's bound.
     record = Recorder.installed(monkeypatch)
-    select_grid(informative(300_000), OPTIONS, 300_000, parts, selection="paper", random_state=0)
+    select_grid(informative(300_000), OPTIONS, 300_000, parts, calibration="paper", random_state=0)
     ((_, epsilon, widest),) = record.calls
     assert epsilon == parts["grid"] and widest == math.ceil(2.2 * UNIT)
 
@@ -302,8 +302,8 @@ def test_selection_spends_its_part(monkeypatch, n_records, stages, merged):
 @over("n_records", [0, -70, 0.4])
 def test_without_records_the_grid_of_one_cell_is_left(n_records):
     parts = privpfc_parts(Fraction(1))
-    for selection in ("auto", "paper"):
-        grid = select_grid(informative(0), OPTIONS, n_records, parts, selection=selection)
+    for calibration in ("tight", "paper"):
+        grid = select_grid(informative(0), OPTIONS, n_records, parts, calibration=calibration)
         assert not grid.any()
 
 

@@ -118,7 +118,7 @@ def test_domains_too_large_are_refused_before_the_charge(monkeypatch):
     [
         (skdp.KDTreeSynthesizer, {"strategy": "range-tree", "height": 99}, ValueError, "height"),
         (skdp.KDTreeSynthesizer, {"cell_share": 1e-30}, ValueError, "cell_share"),
-        (skdp.PrivTreeSynthesizer, {"split_attributes": 11}, ValueError, "split_attributes"),
+        (skdp.PrivTreeSynthesizer, {"split_attributes": 17}, ValueError, "split_attributes"),
         (skdp.GridSynthesizer, {"rule": 0}, ValueError, "fewer than one"),
     ],
 )
