@@ -75,6 +75,7 @@ from skdp.algorithms.additive import pairs as calibration
 from skdp.algorithms.additive.model import Logit, Records
 from skdp.model_selection import PrivateGridSearchCV
 from skdp.release import Boxes, BoxModel, Intervals
+from skdp.workloads import Workload
 
 EPSILONS = (0.05, 1.0, 1000.0)
 # The paper's noise would cut a domain down to its cells at a large epsilon.
@@ -266,6 +267,8 @@ SYNTHESIZERS = [
     ),
     of("GridSynthesizer, uniform, theta=1", SPACE, with_gaps, rule="uniform", theta=1),
     of("GridSynthesizer, persons", PLANE),
+    of("HDMMSynthesizer, four columns", workload=Workload("prefixes", 2)),
+    of("HDMMSynthesizer, persons", PLANE),
     of("PrivBayesSynthesizer, one column", LINE),
     of("PrivBayesSynthesizer, four columns"),
     of("PrivBayesSynthesizer, hierarchical", encoding="hierarchical", theta=1),
@@ -597,6 +600,7 @@ CUBES = [
     # Linear programs take their time.
     of("DataCube, consistency in l1", PLANE, SOME, runs=1, strategy="all", consistency="l1"),
     of("DataCube, consistency in linf", PLANE, SOME, runs=1, strategy="all", consistency="linf"),
+    of("DataCube, known", PLANE, strategy="all", known={("x",): np.full(PLANE["x"].size, 5.0)}),
     of("DataCube, persons", PLANE),
     of("DataCube, means of persons", PLANE, measure="mean", value="x"),
 ]

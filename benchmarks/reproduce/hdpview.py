@@ -3,11 +3,12 @@
 All methods are as published (``calibration="paper"``), PrivTree halving all attributes of a table
 at once; "HDPView, ours" is the library's default, and takes no part in the rules. Of the paper's
 tables Small-adult, Numerical-adult, Adult, Electricity and Phoneme are available; Jm1, Traffic,
-Bitcoin and Gowalla are not. Figure 3 has two DPBench histograms (MDSalary, twitter) in addition; check-ins
-drawn from another DPBench histogram replace Gowalla in figure 4, and Adult replaces Jm1 in figure
-6. Of the paper's competitors, PrivTree, PrivBayes, Identity and DAWA are those of this library;
-HDMM is that of `benchmarks.reproduce.hdmm`. Marginals are drawn in addition. DAWA is its partition
-alone, as in the paper, of the flattened table; a square is flattened along a Hilbert curve.
+Bitcoin and Gowalla are not. Figure 3 has two DPBench histograms (MDSalary, twitter) in addition;
+check-ins drawn from another DPBench histogram replace Gowalla in figure 4, and Adult replaces Jm1
+in figure 6. Of the paper's competitors, PrivTree, PrivBayes, Identity and DAWA are those of this
+library; HDMM is that of `benchmarks.reproduce.hdmm`. Marginals are drawn in addition. DAWA is its
+partition alone, as in the paper, of the flattened table; a square is flattened along a Hilbert
+curve.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from benchmarks.reproduce import TIE, Finding, compare, hdmm, named, panels, sav
 from benchmarks.reproduce.classification import BAYES
 from skdp import Domain, MarginalSynthesizer, Numeric
 from skdp.algorithms.dawa import DAWA_SHARES, bucket_costs
+from skdp.algorithms.hdmm import Workload
 from skdp.algorithms.hdpview import hdpview, hdpview_parameters, hdpview_parts, published
 from skdp.algorithms.privtree import privtree, privtree_parts
 from skdp.mechanisms import choose_buckets, discrete_laplace
@@ -220,7 +222,7 @@ def view_errors(model: Any, table: CountTable, kinds: Sequence[str]) -> dict[str
     """Root mean square errors of all queries of some kinds on all pairs of attributes.
 
     A query of two ranges is a bilinear form of the errors of cells; the mean of its square over
-    all queries needs the grams of `hdmm` alone.
+    all queries needs the grams of the workload alone.
     """
     pairs = list(itertools.combinations(range(len(table.shape)), 2))
     squares = dict.fromkeys(kinds, 0.0)
@@ -234,7 +236,7 @@ def view_errors(model: Any, table: CountTable, kinds: Sequence[str]) -> dict[str
 
 @cache
 def _gram(kind: str, size: int) -> NDArray[np.float64]:
-    return hdmm.GRAMS[kind](size)
+    return Workload(kind).gram(size)
 
 
 def identity_rmse(table: CountTable, epsilon: float, queries: Queries) -> float:

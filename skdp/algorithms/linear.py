@@ -836,10 +836,8 @@ def fit_local_search(
         usual = max(total, 0.0) * float(each) / TUNING.round
         rounds = int(np.clip(usual, TUNING.least, TUNING.most))
     if decay is None:
-        sizes = np.geomspace(step, step * TUNING.last / TUNING.first, rounds)
-    else:
-        sizes = step * decay ** np.arange(rounds)
-    moves = _whole(np.maximum(sizes, 1 / UNIT)).tolist()
+        decay = (TUNING.last / TUNING.first) ** (1 / max(rounds - 1, 1))
+    moves = _whole(np.maximum(step * decay ** np.arange(rounds), 1 / UNIT)).tolist()
     first = _whole(np.broadcast_to(start, 1 + design.n_features))
     weights = np.tile(first, (len(goals), 1))
     for goal, row in zip(goals, weights, strict=True):

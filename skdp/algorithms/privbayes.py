@@ -674,9 +674,9 @@ def learn_network(
         for axis, level in enumerate(levels)
     ]
     share = epsilon / max(len(axes) - 1, 1)
-    select, reach = noisy_max, score.score_range
-    if calibration == "paper":
-        select, reach = exponential, score.published_range
+    paper = calibration == "paper"
+    select: Any = exponential if paper else noisy_max
+    reach = score.published_range if paper else score.score_range
     left = list(axes)
     nodes = [_Node(left.pop(int(generator.integers(len(left)))), ())]
     scores: dict[_Node, int] = {}

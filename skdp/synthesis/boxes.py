@@ -16,10 +16,13 @@ from ..algorithms.dpcube import (
     two_step_parts,
 )
 from ..algorithms.grid import GRID_RULES, as_theta, grid_sides, grid_size
+from ..algorithms.hdmm import Workload, measure_strategy, planned_strategy
 from ..algorithms.hdpview import hdpview, hdpview_parts, published
 from ..algorithms.privtree import privtree, privtree_parts
-from ..mechanisms import discrete_laplace
-from ..release import Boxes, BoxModel, Intervals, Synopsis
+from ..exceptions import DomainError
+from ..expected import require_columns
+from ..mechanisms import discrete_laplace, discrete_laplace_variance
+from ..release import Boxes, BoxModel, Intervals, StrategyModel, Synopsis
 from .base import Synthesizer, cells_synopsis, check_n_cells
 
 
@@ -549,3 +552,122 @@ def _fitting_sides(shape, size):
         longest -= 1
         sides = tuple(min(side, longest) for side in sides)
     return sides
+
+
+# --- HDMM: weighted sums of cells, chosen for a workload that is known beforehand
+
+# Larger columns take minutes to plan for.
+_MOST_CODES = 1024
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class HDMMSynthesizer(Synthesizer):
+    """Counts of all cells that answer one workload well, known beforehand (HDMM).
+
+    Weighted sums of cells are measured whose weights have the least expected error on the workload,
+    and the counts are estimated from them by least squares. It is for a few columns, as all cells
+    have a count.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget spent by one call of ``fit``.
+    domain : Domain, dict, pair, attribute, or list of these
+        Public range or categories of every column, required, with at most 1,024 codes each. One
+        attribute or pair is for all columns of an array.
+    target : str, default=None
+        Column of the domain that takes ``y``.
+    workload : skdp.workloads.Workload, default=None
+        The queries that will be asked. None: random ranges on all pairs of columns.
+    calibration : {"tight", "paper"}, default="tight"
+        "paper" spends nothing on counts of skipped records.
+    max_rows_per_id, privacy_id, on_loss, ledger, random_state
+        As for :class:`GridSynthesizer`.
+
+    Attributes
+    ----------
+    synopsis_ : Synopsis
+        The release: estimated counts, and how they were measured. Everything computed from it is
+        free.
+    domain_ : Domain
+        The domain, spelled out for every column.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "skipped" and "sums".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Raises
+    ------
+    DomainError
+        By ``fit``, if there are more than 4,194,304 cells or 1,024 codes of a column; nothing is
+        spent.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain,
+    workload and parameters, and the weights that follow from them. *Released*: noisy weighted sums
+    of cells. *Cost*: weights are whole numbers, and those of a cell add up to the same number K in
+    all sums together, so a record changes them by K in all (part "sums"). Of the paper's strategies
+    this is one product of p-identity strategies.
+
+    References
+    ----------
+    R. McKenna, G. Miklau, M. Hay, A. Machanavajjhala, "Optimizing error of high-dimensional
+    statistical queries under differential privacy", PVLDB 11(10), 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import HDMMSynthesizer, Numeric
+    >>> from skdp.workloads import Workload
+    >>> places = np.random.default_rng(0).normal([0.2, 0.7], 0.05, size=(5000, 2))
+    >>> hdmm = HDMMSynthesizer(domain=[Numeric(0, 1, bins=32)] * 2, workload=Workload("ranges", 2))
+    >>> float(hdmm.expected_error(n=5000)[1.0].round(1)["workload"])
+    35.9
+    >>> 4000 < hdmm.fit(places).count("x0 < 0.5 and x1 > 0.5") < 6000
+    True
+    """
+
+    workload: Any = None
+    calibration: Any = "tight"
+
+    def _strategy(self, domain):
+        workload = Workload("random ranges") if self.workload is None else self.workload
+        if not isinstance(workload, Workload):
+            raise TypeError(f"workload must be a skdp.workloads.Workload, got {workload!r}.")
+        remedy = "Declare fewer columns or bins, or take HDPViewSynthesizer or MarginalSynthesizer."
+        check_n_cells(domain.shape, "HDMM estimates every cell", remedy)
+        if max(domain.shape) > _MOST_CODES:
+            raise DomainError(
+                f"A column has {max(domain.shape):,} codes, and HDMM plans for at most "
+                f"{_MOST_CODES:,}. Nothing was read or spent. {remedy}"
+            )
+        return planned_strategy(workload, domain.shape)
+
+    def _parts(self, epsilon, domain):
+        # Noise that does not fit into 64 bits is refused here, before anything is spent.
+        discrete_laplace_variance(epsilon, self._strategy(domain).sensitivity)
+        return split_epsilon(epsilon, {"sums": 1})
+
+    def _release(self, table, domain, loss, source):
+        strategy = self._strategy(domain)
+        counts, variance = measure_strategy(
+            table, strategy, loss.parts["sums"], random_state=source
+        )
+        unit = 1 / strategy.sensitivity
+        model = StrategyModel(counts.ravel(), domain.shape, strategy.shares, variance, unit)
+        mechanism = "HDMM, one product of p-identity strategies"
+        return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
+
+    def _formula_errors(self, n):
+        """Errors of a query of the workload, and of the total."""
+        domain = require_columns(self.domain).resolved(self._most_bins)
+        strategy = self._strategy(domain)
+        epsilon = self._with_skipped(lambda rest: self._parts(rest, domain))["sums"]
+        noise = discrete_laplace_variance(epsilon, strategy.sensitivity) / strategy.sensitivity**2
+        total = math.prod(float(each.sum()) for each in strategy.inverses)
+        return {
+            "workload": math.sqrt(noise * strategy.error),
+            "total": math.sqrt(noise * total),
+        }
