@@ -881,6 +881,7 @@ SELECTIONS = [
     items(""),
     items(", all counts", 3, max_items=1),
     items(", no counts", count_share=0),
+    items(", sets", items=["a", ("a", "b"), ("b", "c")], max_items=2),
     items(", canonical", method="canonical"),
     items(
         ", auto",
