@@ -20,9 +20,10 @@ PACKAGE = ROOT / "skdp"
 # What the papers call their algorithms, as they spell it.
 NAMES = (
     "AHP; AllC; BMax; BMaxC; Base; Boost; DAWA; DPCube; DPLloyd; DPLloyd-Impr; DPSelect; "
-    "DiffGen; DiffPC-4.5; DiffPID3; EUG; EUGkM; GBLUE; GUPT; GkM; HDMM; HDPView; Hierarchical kd-tree; "
-    "Hybrid; Identity; LBLUE; MkM; PGkM; PMost; PMostC; PPH; PrivBayes; PrivGene; PrivLocal; "
-    "PrivPfC; PrivTree; SVT with retraversal; SVT-DPBook; SVT-ReTr; SVT-S; UG; UGkM; "
+    "DiffGen; DiffPC-4.5; DiffPID3; EUG; EUGkM; GBLUE; GUPT; GkM; HDMM; HDPView; "
+    "Hierarchical kd-tree; Hybrid; Identity; LBLUE; MkM; PGkM; PMost; PMostC; PPH; PrivBayes; "
+    "PrivGene; PrivLocal; PrivPfC; PrivTree; SVT with retraversal; SVT-DPBook; SVT-ReTr; SVT-S; "
+    "UG; UGkM; "
     "functional mechanism"
 ).split("; ")
 # Variants and parts of the above, which the docstring of a module need not name.

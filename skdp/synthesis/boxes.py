@@ -624,7 +624,7 @@ class HDMMSynthesizer(Synthesizer):
     >>> places = np.random.default_rng(0).normal([0.2, 0.7], 0.05, size=(5000, 2))
     >>> hdmm = HDMMSynthesizer(domain=[Numeric(0, 1, bins=32)] * 2, workload=Workload("ranges", 2))
     >>> float(hdmm.expected_error(n=5000)[1.0].round(1)["workload"])
-    35.9
+    14.6
     >>> 4000 < hdmm.fit(places).count("x0 < 0.5 and x1 > 0.5") < 6000
     True
     """
