@@ -233,7 +233,7 @@ def releases(problem: Problem, epsilon: float, seeds: int) -> dict[str, Any]:
             histogram = PrivPfCClassifier(epsilon=epsilon, **given).fit(X_train, y_train)
             errors["histogram"].append(1 - histogram.score(X_test, y_test))
             if seed < PAPER_SEEDS:
-                paper = PrivPfCClassifier(epsilon=epsilon, selection="paper", **given)
+                paper = PrivPfCClassifier(epsilon=epsilon, calibration="paper", **given)
                 errors["paper"].append(1 - paper.fit(X_train, y_train).score(X_test, y_test))
     result: dict[str, Any] = {"seeds": seeds}
     for name, found in errors.items():

@@ -58,6 +58,7 @@ MODULES = {
     "skdp.mechanisms": "Noise and selection",
     "skdp.audit": "Audits and replays",
     "skdp.quality": "Quality of synthetic rows",
+    "skdp.workloads": "Workloads",
     "skdp.hierarchy": "Trees of counts",
     "skdp.exceptions": "Errors and warnings",
     "skdp.inspection": "Privacy reports and expected errors",

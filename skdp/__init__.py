@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .selection import DPTopKSelector, most_frequent_items
     from .synthesis import (
         GridSynthesizer,
+        HDMMSynthesizer,
         HDPViewSynthesizer,
         KDTreeSynthesizer,
         MarginalSynthesizer,
@@ -65,9 +66,10 @@ if TYPE_CHECKING:
 __all__ = [
     "BudgetExceededError", "Categorical", "Curator", "DPKMeans", "DiffGenTransformer",
     "DPTopKSelector", "DataCube", "Date", "Datetime", "Domain", "DomainError", "GridSynthesizer",
-    "HDPViewSynthesizer", "Identifier", "InsecureSeedWarning", "KDTreeSynthesizer",
-    "MarginalSynthesizer", "Numeric", "PrivBayesSynthesizer", "PrivPfCClassifier",
-    "PrivPfCTransformer", "PrivacyLeakWarning", "RecordsLostError", "PrivacyLedger", "PrivacyLoss",
+    "HDMMSynthesizer", "HDPViewSynthesizer", "Identifier", "InsecureSeedWarning",
+    "KDTreeSynthesizer", "MarginalSynthesizer", "Numeric", "PrivBayesSynthesizer",
+    "PrivPfCClassifier", "PrivPfCTransformer", "PrivacyLeakWarning", "RecordsLostError",
+    "PrivacyLedger", "PrivacyLoss",
     "PrivTreeSynthesizer", "PrivateAdditiveClassifier", "PrivateAdditiveRegressor",
     "PrivateClassifier", "PrivateDecisionTreeClassifier", "PrivateRandomForestClassifier",
     "SampleAggregate", "ProjectedHistogramTransformer", "PrivateLinearRegression",
@@ -113,8 +115,8 @@ _HOMES = {
     "sample_aggregate": ("SampleAggregate",),
     "selection": ("DPTopKSelector", "most_frequent_items"),
     "synthesis": (
-        "GridSynthesizer", "HDPViewSynthesizer", "KDTreeSynthesizer", "MarginalSynthesizer",
-        "PrivBayesSynthesizer", "PrivTreeSynthesizer",
+        "GridSynthesizer", "HDMMSynthesizer", "HDPViewSynthesizer", "KDTreeSynthesizer",
+        "MarginalSynthesizer", "PrivBayesSynthesizer", "PrivTreeSynthesizer",
     ),
     "tables": ("PublicTable",),
     "tree": ("PrivateDecisionTreeClassifier", "PrivateRandomForestClassifier"),
@@ -124,7 +126,7 @@ _PACKAGES = (
     "datacube", "decomposition", "domain", "exceptions", "hierarchy", "histogram", "inspection",
     "interactive", "linear_model", "mechanisms", "model_selection", "naive_bayes", "plotting",
     "preprocessing", "quality", "release", "sample_aggregate", "selection", "synthesis", "tables",
-    "tree",
+    "tree", "workloads",
 )  # fmt: skip
 # What the papers call their algorithms, and what they are here; the glossary has all of them.
 _BY_PAPER = {
@@ -142,6 +144,7 @@ _BY_PAPER = {
     "EUGkM": 'DPKMeans(algorithm="extended-grid")',
     "GBLUE": 'RangeTreeHistogram(consistency="iterative", budget="uniform", branching=12)',
     "GUPT": "SampleAggregate",
+    "HDMM": "HDMMSynthesizer",
     "HDPView": "HDPViewSynthesizer",
     "Hybrid": 'DPKMeans(algorithm="hybrid")',
     "MkM": 'DPKMeans(algorithm="m-estimator")',

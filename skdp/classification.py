@@ -137,6 +137,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
     domain: Any = None
     target: Any = None
     classes: Any = None
+    calibration: Any = "tight"
     max_rows_per_id: int | None = None
     privacy_id: str | None = None
 
@@ -364,6 +365,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
 
     def _check_parameters(self):
         """Raise for invalid parameters, before anything is spent."""
+        check_choice(self.calibration, "calibration", ("tight", "paper"))
 
     def _finish(self):
         """Compute further fitted attributes from the release alone."""
@@ -579,6 +581,9 @@ class DiffGenTransformer(GridTransformer):
         The public list of labels, where the domain has no column for the label.
     n_specializations : int, default=10
         Number of nodes that are specialised; the selections share half of epsilon equally.
+    calibration : {"tight", "paper"}, default="tight"
+        How nodes are selected: "tight" by a noisy maximum, "paper" by the exponential mechanism at
+        the published sensitivity, which is half as accurate. Both are epsilon-DP.
     encoding : {"ordinal", "onehot"}, default="ordinal"
         What ``transform`` returns. The training set is always one-hot.
     max_rows_per_id : int, default=None
@@ -654,6 +659,7 @@ class DiffGenTransformer(GridTransformer):
             predictors,
             parts["grid"],
             n_specializations=int(self.n_specializations),
+            calibration=self.calibration,
             random_state=source,
         )
         return None, axes, groups, labels
@@ -676,12 +682,12 @@ class _PrivPfC(GridRelease):
     """Selection of the grid, for the transformer and the classifier."""
 
     max_grids: Any = 10_000
-    selection: Any = "auto"
+    sensitivity: Any = "bound"
     shares: Any = (0.03, 0.37, 0.60)
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_choice(self.selection, "selection", ("auto", "paper"))
+        check_choice(self.sensitivity, "sensitivity", ("bound", "exact"))
         as_integer(self.max_grids, "max_grids", 1)
 
     def _parts(self, epsilon):
@@ -694,11 +700,11 @@ class _PrivPfC(GridRelease):
         # "counts", see `measure_grid_counts`). All are composed sequentially; which groupings are
         # offered depends on the domain and on what was released before.
         n_records = int(discrete_laplace(table.n, parts["total"], random_state=source))
-        limit = cell_limit(n_records, parts["counts"], table.shape[-1], self.selection)
-        most = max_useful_groups(limit, self.selection)
+        limit = cell_limit(n_records, parts["counts"], table.shape[-1], self.calibration)
+        most = max_useful_groups(limit, self.calibration)
         lines = [_line(attribute) for attribute in predictors]
         merging = Fraction(0)
-        if self.selection == "auto":
+        if self.calibration == "tight":
             merging = merging_budget(lines, n_records, parts["grid"])
         if merging:
             merged = merged_groupings(table, lines, most, merging, random_state=source)
@@ -718,7 +724,8 @@ class _PrivPfC(GridRelease):
             n_records,
             parts,
             max_grids=int(self.max_grids),
-            selection=self.selection,
+            calibration=self.calibration,
+            sensitivity=self.sensitivity,
             merged=bool(merging),
             random_state=source,
         )
@@ -731,7 +738,7 @@ class _PrivPfC(GridRelease):
         return n_records, axes, [level.groups for level in levels], labels
 
     def _post_process(self, noisy, n_records, parts):
-        if self.selection == "paper":
+        if self.calibration == "paper":
             return np.maximum(noisy, 0).astype(np.float64)
         return super()._post_process(noisy, n_records, parts)
 
@@ -817,14 +824,16 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
     max_grids : int, default=10_000
         Largest number of candidates of one selection. The grid with a single cell is always a
         candidate.
-    selection : {"auto", "paper"}, default="auto"
-        "auto" draws candidates regardless of the order of columns, and selects by a noisy maximum
+    calibration : {"tight", "paper"}, default="tight"
+        "tight" draws candidates regardless of the order of columns, and selects by a noisy maximum
         with the exact range of an integer quality. With enough data it merges values with similar
         noisy shares of the labels first, selects again, once to six times, among the neighbours of
         the choice before, and the quality takes off a part of what a grid gains by fitting its own
-        records. "paper" follows the dissertation: candidates level by
-        level in the order of columns with a fifth of the cells, the exponential mechanism with
-        its bound of 1.1, and negative counts set to zero.
+        records. "paper" follows the dissertation: candidates level by level in the order of columns
+        with a fifth of the cells, the exponential mechanism, and negative counts set to zero.
+    sensitivity : {"bound", "exact"}, default="bound"
+        For "paper", what the exponential mechanism divides by: the bound of 1.1, or the largest
+        change of the quality at the epsilon of the counts (equation 3.3).
     shares : tuple of three numbers, default=(0.03, 0.37, 0.60)
         How epsilon is divided among the number of records, the choice of the grid and the counts,
         in proportion. The dissertation also tries (0.03, 0.10, 0.87).
@@ -905,12 +914,12 @@ class PrivPfCClassifier(ExactScore, ClassifierMixin, _PrivPfC):
     deviations of the noise of them in each cell, and up to 64 more if records that are left out of
     their cells are predicted better with them. Then the shares are pulled to those of all records,
     as far as their differences may be chance, so that they are about as sure as they should be.
-    With ``selection="paper"`` the counts alone decide.
+    With ``calibration="paper"`` the counts alone decide.
 
     Parameters
     ----------
-    epsilon, domain, target, classes, max_grids, selection, shares, max_rows_per_id, unit, \
-    ledger, random_state
+    epsilon, domain, target, classes, max_grids, calibration, sensitivity, shares, \
+    max_rows_per_id, unit, ledger, random_state
         As for :class:`PrivPfCTransformer`.
 
     Attributes
@@ -1003,7 +1012,7 @@ class PrivPfCClassifier(ExactScore, ClassifierMixin, _PrivPfC):
         variance = discrete_laplace_variance(self.privacy_loss_.of_record.parts["counts"])
         counts = self.noisy_counts_.reshape(-1, len(self.classes_))
         # Without noise the shares of the counts as they are, none zero.
-        paper = self.selection == "paper"
+        paper = self.calibration == "paper"
         self.shares_ = class_shares(counts.sum(axis=0), 0.0 if paper else len(counts) * variance)
         if paper:
             # The largest count decides; the overall shares decide if all counts are zero.
@@ -1106,6 +1115,8 @@ class ProjectedHistogramTransformer(GridTransformer):
         The public list of labels, where the domain has no column for the label.
     n_attributes : int, default=3
         Number of predictors that are selected; all, if the domain has fewer.
+    calibration : {"tight", "paper"}, default="tight"
+        How predictors are selected; see :class:`DiffGenTransformer`.
     encoding : {"ordinal", "onehot"}, default="ordinal"
         What ``transform`` returns. The training set is always one-hot.
     max_rows_per_id : int, default=None
@@ -1188,6 +1199,7 @@ class ProjectedHistogramTransformer(GridTransformer):
             n_records,
             parts["grid"],
             n_attributes=int(self.n_attributes),
+            calibration=self.calibration,
             random_state=source,
         )
         return n_records, axes, groups, labels

@@ -92,8 +92,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Number of starts on the grid or tree. More starts cost time, but no privacy.
     init : array-like of shape (n_clusters, n_features), default=None
         Public starting centroids in place of drawn ones. Never take them from the data.
-    n_rounds : int, default=5
-        Rounds of "lloyd".
+    n_rounds : int, default=None
+        Rounds of "lloyd", "lloyd-improved" and "genetic". None: 5 of "lloyd", and the published
+        numbers of the others, from the public or noisy number of rows.
     theta : float, default=10
         Rows times epsilon for one cell of "uniform-grid"; also a constant of "extended-grid" and
         "hybrid". Smaller values make finer grids. From 0.001 to 1,000,000.
@@ -175,7 +176,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     algorithm: Any = "auto"
     n_init: Any = 30
     init: Any = None
-    n_rounds: Any = 5
+    n_rounds: Any = None
     theta: Any = 10
     n_blocks: Any = None
     n_samples: Any = None
@@ -239,7 +240,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             parts=loss.of_record.parts,
             n_records=None if self.n_samples is None else int(self.n_samples),
             n_init=int(self.n_init),
-            n_rounds=int(self.n_rounds),
+            n_rounds=self.n_rounds,
             init=init,
             theta=as_theta(self.theta),
             n_blocks=self.n_blocks,
@@ -318,8 +319,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             raise ValueError(
                 f"algorithm must be one of {tuple(ALGORITHMS)}, got {self.algorithm!r}."
             )
-        for name, value in (("n_init", self.n_init), ("n_rounds", self.n_rounds)):
-            as_integer(value, name, 1)
+        as_integer(self.n_init, "n_init", 1)
+        if self.n_rounds is not None:
+            as_integer(self.n_rounds, "n_rounds", 1)
         if self.n_samples is not None:
             as_integer(self.n_samples, "n_samples", 0)
         as_theta(self.theta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
@@ -35,6 +36,8 @@ __all__ = [
     "PrivateRidge",
 ]
 
+# Largest weight at first, and largest step, of a search.
+_FARTHEST = 100
 _SOLVERS = ("auto", "functional", "local-search", "genetic")
 
 
@@ -52,8 +55,6 @@ class _LinearEstimator(ModelOfLabels):
 
     def _plan(self, domain):
         check_choice(self.solver, "solver", self._solvers)
-        if "genetic" in self._solvers:
-            check_flag(self.crossover, "crossover")
         max_groups = as_integer(self.max_groups, "max_groups", 2)
         columns = feature_columns(domain, self.one_hot, max_groups)
         if self.solver == "functional":
@@ -65,10 +66,6 @@ class _LinearEstimator(ModelOfLabels):
 
     def _solver(self):
         """A function of records, design, link, epsilon, total and source."""
-        if self.solver == "genetic":
-            return partial(fit_genetic, loss=self._loss, crossover=self.crossover)
-        if self.solver == "local-search":
-            return partial(fit_local_search, loss=self._loss)
         solve = fit_functional if self.solver == "functional" else fit_auto
         return partial(solve, alpha=self._penalty())
 
@@ -115,13 +112,55 @@ class _LinearEstimator(ModelOfLabels):
         return plain(result)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class _Searched(_LinearEstimator):
+    """Adds the searches, PrivGene and PrivLocal, and their parameters."""
+
+    crossover: Any = True
+    n_rounds: Any = None
+    start: Any = 0.0
+    step: Any = 0.4
+    decay: Any = None
+
+    def _plan(self, domain):
+        columns = super()._plan(domain)
+        check_flag(self.crossover, "crossover")
+        if self.n_rounds is not None:
+            as_integer(self.n_rounds, "n_rounds", 1)
+        as_between(self.step, "step", Fraction(1, 1000), _FARTHEST)
+        if self.decay is not None:
+            as_between(self.decay, "decay", Fraction(1, 1000), 1)
+        start, size = np.asarray(self.start), 1 + sum(len(each.labels) for each in columns)
+        numeric = start.dtype.kind in "iuf" and bool((np.abs(start) <= _FARTHEST).all())
+        if not numeric or start.shape not in ((), (size,)):
+            raise ValueError(
+                f"start must be a number, or {size} of them: of the constant, and of the features "
+                f"in the order of feature_labels_; none beyond {_FARTHEST}. Got {self.start!r}."
+            )
+        return columns
+
+    def _solver(self):
+        if self.solver == "genetic":
+            return partial(
+                fit_genetic, loss=self._loss, crossover=self.crossover, n_rounds=self.n_rounds
+            )
+        if self.solver == "local-search":
+            return partial(
+                fit_local_search,
+                loss=self._loss,
+                n_rounds=self.n_rounds,
+                start=np.asarray(self.start, dtype=np.float64),
+                step=float(self.step),
+                decay=None if self.decay is None else float(self.decay),
+            )
+        return super()._solver()
+
+
 # --- logistic regression and the linear support vector machine
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class _LinearClassifier(_LinearEstimator, ModelOfClasses):
-    crossover: Any = True
-
+class _LinearClassifier(_Searched, ModelOfClasses):
     def _shown(self, values):
         return np.atleast_1d(values)
 
@@ -189,6 +228,17 @@ class PrivateLogisticRegression(_LinearClassifier):
         Indicators of an ordered column are merged into at most so many equal parts.
     crossover : bool, default=True
         With ``solver="genetic"``: whether two parents swap the ends of their vectors.
+    n_rounds : int, default=None
+        Rounds of a search. None: by the released number of records and epsilon, from 8 to 120 of
+        "local-search" and from 8 to 12 of "genetic".
+    start : float or array-like of shape (1 + n_coefficients,), default=0.0
+        With "local-search": public weights at first, that of the constant before those of the
+        features, which are scaled to between -1 and 1.
+    step : float, default=0.4
+        With "local-search": by how much a weight moves in the first round, from 0.001 to 100.
+    decay : float, default=None
+        With "local-search": by how much the step shrinks each round, at most 1. None: so that the
+        last step is an eighth of the first.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -284,8 +334,8 @@ class PrivateLinearSVC(_LinearClassifier):
 
     Parameters
     ----------
-    epsilon, domain, target, classes, one_hot, max_groups, crossover, max_rows_per_id, unit, \
-ledger, random_state
+    epsilon, domain, target, classes, one_hot, max_groups, crossover, n_rounds, start, step, \
+decay, max_rows_per_id, unit, ledger, random_state
         As for `PrivateLogisticRegression`.
     solver : {"auto", "local-search", "genetic"}, default="auto"
         The searches minimise the hinge loss, and are published; see `PrivateLogisticRegression`.
@@ -338,7 +388,7 @@ class _Regression(_LinearEstimator, ModelOfNumbers):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateLinearRegression(_Regression):
+class PrivateLinearRegression(_Searched, _Regression):
     """Linear regression under pure epsilon-differential privacy, with exact noise.
 
     Categories become indicators; a number counts with the mean of its bin, or by indicators of its
@@ -368,6 +418,17 @@ class PrivateLinearRegression(_Regression):
         Indicators of an ordered column are merged into at most so many equal parts.
     crossover : bool, default=True
         With ``solver="genetic"``: whether two parents swap the ends of their vectors.
+    n_rounds : int, default=None
+        Rounds of a search. None: by the released number of records and epsilon, from 8 to 120 of
+        "local-search" and from 8 to 12 of "genetic".
+    start : float or array-like of shape (1 + n_coefficients,), default=0.0
+        With "local-search": public weights at first, that of the constant before those of the
+        features, which are scaled to between -1 and 1.
+    step : float, default=0.4
+        With "local-search": by how much a weight moves in the first round, from 0.001 to 100.
+    decay : float, default=None
+        With "local-search": by how much the step shrinks each round, at most 1. None: so that the
+        last step is an eighth of the first.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -436,8 +497,6 @@ class PrivateLinearRegression(_Regression):
     >>> bool(abs(model.coef_[0] - 6) < 0.5)
     True
     """
-
-    crossover: Any = True
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

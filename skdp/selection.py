@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -378,7 +379,8 @@ def most_frequent_items(
     k : int
         Number of items to find.
     items : sequence or Categorical
-        Public list of all candidates. Other items are ignored.
+        Public list of all candidates. Other items are ignored. A tuple among them is a set of
+        items: a basket has it if it holds all of them.
     epsilon : number or Fraction, default=1.0
         Privacy parameter of everything that is returned, for one PERSON.
     max_items : int
@@ -435,9 +437,10 @@ def most_frequent_items(
     # upward or all downward. All counts with discrete Laplace noise of sensitivity b; the rest is
     # post-processing. Or: top_k with R = 1 at the part "selection", then the counts of the k found
     # with sensitivity min(b, k) at the part "counts". Which items of a person count depends on that
-    # person and fresh randomness only.
-    catalogue = items if isinstance(items, Categorical) else Categorical(items)
-    n_items = catalogue.n_values
+    # person and fresh randomness only. The same holds of sets: which ones a person has depends on
+    # that person alone, and b of them count.
+    catalogue, sets = _candidates(items)
+    n_items = len(sets)
     number, bound = as_integer(k, "k", 1), as_integer(max_items, "max_items", 1)
     if number > n_items:
         raise ValueError(f"k={number} items were asked for, but there are {n_items} candidates.")
@@ -471,9 +474,13 @@ def most_frequent_items(
     if owners is None and isinstance(entries, list):
         entries, owners = _flat(entries)
     codes = _column(entries).codes(catalogue.coding())
+    if any(len(each) > 1 for each in sets):
+        owners, codes = _held(owners, codes, sets)
     counts = _bounded_counts(codes, owners, n_items, bound, source)
     best, found = _noisy_best(counts, number, bound, loss.parts, method, source)
-    table = pd.DataFrame({"item": [catalogue.categories[place] for place in best]})
+    names = [tuple(catalogue.categories[item] for item in each) for each in sets]
+    shown = [names[place] if len(names[place]) > 1 else names[place][0] for place in best]
+    table = pd.DataFrame({"item": shown})
     if found is not None:
         table["count"] = found
     # Plain values, which every file format of a frame can hold.
@@ -483,6 +490,38 @@ def most_frequent_items(
         "seeded": loss.seeded,
     }
     return table
+
+
+def _candidates(items: Any) -> tuple[Categorical, list[tuple[int, ...]]]:
+    """All items that are asked for, and the candidates as sets of their places."""
+    if isinstance(items, Categorical):
+        return items, [(place,) for place in range(items.n_values)]
+    listed = list(items) if isinstance(items, Iterable) and not isinstance(items, str) else []
+    if not any(isinstance(each, tuple) for each in listed):
+        catalogue = Categorical(items)
+        return catalogue, [(place,) for place in range(catalogue.n_values)]
+    members = [each if isinstance(each, tuple) else (each,) for each in listed]
+    catalogue = Categorical(list(dict.fromkeys(item for each in members for item in each)))
+    place = {item: number for number, item in enumerate(catalogue.categories)}
+    sets = [tuple(sorted({place[item] for item in each})) for each in members]
+    if not all(sets) or len(set(sets)) < len(sets):
+        raise ValueError("items has an empty tuple, or one set of items twice.")
+    return catalogue, sets
+
+
+def _held(
+    owners: IntArray | None, codes: CodeArray, sets: list[tuple[int, ...]]
+) -> tuple[IntArray, CodeArray]:
+    """The sets of items that each person has: persons, and numbers of sets."""
+    owners = np.arange(len(codes)) if owners is None else owners
+    n_items = 1 + max(item for each in sets for item in each)
+    known = (owners >= 0) & (codes >= 0) & (codes < n_items)
+    order = np.argsort(codes[known], kind="stable")
+    ends = np.cumsum(np.bincount(codes[known], minlength=n_items))
+    of_item = [np.unique(each) for each in np.split(owners[known][order], ends[:-1])]
+    having = [reduce(np.intersect1d, [of_item[item] for item in each]) for each in sets]
+    number = np.repeat(np.arange(len(sets), dtype=np.int32), list(map(len, having)))
+    return np.concatenate(having), number
 
 
 def _noisy_best(

@@ -136,6 +136,7 @@ CASES = [
     synthesizer(skdp.PrivTreeSynthesizer),
     synthesizer(skdp.KDTreeSynthesizer, strategy="hierarchical"),
     synthesizer(skdp.GridSynthesizer, rule="uniform"),
+    synthesizer(skdp.HDMMSynthesizer),
     synthesizer(skdp.MarginalSynthesizer),
     synthesizer(skdp.PrivBayesSynthesizer),
     Case(

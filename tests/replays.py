@@ -75,6 +75,7 @@ from skdp.algorithms.additive import pairs as calibration
 from skdp.algorithms.additive.model import Logit, Records
 from skdp.model_selection import PrivateGridSearchCV
 from skdp.release import Boxes, BoxModel, Intervals
+from skdp.workloads import Workload
 
 EPSILONS = (0.05, 1.0, 1000.0)
 # The paper's noise would cut a domain down to its cells at a large epsilon.
@@ -223,6 +224,8 @@ def call(
 
 # --- synthesizers
 
+AS_PUBLISHED: dict[str, Any] = {"calibration": "paper", "max_parents": 1}
+
 SYNTHESIZERS = [
     of("HDPViewSynthesizer, one column", LINE),
     of("HDPViewSynthesizer, four columns"),
@@ -249,7 +252,13 @@ SYNTHESIZERS = [
     of("KDTreeSynthesizer, hierarchical, height=3", strategy="hierarchical", height=3),
     of("KDTreeSynthesizer, range-tree", strategy="range-tree", height=3),
     of("KDTreeSynthesizer, entropy", unevenness="entropy", xi0=2, xi1=1),
-    of("KDTreeSynthesizer, no correction", cell_share=0.2, noise_correction=False),
+    of("KDTreeSynthesizer, paper", cell_share=0.2, calibration="paper"),
+    of(
+        "KDTreeSynthesizer, paper, hierarchical",
+        strategy="hierarchical",
+        calibration="paper",
+        height=3,
+    ),
     of("KDTreeSynthesizer, persons", PLANE),
     of("GridSynthesizer, one column", LINE, with_gaps, rule="uniform"),
     *(
@@ -258,6 +267,8 @@ SYNTHESIZERS = [
     ),
     of("GridSynthesizer, uniform, theta=1", SPACE, with_gaps, rule="uniform", theta=1),
     of("GridSynthesizer, persons", PLANE),
+    of("HDMMSynthesizer, four columns", workload=Workload("prefixes", 2)),
+    of("HDMMSynthesizer, persons", PLANE),
     of("PrivBayesSynthesizer, one column", LINE),
     of("PrivBayesSynthesizer, four columns"),
     of("PrivBayesSynthesizer, hierarchical", encoding="hierarchical", theta=1),
@@ -265,6 +276,10 @@ SYNTHESIZERS = [
     of("PrivBayesSynthesizer, few candidates", max_candidates=2, negatives="zero", theta=0.01),
     of("PrivBayesSynthesizer, score F", BINARY, score_function="F"),
     of("PrivBayesSynthesizer, rare codes", THREE, rare_codes, epsilons=(1.0,)),
+    *(
+        of(f"PrivBayesSynthesizer, paper, {score}", score_function=score, **AS_PUBLISHED)
+        for score in ("R", "mutual_information")
+    ),
     of("PrivBayesSynthesizer, persons", PLANE),
 ]
 
@@ -426,12 +441,18 @@ GRIDS = [
         of(name, SPACE, with_a_contrary, target="s", **params)
         for name, params in {
             "PrivPfCTransformer": {"max_grids": 500},
-            "PrivPfCTransformer, as in the paper": {"selection": "paper"},
-            "PrivPfCTransformer, other shares": {"selection": "paper", "shares": (3, 10, 87)},
+            "PrivPfCTransformer, as in the paper": {"calibration": "paper"},
+            "PrivPfCTransformer, other shares": {
+                "calibration": "paper",
+                "sensitivity": "exact",
+                "shares": (3, 10, 87),
+            },
             "PrivPfCTransformer, few grids": {"max_grids": 5},
             "PrivPfCClassifier": {"max_grids": 500},
             "DiffGenTransformer": {"n_specializations": 3},
             "ProjectedHistogramTransformer": {"n_attributes": 2},
+            "DiffGenTransformer, paper": {"n_specializations": 3, "calibration": "paper"},
+            "ProjectedHistogramTransformer, paper": {"n_attributes": 2, "calibration": "paper"},
         }.items()
     ),
     of(
@@ -488,6 +509,16 @@ LINEAR = [
         for solver in ("auto", "functional", "local-search", "genetic")
     ),
     of("PrivateLinearSVC, local-search", target="s", runs=1, solver="local-search"),
+    of(
+        "PrivateLinearSVC, local-search, all given",
+        target="s",
+        runs=1,
+        solver="local-search",
+        n_rounds=3,
+        start=0.5,
+        step=1,
+        decay=0.5,
+    ),
     of(
         "PrivateLogisticRegression, functional, many classes",
         CLASSES,
@@ -569,6 +600,7 @@ CUBES = [
     # Linear programs take their time.
     of("DataCube, consistency in l1", PLANE, SOME, runs=1, strategy="all", consistency="l1"),
     of("DataCube, consistency in linf", PLANE, SOME, runs=1, strategy="all", consistency="linf"),
+    of("DataCube, known", PLANE, strategy="all", known={("x",): np.full(PLANE["x"].size, 5.0)}),
     of("DataCube, persons", PLANE),
     of("DataCube, means of persons", PLANE, measure="mean", value="x"),
 ]
@@ -849,6 +881,7 @@ SELECTIONS = [
     items(""),
     items(", all counts", 3, max_items=1),
     items(", no counts", count_share=0),
+    items(", sets", items=["a", ("a", "b"), ("b", "c")], max_items=2),
     items(", canonical", method="canonical"),
     items(
         ", auto",

@@ -61,7 +61,7 @@ def test_histogram_is_the_projection_of_the_noisy_counts(release):
 
 
 def test_paper_sets_negative_counts_to_zero():
-    release = PrivPfCTransformer(epsilon=0.3, selection="paper", **GIVEN).fit(X, Y)
+    release = PrivPfCTransformer(epsilon=0.3, calibration="paper", **GIVEN).fit(X, Y)
     assert np.array_equal(release.histogram_, np.maximum(release.noisy_counts_, 0))
     assert release.privacy_loss_.parts.keys() == {"total", "grid", "counts"}
 
@@ -154,12 +154,12 @@ def test_classes_may_be_declared_on_the_release():
         twice.fit(X, Y)
 
 
-@over("selection", ["auto", "paper"])
-def test_three_classes(selection):
+@over("calibration", ["tight", "paper"])
+def test_three_classes(calibration):
     rows = np.random.default_rng(0).uniform(0, 3, (6000, 3))
     labels = np.array(["x", "y", "z"])[rows[:, 1].astype(int)]
     given = {"domain": Numeric(0, 3, bins=12), "classes": ["z", "x", "y"], "random_state": 0}
-    model = PrivPfCClassifier(epsilon=1.0, selection=selection, **given).fit(rows, labels)
+    model = PrivPfCClassifier(epsilon=1.0, calibration=calibration, **given).fit(rows, labels)
     assert model.classes_.tolist() == ["x", "y", "z"]
     assert model.score(rows, labels) > 0.8
 
@@ -238,7 +238,7 @@ def test_shares_are_pulled_to_those_of_all_records():
 
 
 def test_paper_predicts_the_largest_count():
-    model = PrivPfCClassifier(epsilon=1.0, selection="paper", **GIVEN).fit(X, Y)
+    model = PrivPfCClassifier(epsilon=1.0, calibration="paper", **GIVEN).fit(X, Y)
     largest = model.classes_[model.histogram_.argmax(axis=-1)]
     cells = tuple(model._coordinates(X).T)
     decided = model.histogram_.max(axis=-1)[cells] > 0

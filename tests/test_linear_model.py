@@ -8,6 +8,8 @@ from loops import over
 
 import skdp
 from skdp._models import number_link
+from skdp.algorithms import linear
+from skdp.algorithms.additive import UNIT
 from skdp.exceptions import DomainError
 
 
@@ -41,6 +43,41 @@ def test_solvers_learn(solver):
     ).fit(rows, ill)
     assert model.score(rows, ill) > 0.8
     assert model.coef_.shape == (1, 7) and model.intercept_.shape == (1,)
+
+
+@over("solver, rounds", [("local-search", 40), ("genetic", 14)])
+def test_searches_take_their_parameters(solver, rounds, monkeypatch):
+    rows, _, ill = people()
+    calls, models = [], []
+
+    def first(scores, epsilon, *given, **_):
+        # The first candidate moves the constant up; of several, the first ones survive.
+        calls.append(epsilon)
+        return 0
+
+    def kept(*given, **more):
+        models.append(search(*given, **more))
+        return models[-1]
+
+    search = linear.fit_local_search
+    monkeypatch.setattr(linear, "noisy_max", first)
+    monkeypatch.setattr(
+        linear,
+        "top_k",
+        lambda _, k, epsilon, *given, **more: (calls.append(epsilon), np.arange(k))[1],
+    )
+    monkeypatch.setattr("skdp.linear_model.fit_local_search", kept)
+    given = {"domain": DOMAIN, "classes": ["no", "yes"], "solver": solver, "random_state": 0}
+    given |= {"n_rounds": rounds, "start": 0.5, "step": 0.25, "decay": 0.9}
+    model = skdp.PrivateLogisticRegression(**given).fit(rows, ill)
+    assert len(calls) == rounds and sum(calls) == model.privacy_loss_.parts["model"]
+    if solver == "local-search":
+        steps = np.maximum(np.rint(0.25 * 0.9 ** np.arange(rounds) * UNIT), 1)
+        assert models[0].intercept == pytest.approx(0.5 + steps.sum() / UNIT)
+        assert (models[0].coef == 0.5).all()
+    for wrong in ({"n_rounds": 0}, {"decay": 2}, {"step": 0}, {"start": [1, 2]}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            skdp.PrivateLogisticRegression(**{**given, **wrong}).fit(rows, ill)
 
 
 def test_coefficients_are_in_units_of_the_columns():

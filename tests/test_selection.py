@@ -200,6 +200,29 @@ def test_baskets_of_one_person_count_once():
         pd.testing.assert_frame_equal(found, expected)
 
 
+def test_sets_of_items_are_counted_where_a_basket_holds_all_of_them(monkeypatch):
+    monkeypatch.setattr(selection, "discrete_laplace", lambda counts, *_, **__: np.array(counts))
+    sets = ["i0", ("i0", "i1"), ("i2", "i1", "i0"), ("i7",), ("i38", "i39")]
+    baskets = shopping(400)
+    truth = [
+        sum(set(each if isinstance(each, tuple) else [each]) <= set(b) for b in baskets)
+        for each in sets
+    ]
+    given = {"k": 5, "items": sets, "epsilon": 1.0}
+    found = most_frequent_items(baskets, max_items=5, **given).set_index("item")["count"]
+    shown = ["i0", ("i0", "i1"), ("i0", "i1", "i2"), "i7", ("i38", "i39")]
+    assert dict(zip(shown, truth, strict=True)) == found.to_dict()
+    # In long form, and at most so many sets of a person.
+    persons, items = zip(*[(p, item) for p, b in enumerate(baskets) for item in b], strict=True)
+    long = most_frequent_items(pd.Series(items), max_items=1, persons=persons, **given)
+    assert long["count"].sum() == sum(
+        any(set(each if isinstance(each, tuple) else [each]) <= set(b) for each in sets)
+        for b in baskets
+    )
+    with pytest.raises(ValueError, match="one set of items twice"):
+        most_frequent_items(baskets, 1, [("i0", "i1"), ("i1", "i0")], epsilon=1, max_items=1)
+
+
 @over("bound", [1, 3, 50])
 def test_a_person_counts_for_no_more_items_than_the_bound(bound):
     rng = np.random.default_rng(0)

@@ -1,8 +1,7 @@
 """Methods that Su's dissertation describes and does not draw: chapters 2 and 5.1.
 
 Randomised response (section 2.2), sparse vector with a history of answers (section 5.1), and the
-enhanced exponential mechanism (section 2.6.4), each beside what it is an alternative to. They are
-comparisons for these figures, not for releases: randomised response draws its coins from NumPy.
+enhanced exponential mechanism (section 2.6.4), each beside what it is an alternative to.
 """
 
 from __future__ import annotations
@@ -28,40 +27,19 @@ from skdp._random import NoiseSource, noise_source
 from skdp.algorithms import linear
 from skdp.algorithms.additive import UNIT
 from skdp.algorithms.linear import TUNING
-from skdp.mechanisms import SparseVector, discrete_laplace, exponential, noisy_max
+from skdp.mechanisms import (
+    SparseVector,
+    discrete_laplace,
+    exponential,
+    noisy_max,
+    randomised_response,
+    response_counts,
+)
 
-__all__ = ["FIGURES", "History", "randomised_counts", "randomised_response", "truth_share"]
+__all__ = ["FIGURES", "History"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-def truth_share(epsilon: float, n_codes: int) -> float:
-    """Probability that a record tells its own code: exp(epsilon) times that of any other code."""
-    return 1 / (1 + (n_codes - 1) * math.exp(-epsilon))
-
-
-def randomised_response(
-    codes: Ints, n_codes: int, epsilon: float, rng: np.random.Generator
-) -> Ints:
-    """What every record tells of its code: the code, or any other with equal probabilities.
-
-    A record that changes its code changes the probability of what it tells by exp(epsilon) at most,
-    whoever collects the answers (local privacy); who takes part is not hidden.
-    """
-    lies = rng.random(len(codes)) >= truth_share(epsilon, n_codes)
-    other = rng.integers(1, n_codes, size=len(codes))
-    return np.where(lies, (codes + other) % n_codes, codes)
-
-
-def randomised_counts(
-    codes: Ints, n_codes: int, epsilon: float, rng: np.random.Generator
-) -> Floats:
-    """Unbiased counts of the codes from what the records tell."""
-    told = randomised_response(codes, n_codes, epsilon, rng)
-    truth = truth_share(epsilon, n_codes)
-    lie = (1 - truth) / (n_codes - 1)
-    return (np.bincount(told, minlength=n_codes) - len(codes) * lie) / (truth - lie)
 
 
 class History:
@@ -150,16 +128,16 @@ def local(out: Path, quick: bool) -> Finding:
     rows = []
     for epsilon in (0.1, 0.5, 1.0, 2.0, 5.0):
         for seed in range(20 if quick else 400):
-            rng = np.random.default_rng(seed)
+            reports = randomised_response(codes, k, epsilon, random_state=seed)
             # A change of a code moves two counts of the curator's histogram.
             noisy = discrete_laplace(truth, Fraction(epsilon) / 2, random_state=noise_source(seed))
             for method, found in (
-                ("randomised response", randomised_counts(codes, k, epsilon, rng)),
+                ("randomised response", response_counts(reports, k, epsilon)),
                 ("a trusted curator", noisy),
             ):
                 error = float(np.mean((found - truth) ** 2))
                 rows.append({"method": method, "epsilon": epsilon, "squared error": error})
-        share = truth_share(epsilon, k)
+        share = 1 / (1 + (k - 1) * math.exp(-epsilon))
         lie = (1 - share) / (k - 1)
         # The mean over the codes of the variance of the number that tells a code.
         variance = n / k * share * (1 - share) + n * (k - 1) / k * lie * (1 - lie)

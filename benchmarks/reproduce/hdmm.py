@@ -12,104 +12,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-__all__ = ["GRAMS", "marginals", "p_identity", "product", "rmse", "union"]
+from skdp.algorithms.hdmm import Workload, p_identity, product_strategy
+
+__all__ = ["marginals", "product", "rmse", "union"]
 
 Floats = NDArray[np.float64]
-
-
-def _random_ranges(n: int) -> Floats:
-    """Ends are two uniform draws, sorted: the share of ranges that hold both of two cells."""
-    first, last = np.sort(np.indices((n, n)), axis=0)
-    inside = np.maximum(last - first - 1, 0)
-    shares: Floats = 1 - ((n - 1 - first) ** 2 + last**2 - inside**2) / n**2
-    return shares
-
-
-def _all_ranges(n: int) -> Floats:
-    first, last = np.sort(np.indices((n, n)), axis=0)
-    shares: Floats = (first + 1) * (n - last) / (n * (n + 1) / 2)
-    return shares
-
-
-def _prefixes(n: int) -> Floats:
-    shares: Floats = 1 - np.max(np.indices((n, n)), axis=0) / n
-    return shares
-
-
-# W'W / (number of queries) of each kind of query on an attribute of n values.
-GRAMS: dict[str, Callable[[int], Floats]] = {
-    "random ranges": _random_ranges,
-    "ranges": _all_ranges,
-    "prefixes": _prefixes,
-    "marginals": lambda n: np.eye(n) / n,
-}
-
-
-def p_identity(gram: Floats, p: int | None = None, seed: int = 0) -> tuple[float, Floats]:
-    """Strategy [I; B] with columns scaled to one, B >= 0 of p rows, by L-BFGS.
-
-    Returns the error tr(G X) and X, the inverse of the strategy's A'A.
-    """
-    n = len(gram)
-    p = p or max(1, n // 16)
-    start = np.random.default_rng(seed).random((p, n))
-
-    def error(flat: Floats) -> tuple[float, Floats]:
-        rows = flat.reshape(p, n)
-        scale = 1 + rows.sum(axis=0)
-        inner = rows.T @ np.linalg.inv(np.eye(p) + rows @ rows.T)
-        inverse = np.eye(n) - inner @ rows
-        scaled = scale[:, None] * gram * scale
-        slope = 2 * ((gram * scale) * inverse.T).sum(axis=1) - 2 * rows @ inverse @ scaled @ inverse
-        return float((scaled * inverse).sum()), slope.ravel()
-
-    found = minimize(
-        error, start.ravel(), jac=True, method="L-BFGS-B", bounds=[(0, None)] * (p * n)
-    )
-    rows = found.x.reshape(p, n)
-    scale = 1 + rows.sum(axis=0)
-    x = np.linalg.inv(np.eye(n) + rows.T @ rows) * scale[:, None] * scale
-    # Without B the strategy counts every cell.
-    plain = float(np.trace(gram))
-    return (float(found.fun), x) if found.fun < plain else (plain, np.eye(n))
-
-
-def product(grams: Sequence[Floats], k: int, passes: int = 3) -> float:
-    """One product of p-identity strategies for all sets, each attribute improved in turn."""
-    d = len(grams)
-    alone = [p_identity(gram) for gram in grams]
-    if k == d:
-        return math.prod(error for error, _ in alone)
-    inverses = [x for _, x in alone]
-    best = math.inf
-    for _ in range(passes):
-        for axis in range(d):
-            # Error of an attribute that a set holds, and of one it adds up.
-            held = [float((g * x).sum()) for g, x in zip(grams, inverses, strict=True)]
-            summed = [float(x.sum()) for x in inverses]
-            rest = [i for i in range(d) if i != axis]
-            inside, outside = (_sets(held, summed, rest, size) for size in (k - 1, k))
-            gram = inside * grams[axis] + outside
-            error, inverses[axis] = p_identity(gram / (inside + outside))
-        # tr(G X) of the last attribute, with the others as they are, is the whole error.
-        best = min(best, error * (inside + outside) / math.comb(d, k))
-    return best
-
-
-def _sets(held: Sequence[float], summed: Sequence[float], axes: Sequence[int], size: int) -> float:
-    """Sum over all sets of ``size`` of the axes: held inside the set times summed outside."""
-    sums = [1.0] + [0.0] * size
-    for axis in axes:
-        for place in range(size, 0, -1):
-            sums[place] = sums[place] * summed[axis] + sums[place - 1] * held[axis]
-        sums[0] *= summed[axis]
-    return sums[size]
 
 
 def marginals(grams: Sequence[Floats], k: int) -> float:
@@ -154,8 +67,14 @@ def union(grams: Sequence[Floats], k: int) -> float:
     return sum(error ** (1 / 3) for error in errors) ** 3 / len(errors)
 
 
+def product(sizes: Sequence[int], workload: Workload) -> float:
+    """One product of p-identity strategies for all sets, as `skdp.HDMMSynthesizer` measures it."""
+    return product_strategy(workload, sizes)[1]
+
+
 def rmse(sizes: Sequence[int], kind: str, k: int, epsilon: float = 1.0) -> float:
     """Error of the best strategy for all queries of a kind on k attributes."""
-    grams = [GRAMS[kind](size) for size in sizes]
-    best = min(search(grams, k) for search in (product, marginals, union))
+    workload = Workload(kind, k)
+    grams = [workload.gram(size) for size in sizes]
+    best = min(product(sizes, workload), marginals(grams, k), union(grams, k))
     return math.sqrt(2 * best) / epsilon

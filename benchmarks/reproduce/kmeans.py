@@ -9,6 +9,7 @@ out. There are fewer repetitions than its 100 to 3,000.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -361,7 +362,7 @@ def figure_4_7(out: Path, quick: bool) -> Finding:
             curves["Lloyd"].append(float(np.mean([fit.inertia_ / len(sample) for fit in fits])))
             # The budget is so large that the best are always selected.
             task = _task(sample, k, {"rounds": 10**7}, seed=3)
-            centers = genetic(task, rounds=n).centroids
+            centers = genetic(replace(task, n_rounds=n)).centroids
             curves["genetic"].append(nicv(sample, _decode(centers)))
         for marker, (name, values) in zip(MARKERS, curves.items(), strict=False):
             ax.plot(rounds, values, marker=marker, markersize=4, label=name)

@@ -12,7 +12,7 @@ import numpy as np
 from .._random import noise_source
 from .._validation import IntArray, run_starts, split_epsilon
 from ..domain import Attribute, Level, Numeric
-from ..mechanisms import noisy_max
+from ..mechanisms import exponential, noisy_max
 from ..tables import Counts, CountTable
 from .groupings import groupings
 
@@ -70,6 +70,7 @@ def diffgen(
     epsilon: Fraction,
     *,
     n_specializations: int = 10,
+    calibration: str = "tight",
     random_state: Any = None,
 ) -> tuple[list[int], list[IntArray], list[list[str]]]:
     """Specialise ``n_specializations`` nodes, each chosen with an equal share of ``epsilon``.
@@ -81,6 +82,8 @@ def diffgen(
     predictors : sequence of Attribute
     epsilon : Fraction
     n_specializations : int, default=10
+    calibration : {"tight", "paper"}, default="tight"
+        "paper" selects by the exponential mechanism at the published sensitivity.
     random_state : None, int or NoiseSource
 
     Returns
@@ -96,6 +99,7 @@ def diffgen(
     # selected follows from the earlier selections. The cost is that of all selections together.
     source = noise_source(random_state)
     share = epsilon / n_specializations
+    select = _published if calibration == "paper" else noisy_max
     label_axis = len(predictors)
     trees = [_Tree(_nested(attribute), attribute.size) for attribute in predictors]
     pairs = [((axis, label_axis), (None, None)) for axis in range(label_axis)]
@@ -106,13 +110,21 @@ def diffgen(
         if not candidates:
             break
         scores = np.array([each.score for each in candidates], dtype=np.int64)
-        chosen = candidates[noisy_max(scores, share, 1, random_state=source)]
+        chosen = candidates[select(scores, share, 1, random_state=source)]
         cut[chosen.axis][chosen.place : chosen.place + 1] = [
             (chosen.level, part) for part in chosen.parts.tolist()
         ]
     axes = [axis for axis, nodes in enumerate(cut) if len(nodes) > 1]
     found = [trees[axis].grouping(cut[axis]) for axis in axes]
     return axes, [groups for groups, _ in found], [labels for _, labels in found]
+
+
+def _published(scores: IntArray, epsilon: Fraction, score_range: int, random_state: Any) -> int:
+    """A selection as in both papers, in place of `noisy_max`."""
+    # Privacy. One record changes all scores within one interval of length `score_range`, proved
+    # where they are computed. The papers take the exponential mechanism for a sensitivity of
+    # `score_range`, exp(epsilon q / (2 sensitivity)): that of twice the range, at the same price.
+    return exponential(scores, epsilon, 2 * score_range, random_state=random_state)
 
 
 class _Candidate(NamedTuple):
@@ -202,6 +214,7 @@ def projected_histogram(
     epsilon: Fraction,
     *,
     n_attributes: int = 3,
+    calibration: str = "tight",
     random_state: Any = None,
 ) -> tuple[list[int], list[IntArray], list[list[str]]]:
     """Select ``n_attributes`` predictors, each with an equal share of ``epsilon``.
@@ -215,6 +228,8 @@ def projected_histogram(
         Noisy number of records: it decides the number of bins.
     epsilon : Fraction
     n_attributes : int, default=3
+    calibration : {"tight", "paper"}, default="tight"
+        "paper" selects by the exponential mechanism at the published sensitivity.
     random_state : None, int or NoiseSource
 
     Returns
@@ -224,11 +239,12 @@ def projected_histogram(
     groups : list of ndarray of shape (n_codes,)
     labels : list of list of str
     """
-    # Privacy. Every selection is a noisy maximum of scores of range UNIT, at an equal share; the
-    # candidates depend on the earlier selections and on the noisy number of records.
+    # Privacy. Every selection is by scores of range UNIT, at an equal share; the candidates depend
+    # on the earlier selections and on the noisy number of records.
     source = noise_source(random_state)
     rounds = min(n_attributes, len(predictors))
     share = epsilon / rounds
+    select = _published if calibration == "paper" else noisy_max
     n = max(float(n_records), 3.0)
     n_bins = max(2, round((n / math.sqrt(math.log(n))) ** (2 / (2 + rounds))))
     levels = [_level(attribute, n_bins) for attribute in predictors]
@@ -253,7 +269,7 @@ def projected_histogram(
             codes = np.stack([columns[each] for each in axes], axis=1)
             shape = [sizes[each] for each in axes]
             scores.append(confusion_score(CountTable.from_codes(codes, shape, table.counts)))
-        best = noisy_max(np.array(scores, dtype=np.int64), share, UNIT, random_state=source)
+        best = select(np.array(scores, dtype=np.int64), share, UNIT, random_state=source)
         chosen.append(candidates[best])
     axes = sorted(chosen)
     return axes, [levels[axis].groups for axis in axes], [levels[axis].labels for axis in axes]

@@ -7,9 +7,10 @@
 * `usefulness`: error bounds of counts over noisy cells.
 
 In both trees each box is measured more than once. The measurements form a tree of sums, and the
-counts returned are estimated from all of them, by the best linear unbiased estimate on that tree.
-The boxes depend on the noise of the counts that made them. Only the noise of the last counts is
-independent of the boxes, so error bounds must use these.
+counts returned are estimated from all of them, by the best linear unbiased estimate on that tree;
+with ``calibration="paper"`` they are the last counts alone. The boxes depend on the noise of the
+counts that made them. Only the noise of the last counts is independent of the boxes, so error
+bounds must use these.
 
 Privacy (neighbours add or remove one record). A record lies in one cell, in one box of every
 level, and there at one value of the attribute that is counted: each of these families of counts
@@ -130,8 +131,8 @@ def two_step_kdtree(
     *,
     xi0: float | None = None,
     xi1: float | None = None,
-    noise_correction: bool = True,
     unevenness: str = "deviation",
+    calibration: str = "tight",
     random_state: Any = None,
 ) -> KDTreeRelease:
     """Boxes of a kd-tree on the noisy cells, counted again.
@@ -142,9 +143,11 @@ def two_step_kdtree(
         The private table, of at most `MOST_CELLS` cells.
     parts : mapping of str to Fraction
         Budget for "cells" and "boxes".
-    xi0, xi1, noise_correction, unevenness
+    xi0, xi1, unevenness
         As in `kd_boxes`; by default xi0 and xi1 are 10 and 5 times the mean noise of a box,
         ``1 / parts["boxes"]``.
+    calibration : {"tight", "paper"}, default="tight"
+        "paper": H is not corrected for noise, and the counts are those of step 5 alone.
     random_state : None, int or NoiseSource, default=None
 
     Returns
@@ -161,7 +164,7 @@ def two_step_kdtree(
         parts["cells"],
         xi0=_XI0 * unit if xi0 is None else xi0,
         xi1=_XI1 * unit if xi1 is None else xi1,
-        noise_correction=noise_correction,
+        noise_correction=calibration != "paper",
         unevenness=unevenness,
     )
     row = np.ravel_multi_index(tuple(table.codes.T), table.shape)
@@ -169,7 +172,8 @@ def two_step_kdtree(
     # Privacy. Released: the count of every box. The boxes were computed from the noisy cells
     # alone and are disjoint: one record changes one count by 1, the part "boxes".
     again = discrete_laplace(exact, parts["boxes"], random_state=noise)
-    counts = _fused(cells, box, again, parts)
+    own = again.astype(np.float64)
+    counts = own if calibration == "paper" else _fused(cells, box, again, parts)
     return KDTreeRelease(lower, upper, counts, again, [parts["boxes"]] * len(lower))
 
 
@@ -366,6 +370,7 @@ def hierarchical_kdtree(
     parts: Mapping[str, Fraction],
     *,
     middle: bool = False,
+    calibration: str = "tight",
     random_state: Any = None,
 ) -> KDTreeRelease:
     """Boxes of a kd-tree that spends one part of the budget on each level.
@@ -382,6 +387,8 @@ def hierarchical_kdtree(
         Budget for "level 1", "level 2", ... and "counts", as from `hierarchical_parts`.
     middle : bool, default=False
         Halve every box in the middle, and count its two halves alone.
+    calibration : {"tight", "paper"}, default="tight"
+        "paper": the counts are the last ones of the boxes alone.
     random_state : None, int or NoiseSource, default=None
 
     Returns
@@ -433,7 +440,8 @@ def hierarchical_kdtree(
         node = sums.add(np.repeat(node, 2), halves, number, levels[depth])
         blocks = blocks.halved(axis, slots.begin + width, table.codes, table.counts)
     lower, upper, measured = (np.concatenate(part) for part in zip(*finished, strict=True))
-    return KDTreeRelease(lower, upper, sums.estimates(), measured, epsilon)
+    counts = measured.astype(np.float64) if calibration == "paper" else sums.estimates()
+    return KDTreeRelease(lower, upper, counts, measured, epsilon)
 
 
 class _Sums:

@@ -797,8 +797,13 @@ def fit_local_search(
     total: float,
     random_state: Any,
     loss: str,
+    *,
+    n_rounds: int | None = None,
+    start: Any = 0.0,
+    step: float = TUNING.first,
+    decay: float | None = None,
 ) -> LinearModel:
-    """Start at weights of 0, and move one weight a round by a step that shrinks.
+    """Start at given weights, and move one weight a round by a step that shrinks.
 
     Parameters
     ----------
@@ -811,6 +816,14 @@ def fit_local_search(
     random_state : NoiseSource
     loss : str
         One of `LOSSES`. With more than two classes, each is told from the others at an equal share.
+    n_rounds : int, default=None
+        Public. None: by the released number of records.
+    start : float or ndarray of shape (1 + n_features,), default=0.0
+        Public weights at first, that of the constant before the others.
+    step : float
+        Of the first round, in weights.
+    decay : float, default=None
+        By how much it shrinks each round. None: to an eighth over all rounds.
     """
     # Privacy. Released: one winner each round, given the released number of records. One
     # record changes the scores of all candidates of a round by its losses there. Its candidates
@@ -818,18 +831,24 @@ def fit_local_search(
     # length that `Objective.spread` reads off the public table of losses. Rounds compose.
     goals = objectives(link, loss)
     each = epsilon / len(goals)
-    rounds = int(np.clip(max(total, 0.0) * float(each) / TUNING.round, TUNING.least, TUNING.most))
-    steps = (
-        np.rint(np.geomspace(TUNING.first, TUNING.last, rounds) * UNIT).astype(np.int64).tolist()
-    )
-    weights = np.zeros((len(goals), 1 + design.n_features), dtype=np.int64)
+    rounds = n_rounds
+    if rounds is None:
+        usual = max(total, 0.0) * float(each) / TUNING.round
+        rounds = int(np.clip(usual, TUNING.least, TUNING.most))
+    if decay is None:
+        decay = (TUNING.last / TUNING.first) ** (1 / max(rounds - 1, 1))
+    moves = _whole(np.maximum(step * decay ** np.arange(rounds), 1 / UNIT)).tolist()
+    first = _whole(np.broadcast_to(start, 1 + design.n_features))
+    weights = np.tile(first, (len(goals), 1))
     for goal, row in zip(goals, weights, strict=True):
-        scores = np.zeros(len(records.counts), dtype=np.int64)
-        for step in steps:
-            gains = _gains(records, design, goal, scores, step)
-            reach = goal.spread(2 * step)
+        scores = np.full(len(records.counts), first[0] * UNIT)
+        if first[1:].any():
+            scores += (design.sparse_rows(records.groups) @ first[1:]).astype(np.int64)
+        for size in moves:
+            gains = _gains(records, design, goal, scores, size)
+            reach = goal.spread(2 * size)
             winner = int(noisy_max(gains, each / rounds, reach, random_state=random_state))
-            place, move = winner // 2, (1 - 2 * (winner % 2)) * step
+            place, move = winner // 2, (1 - 2 * (winner % 2)) * size
             row[place] += move
             scores += move * _feature(records, design, place)
     coef = weights[:, 1:] / UNIT
@@ -890,6 +909,8 @@ def fit_genetic(
     random_state: Any,
     loss: str,
     crossover: bool,
+    *,
+    n_rounds: int | None = None,
 ) -> LinearModel:
     """Selection, crossover and mutation of whole vectors of weights.
 
@@ -906,6 +927,8 @@ def fit_genetic(
         One of `LOSSES`. With more than two classes, each is told from the others at an equal share.
     crossover : bool
         Whether two parents swap the ends of their vectors; otherwise children are mutated copies.
+    n_rounds : int, default=None
+        Public. None: by the released number of records.
     """
     # Privacy. Released: the survivors of each round, given the released number of records. One
     # record changes the scores of all candidates by its losses there. Its scores under any two of
@@ -913,13 +936,10 @@ def fit_genetic(
     # interval of the length that `Objective.spread` reads off the public table. Rounds compose.
     goals = objectives(link, loss)
     each = epsilon / len(goals)
-    rounds = int(
-        np.clip(
-            max(total, 0.0) * float(each) / (TUNING.record * TUNING.survivors),
-            TUNING.least,
-            TUNING.most_genetic,
-        )
-    )
+    rounds = n_rounds
+    if rounds is None:
+        usual = max(total, 0.0) * float(each) / (TUNING.record * TUNING.survivors)
+        rounds = int(np.clip(usual, TUNING.least, TUNING.most_genetic))
     # Public coins of the population.
     generator = sampling_generator(random_state)
     found = []

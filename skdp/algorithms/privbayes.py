@@ -13,7 +13,7 @@ import numpy as np
 from .._random import NoiseSource, noise_source, sampling_generator
 from .._validation import FloatArray, IntArray, as_share, used_attributes
 from ..hierarchy import project_to_simplex
-from ..mechanisms import discrete_laplace, noisy_max
+from ..mechanisms import discrete_laplace, exponential, noisy_max
 from ..release import Conditional, NetworkDensity, NetworkModel
 from ..tables import Counts, ProjectedCounts
 
@@ -48,10 +48,20 @@ _SAFE = 1 << 30
 
 
 class Score(Protocol):
-    """An integer score of exact counts, its range for `noisy_max`, and the largest of any total."""
+    """An integer score of exact counts, and its range for `noisy_max`.
+
+    Attributes
+    ----------
+    score_range : int
+    most_range : int
+        The largest of any total.
+    published_range : int
+        Twice the published sensitivity, for the exponential mechanism; not below `score_range`.
+    """
 
     score_range: int
     most_range: int
+    published_range: int
 
     def __call__(self, counts: IntArray) -> int:
         """Score of exact counts, shape (n_parent_groups, size); private."""
@@ -75,6 +85,8 @@ class Independence:
     # below 4. So the sum changes by less than 4, up or down, its floor by at most 4: the range
     # is 8. (Both signs occur: with rare codes the change comes close to 4 either way.)
     score_range = most_range = 8
+    # S(R) = 3 / n + 2 / n^2 of R, here in the limit of many records: 2 n times 2 * 3 / n.
+    published_range = 12
 
     def __init__(self, total: int) -> None:
         pass
@@ -111,6 +123,8 @@ class MaximumJoint:
     # minimum over them also falls by a number in [0, 1], and the integer score rises by 0 or 1: the
     # range is 1. (With the true n in place of 2 H it would be 3/2, and 2 if records are replaced.)
     score_range = most_range = 1
+    # S(F) = 1 / n.
+    published_range = 2
 
     def __init__(self, total: int) -> None:
         self.half = max(int(total), 0) // 2
@@ -168,6 +182,9 @@ class Entropy:
         limit = min(max(int(total), 2), _MOST_COUNTED)
         self._starts, self._values, self._slopes = _entropy_steps(limit)
         self.score_range = 2 * int(self._slopes[-1])
+        # S(I) = 2 / n log((n + 1) / 2) + (n - 1) / n log((n + 1) / (n - 1)).
+        reach = 2 * math.log((limit + 1) / 2) + (limit - 1) * math.log((limit + 1) / (limit - 1))
+        self.published_range = max(math.ceil(2 * reach * 2**_BITS), self.score_range)
 
     def __call__(self, counts: IntArray) -> int:
         """See `Score`."""
@@ -327,7 +344,9 @@ def privbayes(
     theta: Fraction = Fraction(4),
     max_candidates: int = 200,
     max_cells: int = 1 << 16,
+    max_parents: int | None = None,
     negatives: str = "project",
+    calibration: str = "tight",
     random_state: NoiseSource | int | None = None,
 ) -> NetworkModel:
     """Choose and measure a Bayesian network within the parts of `privbayes_parts`.
@@ -346,8 +365,12 @@ def privbayes(
         Mean count of a table's cells in units of the scale of their noise, at least.
     max_candidates, max_cells : int
         See `learn_network` and `largest_table`.
+    max_parents : int, default=None
+        Largest number of parents, the paper's k.
     negatives : {"project", "zero"}, default="project"
         See `conditional`.
+    calibration : {"tight", "paper"}, default="tight"
+        See `learn_network`.
     random_state : None, int or NoiseSource, default=None
     """
     # Privacy. The total (sensitivity 1), the selections of the network, and the tables compose one
@@ -369,6 +392,8 @@ def privbayes(
             parts.get("network", Fraction(0)),
             largest_table(total, parts["tables"], len(axes), theta, max_cells),
             max_candidates,
+            len(axes) if max_parents is None else max_parents,
+            calibration,
             sampling_generator(source),
             source,
         )
@@ -476,6 +501,8 @@ class Candidates:
         For each possible parent the number of groups of its levels, the finest first.
     generator : numpy.random.Generator
         Public coins.
+    most : int, default=None
+        Largest number of parents in a set; None: any number.
 
     Examples
     --------
@@ -484,9 +511,15 @@ class Candidates:
     [((0, 0), (1, 0)), ((0, 0), (2, 1)), ((1, 0), (2, 1)), ((2, 0),)]
     """
 
-    def __init__(self, sizes: Mapping[int, Sequence[int]], generator: np.random.Generator) -> None:
+    def __init__(
+        self,
+        sizes: Mapping[int, Sequence[int]],
+        generator: np.random.Generator,
+        most: int | None = None,
+    ) -> None:
         self._sizes = sizes
         self._generator = generator
+        self._most = len(sizes) if most is None else most
         # All sets for a limit; None: too many to list.
         self._listed: dict[int, list[_Parents] | None] = {}
 
@@ -496,7 +529,7 @@ class Candidates:
         At least one: the empty set, if no attribute fits.
         """
         if limit not in self._listed:
-            self._listed[limit] = _all(self._sizes, limit)
+            self._listed[limit] = _all(self._sizes, limit, self._most)
         found = self._listed[limit]
         if found is None:
             return self._drawn(limit, most)
@@ -521,7 +554,7 @@ class Candidates:
         cells = 1
         for axis in generator.permutation(sorted(sizes)).tolist():
             fits = [level for level, size in enumerate(sizes[axis]) if cells * size <= limit]
-            if fits:
+            if fits and len(levels) < self._most:
                 levels[axis] = fits[int(generator.integers(len(fits)))]
                 cells *= sizes[axis][levels[axis]]
         for axis, level in levels.items():
@@ -538,37 +571,42 @@ def _every_maximal(
 
     The attributes of any set that fits, whatever its levels, are among those of one of these.
     """
-    found = _all({axis: sizes[axis][-1:] for axis in axes if axis != child}, limit)
+    others = {axis: sizes[axis][-1:] for axis in axes if axis != child}
+    found = _all(others, limit, len(others))
     return None if found is None else [[child, *dict(parents)] for parents in found]
 
 
-def _all(sizes: Mapping[int, Sequence[int]], limit: int) -> list[_Parents] | None:
-    fitting = list(itertools.islice(_fitting(sorted(sizes), sizes, limit), _LISTED + 1))
+def _all(sizes: Mapping[int, Sequence[int]], limit: int, most: int) -> list[_Parents] | None:
+    fitting = list(itertools.islice(_fitting(sorted(sizes), sizes, limit, most), _LISTED + 1))
     if len(fitting) > _LISTED:
         return None
-    return [parents for parents in fitting if _is_maximal(parents, sizes, limit)]
+    return [parents for parents in fitting if _is_maximal(parents, sizes, limit, most)]
 
 
 def _fitting(
-    axes: Sequence[int], sizes: Mapping[int, Sequence[int]], limit: int
+    axes: Sequence[int], sizes: Mapping[int, Sequence[int]], limit: int, most: int
 ) -> Iterator[_Parents]:
-    """All sets that fit."""
+    """All sets of at most so many that fit."""
     yield ()
+    if not most:
+        return
     for place, axis in enumerate(axes):
         for level, size in enumerate(sizes[axis]):
             if size <= limit:
-                for parents in _fitting(axes[place + 1 :], sizes, limit // size):
+                for parents in _fitting(axes[place + 1 :], sizes, limit // size, most - 1):
                     yield ((axis, level), *parents)
 
 
-def _is_maximal(parents: _Parents, sizes: Mapping[int, Sequence[int]], limit: int) -> bool:
+def _is_maximal(
+    parents: _Parents, sizes: Mapping[int, Sequence[int]], limit: int, most: int
+) -> bool:
     cells = 1
     for axis, level in parents:
         cells *= sizes[axis][level]
     levels = dict(parents)
     for axis, each in sizes.items():
         if axis not in levels:
-            if cells * each[-1] <= limit:
+            if len(parents) < most and cells * each[-1] <= limit:
                 return False
         elif levels[axis] and cells // each[levels[axis]] * each[levels[axis] - 1] <= limit:
             return False
@@ -596,6 +634,8 @@ def learn_network(
     epsilon: Fraction,
     limit: int,
     max_candidates: int,
+    max_parents: int,
+    calibration: str,
     generator: np.random.Generator,
     source: NoiseSource,
 ) -> list[_Node]:
@@ -616,6 +656,10 @@ def learn_network(
     max_candidates : int
         At most so many candidates are scored for each node; if there are more attributes, one for
         each of so many.
+    max_parents : int
+        Largest number of parents of an attribute.
+    calibration : {"tight", "paper"}
+        "paper" selects by the exponential mechanism at the published sensitivity.
     generator : numpy.random.Generator
         Public coins.
     source : NoiseSource
@@ -623,12 +667,16 @@ def learn_network(
     # Privacy. Released: one attribute and its parents in each of len(axes) - 1 rounds, at an equal
     # share of epsilon each, so that all rounds together cost epsilon. Candidates come from public
     # sizes, a limit that was computed from the released total, public coins, and earlier rounds.
-    # The range of each score is proved beside it. A round with one candidate selects nothing.
+    # The range of each score is proved beside it, and twice the published sensitivity is no less. A
+    # round with one candidate selects nothing.
     sizes = [
         [table.shape[axis] if each is None else int(each.max()) + 1 for each in level]
         for axis, level in enumerate(levels)
     ]
     share = epsilon / max(len(axes) - 1, 1)
+    paper = calibration == "paper"
+    select: Any = exponential if paper else noisy_max
+    reach = score.published_range if paper else score.score_range
     left = list(axes)
     nodes = [_Node(left.pop(int(generator.integers(len(left)))), ())]
     scores: dict[_Node, int] = {}
@@ -638,7 +686,8 @@ def learn_network(
         if None not in sets:
             table.remember([axes for found in sets for axes in found or ()])
     while left:
-        possible = Candidates({node.axis: sizes[node.axis] for node in nodes}, generator)
+        known = {node.axis: sizes[node.axis] for node in nodes}
+        possible = Candidates(known, generator, max_parents)
         asked = left
         if len(left) > max_candidates:
             asked = sorted(generator.choice(left, size=max_candidates, replace=False).tolist())
@@ -652,7 +701,7 @@ def learn_network(
             new = [node for node in candidates if node not in scores]
             scores |= zip(new, map(score, _exact_counts(table, new, levels)), strict=True)
             exact = np.array([scores[node] for node in candidates])
-            winner = noisy_max(exact, share, score.score_range, random_state=source)
+            winner = select(exact, share, reach, random_state=source)
         nodes.append(candidates[winner])
         left.remove(nodes[-1].axis)
     return nodes

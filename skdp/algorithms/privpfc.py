@@ -148,7 +148,7 @@ _SHARED_CELLS = 2**14
 
 
 def cell_limit(
-    n_records: float, epsilon: Fraction, n_classes: int = 2, selection: str = "paper"
+    n_records: float, epsilon: Fraction, n_classes: int = 2, calibration: str = "paper"
 ) -> int:
     """Largest number of cells of a candidate.
 
@@ -164,9 +164,9 @@ def cell_limit(
     epsilon : Fraction
         Budget of the counts.
     n_classes : int, default=2
-    selection : {"paper", "auto"}, default="paper"
+    calibration : {"tight", "paper"}, default="paper"
     """
-    paper = selection == "paper"
+    paper = calibration == "paper"
     signal, n_classes = max(float(n_records), 0.0) * float(epsilon), max(n_classes, 2)
     if paper:
         cells = 0.2 * signal
@@ -176,13 +176,13 @@ def cell_limit(
     return max(1, min(math.floor(cells), most // n_classes))
 
 
-def max_useful_groups(limit: int, selection: str = "paper") -> int:
+def max_useful_groups(limit: int, calibration: str = "paper") -> int:
     """Largest number of groups of one predictor in a candidate.
 
     By default this leaves a hundred cells for the other predictors, or is sixteen: with fewer
     options the pool has room for more combinations.
     """
-    most = 64 if selection == "paper" else min(64, max(16, limit // 100))
+    most = 64 if calibration == "paper" else min(64, max(16, limit // 100))
     return max(1, min(limit, most))
 
 
@@ -547,10 +547,7 @@ class Quality:
         sorted counts are not. Hence all changes, of all grids, lie between the least and the
         largest of s, UNIT - s and 0.
         """
-        # Past the end of the table every step is UNIT.
-        steps = np.append(np.diff(self.table), UNIT)
-        changes = np.concatenate([steps, UNIT - steps, [0]])
-        length = int(changes.max() - changes.min())
+        length = int(self._changes.max() - self._changes.min())
         if not self.penalty:
             return length
         # Privacy. The penalty is P = c (n / s) f(z), f the normal density, s^2 = 1 + noise + n and
@@ -562,6 +559,18 @@ class Quality:
         # c f(0) / sqrt(1 + noise), and by the rounding of P.
         slope = 2 * _NORMAL * math.exp(-1 / 2) + _NORMAL / math.sqrt(1 + self.noise)
         return length + math.ceil(UNIT * self._factor * slope) + _ROUNDING
+
+    @cached_property
+    def _changes(self) -> IntArray:
+        """All that one record can add to a score, without the penalty."""
+        # Past the end of the table every step is UNIT.
+        steps = np.append(np.diff(self.table), UNIT)
+        return np.concatenate([steps, UNIT - steps, [0]])
+
+    @property
+    def sensitivity(self) -> int:
+        """Largest change of a score, up or down, by one record: eq. 3.3 of the dissertation."""
+        return int(np.abs(self._changes).max())
 
     @property
     def _factor(self) -> float:
@@ -818,7 +827,8 @@ def select_grid(
     parts: dict[str, Fraction],
     *,
     max_grids: int = 10_000,
-    selection: str = "auto",
+    calibration: str = "tight",
+    sensitivity: str = "bound",
     merged: bool = False,
     random_state: Any = None,
 ) -> NDArray[np.int16]:
@@ -834,7 +844,9 @@ def select_grid(
     parts : dict
         From :func:`privpfc_parts`.
     max_grids : int, default=10_000
-    selection : {"auto", "paper"}, default="auto"
+    calibration : {"tight", "paper"}, default="tight"
+    sensitivity : {"bound", "exact"}, default="bound"
+        Of "paper": 1.1 for every budget of the counts, or that of the table for this one (eq. 3.3).
     merged : bool, default=False
         Whether the options hold groupings that follow the labels of these records.
     random_state : None, int or NoiseSource
@@ -848,15 +860,17 @@ def select_grid(
     # the noisy number of records and what was released before, hence cost nothing. All scores of
     # a selection change within one interval of length `score_range` when a record is added (proof
     # there), so each noisy maximum costs its budget; equal budgets add up to the part "grid". The
-    # exponential mechanism takes exp(epsilon q / 2.2) for the dissertation's sensitivity of 1.1:
-    # 2.2 exceeds the range.
+    # exponential mechanism takes exp(epsilon q / 2.2) for the dissertation's sensitivity of 1.1, or
+    # exp(epsilon q / (2 s)) for s the largest change of a score: both exceed the range.
     source = noise_source(random_state)
     first = [each.first for each in options]
-    limit = cell_limit(n_records, parts["counts"], table.shape[-1], selection)
-    if selection == "paper":
+    limit = cell_limit(n_records, parts["counts"], table.shape[-1], calibration)
+    if calibration == "paper":
         families = paper_grids([each.sizes for each in first], limit, max_grids)
-        scores = grid_scores(table, first, families, Quality.of_the_paper(parts["counts"]))
-        best = exponential(scores, parts["grid"], _PAPER_RANGE, random_state=source)
+        quality = Quality.of_the_paper(parts["counts"])
+        scores = grid_scores(table, first, families, quality)
+        reach = 2 * quality.sensitivity if sensitivity == "exact" else _PAPER_RANGE
+        best = exponential(scores, parts["grid"], reach, random_state=source)
         return np.concatenate(families)[best]
     signal = n_records * float(parts["grid"])
     further = min(max(int(signal / TUNING.further), 0), TUNING.most_further)

@@ -37,9 +37,10 @@ from ..tables import CountTable
 from .boxes import GRID, Blocks, InRecords, certified_test, quiet_floor
 
 # A box is divided into at most 2**_MOST_SPLIT parts: all of them are tested, empty ones too.
-_MOST_SPLIT = 10
-# The paper halves all attributes. On the tables of the benchmark the error falls up to about this
-# number of attributes; in wide tables the number of boxes doubles with each further one.
+_MOST_SPLIT = 16
+# The paper halves all attributes, and so does "paper", up to the most. On the tables of the
+# benchmark the error falls up to about this number of attributes; in wide tables the number of
+# boxes doubles with each further one.
 _DEFAULT_SPLIT = 6
 
 
@@ -151,7 +152,7 @@ def privtree_parameters(
     check_choice(calibration, "calibration", ("tight", "paper"))
     divisible = sum(int(size) > 1 for size in shape)
     if n_split is None:
-        n_split = min(divisible, _DEFAULT_SPLIT)
+        n_split = min(divisible, _MOST_SPLIT if calibration == "paper" else _DEFAULT_SPLIT)
     elif not 1 <= as_integer(n_split, "split_attributes") <= _MOST_SPLIT:
         raise ValueError(
             f"split_attributes must lie between 1 and {_MOST_SPLIT}, got {n_split}: a box is "
@@ -200,8 +201,8 @@ def privtree(
     parts : mapping of str to Fraction
         Budget for "tree" and "counts", as from `privtree_parts`.
     n_split : int, default=None
-        Attributes that are halved at each level, at most 10; the attributes take turns. None: all,
-        but at most 6.
+        Attributes that are halved at each level, at most 16; the attributes take turns. None: all,
+        but at most 6 with "tight".
     calibration : {"tight", "paper"}, default="tight"
         "paper": the published noise (2b - 1) / (b - 1) / epsilon for b parts of a box. "tight": the
         least noise for which the exact worst case of the tests on a path stays within the part.

@@ -322,9 +322,22 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         )
 
     def _with_skipped(self, parts: Callable[[Fraction], Mapping[str, Fraction]]) -> dict:
-        """Parts of the budget of one row: that of skipped records, and those of the rest."""
-        check_choice(self.on_loss, "on_loss", ("warn", "stop"))  # type: ignore[attr-defined]
+        """Parts of the budget of one row: that of skipped records, and those of the rest.
+
+        A paper spends all of epsilon on its own steps, and so does ``calibration="paper"``.
+        """
+        on_loss: str = self.on_loss  # type: ignore[attr-defined]
+        check_choice(on_loss, "on_loss", ("warn", "stop"))
         epsilon = self._record_epsilon()
+        calibration = getattr(self, "calibration", "tight")
+        check_choice(calibration, "calibration", ("tight", "paper"))
+        if calibration == "paper":
+            if on_loss == "stop":
+                raise ValueError(
+                    "on_loss='stop' needs counts of skipped records, on which calibration='paper' "
+                    "spends nothing. Take on_loss='warn', or calibration='tight'."
+                )
+            return {**parts(epsilon)}
         first = epsilon * SKIPPED_SHARE
         return {SKIPPED: first, **parts(epsilon - first)}
 
@@ -377,10 +390,10 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             self._charge(rest, domain, reserve=rest.epsilon)
         return skipped, rest
 
-    def _warn_of_skipped(self, skipped: SkippedRecords, total: float, std: float) -> None:
+    def _warn_of_skipped(self, skipped: SkippedRecords | None, total: float, std: float) -> None:
         """Warn of records that were skipped, or of a total near zero; of released numbers only."""
-        lines = skipped.texts()
-        if lines:
+        lines = [] if skipped is None else skipped.texts()
+        if skipped is not None and lines:
             warn_after_charge(
                 f"{type(self).__name__} skipped {'; '.join(lines)}. The counts have noise of "
                 f"standard deviation {skipped.std:.3g} and are part of the release; "

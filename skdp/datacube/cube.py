@@ -39,6 +39,8 @@ from .plan import (
     cuboid_weights,
     find_sources,
     given_sources,
+    known_tables,
+    mask_of,
     names_of,
     variance_limit,
 )
@@ -100,6 +102,11 @@ class DataCube(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator, T
     weights : mapping of tuple of str to float, default=None
         Weight of each cuboid for ``objective="mean"`` and for "pmost"; 1 for those not named. The
         weights change the plan only; every cuboid is still published.
+    known : mapping of tuple of str to array-like, default=None
+        Cuboids that are public already, such as totals that another office published: their counts,
+        with one axis for each dimension in the order of the names. They have no error, nothing that
+        follows from them is measured, and all cuboids agree with them. Needs ``consistency="l2"``
+        and ``measure="count"``. Counts of the records themselves are not public.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -177,6 +184,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator, T
     resolution: Any = None
     max_variance: Any = None
     weights: Any = None
+    known: Any = None
     max_rows_per_id: int | None = None
     privacy_id: str | None = None
 
@@ -502,9 +510,18 @@ class DataCube(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator, T
         order = as_order(self.max_order, domain)
         top = len(domain) if order is None else order
         cuboids.check_extent(domain.shape, top, domain.names)
-        lattice = cuboids.lattice(domain.shape, order)
+        known = known_tables(self.known, domain, self.consistency, self.measure)
+        masks = tuple(mask_of(domain, names) for names in known)
+        lattice = cuboids.lattice(domain.shape, order, masks)
+        for names, mask in zip(known, masks, strict=True):
+            if mask not in lattice.position:
+                raise ValueError(f"known[{names!r}] has more dimensions than this cube can use.")
+        if known and not (lattice.published & (lattice.freedom > 0)).any():
+            raise ValueError("All cuboids follow from known=: there is nothing to measure.")
         label, sources = self._choose_sources(domain, lattice, epsilon, grid)
-        plan = CubePlan(domain, epsilon, sources, label, order, self.consistency, grid, origin)
+        plan = CubePlan(
+            domain, epsilon, sources, label, order, self.consistency, grid, origin, known
+        )
         # Noise that does not fit into 64 bits is refused here, before anything is spent.
         _ = plan._noise
         given = self.strategy

@@ -97,6 +97,8 @@ class CubePlan(TupleKeys):
         Cuboids of at most this many dimensions are published; None for all.
     consistency : {"l2", "l1", "linf"} or None
         How the sources are combined into consistent cuboids.
+    known : dict of tuple of str to ndarray
+        Counts of cuboids that were public already.
 
     Examples
     --------
@@ -118,6 +120,8 @@ class CubePlan(TupleKeys):
     # Of distances to the origin, the lower end of the range of a mean; None for counts.
     _grid: Any
     _origin: Fraction | None
+    # Tables of cuboids that are public already, by their dimensions.
+    known: dict[tuple[str, ...], FloatArray] = field(default_factory=dict)
     # Variances of interactions where there is no closed form.
     _simulated: FloatArray | None = field(default=None, init=False)
 
@@ -200,11 +204,13 @@ class CubePlan(TupleKeys):
         """Everything that the standard errors depend on."""
         sources = tuple(self.sources.items())
         kind = (self.max_order, self.consistency, self._grid, self._origin)
-        return (self.domain, self.epsilon, sources, *kind)
+        known = {names: table.tobytes() for names, table in self.known.items()}
+        return (self.domain, self.epsilon, sources, known, *kind)
 
     @functools.cached_property
     def _lattice(self):
-        return cuboids.lattice(self.domain.shape, self.max_order)
+        known = tuple(mask_of(self.domain, names) for names in self.known)
+        return cuboids.lattice(self.domain.shape, self.max_order, known)
 
     @functools.cached_property
     def _masks(self):
@@ -335,7 +341,8 @@ class CubePlan(TupleKeys):
         if self.consistency is None:
             return cuboids.derive(self._lattice, noisy, self._noise)
         if self.consistency == "l2":
-            return cuboids.consistent_l2(self._lattice, noisy, self._noise)
+            known = {mask_of(self.domain, names): table for names, table in self.known.items()}
+            return cuboids.consistent_l2(self._lattice, noisy, self._noise, known)
         return cuboids.consistent_lp(self._lattice, noisy, self._scales(), self.consistency)
 
     def _box_variances(self, mask, weights):
@@ -474,6 +481,39 @@ def given_sources(given, domain, lattice):
     if not total:
         raise ValueError("strategy gives no cuboid a share of epsilon.")
     return {names_of(domain, mask): shares[mask] / total for mask in sorted(shares)}
+
+
+def known_tables(known, domain, consistency, measure):
+    """Public tables by their dimensions, in the order of the domain; checked to agree."""
+    if known is None:
+        return {}
+    if not isinstance(known, Mapping):
+        raise TypeError(f"known must be a mapping of tuples of dimensions to counts: {known!r}.")
+    if consistency != "l2" or measure != "count":
+        raise ValueError("known= needs consistency='l2' and measure='count'.")
+    found: dict[tuple[str, ...], FloatArray] = {}
+    for key, given in known.items():
+        names = as_names(key)
+        mask, table = mask_of(domain, names), np.asarray(given, dtype=np.float64)
+        shape = tuple(domain[name].size for name in names)
+        if table.shape != shape or not np.isfinite(table).all():
+            raise ValueError(
+                f"known[{key!r}] must hold {shape} finite counts, one axis for each dimension in "
+                f"the order of the names, got {table.shape}."
+            )
+        table = np.transpose(table, np.argsort([domain.index(name) for name in names]))
+        for other, before in found.items():
+            shared = set(names) & set(other)
+            mine, theirs = (
+                each.sum(axis=tuple(i for i, name in enumerate(of) if name not in shared))
+                for each, of in ((table, names_of(domain, mask)), (before, other))
+            )
+            if not np.allclose(mine, theirs, rtol=1e-9, atol=1e-6):
+                raise ValueError(
+                    f"known[{key!r}] and known[{other!r}] have different sums over what they share."
+                )
+        found[names_of(domain, mask)] = table
+    return found
 
 
 def cuboid_weights(weights, domain, lattice, strategy, objective):

@@ -29,6 +29,8 @@ from .laplace import (
     discrete_laplace_variance,
     geometric,
     geometric_variance,
+    randomised_response,
+    response_counts,
 )
 from .selection import (
     choose_buckets,
@@ -57,6 +59,8 @@ __all__ = [
     "least_threshold",
     "noisy_max",
     "permute_and_flip",
+    "randomised_response",
+    "response_counts",
     "score_error_rate",
     "select_on_line",
     "sparse_counts",

@@ -33,7 +33,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
 from .._random import Call, NoiseSource, Tape, noise_source
-from .._validation import BoolArray, FloatArray, IntArray, as_epsilon, as_fraction, dyadic_floor
+from .._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_epsilon,
+    as_fraction,
+    as_integer,
+    dyadic_floor,
+)
 
 # Noise is kept within +-LIMIT. At the smallest rate accepted, 2**-50, it would pass the limit
 # with probability below exp(-2**62 * 2**-50) = exp(-4096).
@@ -1002,3 +1010,93 @@ def bounded_sum(
         grid.encode(array).sum(dtype=np.int64), epsilon, grid.sensitivity, random_state=random_state
     )
     return float(int(total) * grid.step)
+
+
+# --- randomised response: noise before anything is collected
+
+# Bits of the weight of the truth, and the most codes that fit beside it.
+_TRUTH, _MOST_CODES = 40, 2**22
+
+
+def _response_weights(n_codes: int, epsilon: Any) -> tuple[int, int]:
+    """Weights of the truth and of each other code: their ratio is at most exp(epsilon)."""
+    if not 2 <= as_integer(n_codes, "n_codes") <= _MOST_CODES:
+        raise ValueError(f"n_codes must lie between 2 and {_MOST_CODES:,}, got {n_codes}.")
+    exact = as_epsilon(epsilon)
+    return 1 << _TRUTH, exp_interval(exact.numerator, exact.denominator, _TRUTH)[1]
+
+
+def randomised_response(
+    codes: ArrayLike, n_codes: int, epsilon: Any, *, random_state: Any = None
+) -> IntArray:
+    """What each record reports of its code where no one is trusted with it: local privacy.
+
+    The guarantee is another one than that of all other functions here: whatever a record's code is,
+    its report has any value with probabilities within a factor of exp(epsilon), even for who
+    collects it. That it reports is not hidden. It is far less accurate than `discrete_laplace`.
+
+    Parameters
+    ----------
+    codes : array-like of int, shape (n,)
+        Each from 0 to ``n_codes`` - 1; others count as the nearest of these.
+    n_codes : int
+        From 2 to 4,194,304.
+    epsilon : number or Fraction
+    random_state : None, int or NoiseSource, default=None
+        Seed of the reports. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        The code itself, exp(epsilon) times as often as each other code.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is of the wrong type or out of range.
+
+    References
+    ----------
+    S. L. Warner, "Randomized response: a survey technique for eliminating evasive answer bias",
+    JASA 60, 1965; D. Su, dissertation, Purdue 2016, section 2.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.mechanisms import randomised_response, response_counts
+    >>> reports = randomised_response(np.repeat([0, 1], [9_000, 1_000]), 2, epsilon=1.0)
+    >>> bool(abs(response_counts(reports, 2, epsilon=1.0)[0] - 9_000) < 1_000)
+    True
+    """
+    # Privacy. Whole numbers below the sum of all weights are equally likely: the first ones, as
+    # many as the weight of the truth, report it; each other code has an equal number. So two
+    # probabilities of one report differ by the ratio of the weights, at most exp(epsilon).
+    truth, other = _response_weights(n_codes, epsilon)
+    own = np.clip(as_integers(as_answers(codes), "codes", "Give codes."), 0, n_codes - 1)
+    drawn = noise_source(random_state).below(truth + (n_codes - 1) * other, len(own))
+    shift = np.where(drawn < truth, 0, 1 + (drawn - truth) // other)
+    reports: IntArray = (own.astype(np.int64) + shift) % n_codes
+    return reports
+
+
+def response_counts(reports: ArrayLike, n_codes: int, epsilon: Any) -> FloatArray:
+    """Unbiased counts of the codes from what records reported.
+
+    Parameters
+    ----------
+    reports : array-like of int, shape (n,)
+        From `randomised_response`.
+    n_codes, epsilon
+        As given there.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_codes,)
+        They sum to n, and may be negative.
+    """
+    truth, other = _response_weights(n_codes, epsilon)
+    total = truth + (n_codes - 1) * other
+    found = np.bincount(np.asarray(reports), minlength=n_codes)
+    counts: FloatArray = (found * total - found.sum() * other) / (truth - other)
+    return counts

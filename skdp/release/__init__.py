@@ -33,7 +33,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 
 from ..domain.query import Query, parse
 from .basis import Coefficients, Ladder, MeasuredSums, basis_of, n_ordered
-from .boxes import BoxModel
+from .boxes import BoxModel, StrategyModel
 from .columns import ColumnEstimate, EffectLaw
 from .combined import CombinedRelease, combine
 from .density import Conditional, NetworkDensity
@@ -66,6 +66,7 @@ __all__ = [
     "Reach",
     "Release",
     "SkippedRecords",
+    "StrategyModel",
     "Synopsis",
     "ViewsModel",
     "WeightedRows",

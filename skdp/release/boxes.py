@@ -12,6 +12,7 @@ import pandas as pd
 from .._validation import CodeArray, FloatArray, IntArray, free_name
 from ..domain import Domain
 from ..domain.query import Query
+from ..hierarchy import noise_quantile
 from .basis import by_attributes
 from .density import codes_under, draw_in_ranges, inverse
 from .intervals import Boxes, Cut, Intervals, checked_counts
@@ -28,7 +29,7 @@ from .model import (
 from .result import range_label
 from .rounding import count_records, places
 
-__all__ = ["BoxModel"]
+__all__ = ["BoxModel", "StrategyModel"]
 
 # Numbers held at once while a batch of queries is answered: they fit into a core's cache.
 _CHUNK = 1 << 18
@@ -324,6 +325,102 @@ class BoxModel(Covariances):
         intervals = Intervals.from_arrays(facts, arrays)
         boxes = Boxes(arrays["lower"], arrays["upper"])
         return cls(boxes, arrays["counts"], shape, intervals)
+
+
+# More terms of noise than this make an answer nearly normal.
+_MOST_TERMS = 2**20
+
+
+class StrategyModel(BoxModel):
+    """Estimated counts of all cells, from measured weighted sums of cells: HDMM.
+
+    Parameters
+    ----------
+    counts : ndarray of float64, shape (n_cells,)
+        In row-major order.
+    shape : sequence of int
+    strategy : sequence of ndarray, shape (m_i, n_i)
+        Measured sums on each attribute: weights of the codes, which sum to 1 for each code. What
+        was measured are their products.
+    variance : float
+        Of the noise of one measurement, in whole numbers.
+    unit : float
+        What the whole number 1 stands for, in records.
+    """
+
+    kind: ClassVar[str] = "strategy"
+
+    def __init__(
+        self,
+        counts: Any,
+        shape: Sequence[int],
+        strategy: Sequence[FloatArray],
+        variance: float,
+        unit: float,
+    ) -> None:
+        cells = np.indices(tuple(shape)).reshape(len(shape), -1).T
+        super().__init__(Boxes(cells, cells + 1), counts, shape)
+        self.strategy = [np.asarray(each, dtype=np.float64) for each in strategy]
+        self.noise, self.unit = float(variance), float(unit)
+        for size, each in zip(self.shape, self.strategy, strict=True):
+            if each.ndim != 2 or each.shape[1] != size or np.linalg.matrix_rank(each) < size:
+                raise ValueError("its strategy does not determine the counts")
+        if not (0 <= self.noise < math.inf and 0 < self.unit <= 1):
+            raise ValueError("its noise is not a variance")
+        # From weights of the codes to weights of the measurements.
+        self._inverses = [np.linalg.pinv(each) for each in self.strategy]
+
+    @property
+    def covers(self) -> str:
+        """What variances cover, in words."""
+        return "the noise"
+
+    def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
+        """Covariances of the noise in the answers of each block."""
+        return np.stack([self._covariance(queries) for queries in blocks])
+
+    def _covariance(self, queries: Sequence[Query]) -> FloatArray:
+        products = [each for query in queries for each in query.products]
+        of = np.repeat(np.arange(len(queries)), [len(query.products) for query in queries])
+        found = np.full((len(products),) * 2, self.noise * self.unit**2)
+        for axis in range(len(self.shape)):
+            weights = np.stack([self._weights(each, axis) for each in products])
+            found *= weights @ weights.T
+        sums = of == np.arange(len(queries))[:, None]
+        total: FloatArray = sums @ found @ sums.T
+        return total
+
+    def _weights(self, product: Weights, axis: int) -> FloatArray:
+        """Weights of the measurements on an axis in the answer of a product."""
+        found: FloatArray = product.get(axis, np.ones(self.shape[axis])) @ self._inverses[axis]
+        return found
+
+    def _reach(self, queries: Sequence[Query], level: float) -> Reach:
+        if len(queries) > 1 or math.prod(map(len, self.strategy)) > _MOST_TERMS:
+            return Covariances.reach(self, queries, level)
+        terms = sum(
+            reduce(np.multiply.outer, [self._weights(each, i) for i in range(len(self.shape))])
+            for each in queries[0].products
+        )
+        # The law is that of whole numbers.
+        weights = np.ravel(terms) * self.unit
+        half = noise_quantile(weights, np.full(len(weights), self.noise), level)
+        text = f"at least {100 * level:g}% for a query fixed before looking at the release"
+        std = np.sqrt(self.variance(queries))
+        return Reach(std, np.array([half]), np.array([half]), f"{text}, by the law of the noise.")
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+        arrays = {f"strategy_{i}": each for i, each in enumerate(self.strategy)}
+        return {"variance": self.noise, "unit": self.unit}, {"counts": self.counts, **arrays}
+
+    @classmethod
+    def from_arrays(
+        cls, shape: tuple[int, ...], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> StrategyModel:
+        """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
+        strategy = [arrays[f"strategy_{i}"] for i in range(len(shape))]
+        return cls(arrays["counts"], shape, strategy, facts["variance"], facts["unit"])
 
 
 def _product(one: Query, two: Query) -> Query:

@@ -24,7 +24,7 @@ from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..domain.query import Query
 from ..mechanisms import discrete_laplace_variance
-from .boxes import BoxModel
+from .boxes import BoxModel, StrategyModel
 from .description import describe
 from .files import MOST_JSON, loss_from_data, loss_to_data, read_archive, write_archive
 from .grouping import Groups, group_table, view_of
@@ -47,7 +47,7 @@ _FORMAT = "skdp synopsis"
 _VERSION = 1
 
 
-_KINDS = (BoxModel, NetworkModel, ViewsModel)
+_KINDS = (BoxModel, StrategyModel, NetworkModel, ViewsModel)
 _MODELS: dict[str, type[Release]] = {each.kind: each for each in _KINDS}
 
 

@@ -2,7 +2,7 @@
 
 ==============  ===================================================================================
 ``base``        what all synthesizers do: ``fit``, ``sample``, ``make_training_set``, queries
-``boxes``       counts of boxes: HDPView, PrivTree, kd-trees, grids (`GridSynthesizer`)
+``boxes``       counts of boxes: HDPView, PrivTree, kd-trees, grids (`GridSynthesizer`), HDMM
 ``marginals``   `MarginalSynthesizer`: single columns and selected sets, joined; priors, workloads
 ``privbayes``   `PrivBayesSynthesizer`: a Bayesian network of the columns
 ==============  ===================================================================================
@@ -15,13 +15,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .boxes import GridSynthesizer, HDPViewSynthesizer, KDTreeSynthesizer, PrivTreeSynthesizer
+    from .boxes import (
+        GridSynthesizer,
+        HDMMSynthesizer,
+        HDPViewSynthesizer,
+        KDTreeSynthesizer,
+        PrivTreeSynthesizer,
+    )
     from .marginals import MarginalSynthesizer
     from .privbayes import PrivBayesSynthesizer
 
 __all__ = [
-    "GridSynthesizer", "HDPViewSynthesizer", "KDTreeSynthesizer", "MarginalSynthesizer",
-    "PrivBayesSynthesizer", "PrivTreeSynthesizer",
+    "GridSynthesizer", "HDMMSynthesizer", "HDPViewSynthesizer", "KDTreeSynthesizer",
+    "MarginalSynthesizer", "PrivBayesSynthesizer", "PrivTreeSynthesizer",
 ]  # fmt: skip
 # Who asks for one does not load the kernels of all.
 _HOMES = {"MarginalSynthesizer": "marginals", "PrivBayesSynthesizer": "privbayes"}

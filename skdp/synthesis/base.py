@@ -17,7 +17,7 @@ from ..base import AnswersStatistics, Likelihood, PrivateEstimator, match_rows, 
 from ..domain.query import Query
 from ..exceptions import DomainError
 from ..expected import ExpectsErrors, bar_of, errors_of_answers
-from ..release import Boxes, BoxModel, Intervals, Synopsis
+from ..release import SKIPPED, Boxes, BoxModel, Intervals, Synopsis
 from ..tables import Coded, Layout
 
 # Rows whose probabilities are asked for together.
@@ -88,7 +88,9 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         stop = self.on_loss == "stop"
         loss, source = self._spend(rows, parts, domain=declared, stop=stop)
         coded = Coded(rows, domain, self._contributions(loss, source, rows, domain))
-        skipped, rest = self._go_on(coded, declared, loss, source, stop)
+        skipped, rest = None, loss
+        if SKIPPED in loss.parts:
+            skipped, rest = self._go_on(coded, declared, loss, source, stop)
         synopsis = self._release(coded.counts(together), domain, rest.of_record, source)
         # The noise was drawn for the loss of one record; the whole loss is published.
         synopsis.privacy_loss = loss

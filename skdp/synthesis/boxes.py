@@ -7,7 +7,7 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from .._validation import as_between, check_choice, check_flag, is_word, split_epsilon
+from .._validation import as_between, check_choice, is_word, split_epsilon
 from ..algorithms.dpcube import (
     MOST_CELLS,
     hierarchical_kdtree,
@@ -16,10 +16,13 @@ from ..algorithms.dpcube import (
     two_step_parts,
 )
 from ..algorithms.grid import GRID_RULES, as_theta, grid_sides, grid_size
+from ..algorithms.hdmm import Workload, measure_strategy, planned_strategy
 from ..algorithms.hdpview import hdpview, hdpview_parts, published
 from ..algorithms.privtree import privtree, privtree_parts
-from ..mechanisms import discrete_laplace
-from ..release import Boxes, BoxModel, Intervals, Synopsis
+from ..exceptions import DomainError
+from ..expected import require_columns
+from ..mechanisms import discrete_laplace, discrete_laplace_variance
+from ..release import Boxes, BoxModel, Intervals, StrategyModel, Synopsis
 from .base import Synthesizer, cells_synopsis, check_n_cells
 
 
@@ -44,9 +47,9 @@ class HDPViewSynthesizer(Synthesizer):
     calibration : {"tight", "paper"}, default="tight"
         "tight" uses the exact worst case of the converge tests and its own floor, and cuts where
         the two sides differ most. "paper" uses the formulas of the paper, with the four parameters
-        below, and cuts where the remaining aggregation error is least. Both are epsilon-DP. With
-        epsilon above about 2.7 the paper's constants split every block; a large domain then raises
-        an error before anything is spent.
+        below, cuts where the remaining aggregation error is least, and spends nothing on counts of
+        skipped records. Both are epsilon-DP. With epsilon above about 2.7 the paper's constants
+        split every block; a large domain then raises an error before anything is spent.
     ratio : float, default=0.9
         For "paper": share of epsilon for finding the blocks; the rest is for their counts.
     gamma : float, default=0.9
@@ -163,12 +166,13 @@ class PrivTreeSynthesizer(Synthesizer):
     target : str, default=None
         Column of the domain that takes ``y``.
     split_attributes : int, default=None
-        Columns halved at a time, at most 10: a box is divided into ``2**split_attributes`` parts.
-        None: all columns, but at most 6. The paper halves all columns at once, which makes very
-        many empty boxes in a wide table.
+        Columns halved at a time, at most 16: a box is divided into ``2**split_attributes`` parts,
+        which are very many empty boxes in a wide table. None: all columns, as in the paper, but at
+        most 6 with ``calibration="tight"``.
     calibration : {"tight", "paper"}, default="tight"
         How the noise of the tests is scaled: "tight" by their exact worst case on a path, "paper"
-        by the published formula. Both are epsilon-DP.
+        by the published formula, with nothing spent on counts of skipped records. Both are
+        epsilon-DP.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -276,9 +280,11 @@ class KDTreeSynthesizer(Synthesizer):
         For "two-step": a box is divided while the sum of its noisy cells exceeds ``xi0``, or their
         unevenness H (the sum of their distances to the mean) exceeds ``xi1``. None: 10 and 5
         times the mean noise of a box.
-    noise_correction : bool, default=True
-        For "two-step": subtract from H what the noise of the cells adds to it. False compares as
-        published; then every box of many cells looks uneven.
+    calibration : {"tight", "paper"}, default="tight"
+        "tight" subtracts from H what the noise of the cells adds to it, and estimates the count of
+        a box from everything that was measured. "paper" does neither, as published: every box of
+        many cells is uneven then, and counts are the last ones alone. It spends nothing on counts
+        of skipped records.
     unevenness : {"deviation", "entropy"}, default="deviation"
         For "two-step": "entropy" makes H the sum of count log(count / mean count) over the cells,
         the number of records times what the entropy of the box lacks to that of an even one.
@@ -332,10 +338,8 @@ class KDTreeSynthesizer(Synthesizer):
     noisy counts. *Cost*: a record lies in one cell and in one box, or in one box of every level
     and at one value of the attribute counted there; each of these counts has the noise of its
     part of epsilon, and the parts add up. The tree of "two-step" is grown on noisy cells and costs
-    nothing. The paper discards the cells once the tree is grown, and also the counts that found
-    the medians; here the count of a box is estimated from everything that was measured.
-    Intervals cover the noise and any spread of the records inside boxes that a query cuts. They
-    use the last counts alone, because the boxes depend on the noise of the others.
+    nothing. Intervals cover the noise and any spread of the records inside boxes that a query cuts.
+    They use the last counts alone, because the boxes depend on the noise of the others.
 
     References
     ----------
@@ -356,7 +360,7 @@ class KDTreeSynthesizer(Synthesizer):
     strategy: Any = "two-step"
     xi0: Any = None
     xi1: Any = None
-    noise_correction: Any = True
+    calibration: Any = "tight"
     unevenness: Any = "deviation"
     cell_share: Any = 0.5
     height: Any = None
@@ -364,7 +368,6 @@ class KDTreeSynthesizer(Synthesizer):
     def _parts(self, epsilon, domain):
         check_choice(self.strategy, "strategy", ("two-step", "cell", *_LEVEL_BY_LEVEL))
         check_choice(self.unevenness, "unevenness", ("deviation", "entropy"))
-        check_flag(self.noise_correction, "noise_correction")
         if self.strategy in _LEVEL_BY_LEVEL:
             return hierarchical_parts(epsilon, domain.shape, self.height)
         check_n_cells(
@@ -386,15 +389,21 @@ class KDTreeSynthesizer(Synthesizer):
             return cells_synopsis(table, domain, domain.shape, "cells", loss, source, mechanism)
         if self.strategy in _LEVEL_BY_LEVEL:
             middle = self.strategy == "range-tree"
-            view = hierarchical_kdtree(table, loss.parts, middle=middle, random_state=source)
+            view = hierarchical_kdtree(
+                table,
+                loss.parts,
+                middle=middle,
+                calibration=self.calibration,
+                random_state=source,
+            )
         else:
             view = two_step_kdtree(
                 table,
                 loss.parts,
                 xi0=self.xi0,
                 xi1=self.xi1,
-                noise_correction=self.noise_correction,
                 unevenness=self.unevenness,
+                calibration=self.calibration,
                 random_state=source,
             )
         boxes = Boxes(view.lower, view.upper)
@@ -431,6 +440,8 @@ class GridSynthesizer(Synthesizer):
     theta : float, default=10
         For "uniform" and "extended": N epsilon for one box, from 0.001 to 1,000,000. Smaller values
         make more boxes.
+    calibration : {"tight", "paper"}, default="tight"
+        "paper" spends nothing on counts of skipped records.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -493,6 +504,7 @@ class GridSynthesizer(Synthesizer):
 
     rule: Any = "extended"
     theta: Any = 10
+    calibration: Any = "tight"
 
     def _parts(self, epsilon, domain):
         as_theta(self.theta)
@@ -540,3 +552,122 @@ def _fitting_sides(shape, size):
         longest -= 1
         sides = tuple(min(side, longest) for side in sides)
     return sides
+
+
+# --- HDMM: weighted sums of cells, chosen for a workload that is known beforehand
+
+# Larger columns take minutes to plan for.
+_MOST_CODES = 1024
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class HDMMSynthesizer(Synthesizer):
+    """Counts of all cells that answer one workload well, known beforehand (HDMM).
+
+    Weighted sums of cells are measured whose weights have the least expected error on the workload,
+    and the counts are estimated from them by least squares. It is for a few columns, as all cells
+    have a count.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget spent by one call of ``fit``.
+    domain : Domain, dict, pair, attribute, or list of these
+        Public range or categories of every column, required, with at most 1,024 codes each. One
+        attribute or pair is for all columns of an array.
+    target : str, default=None
+        Column of the domain that takes ``y``.
+    workload : skdp.workloads.Workload, default=None
+        The queries that will be asked. None: random ranges on all pairs of columns.
+    calibration : {"tight", "paper"}, default="tight"
+        "paper" spends nothing on counts of skipped records.
+    max_rows_per_id, privacy_id, on_loss, ledger, random_state
+        As for :class:`GridSynthesizer`.
+
+    Attributes
+    ----------
+    synopsis_ : Synopsis
+        The release: estimated counts, and how they were measured. Everything computed from it is
+        free.
+    domain_ : Domain
+        The domain, spelled out for every column.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "skipped" and "sums".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Raises
+    ------
+    DomainError
+        By ``fit``, if there are more than 4,194,304 cells or 1,024 codes of a column; nothing is
+        spent.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain,
+    workload and parameters, and the weights that follow from them. *Released*: noisy weighted sums
+    of cells. *Cost*: weights are whole numbers, and those of a cell add up to the same number K in
+    all sums together, so a record changes them by K in all (part "sums"). Of the paper's strategies
+    this is one product of p-identity strategies.
+
+    References
+    ----------
+    R. McKenna, G. Miklau, M. Hay, A. Machanavajjhala, "Optimizing error of high-dimensional
+    statistical queries under differential privacy", PVLDB 11(10), 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import HDMMSynthesizer, Numeric
+    >>> from skdp.workloads import Workload
+    >>> places = np.random.default_rng(0).normal([0.2, 0.7], 0.05, size=(5000, 2))
+    >>> hdmm = HDMMSynthesizer(domain=[Numeric(0, 1, bins=32)] * 2, workload=Workload("ranges", 2))
+    >>> float(hdmm.expected_error(n=5000)[1.0].round(1)["workload"])
+    14.6
+    >>> 4000 < hdmm.fit(places).count("x0 < 0.5 and x1 > 0.5") < 6000
+    True
+    """
+
+    workload: Any = None
+    calibration: Any = "tight"
+
+    def _strategy(self, domain):
+        workload = Workload("random ranges") if self.workload is None else self.workload
+        if not isinstance(workload, Workload):
+            raise TypeError(f"workload must be a skdp.workloads.Workload, got {workload!r}.")
+        remedy = "Declare fewer columns or bins, or take HDPViewSynthesizer or MarginalSynthesizer."
+        check_n_cells(domain.shape, "HDMM estimates every cell", remedy)
+        if max(domain.shape) > _MOST_CODES:
+            raise DomainError(
+                f"A column has {max(domain.shape):,} codes, and HDMM plans for at most "
+                f"{_MOST_CODES:,}. Nothing was read or spent. {remedy}"
+            )
+        return planned_strategy(workload, domain.shape)
+
+    def _parts(self, epsilon, domain):
+        # Noise that does not fit into 64 bits is refused here, before anything is spent.
+        discrete_laplace_variance(epsilon, self._strategy(domain).sensitivity)
+        return split_epsilon(epsilon, {"sums": 1})
+
+    def _release(self, table, domain, loss, source):
+        strategy = self._strategy(domain)
+        counts, variance = measure_strategy(
+            table, strategy, loss.parts["sums"], random_state=source
+        )
+        unit = 1 / strategy.sensitivity
+        model = StrategyModel(counts.ravel(), domain.shape, strategy.shares, variance, unit)
+        mechanism = "HDMM, one product of p-identity strategies"
+        return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
+
+    def _formula_errors(self, n):
+        """Errors of a query of the workload, and of the total."""
+        domain = require_columns(self.domain).resolved(self._most_bins)
+        strategy = self._strategy(domain)
+        epsilon = self._with_skipped(lambda rest: self._parts(rest, domain))["sums"]
+        noise = discrete_laplace_variance(epsilon, strategy.sensitivity) / strategy.sensitivity**2
+        total = math.prod(float(each.sum()) for each in strategy.inverses)
+        return {
+            "workload": math.sqrt(noise * strategy.error),
+            "total": math.sqrt(noise * total),
+        }

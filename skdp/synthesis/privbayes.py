@@ -12,6 +12,8 @@ from ..release import Synopsis
 from .base import Synthesizer
 
 _ENCODINGS = ("vanilla", "hierarchical")
+# By how much the range of a score may be larger than that of a noisy maximum.
+_PUBLISHED = {"tight": 1, "paper": 2}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -50,6 +52,13 @@ class PrivBayesSynthesizer(Synthesizer):
         there are more. Each costs one pass over the rows, the first time it is scored.
     max_cells : int, default=65536
         Largest number of cells of a table with parents, whatever ``theta`` allows.
+    max_parents : int, default=None
+        Largest number of parents of a column, the k of the paper's first version. None: as many as
+        ``theta`` allows.
+    calibration : {"tight", "paper"}, default="tight"
+        How parents are chosen: "tight" by a noisy maximum with the exact range of the scores,
+        "paper" by the exponential mechanism with the published sensitivity, and nothing is spent on
+        counts of skipped records. Both are epsilon-DP.
     negatives : {"project", "zero"}, default="project"
         What becomes of negative noisy counts: "project" takes the nearest table that is not
         negative and has the released total; "zero" sets them to zero, as the paper does.
@@ -119,6 +128,8 @@ class PrivBayesSynthesizer(Synthesizer):
     beta: Any = 0.3
     max_candidates: Any = 200
     max_cells: Any = 65536
+    max_parents: Any = None
+    calibration: Any = "tight"
     negatives: Any = "project"
 
     def _together(self, domain):
@@ -132,13 +143,15 @@ class PrivBayesSynthesizer(Synthesizer):
         as_integer(self.max_candidates, "max_candidates", 1, meaning="sets of parents per round.")
         as_integer(self.max_cells, "max_cells", 1, meaning="cells of the largest table.")
         wide = [name for name, size in zip(domain.names, domain.shape, strict=True) if size > 2]
+        if self.max_parents is not None:
+            as_integer(self.max_parents, "max_parents", 0, meaning="parents of a column.")
         if self.score_function == "F" and wide:
             raise DomainError(
                 "score_function='F' needs columns of at most two codes, but "
                 f"{wide[0]!r} has {domain[wide[0]].size}. Take score_function='R'."
             )
         parts = privbayes_parts(epsilon, domain.shape, self.beta)
-        most_range = SCORES[self.score_function].most_range
+        most_range = SCORES[self.score_function].most_range * _PUBLISHED[self.calibration]
         check_parts(parts, len(used_attributes(domain.shape)), most_range)
         return parts
 
@@ -151,6 +164,8 @@ class PrivBayesSynthesizer(Synthesizer):
             theta=as_fraction(self.theta, "theta"),
             max_candidates=self.max_candidates,
             max_cells=self.max_cells,
+            max_parents=self.max_parents,
+            calibration=self.calibration,
             negatives=self.negatives,
             random_state=source,
         )

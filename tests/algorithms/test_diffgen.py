@@ -88,3 +88,14 @@ def test_projection_selects_what_tells_labels_apart(monkeypatch):
     assert [len(g) for g in groups] == [8, 3]
     assert [epsilon for _, epsilon, _ in record.calls] == [Fraction(1, 2)] * 2
     assert {widest for *_, widest in record.calls} == {diffgen_module.UNIT}
+
+
+def test_as_published_selections_divide_by_twice_the_sensitivity(monkeypatch):
+    record = Recorder()
+    monkeypatch.setattr(diffgen_module, "exponential", record)
+    monkeypatch.delattr(diffgen_module, "noisy_max")
+    given = {"epsilon": Fraction(1), "calibration": "paper"}
+    diffgen(informative(500), ATTRIBUTES, n_specializations=2, **given)
+    projected_histogram(informative(500), ATTRIBUTES, 500, n_attributes=2, **given)
+    assert [widest for *_, widest in record.calls] == [2, 2] + [2 * diffgen_module.UNIT] * 2
+    assert {epsilon for _, epsilon, _ in record.calls} == {Fraction(1, 2)}

@@ -103,6 +103,20 @@ def test_two_step_without_noise_is_exact(cells):
     assert len(second[0]) == len(view.lower) and second[1:] == (Fraction(3, 4), 1)
 
 
+@over("kernel", ["two-step", "hierarchical"])
+def test_as_published_the_last_counts_are_the_release(kernel):
+    cells = np.random.default_rng(0).integers(0, 30, (16, 16))
+    table, seed = as_table(cells), {"random_state": 0}
+    for calibration in ("tight", "paper"):
+        if kernel == "two-step":
+            parts = two_step_parts(Fraction(1))
+            view = two_step_kdtree(table, parts, xi0=9, xi1=9, calibration=calibration, **seed)
+        else:
+            parts = hierarchical_parts(Fraction(1), cells.shape, 3)
+            view = hierarchical_kdtree(table, parts, calibration=calibration, **seed)
+        assert (view.counts == view.measured).all() == (calibration == "paper")
+
+
 @settings(max_examples=40)
 @given(cells=dense_tables(), height=st.integers(1, 6))
 def test_hierarchical_without_noise_is_exact(cells, height):

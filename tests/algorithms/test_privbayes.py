@@ -222,6 +222,11 @@ SIZES = {0: [2], 2: [6, 3, 2], 3: [5], 7: [4, 2]}
 def test_candidates_are_all_maximal_sets(limit):
     found = Candidates(SIZES, np.random.default_rng(0)).within(limit, 1000)
     assert len(found) == len(set(found))
+    # With at most two parents, a set is maximal that has two, or to which none can be added.
+    few = Candidates(SIZES, np.random.default_rng(0), 2)
+    pairs = {each for each in all_maximal(SIZES, limit) if len(each) <= 2} if limit else {()}
+    assert pairs <= set(few.within(limit, 1000)) and len(few.draw(limit)) <= 2
+    assert all(len(each) <= 2 for each in few.within(limit, 1000))
     expected = all_maximal(SIZES, limit) if limit else {()}
     assert set(found) == (expected or {()})
 
@@ -231,6 +236,36 @@ def test_drawn_candidates_are_maximal_and_all_can_be_drawn(limit):
     candidates = Candidates(SIZES, np.random.default_rng(0))
     drawn = {candidates.draw(limit) for _ in range(400)}
     assert drawn == (all_maximal(SIZES, limit) if limit else {()})
+
+
+@over("name", SCORES)
+def test_selections_have_the_budget_and_range_of_their_scores(name, monkeypatch):
+    calls = []
+
+    def spy(scores, epsilon, score_range, *, random_state):
+        calls.append((np.asarray(scores).tolist(), epsilon, score_range))
+        return int(np.argmax(scores))
+
+    for way in ("noisy_max", "exponential"):
+        monkeypatch.setattr(f"skdp.algorithms.privbayes.{way}", spy)
+    rng = np.random.default_rng(0)
+    table = CountTable.from_codes(rng.integers(0, 2, (500, 4)) ** 2, (2, 2, 2, 2))
+    parts = privbayes_parts(Fraction(100), table.shape, 0.3)
+    privbayes(table, parts, score_function=name, max_cells=4, random_state=0)
+    # Three rounds: which of three, two and one columns, with which of one, two and three parents.
+    assert [len(scores) for scores, _, _ in calls] == [3, 4, 3]
+    assert sum(epsilon for _, epsilon, _ in calls) == parts["network"]
+    ranges = {"R": 8, "F": 1, "mutual_information": Entropy(500).score_range}
+    for scores, epsilon, score_range in calls:
+        assert epsilon == 10
+        assert score_range == pytest.approx(ranges[name], rel=0.02)
+        assert all(isinstance(score, int) for score in scores)
+    # The published sensitivities: 3 / n of R, 1 / n of F, and about log(n / 2) + 1 over n / 2 of I.
+    calls.clear()
+    privbayes(table, parts, score_function=name, calibration="paper", max_parents=1, random_state=0)
+    published = {"R": 12, "F": 2, "mutual_information": 4 * (math.log(250) + 1) * 2**20}
+    assert {round(reach / published[name], 2) for *_, reach in calls} == {1}
+    assert all(reach >= ranges[name] for *_, reach in calls)
 
 
 # ------------------------------------------------------------------------------ conditional tables

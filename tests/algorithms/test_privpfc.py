@@ -84,8 +84,14 @@ def test_table_is_the_expected_number_of_right_predictions(epsilon):
 )
 def test_range_of_the_papers_quality(epsilon, widest):
     # Rounding to 1/4096 moves the largest and the least step by half a unit each way.
-    found = Quality.of_the_paper(Fraction(epsilon)).score_range
-    assert found == pytest.approx(UNIT * widest, abs=4)
+    quality = Quality.of_the_paper(Fraction(epsilon))
+    assert quality.score_range == pytest.approx(UNIT * widest, abs=4)
+    # Equation 3.3: the largest change, up or down.
+    rate, x = float(epsilon), np.arange(1, 2000)
+    below = [1 - np.exp(-rate * n) / 2 * (1 + rate * n / 2) for n in (x - 1, x)]
+    exact = np.abs((x - 1) * (below[1] - below[0]) + below[1]).max()
+    assert quality.sensitivity == pytest.approx(UNIT * exact, abs=1)
+    assert quality.score_range <= 2 * quality.sensitivity <= math.ceil(2.2 * UNIT)
 
 
 def every_change(quality, n_classes, most):
@@ -294,16 +300,22 @@ def test_selection_spends_its_part(monkeypatch, n_records, stages, merged):
             assert grid[2] == 0
     # The paper's selection spends it with the paper's bound.
     record = Recorder.installed(monkeypatch)
-    select_grid(informative(300_000), OPTIONS, 300_000, parts, selection="paper", random_state=0)
+    select_grid(informative(300_000), OPTIONS, 300_000, parts, calibration="paper", random_state=0)
     ((_, epsilon, widest),) = record.calls
     assert epsilon == parts["grid"] and widest == math.ceil(2.2 * UNIT)
+    record = Recorder.installed(monkeypatch)
+    select_grid(
+        informative(0), OPTIONS, 9, parts, calibration="paper", sensitivity="exact", random_state=0
+    )
+    ((*_, widest),) = record.calls
+    assert widest == 2 * Quality.of_the_paper(parts["counts"]).sensitivity
 
 
 @over("n_records", [0, -70, 0.4])
 def test_without_records_the_grid_of_one_cell_is_left(n_records):
     parts = privpfc_parts(Fraction(1))
-    for selection in ("auto", "paper"):
-        grid = select_grid(informative(0), OPTIONS, n_records, parts, selection=selection)
+    for calibration in ("tight", "paper"):
+        grid = select_grid(informative(0), OPTIONS, n_records, parts, calibration=calibration)
         assert not grid.any()
 
 

@@ -113,6 +113,9 @@ def privtree_by_recursion(cells, public, lower, upper, halvings, depth):
 def test_privtree_halves_all_columns_but_at_most_six(shape, n_split):
     parts = privtree_parts(Fraction(1), shape)
     assert privtree_parameters(parts, shape).n_split == n_split
+    # The paper halves all of them.
+    published = privtree_parameters(parts, shape, calibration="paper")
+    assert published.n_split == sum(size > 1 for size in shape)
 
 
 @settings(max_examples=80)

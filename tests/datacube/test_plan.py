@@ -1,6 +1,8 @@
-"""The plan that cubes have by default."""
+"""The plan that cubes have by default, and cuboids that are public already."""
 
-from cubes import make
+import numpy as np
+import pytest
+from cubes import DIMENSIONS, ROWS, make
 
 from skdp import DataCube
 from skdp.algorithms.cuboids import optimize
@@ -23,3 +25,65 @@ def test_the_default_is_the_better_of_two(monkeypatch):
     # The search is one for least squares.
     assert make(consistency=None).plan().strategy == "bmax"
     assert DataCube().strategy == "auto"
+
+
+def test_known_cuboids_have_no_error_and_all_agree_with_them():
+    domain = make().plan().domain
+    codes = domain.encode(ROWS[DIMENSIONS])
+    cells = np.zeros(domain.shape)
+    np.add.at(cells, tuple(codes[(codes >= 0).all(axis=1)].T), 1)
+    known = {("sex",): cells.sum(axis=(0, 2)), ("region", "age"): cells.sum(axis=1).T}
+    cube = make(epsilon=0.5, random_state=0, strategy="all", known=known).fit(ROWS)
+    np.testing.assert_allclose(cube.tables_["age", "region"], cells.sum(axis=1))
+    answer = cube.count("age < 40", return_interval=True)
+    assert answer.lower == answer.upper == pytest.approx(cells[:2].sum())
+    assert cube.plan_.std_error(["sex"]) == 0
+    # The least squares of all tables together, where those that are known have hardly any noise.
+    plan, rows, values = cube.plan_, [], []
+    tables = [(t, plan._noise[plan._lattice.position[m]]) for m, t in _by_mask(cube, plan)]
+    tables += [(table, 1e-8) for table in _masked(known, domain)]
+    index = np.indices(cells.shape).reshape(3, -1)
+    for (mask, table), variance in tables:
+        axes = [axis for axis in range(3) if mask >> axis & 1]
+        place = (
+            np.ravel_multi_index(index[axes], table.shape) if axes else np.zeros(cells.size, int)
+        )
+        block = np.zeros((table.size, cells.size))
+        block[place, np.arange(cells.size)] = 1 / np.sqrt(variance)
+        rows.append(block)
+        values.append(table.ravel() / np.sqrt(variance))
+    design = np.concatenate(rows)
+    best = np.linalg.lstsq(design, np.concatenate(values), rcond=None)[0]
+    found = cube.tables_[tuple(DIMENSIONS)]
+    np.testing.assert_allclose(found.ravel(), best, atol=1e-3)
+    std = np.sqrt(np.linalg.inv(design.T @ design)[0, 0])
+    assert plan.std_error(DIMENSIONS) == pytest.approx(std, rel=1e-4)
+    # A plan for it is better, and another cube with other known tables has another plan.
+    assert make(known=known).plan().max_std_error < make().plan().max_std_error
+
+
+def _by_mask(cube, plan):
+    for names, table in cube.sources_.items():
+        mask = sum(1 << plan.domain.index(name) for name in names)
+        yield mask, (mask, table)
+
+
+def _masked(known, domain):
+    for names, table in known.items():
+        order = np.argsort([domain.index(name) for name in names])
+        yield sum(1 << domain.index(name) for name in names), np.transpose(table, order)
+
+
+@pytest.mark.parametrize(
+    "given, match",
+    [
+        ({"known": {("sex",): [1, 2, 3]}}, "finite counts"),
+        ({"known": {("sex",): [1, 2], (): 4}}, "different sums"),
+        ({"known": {("sex",): [1, 2]}, "consistency": None}, "l2"),
+        ({"known": {("age",): [1, 2, 3, 4]}, "dimensions": ["age"]}, "nothing to measure"),
+        ({"known": {("pay",): [1, 2]}}, "no dimension"),
+    ],
+)
+def test_wrong_known_cuboids_are_refused(given, match):
+    with pytest.raises(ValueError, match=match):
+        make(**given).plan()

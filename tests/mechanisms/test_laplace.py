@@ -20,6 +20,8 @@ from skdp.mechanisms import (
     geometric,
     geometric_variance,
     laplace,
+    randomised_response,
+    response_counts,
 )
 
 # Every statistical test below has a fixed seed and this false-alarm rate for another one.
@@ -480,3 +482,29 @@ def test_system_entropy_of_a_test_repeats(request):
     assert source.words(5).tolist() == expected.tolist()
     assert not source.seeded
     assert np.random.get_state()[1][0] == seed  # noqa: NPY002
+
+
+# --- randomised response
+
+
+@over("n_codes, epsilon", [(2, 1), (5, 0.3), (3, 20)])
+def test_reports_have_the_published_probabilities(n_codes, epsilon, monkeypatch):
+    truth, other = laplace._response_weights(n_codes, epsilon)
+    # Never more private than claimed, and hardly less accurate.
+    assert math.log(truth / other) <= float(epsilon) <= math.log(truth / other) + 2e-3
+    total = truth + (n_codes - 1) * other
+    # The ends of what is drawn for each report.
+    ends = [0, truth - 1, *(truth + i * other for i in range(n_codes - 1)), total - 1]
+    source = type("Source", (), {"below": lambda self, bound, size: np.array(ends)})()
+    monkeypatch.setattr(laplace, "noise_source", lambda _: source)
+    reports = randomised_response(np.full(len(ends), n_codes - 1), n_codes, epsilon)
+    assert reports.tolist() == [n_codes - 1] * 2 + [*range(n_codes - 1), n_codes - 2]
+    monkeypatch.undo()
+    codes = np.repeat(np.arange(n_codes), 4000)
+    reports = randomised_response(codes, n_codes, epsilon, random_state=0)
+    counts = response_counts(reports, n_codes, epsilon)
+    share = truth / total
+    std = math.sqrt(len(codes)) / (share - (1 - share) / (n_codes - 1))
+    assert counts.sum() == pytest.approx(len(codes)) and np.abs(counts - 4000).max() < 3 * std
+    with pytest.raises(ValueError, match="n_codes"):
+        randomised_response(codes, 1, epsilon)

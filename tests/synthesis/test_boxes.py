@@ -1,6 +1,7 @@
 """Synthesizers of boxes and grids, and questions to their releases."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from densities import asked, reach_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
+from sklearn.base import clone
 
 import skdp
 from skdp.mechanisms import discrete_laplace
@@ -114,11 +116,36 @@ def test_domains_too_large_are_refused_before_the_charge(monkeypatch):
 
 
 @over(
+    "kind, given",
+    [
+        (skdp.HDPViewSynthesizer, {}),
+        (skdp.PrivTreeSynthesizer, {}),
+        (skdp.KDTreeSynthesizer, {}),
+        (skdp.KDTreeSynthesizer, {"strategy": "hierarchical"}),
+        (skdp.GridSynthesizer, {}),
+        (skdp.HDMMSynthesizer, {}),
+        (skdp.PrivBayesSynthesizer, {}),
+    ],
+)
+def test_as_published_all_of_epsilon_is_for_the_papers_steps(kind, given):
+    rows = np.random.default_rng(0).uniform(0, 1, (300, 2))
+    made = kind(domain=skdp.Numeric(0, 1, bins=8), calibration="paper", epsilon=0.5, **given)
+    fitted = made.fit(rows)
+    assert "skipped" not in fitted.privacy_loss_.parts and fitted.synopsis_.skipped is None
+    assert sum(fitted.privacy_loss_.parts.values()) == Fraction(1, 2)
+    ledger = skdp.PrivacyLedger(1)
+    for wrong, match in (({"on_loss": "stop"}, "on_loss"), ({"calibration": "tights"}, "tight")):
+        with pytest.raises(ValueError, match=match):
+            clone(made).set_params(ledger=ledger, **wrong).fit(rows)
+    assert ledger.spent == 0
+
+
+@over(
     "estimator, params, error, message",
     [
         (skdp.KDTreeSynthesizer, {"strategy": "range-tree", "height": 99}, ValueError, "height"),
         (skdp.KDTreeSynthesizer, {"cell_share": 1e-30}, ValueError, "cell_share"),
-        (skdp.PrivTreeSynthesizer, {"split_attributes": 11}, ValueError, "split_attributes"),
+        (skdp.PrivTreeSynthesizer, {"split_attributes": 17}, ValueError, "split_attributes"),
         (skdp.GridSynthesizer, {"rule": 0}, ValueError, "fewer than one"),
     ],
 )

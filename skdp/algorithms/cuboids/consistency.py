@@ -27,7 +27,10 @@ from .lattice import Lattice, axis_of, dimensions_of, with_dimension
 
 
 def consistent_l2(
-    cube: Lattice, tables: Mapping[int, NDArray], noise: FloatArray
+    cube: Lattice,
+    tables: Mapping[int, NDArray],
+    noise: FloatArray,
+    known: Mapping[int, FloatArray] | None = None,
 ) -> dict[int, FloatArray]:
     """Tables that agree with each other and are closest to the noisy ones in weighted squares.
 
@@ -41,13 +44,18 @@ def consistent_l2(
         Noisy table of each measured cuboid.
     noise : ndarray of float64, shape (m,)
         Variance of the noise in each cell of a measured cuboid, inf for those not measured.
+    known : mapping of int to ndarray, default=None
+        Tables without error, which agree with each other; the lattice names them too.
 
     Returns
     -------
     dict of int to ndarray of float64
-        The published cuboids that the measured ones determine.
+        The published cuboids that the measured and the known ones determine.
     """
-    result = _interactions(cube, *_pool_downward(cube, tables, noise))
+    weighted, precision = _pool_downward(cube, tables, noise)
+    # Interactions are estimated one by one: those of known tables take the place of measured ones.
+    exact, weights = _pool_downward(cube, known or {}, np.ones(len(cube)))
+    result = _interactions(cube, weighted | exact, precision | weights)
     # Add the interactions of all smaller sets, spread evenly over the dimensions they lack.
     having = with_dimension(result)
     for i, size in enumerate(cube.sizes):
@@ -94,10 +102,10 @@ def _interactions(
         # Cuboids below come first: one that is missing leaves those above it undetermined.
         if not all(mask ^ 1 << i in result for i in dimensions_of(mask)):
             continue
-        if not cube.freedom[place]:
-            result[mask] = np.zeros(cube.shape(mask))
-        elif mask in weighted:
+        if mask in weighted:
             result[mask] = without_means(weighted[mask] / precision[mask])
+        elif not cube.freedom[place]:
+            result[mask] = np.zeros(cube.shape(mask))
     return result
 
 

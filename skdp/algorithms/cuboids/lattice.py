@@ -152,7 +152,7 @@ class Lattice:
         Number of cells of each.
     freedom : ndarray of float64, shape (m,)
         Product of (size - 1): the dimension of the space of interactions of exactly these
-        dimensions.
+        dimensions. 0 where they are known.
     above : sparse array of shape (m, m)
         1 in row S and column C where S is contained in C. ``above @ x`` sums over the cuboids
         above, ``above.T @ x`` over those below, each including the cuboid itself.
@@ -189,7 +189,9 @@ class Lattice:
 
 
 @functools.lru_cache(maxsize=8)
-def lattice(sizes: tuple[int, ...], max_order: int | None = None) -> Lattice:
+def lattice(
+    sizes: tuple[int, ...], max_order: int | None = None, known: tuple[int, ...] = ()
+) -> Lattice:
     """Build the lattice of the cuboids with at most ``max_order`` dimensions.
 
     Cuboids of more dimensions are added as possible sources, as long as their tables are small
@@ -201,6 +203,8 @@ def lattice(sizes: tuple[int, ...], max_order: int | None = None) -> Lattice:
         Number of values of each dimension.
     max_order : int, optional
         Publish cuboids with at most this number of dimensions; all by default.
+    known : tuple of int, default=()
+        Masks of cuboids that are known without error, and with them all below.
 
     Raises
     ------
@@ -217,6 +221,8 @@ def lattice(sizes: tuple[int, ...], max_order: int | None = None) -> Lattice:
     size_row = np.array(sizes, dtype=np.float64)
     cells = np.where(bits, size_row, 1.0).prod(axis=1)
     freedom = np.where(bits, size_row - 1.0, 1.0).prod(axis=1)
+    for mask in known:
+        freedom[array & ~mask == 0] = 0.0
     return Lattice(sizes, array, bits.sum(axis=1) <= top, cells, freedom, _containment(masks))
 
 

@@ -62,7 +62,8 @@ class Objective:
         self.cube = cube
         # Rows: interactions that must be known. Those without freedom are zero.
         needed = np.flatnonzero(cube.published & (cube.freedom > 0))
-        wanted = np.flatnonzero(cube.published)
+        # Cuboids that are known have no variance.
+        wanted = np.flatnonzero(cube.published & (cube.below @ cube.freedom > 0))
         self.freedom = cube.freedom[needed]
         self.squared = cube.cells[wanted] ** 2
         above = cube.above[needed]

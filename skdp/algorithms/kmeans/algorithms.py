@@ -36,6 +36,8 @@ __all__ = ["ALGORITHMS", "GRID_ALGORITHMS", "algorithm_parts"]
 
 # --- DPLloyd and DPLloyd-Impr: Lloyd's algorithm with noise in every round
 
+# Rounds of DPLloyd, by default.
+_ROUNDS = 5
 # Mean normalised coordinate of a centroid, estimated by Su on simulated data.
 _RHO = 0.225
 
@@ -90,9 +92,10 @@ def lloyd(task: Task) -> Clustering:
     if centroids is None:
         centroids = task.generator.random((k, task.n_axes)) * (np.array(task.shape) - 1)
     counts = np.zeros(k)
-    share = task.parts["rounds"] / task.n_rounds / (task.n_axes + 1)
-    for number in range(task.n_rounds):
-        task.progress(f"round {number + 1} of {task.n_rounds}")
+    rounds = task.n_rounds or _ROUNDS
+    share = task.parts["rounds"] / rounds / (task.n_axes + 1)
+    for number in range(rounds):
+        task.progress(f"round {number + 1} of {rounds}")
         centroids, counts = lloyd_round(task, centroids, share, share)
     return Clustering(centroids, counts)
 
@@ -114,7 +117,9 @@ def lloyd_improved(task: Task) -> Clustering:
     if centroids is None:
         centroids = sphere_packing(task.shape, k, 1, task.generator)[0]
     epsilon = task.parts["rounds"]
-    rounds = lloyd_rounds(float(epsilon), task.measure_total(), k, task.n_axes)
+    rounds = task.n_rounds
+    if rounds is None:
+        rounds = lloyd_rounds(float(epsilon), task.measure_total(), k, task.n_axes)
     counts = np.zeros(k)
     for number in range(rounds):
         task.progress(f"round {number + 1} of {rounds}")

@@ -35,7 +35,7 @@ def genetic_rounds(epsilon: float, n_records: int) -> int:
     return int(min(_MOST_ROUNDS, max(8, 1.25e-3 * n_records * epsilon / _SURVIVORS)))
 
 
-def genetic(task: Task, rounds: int | None = None) -> Clustering:
+def genetic(task: Task) -> Clustering:
     """Selection, crossover and mutation of whole sets of centroids (PGkM).
 
     Privacy. A score is minus the sum over the records of the squared distance to the nearest
@@ -49,6 +49,7 @@ def genetic(task: Task, rounds: int | None = None) -> Clustering:
     bits = max(0, (max(task.shape) - 1).bit_length() - _GENETIC_BITS)
     points = task.points >> bits
     top = np.maximum(np.array(task.shape, dtype=np.int64) - 1 >> bits, 0)
+    rounds = task.n_rounds
     if rounds is None:
         rounds = genetic_rounds(float(task.parts["rounds"]), task.measure_total())
     epsilon = task.parts["rounds"] / rounds

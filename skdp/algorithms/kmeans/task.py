@@ -44,8 +44,8 @@ class Task:
         Public number of records, or None.
     n_init : int
         Starts on released points.
-    n_rounds : int
-        Rounds of the plain private Lloyd algorithm.
+    n_rounds : int or None
+        Rounds of "lloyd", "lloyd-improved" and "genetic"; None for those of the algorithm.
     init : ndarray of float64, shape (k, d), or None
         Public starting centroids in codes, instead of drawn ones.
     source : NoiseSource
@@ -66,7 +66,7 @@ class Task:
     parts: Mapping[str, Fraction]
     n_records: int | None
     n_init: int
-    n_rounds: int
+    n_rounds: int | None
     init: FloatArray | None
     source: NoiseSource
     generator: np.random.Generator

@@ -31,7 +31,7 @@ def test_genetic_scores_stay_within_the_range_of_the_noise(monkeypatch):
     for record in range(len(points) + 1):
         ranges.clear()
         rows = np.delete(points, record, axis=0) if record < len(points) else points
-        genetic.genetic(make_task(rows, shape, 3, "genetic", n_records=100), rounds=2)
+        genetic.genetic(make_task(rows, shape, 3, "genetic", n_records=100, n_rounds=2))
         first.append(ranges[0])
     whole, reach = first[-1]
     for scores, same in first[:-1]:
