@@ -332,6 +332,11 @@ class ExpectsErrors:
     fits ``self`` to public rows.
     """
 
+    # How many public rows can stand for all records when error bars are asked for; None: all are
+    # needed. For how many records they do in a trial.
+    _rows_of_bars: int | None = None
+    _stand_for: int | None = None
+
     def expected_error(
         self,
         n: int,
@@ -361,9 +366,9 @@ class ExpectsErrors:
             ``"age >= 65 and sex == 'F'"``, and ``"mean(pay)"``, ``"median(pay) where age >= 65"``,
             ``"quantile(pay, 0.9)"``, ``"sum(pay)"``, ``"std(pay)"``, ``"proportion(age >= 65)"`` or
             ``"correlation(age, pay)"``. Of each the error bar is expected: half the width of the
-            interval that the release will state. Of several epsilons the smallest and the largest
-            are tried, and widths between them follow a power of epsilon. None: random questions
-            of each kind.
+            interval that the release will state. Of more than three epsilons the smallest, the
+            middle and the largest are tried, and widths between them follow a power of epsilon.
+            None: random questions of each kind.
         level : float, default=0.95
             Confidence of these intervals.
         like : table, default=None
@@ -418,12 +423,18 @@ class ExpectsErrors:
             asked = [questions] if isinstance(questions, str) else list(questions)
             unit = f"half the {level:.0%} interval of each question"
         trial = partial(self._errors_at, n=records, like=like, asked=asked, level=as_level(level))
-        errors, tried = {}, wanted if asked is None else {min(wanted), max(wanted)}
+        tried = sorted({*wanted})
+        if asked is not None and len(tried) > 3:
+            tried = [tried[0], tried[len(tried) // 2], tried[-1]]
+        errors: dict[float, Any] = {}
         for each in tried:
             seeds = range(random_state, random_state + (1 if how == "formula" else number))
             runs = pd.DataFrame([trial(each, seed=seed) for seed in seeds])
             errors[float(each)] = np.sqrt((runs**2).mean())
         if asked is not None:
+            # A margin that grew with epsilon would be chance of the trials.
+            widest = pd.DataFrame(errors).iloc[:, ::-1].cummax(axis=1)
+            errors = {each: widest[each] for each in errors}
             errors = {float(each): _between(errors, float(each)) for each in wanted}
         table = pd.DataFrame(errors).rename_axis(index="question", columns="epsilon")
         table.attrs = {"unit": unit, "how": how}
@@ -524,15 +535,19 @@ class ExpectsErrors:
         """Errors of one trial at one epsilon, or error bars of the questions."""
         if self._has_formula:
             return cast(Mapping[str, float], self._trial(epsilon, seed)._formula_errors(n))
-        rows = _rows_tried(n, epsilon)
-        trial = self._trial(epsilon * n / rows, seed)
+        if asked is not None and self._rows_of_bars is not None:
+            rows, trial = min(n, self._rows_of_bars), self._trial(epsilon, seed)
+            trial._stand_for = n
+        else:
+            rows = _rows_tried(n, epsilon)
+            trial = self._trial(epsilon * n / rows, seed)
         # The rows are public: a seed makes the trial repeatable, and there is nothing to warn of,
         # neither of few records nor of coarse tables.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InsecureSeedWarning)
             warnings.simplefilter("ignore", UserWarning)
             errors = trial._tried_errors(public_rows(trial, rows, like, seed), seed, asked, level)
-        of_records = self._unit_of_errors() == "records"
+        of_records = self._unit_of_errors() == "records" and trial._stand_for is None
         return {
             kind: error * (n / rows if of_records and is_of_records(kind) else 1.0)
             for kind, error in errors.items()
@@ -541,9 +556,10 @@ class ExpectsErrors:
 
 def _between(errors: Mapping[float, pd.Series], epsilon: float) -> pd.Series:
     """Widths at an epsilon between two: on a straight line of logarithms, as noise alone is."""
-    low, high = min(errors), max(errors)
     if epsilon in errors:
         return errors[epsilon]
+    low = max(each for each in errors if each < epsilon)
+    high = min(each for each in errors if each > epsilon)
     place = math.log(epsilon / low) / math.log(high / low)
     return errors[low] ** (1 - place) * errors[high] ** place
 

@@ -124,6 +124,22 @@ def test_error_bars_of_own_questions_are_those_that_a_release_states():
     assert found.attrs["how"] == "simulated on the rows of like"
 
 
+def test_error_bars_of_many_records_come_from_few_rows_that_are_never_drawn_again(monkeypatch):
+    """Nothing is fitted, and more epsilon is never worse."""
+    n, rows = 40_000, people(40_000)
+    release = skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN).fit(rows).synopsis_
+    stated = np.array([bar_of(release, question, 0.95) for question in QUESTIONS])
+    monkeypatch.setattr(
+        "skdp.algorithms.marginals.fit.Population._draw",
+        lambda *given: pytest.fail("rows were drawn again"),
+    )
+    made = skdp.MarginalSynthesizer(domain=DOMAIN)
+    at = [0.25, 0.5, 1, 2, 4]
+    found = made.expected_error(n, at, questions=QUESTIONS, like=rows, n_tables=1)
+    assert (0.6 * stated < found[1]).all() and (found[1] < 1.6 * stated).all()
+    assert (found.diff(axis=1).iloc[:, 1:] <= 0).all(axis=None)
+
+
 def test_questions_in_words_are_those_of_a_release():
     """Names in quotes, with points and blanks; dates as they are declared; commas in texts."""
     dates = skdp.Date("1990-01-01", "1999-12-31", format="%d.%m.%Y")
