@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from ._random import sampling_generator
 from ._validation import CodeArray, FloatArray, as_epsilon, as_integer, as_level, as_number
-from .domain import Domain
+from .domain import Date, Datetime, Domain
 from .domain.query import Query
 from .exceptions import DomainError, InsecureSeedWarning
 from .release.model import Release
@@ -40,7 +40,7 @@ _SPIKE = (0.5, 0.95)
 _BUMPS = (1.0, 6.0)
 
 
-def public_rows(estimator: Any, n: int, like: Any, seed: int) -> Any:
+def public_rows(estimator: Any, n: int, like: Any, seed: int, spiked: bool = True) -> Any:
     """``n`` rows drawn from a table, repeated if it has fewer; without one from the domain.
 
     An estimator whose rows are made from its domain gets the domain of all its columns.
@@ -49,7 +49,7 @@ def public_rows(estimator: Any, n: int, like: Any, seed: int) -> Any:
     if like is None:
         domain = require_columns(estimator.domain)
         estimator.set_params(domain=domain)
-        return domain.decode(generated_codes(domain, n, seed), generator)
+        return domain.decode(generated_codes(domain, n, seed, spiked), generator)
     size = len(as_frame(like))
     if not size:
         raise ValueError("like has no rows.")
@@ -73,7 +73,7 @@ def require_columns(domain: Any) -> Domain:
     )
 
 
-def generated_codes(domain: Domain, n: int, seed: int) -> CodeArray:
+def generated_codes(domain: Domain, n: int, seed: int, spiked: bool = True) -> CodeArray:
     """Codes of a table with skewed columns that depend on each other.
 
     Every column follows a normal variable, which is partly one hidden cause of all of them. Its
@@ -85,6 +85,8 @@ def generated_codes(domain: Domain, n: int, seed: int) -> CodeArray:
     domain : Domain
     n : int
     seed : int
+    spiked : bool, default=True
+        Whether some columns have a value that most records share.
 
     Returns
     -------
@@ -96,7 +98,7 @@ def generated_codes(domain: Domain, n: int, seed: int) -> CodeArray:
     for axis, attribute in enumerate(domain.attributes):
         size = domain.shape[axis]
         ordered = attribute.order() is not None
-        frequencies = _frequencies(size, ordered, generator)
+        frequencies = _frequencies(size, ordered, generator, spiked)
         direction = np.sign(generator.standard_normal())
         share = generator.uniform(*_DEPENDENCE)
         noise = generator.standard_normal(n)
@@ -106,7 +108,9 @@ def generated_codes(domain: Domain, n: int, seed: int) -> CodeArray:
     return lawful
 
 
-def _frequencies(size: int, ordered: bool, generator: np.random.Generator) -> FloatArray:
+def _frequencies(
+    size: int, ordered: bool, generator: np.random.Generator, spiked: bool
+) -> FloatArray:
     """Probabilities of the codes of a column."""
     if size < 2:
         return np.ones(size)
@@ -120,7 +124,7 @@ def _frequencies(size: int, ordered: bool, generator: np.random.Generator) -> Fl
         bump = middles ** (a - 1) * (1 - middles) ** (b - 1)
         density += generator.uniform(0.2, 1.0) * bump / bump.sum()
     density /= density.sum()
-    if generator.random() < _SPIKED:
+    if spiked and generator.random() < _SPIKED:
         spike = generator.uniform(*_SPIKE)
         at = 0 if generator.random() < 0.5 else int(generator.integers(0, size))
         density *= 1 - spike
@@ -310,6 +314,23 @@ def bar_of(release: Any, question: str, level: float) -> float:
     return float(width / pd.Timedelta(days=1) if isinstance(width, pd.Timedelta) else width) / 2
 
 
+def bar_texts(errors: pd.DataFrame, domain: Domain) -> dict[str, list[str]]:
+    """The bars of each question for people: two digits, shares in per cent, dates in days."""
+    found = {}
+    for question, *bars in errors.itertuples():
+        asked, factor, unit = Asked.read(question), 1.0, ""
+        if asked.statistic == "proportion":
+            factor, unit = 100.0, "%"
+        elif asked.about and isinstance(domain[asked.about[0]], Date | Datetime):
+            unit = " days"
+        widths = [factor * bar for bar in bars]
+        found[question] = [
+            f"\u00b1 {bar:,.0f}{unit}" if bar >= 99.5 else f"\u00b1 {bar:.2g}{unit}"
+            for bar in widths
+        ]
+    return found
+
+
 def is_of_records(question: str) -> bool:
     """Whether a bar grows with the number of records at the same share of noise."""
     return Asked.read(question).statistic in ("count", "sum")
@@ -331,6 +352,11 @@ class ExpectsErrors:
     A subclass defines either ``_formula_errors(n)``, in closed form, or ``_tried_errors``, which
     fits ``self`` to public rows.
     """
+
+    # How many public rows can stand for all records when error bars are asked for; None: all are
+    # needed. For how many records they do in a trial.
+    _rows_of_bars: int | None = None
+    _stand_for: int | None = None
 
     def expected_error(
         self,
@@ -361,9 +387,9 @@ class ExpectsErrors:
             ``"age >= 65 and sex == 'F'"``, and ``"mean(pay)"``, ``"median(pay) where age >= 65"``,
             ``"quantile(pay, 0.9)"``, ``"sum(pay)"``, ``"std(pay)"``, ``"proportion(age >= 65)"`` or
             ``"correlation(age, pay)"``. Of each the error bar is expected: half the width of the
-            interval that the release will state. Of several epsilons the smallest and the largest
-            are tried, and widths between them follow a power of epsilon. None: random questions
-            of each kind.
+            interval that the release will state. Of more than three epsilons the smallest, the
+            middle and the largest are tried, and a power of epsilon is fitted to their widths.
+            None: random questions of each kind.
         level : float, default=0.95
             Confidence of these intervals.
         like : table, default=None
@@ -418,14 +444,19 @@ class ExpectsErrors:
             asked = [questions] if isinstance(questions, str) else list(questions)
             unit = f"half the {level:.0%} interval of each question"
         trial = partial(self._errors_at, n=records, like=like, asked=asked, level=as_level(level))
-        errors, tried = {}, wanted if asked is None else {min(wanted), max(wanted)}
+        tried = sorted({*wanted})
+        few = asked is not None and len(tried) > 3
+        if few:
+            tried = [tried[0], tried[len(tried) // 2], tried[-1]]
+        errors = {}
         for each in tried:
             seeds = range(random_state, random_state + (1 if how == "formula" else number))
             runs = pd.DataFrame([trial(each, seed=seed) for seed in seeds])
             errors[float(each)] = np.sqrt((runs**2).mean())
-        if asked is not None:
-            errors = {float(each): _between(errors, float(each)) for each in wanted}
-        table = pd.DataFrame(errors).rename_axis(index="question", columns="epsilon")
+        table = pd.DataFrame(errors)
+        if few:
+            table = _powers_of(table, [*map(float, wanted)])
+        table = table.rename_axis(index="question", columns="epsilon")
         table.attrs = {"unit": unit, "how": how}
         return table
 
@@ -524,28 +555,39 @@ class ExpectsErrors:
         """Errors of one trial at one epsilon, or error bars of the questions."""
         if self._has_formula:
             return cast(Mapping[str, float], self._trial(epsilon, seed)._formula_errors(n))
-        rows = _rows_tried(n, epsilon)
-        trial = self._trial(epsilon * n / rows, seed)
+        if asked is not None and self._rows_of_bars is not None:
+            rows, trial = min(n, self._rows_of_bars), self._trial(epsilon, seed)
+            trial._stand_for = n
+        else:
+            rows = _rows_tried(n, epsilon)
+            trial = self._trial(epsilon * n / rows, seed)
         # The rows are public: a seed makes the trial repeatable, and there is nothing to warn of,
         # neither of few records nor of coarse tables.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InsecureSeedWarning)
             warnings.simplefilter("ignore", UserWarning)
-            errors = trial._tried_errors(public_rows(trial, rows, like, seed), seed, asked, level)
-        of_records = self._unit_of_errors() == "records"
+            # Of a value that most records share a median is certain, and a margin of 0 would
+            # promise that.
+            public = public_rows(trial, rows, like, seed, spiked=asked is None)
+            errors = trial._tried_errors(public, seed, asked, level)
+        of_records = self._unit_of_errors() == "records" and trial._stand_for is None
         return {
             kind: error * (n / rows if of_records and is_of_records(kind) else 1.0)
             for kind, error in errors.items()
         }
 
 
-def _between(errors: Mapping[float, pd.Series], epsilon: float) -> pd.Series:
-    """Widths at an epsilon between two: on a straight line of logarithms, as noise alone is."""
-    low, high = min(errors), max(errors)
-    if epsilon in errors:
-        return errors[epsilon]
-    place = math.log(epsilon / low) / math.log(high / low)
-    return errors[low] ** (1 - place) * errors[high] ** place
+def _powers_of(widths: pd.DataFrame, epsilons: Sequence[float]) -> pd.DataFrame:
+    """Widths as powers of epsilon, as noise alone is, fitted to those of a few epsilons.
+
+    None grows with epsilon: that would be chance of a trial.
+    """
+    logs = np.log(np.maximum(widths.to_numpy(), np.finfo(float).tiny))
+    at = np.log([*widths]) - np.mean(np.log([*widths]))
+    slopes = np.minimum(logs @ at / (at @ at), 0.0)
+    apart = np.log(epsilons) - np.mean(np.log([*widths]))
+    found = np.exp(logs.mean(axis=1)[:, None] + np.outer(slopes, apart))
+    return pd.DataFrame(found, index=widths.index, columns=epsilons)
 
 
 def _rows_tried(n: int, epsilon: Fraction) -> int:

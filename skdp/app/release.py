@@ -14,6 +14,7 @@ from .._validation import as_epsilon
 from ..accounting import LedgerError, PrivacyLedger, PrivacyLoss, extremes_text
 from ..domain import Domain
 from ..exceptions import BudgetExceededError, RecordsLostError
+from ..expected import bar_texts
 from ..mechanisms import discrete_laplace_variance
 from ..release import Synopsis
 from . import outputs
@@ -47,7 +48,8 @@ def release(options: Namespace) -> int:
         synopsis = _measured(options, estimator, source, ledger, progress)
         progress.say(f"Writing {options.out}.")
         outputs.save(synopsis, out)
-    print(f"{options.out}: {synopsis.privacy_loss}")
+    print(f"{options.out}: epsilon {float(estimator.privacy_loss_.epsilon):g}")
+    print(f"protects: {estimator.privacy_loss_.neighbours}")
     print(f"records: {synopsis.skipped}")
     if options.privacy_id is not None:
         print(
@@ -170,9 +172,6 @@ def _print_bars(options: Namespace, domain: Domain, epsilon: Fraction) -> None:
         at = [as_epsilon(number(part.strip(), "--at"), "--at") for part in options.at.split(",")]
     made = estimator_of(options, domain)
     found = made.expected_error(options.rows, at, questions=options.ask, n_tables=1)
-    rows = [
-        (question, *(f"\u00b1 {bar:,.3g}" if bar < 1000 else f"\u00b1 {bar:,.0f}" for bar in bars))
-        for question, *bars in found.itertuples()
-    ]
+    rows = [(question, *bars) for question, bars in bar_texts(found, domain).items()]
     print(f"\n{options.rows:,} records: half the 95% interval, by epsilon, {found.attrs['how']}:")
     print(text_table([("question", *(f"{float(each):g}" for each in at)), *rows]))

@@ -192,13 +192,13 @@ def _certificate(synopsis: Synopsis, name: str, checks: Mapping[str, tuple[str, 
     words = {each: "yes" if fine else "NO" for each, (_, fine) in checks.items()}
     if "origin" in words:
         words["origin"] = "not known"
-    rows = [(each, text, words[each]) for each, (text, _) in checks.items()]
+    rows = [(each, words[each], text) for each, (text, _) in checks.items()]
     columns = ", ".join(map(str, synopsis.domain.columns))
     body = [
         f"<h1>Check of the release {html.escape(name)}</h1>",
         f"<p class='lead'><b>{html.escape(verdict)}</b> Checked by skdp {version('skdp')} on "
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC.</p>",
-        as_table(pd.DataFrame(rows, columns=["what", "found", "as it should be"])),
+        as_table(pd.DataFrame(rows, columns=["what", "fine", "found"])),
         "<p>Publish the fingerprint beside the release, so that readers can compare theirs. An "
         "entry in the ledger says that a release of this domain and these parts of epsilon was "
         "charged. The check of the noise and the replay show consistency, and are no proof that "

@@ -13,6 +13,7 @@ import hashlib
 import html
 import json
 import math
+import re
 import tempfile
 import zlib
 from collections.abc import Iterable, Sequence
@@ -61,8 +62,11 @@ def document(title: str, body: Sequence[str], script: str = "", data: str = "") 
 
 def as_table(rows: pd.DataFrame) -> str:
     """A table of texts that scrolls where it is too wide, so that no number or word is broken."""
+    whole = r'<span class="whole">\g<0></span>'
+    cells = rows.map(lambda each: re.sub(r"\S*-\S*", whole, html.escape(str(each))))
     with pd.option_context("display.max_colwidth", None):
-        return f'<div class="scroll texts">{rows.to_html(index=False, border=0)}</div>'
+        table = cells.to_html(index=False, border=0, escape=False)
+    return f'<div class="scroll texts">{table}</div>'
 
 
 def _filled(name: str, **values: Any) -> str:

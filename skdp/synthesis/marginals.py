@@ -24,7 +24,14 @@ from .._validation import (
     check_choice,
     used_attributes,
 )
-from ..algorithms.marginals import Asked, Prior, measured_views, most_groups, used_sets
+from ..algorithms.marginals import (
+    TUNING,
+    Asked,
+    Prior,
+    measured_views,
+    most_groups,
+    used_sets,
+)
 from ..domain import Domain, Numeric
 from ..exceptions import DomainError
 from ..release import Synopsis
@@ -465,6 +472,7 @@ class MarginalSynthesizer(Synthesizer):
 
     # Groups of codes are chosen by what was released of single columns.
     _most_bins = None
+    _rows_of_bars = TUNING.rows_of_trial
 
     def _parts(self, epsilon, domain):
         self._wanted(domain)
@@ -521,8 +529,11 @@ class MarginalSynthesizer(Synthesizer):
             workload=workload,
             means=means_of(self.workload, domain),
             prior=as_prior(self.prior, domain),
+            trial=self._stand_for is not None,
             progress=self._progress,
         )
+        if self._stand_for is not None:
+            table = table.standing_for(self._stand_for)
         model = measured_views(table, loss.parts, asked, random_state=source)
         if asked.prior is not None:
             mechanism += (

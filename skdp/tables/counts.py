@@ -223,6 +223,11 @@ class CountTable(Projections):
         """Exact number of records: private."""
         return int(self.counts.sum())
 
+    def standing_for(self, n: int) -> CountTable:
+        """The same rows, of a public table, as if they were of so many records."""
+        reach = np.rint(np.cumsum(self.counts) * (n / max(self.n, 1))).astype(np.int64)
+        return CountTable(self.codes, np.diff(reach, prepend=0), self.shape)
+
     def project(self, axes: Sequence[int]) -> CountTable:
         """Sum the counts over all attributes except ``axes``; the rows are sorted in that order.
 

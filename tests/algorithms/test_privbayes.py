@@ -10,14 +10,17 @@ from loops import over
 from scipy.optimize import linprog
 
 from skdp.algorithms.privbayes import (
+    SCORES,
     Candidates,
     Entropy,
     Independence,
     MaximumJoint,
     conditional,
     largest_table,
+    privbayes,
     privbayes_parts,
 )
+from skdp.tables import CountTable
 
 # ------------------------------------------------------------------------------------------ scores
 

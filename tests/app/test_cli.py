@@ -47,7 +47,9 @@ def release(folder, *more, data="data.csv", domain="domain.json"):
 def test_release_query_sample_ledger(files, capsys):
     ledger = files / "ledger.sqlite"
     assert release(files, "--ledger", ledger, "--budget", "1.5", "--target", "income") == 0
-    assert "epsilon=1" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "view.skdp: epsilon 1\nprotects: add or remove one record\n" in said
+    assert "PrivacyLoss(" not in said
     asked = ["age >= 30 and sex == 'Female'", "income == 'high'"]
     assert run("query", files / "view.skdp", *asked) == 0
     lines = capsys.readouterr().out.splitlines()

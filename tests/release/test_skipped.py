@@ -331,7 +331,7 @@ def test_a_release_with_an_edited_epsilon_is_refused(files, method, capsys):
 
 def test_an_officer_sees_releases_and_no_paths(files, capsys):
     folder = str(Path.cwd())
-    for name, more in (("first", ["--purpose", "Report"]), ("second", [])):
+    for name, more in (("first", ["--purpose", "Report <b>"]), ("second", [])):
         given = [f"{folder}/good.csv", "--domain", "domain.json", "--out", f"{name}.skdp", *more]
         given += ["--method", "grid", "--epsilon", "0.7", "--ledger", f"{folder}/l"]
         assert main(["release", *given, "--budget", "2"]) == 0
@@ -344,6 +344,9 @@ def test_an_officer_sees_releases_and_no_paths(files, capsys):
     for text in (shown, page):
         assert folder not in text and "PrivacyLedger" not in text
         assert "good.csv" in text and "Report" in text
+    # Lines break between words, not inside of a date.
+    assert re.search(r'<span class="whole">\d{4}-\d\d-\d\d</span> \d', page)
+    assert "Report &lt;b&gt;" in page and "white-space: normal" in page
     assert "<dt>parts</dt>" in page and "<dt>assumes</dt>" not in page
     assert main(["ledger", "verify", "l", "second.skdp"]) == 0
     assert "second.skdp: 3 and 4 of" in capsys.readouterr().out

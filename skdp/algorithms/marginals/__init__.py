@@ -12,10 +12,12 @@
 ===============  =================================================================================
 """
 
+from .groups import TUNING
 from .measure import Asked, measured_views, most_groups, used_sets
 from .prior import Prior
 
 __all__ = [
+    "TUNING",
     "Asked",
     "Prior",
     "measured_views",

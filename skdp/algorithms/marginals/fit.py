@@ -213,8 +213,10 @@ class Population:
 
         Each column in turn is drawn again for some of the rows, and the tables that hold it are
         fitted again: if all rows followed factors that were moved together, what these have too
-        much would add up.
+        much would add up. Without sweeps the rows stay, and have other weights.
         """
+        if not sweeps:
+            self.scale(targets)
         own = [[each for each in targets if axis in each.axes] for axis in range(len(self.sizes))]
         for _ in range(sweeps):
             self.scale(targets)

@@ -192,6 +192,9 @@ class Tuning:
 
     # Rows while sets are chosen, and in the end at least; questions.
     rows: int = 30_000
+    # Rows of a trial that asks for the sizes of errors only, and of the public table that it reads;
+    # widths of `tests/test_expected.py`.
+    rows_of_trial: int = 10_000
     # Sweeps of fitting after a round and in the end; questions.
     sweeps: int = 2
     # Share of the rows that take a new code when a column is drawn again; questions.

@@ -83,6 +83,9 @@ class Asked(NamedTuple):
         none: its sum is measured for each code of the other column.
     prior : Prior, default=None
         Rows that are public or released already.
+    trial : bool, default=False
+        Whether only the sizes of errors matter, as of a table that is public: a few rows are
+        weighted by the tables, and never drawn again.
     progress : callable, optional
         Is told, as text, which step begins, in numbers that are public or released.
     """
@@ -96,6 +99,7 @@ class Asked(NamedTuple):
     workload: Workload = "all"
     means: Mapping[tuple[int, int], FloatArray] = {}
     prior: Prior | None = None
+    trial: bool = False
     progress: Callable[[str], None] = lambda text: None
 
 
@@ -155,6 +159,9 @@ class _Views:
         self.table, self.parts, self.source = table, parts, source
         self.orders, self.zeros = asked.orders, asked.zeros
         self.generator = sampling_generator(source)
+        self.rows, self.sweeps = TUNING.rows, TUNING.sweeps
+        if asked.trial:
+            self.rows, self.sweeps = TUNING.rows_of_trial, 0
         # Codes that records can have.
         self.codes = [
             np.flatnonzero(asked.zeros.get((axis,), np.ones(size)))
@@ -391,7 +398,7 @@ class _Views:
             self.asked.progress(f"{len(self.grids)} of {number} sets of columns")
             self._join_columns()
             self._compare(population)
-            population.fit(self._targets(attributes, population), TUNING.sweeps)
+            population.fit(self._targets(attributes, population), self.sweeps)
         if rest:
             self.misfits = self._misfits(candidates, population, rest)
 
@@ -544,7 +551,7 @@ class _Views:
         """The rows so far, at first of independent columns, and the columns as rows need them."""
         attributes = self._attributes()
         if self.population is None:
-            self.population = Population.of(attributes, self.zeros, TUNING.rows, self.generator)
+            self.population = Population.of(attributes, self.zeros, self.rows, self.generator)
         return attributes, self.population
 
     def _with_prior(self, population: Population) -> Population:
@@ -694,8 +701,9 @@ class _Views:
             population.scale(targets)
             # As many as records, and as the signal asks for.
             signal = self.records * float(self.parts["views"])
-            population.resample(int(min(max(self.total, signal, TUNING.rows), ROWS_ONCE)))
-            population.fit(targets, TUNING.sweeps)
+            wanted = int(min(max(self.total, signal, self.rows), ROWS_ONCE))
+            population.resample(self.rows if self.asked.trial else wanted)
+            population.fit(targets, self.sweeps)
             population.settle(targets, TUNING.settled)
         prior = self.prior if self.prior_leads else None
         if prior is not None:

@@ -152,7 +152,7 @@ def _domain(attributes: Sequence[Mapping[str, Any]], rules: Sequence[Any] = ()) 
 
 def unreadable(report: DomainReport, names: Sequence[str], form: Form) -> dict[str, str]:
     """Messages on columns of which more than a tenth of the records do not fit, for the owner."""
-    wrong, again = {}, "Correct it, or go on once more to leave it as it is."
+    wrong, again = {}, "Correct it, or go on to leave it as it is."
     about = "More than a tenth of the records do not fit, as the lines below say."
     for name, lost in report.columns[["skipped", "not_understood"]].max(axis=1).items():
         field = f"{names.index(str(name))}."
@@ -174,6 +174,7 @@ _WORDS = {
         "is empty. Fill in what is publicly known, never"
     ),
     r",? \(?in Python ([^()]|\([^)]*\))*?(\)| (?=\()|$)": " ",
+    r"give --sep ('[^']*')": r"write \1 into “Between fields”",
     "--sep": "“Between fields”",
     "--skip-lines": "“Lines above the names”",
     "--privacy-id": "“Column that identifies the person”",
@@ -187,7 +188,9 @@ _WORDS = {
     "nullable(=True)?": "“May be missing”",
     "one for all others, which other= names too": "a “Category for all others”",
     ": special, if": ": “Special values”, if",
-    "scale='log'": "scale: log in “More settings”",
+    r"(scale|decimals)='?(\w+)'?": r"\1: \2 in “More settings”",
+    ": integer$": ": “Whole numbers only”",
+    ": missing$": ": “May be missing”",
 }
 
 

@@ -35,7 +35,7 @@ from ...accounting import PrivacyLedger
 from ...domain import Domain
 from ...domain.schemas import drafts_of, editable
 from ...exceptions import LedgerError
-from ...expected import bar_of
+from ...expected import bar_of, bar_texts
 from ..csv import header_of, no_records, try_out
 from ..domains import checked, kept, proposed, read_domain
 from ..outputs import SQLITE, Progress, Withheld, estimator_of, number, refuse_inputs
@@ -268,10 +268,9 @@ class Wizard:
         self.domain = domain
         if domain is None or self.wrong:
             return "columns"
-        if domain != self.checked:
+        if check or domain != self.checked:
             self.report, self.checked = checked(self.source, domain, Progress(True)), domain
-            if not check:
-                self.wrong = forms.unreadable(self.report, self.names, form)
+            self.wrong = forms.unreadable(self.report, self.names, form)
         if not self.typed["questions"]:
             self.typed["questions"] = {f"ask.{each}": "on" for each in forms.suggested(domain)[:3]}
         return "columns" if check else "questions"
@@ -317,8 +316,8 @@ class Wizard:
         if bars and not self.wrong:
             asked = self.asked or forms.suggested(self.domain)[:3]
             errors = self._estimator.expected_error(int(n), wanted, questions=asked, n_tables=1)
-            widths = errors[[*map(float, wanted)]].itertuples()
-            rows = {question: dict(zip(at, bars, strict=True)) for question, *bars in widths}
+            texts = bar_texts(errors[[*map(float, wanted)]], self.domain)
+            rows = {each: dict(zip(at, bars, strict=True)) for each, bars in texts.items()}
             self.bars = {"n": int(n), "rows": rows}
         return "epsilon" if bars else "ledger"
 
