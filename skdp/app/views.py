@@ -127,7 +127,7 @@ def _cost_of_noise(synopsis: Synopsis) -> float:
     model, lost = synopsis.model, synopsis.skipped
     cost = 0.0 if lost is None else float(lost.epsilon)
     if isinstance(model, BoxModel):
-        return cost + float(max(model.intervals.epsilons or [0]))
+        return cost + max(map(float, model.intervals.epsilons), default=0.0)
     if not isinstance(model, ViewsModel):
         return cost
     for column in model.columns.values():

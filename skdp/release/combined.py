@@ -178,8 +178,8 @@ class CombinedRelease:
         known = [model is None or model.independent for model in models] & np.isfinite(stds)
         noise = confidence.quantile * np.where(known, stds, 0.0)
         value, width = float(weights @ values), float(np.linalg.norm(weights * noise))
-        ends = (width + weights @ np.maximum(each - noise, 0.0) for each in (down, up))
-        low, high = map(float, possible_ends(value, *ends, confidence))
+        down, up = (width + weights @ np.maximum(each - noise, 0.0) for each in (down, up))
+        low, high = map(float, possible_ends(value, down, up, confidence))
         return QueryResult(
             value,
             width / confidence.quantile if np.isfinite(stds).all() else math.nan,

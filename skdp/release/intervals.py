@@ -291,16 +291,16 @@ class Intervals:
         known = [] if epsilon is None else [*dict.fromkeys(listed)]
         self.epsilons = [as_epsilon(each, "noise_epsilon") for each in known]
         place = {each: number for number, each in enumerate(known)}
-        self._of_box = np.array([place[each] for each in listed if known], dtype=np.int64)
+        self._index = np.array([place[each] for each in listed if known], dtype=np.int64)
         # Refuses what cannot be drawn.
         self._variances = np.array([discrete_laplace_variance(each) for each in self.epsilons])
 
     def check(self, n_boxes: int) -> None:
         """Raise ValueError if this does not fit the number of boxes."""
-        if self.epsilons and len(self._of_box) not in (1, n_boxes):
+        if self.epsilons and len(self._index) not in (1, n_boxes):
             raise ValueError(
                 f"noise_epsilon must be one number or one for each of the {n_boxes} boxes, "
-                f"got {len(self._of_box)}."
+                f"got {len(self._index)}."
             )
         if isinstance(self.spread, LeafErrorBound) and len(self.spread.depth) != n_boxes:
             raise ValueError(
@@ -331,7 +331,7 @@ class Intervals:
                 "This release does not say how its noise is distributed, so it has no intervals. "
                 "Ask for the plain count."
             )
-        return self._variances[np.broadcast_to(self._of_box, n_boxes)]
+        return self._variances[np.broadcast_to(self._index, n_boxes)]
 
     def scatter(self, counts: np.ndarray) -> FloatArray:
         """By how many records of each box its cells may differ, where a variance covers that.
@@ -370,8 +370,8 @@ class Intervals:
         arrays: dict[str, np.ndarray] = {}
         if self.epsilons:
             facts["noise_epsilon"] = [str(epsilon) for epsilon in self.epsilons]
-            if len(self._of_box) > 1:
-                arrays["noise_epsilon"] = self._of_box
+            if len(self._index) > 1:
+                arrays["noise_epsilon"] = self._index
         if isinstance(self.spread, LeafErrorBound):
             bound = self.spread
             names = ("theta", "delta", "lam", "step")

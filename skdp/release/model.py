@@ -118,7 +118,9 @@ class Release(Protocol):
 
 
 class Covariances:
-    """What a kind of release inherits that defines either `covariance` or `covariances`."""
+    """What a kind of release inherits that defines `answer` and `covariances`."""
+
+    answer: Callable[[Sequence[Query]], FloatArray]
 
     @property
     def covers(self) -> str:
@@ -141,7 +143,7 @@ class Covariances:
 
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """`covariance` of many blocks of equally many queries, (n_blocks, k, k)."""
-        return np.stack([self.covariance(queries) for queries in blocks])
+        raise NotImplementedError
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """How far answers may be off: normal, with their own variance."""

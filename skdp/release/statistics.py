@@ -65,8 +65,8 @@ def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What leaves a fortieth of each row below and above."""
     tail = 0.025 * (values.shape[1] - 1)
     first, part = int(tail), tail % 1.0
-    ascending = np.sort(values, axis=1)
-    a, b, c, d = ascending[:, [first, first + 1, -2 - first, -1 - first]].T
+    places = [first, first + 1, -2 - first, -1 - first]
+    a, b, c, d = np.partition(values, places, axis=1)[:, places].T
     return a + part * (b - a), d - part * (d - c)
 
 
@@ -89,18 +89,16 @@ class Confidence:
     Attributes
     ----------
     level : float
-    population : bool, default=False
-        Whether it covers sampling too: the records are a random sample of a population.
-    size : float, default=inf
-        Number of records of the population.
     about : str, default=""
         Which records answers are about, where not about all.
+    size : float, default=None
+        Number of records of the population that the records are a random sample of, if intervals
+        cover sampling too.
     """
 
     level: float
-    population: bool = False
-    size: float = math.inf
     about: str = ""
+    size: float | None = None
 
     @classmethod
     def asked(
@@ -122,22 +120,16 @@ class Confidence:
         """
         level = as_level(level)
         check_choice(interval, "interval", ("noise", "population"))
-        if not return_interval and (interval != "noise" or population_size is not None):
+        population, sized = interval == "population", population_size is not None
+        if population > bool(return_interval) or sized > population:
             raise ValueError(
                 "interval and population_size say what intervals cover: they need "
-                "return_interval=True."
+                'return_interval=True, and population_size needs interval="population".'
             )
-        if population_size is None:
-            return cls(level, interval == "population", about=about) if return_interval else None
-        if interval != "population":
-            raise ValueError(
-                "population_size says how large the population is that the records are a sample "
-                'of: it needs interval="population".'
-            )
-        size = as_number(population_size, "population_size")
+        size = as_number(population_size, "population_size") if sized else math.inf
         if not size > 0:
             raise ValueError(f"population_size must be positive, got {population_size!r}.")
-        return cls(level, True, size, about)
+        return cls(level, about, size if population else None) if return_interval else None
 
     @property
     def quantile(self) -> float:
@@ -146,12 +138,12 @@ class Confidence:
 
     def left(self, total: float) -> float:
         """Share of the variance over samples with replacement that samples without it have."""
-        return 1.0 - min(max(total, 0.0) / self.size, 1.0) if self.population else 0.0
+        return 0.0 if self.size is None else 1.0 - min(max(total, 0.0) / self.size, 1.0)
 
     @property
     def text(self) -> str:
         """What is said of the records and of sampling beside what is said of the noise."""
-        if not self.population:
+        if self.size is None:
             return self.about
         most = "" if math.isinf(self.size) else f" of {self.size:,.0f}"
         return (
@@ -418,20 +410,20 @@ def _terms(statistic: str) -> list[Powers]:
     return [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)]
 
 
-def _spread(statistic: str, drawn: FloatArray, n_columns: int) -> tuple[FloatArray, BoolArray]:
+def _spread(statistic: str, drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
     """A statistic of numbers in units of their range from their sums, and where there is one."""
     known = drawn[0] > _WHOLE
-    sums = drawn[1:] / np.maximum(drawn[0], _WHOLE)
-    means = sums[:n_columns]
+    mean, *more = drawn[1:] / np.maximum(drawn[0], _WHOLE)
     if statistic == "mean":
-        return means[0], known
-    squares = np.maximum(sums[n_columns : 2 * n_columns] - means**2, 0.0)
+        return mean, known
     if statistic == "std":
-        return np.sqrt(squares[0]), known
-    found = sums[-1] - means[0] * means[1]
+        return np.sqrt(np.maximum(more[0] - mean**2, 0.0)), known
+    other, *squares, product = more
+    found = product - mean * other
     if statistic == "covariance":
         return found, known
-    both = np.sqrt(squares[0] * squares[1])
+    one, two = (np.maximum(s - m**2, 0.0) for s, m in zip(squares, (mean, other), strict=True))
+    both = np.sqrt(one * two)
     return np.divide(found, both, out=np.full_like(found, np.nan), where=both > 0), known
 
 
@@ -444,9 +436,7 @@ def _correlation(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
     possible together, equally likely (D. Lewandowski, D. Kurowicka, H. Joe, Journal of
     Multivariate Analysis 100, 2009).
     """
-    (found, known), (covariance, _) = (
-        _spread(of, drawn, 2) for of in ("correlation", "covariance")
-    )
+    (found, known), (covariance, _) = (_spread(of, drawn) for of in ("correlation", "covariance"))
     possible = known & (np.abs(found) <= 1.0 + _WHOLE)
     enough = possible.sum(axis=1) >= _FEWEST
     places = (np.arange(found.shape[1]) + 0.5) / found.shape[1]
@@ -465,28 +455,31 @@ class Functions(NamedTuple):
 
     Attributes
     ----------
-    of : callable
-        From answers, (k, n, n_draws), to values in some unit, (n, n_draws), and where they are
-        known.
-    value : ndarray of float64, shape (n,)
+    statistic : str
+        A mean, std, covariance or correlation, of k sums over records.
     answers : ndarray of float64, shape (n, k)
-    queries : sequence of sequence of Query
-        What they are answers to.
-    squares : callable
-        The queries for sums over records of the products of two terms of a record, n of k * k.
+    ask : callable
+        From some terms, powers of numbers, to queries for sums of them over records, n of each.
     scale : tuple of ndarray of float64, shape (n,)
         Where values count from, their unit, the smallest and the largest.
     """
 
-    of: Callable[[FloatArray], tuple[FloatArray, BoolArray]]
-    value: FloatArray
+    statistic: str
     answers: FloatArray
-    queries: Sequence[Sequence[Query]]
-    squares: Callable[[], Sequence[Sequence[Query]]]
+    ask: Callable[[Sequence[Powers]], Sequence[Sequence[Query]]]
     scale: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+
+    @property
+    def value(self) -> FloatArray:
+        """Of the answers; NaN where nobody is left."""
+        shift, unit, least, most = self.scale
+        found, known = (each[:, 0] for each in _spread(self.statistic, self.answers.T[:, :, None]))
+        return np.where(known, np.clip(shift + unit * found, least, most), np.nan)
 
     def ends(self, errors: FloatArray, confidence: Confidence) -> tuple[FloatArray, FloatArray]:
         """Ends of intervals, by simulation; where nothing is known, each bound in turn counts."""
+        plain = functools.partial(_spread, self.statistic)
+        of = _correlation if self.statistic == "correlation" else plain
         draws = normal_draws(self.answers.shape[1])
         # At other levels the 95% interval of errors that are as much larger or smaller.
         lower = confidence.quantile / float(ndtri(0.975)) * roots(errors)
@@ -495,7 +488,7 @@ class Functions(NamedTuple):
             part = slice(start, start + _SIMULATED)
             shift, unit, least, most = (each[part, None] for each in self.scale)
             drawn = lower[part] @ draws + self.answers[part, :, None]
-            found, known = self.of(np.moveaxis(drawn, 1, 0))
+            found, known = of(np.moveaxis(drawn, 1, 0))
             found = np.minimum(np.maximum(shift + unit * found, least), most)
             unknown = np.flatnonzero(~known.all(axis=1))
             either = np.where(np.arange(draws.shape[1]) % 2 == 0, least[unknown], most[unknown])
@@ -603,7 +596,7 @@ class Statistics:
         cases, none = Cases(listed), np.zeros((len(value), 1))
         asked, squares = zip(*cases.moments([(1,), (2,)], none, none + 1.0), strict=True)
         sampling = np.zeros(len(value))
-        if self._confidence.population:
+        if self._confidence.size is not None:
             sampling = self.release.answer(squares) - value**2 / max(self.release.total, 1.0)
         more = self._off(cases)
         low, high = (each[:, 0] for each in cases.ends())
@@ -649,9 +642,6 @@ class Statistics:
         low, high = cases.ends()
         with np.errstate(divide="ignore", invalid="ignore"):
             means = np.clip(np.where(count > _WHOLE, totals / count, np.nan), low, high)
-        value = means[:, 0]
-        if statistic == "mean" and self.confidence is None:
-            return Estimates.plain(value)
         # Numbers count from their mean, in units of their range.
         scale = np.where(high > low, high - low, 1.0)
         centre = np.where(np.isnan(means), (low + high) / 2, means)
@@ -663,78 +653,75 @@ class Statistics:
                 self._answered(cases.moments(others, centre, scale), len(others)),
             ]
         )
-        shift, unit, least, most = centre[:, 0], scale.prod(axis=1), low[:, 0], high[:, 0]
-        if statistic != "mean":
-            if statistic == "correlation":
-                unit = most = np.ones(len(cases))
-            else:
-                # The largest that it can be of numbers in this range.
-                most = (high - low).prod(axis=1) / (2.0 if statistic == "std" else 4.0)
-            shift, least = 0.0 * most, 0.0 * most if statistic == "std" else -most
-        of = functools.partial(_spread, statistic, n_columns=totals.shape[1])
-        if statistic != "mean":
-            found, known = (each[:, 0] for each in of(values.T[:, :, None]))
-            value = np.where(known, np.clip(unit * found, least, most), np.nan)
-        if self.confidence is None:
-            return Estimates.plain(value)
-        both = [list(map(sum, zip(*each, strict=True))) for each in itertools.product(terms, terms)]
-        asked = Functions(
-            _correlation if statistic == "correlation" else of,
-            value,
-            values,
-            cases.moments(terms, centre, scale),
-            lambda: cases.moments(both, centre, scale),
-            (shift, unit, least, most),
-        )
+        zero, unit, one = np.zeros(len(cases)), scale.prod(axis=1), np.ones(len(cases))
+        # The largest that a covariance, and a half of a spread, can be of numbers in this range.
+        most = (high - low).prod(axis=1) / 4.0
+        units = {
+            "mean": (centre[:, 0], unit, low[:, 0], high[:, 0]),
+            "std": (zero, unit, zero, 2.0 * most),
+            "covariance": (zero, unit, -most, most),
+            "correlation": (zero, one, -one, one),
+        }
+        ask = functools.partial(cases.moments, centre=centre, scale=scale)
+        asked = Functions(statistic, values, ask, units[statistic])
         bins = self._off(cases) / scale[:, 0] if statistic == "mean" else np.zeros(len(cases))
-        texts = [
-            self.said(cut)
-            + BINS * bool(each)
-            + _EVEN * (statistic != "mean")
-            + _CORRELATED * (statistic == "correlation")
-            for cut, each in zip(cases.cut, bins.tolist(), strict=True)
-        ]
-        return self._simulated(asked, texts, bins)
+        return self._simulated(asked, cases.cut, bins)
 
     def proportion(self, query: Any, among: Any) -> QueryResult | float:
-        """Share of a query among the records of another."""
+        """Share of a query among the records of another: the mean of being among them."""
         whole = parts_of(among, self.domain)
         within = [both(one, two) for one in whole for two in parts_of(query, self.domain)]
         count, top = asked = [
             Query(tuple(weights_of(part, self.domain) for part in parts))
             for parts in (whole, within)
         ]
-        values = self.release.answer(asked)[None]
-        of = functools.partial(_spread, "mean", n_columns=1)
-        found, known = (each[:, 0] for each in of(values.T[:, :, None]))
-        value = np.where(known, np.clip(found, 0.0, 1.0), np.nan)
-        if self.confidence is None:
-            return float(value[0])
         zero, one = np.zeros(1), np.ones(1)
         share = Functions(
-            of, value, values, [asked], lambda: [[count, top, top, top]], (zero, one, zero, one)
+            "mean",
+            self.release.answer(asked)[None],
+            lambda terms: [[top if any(powers) else count for powers in terms]],
+            (zero, one, zero, one),
         )
-        said = self.said(any(each.cuts for each in asked))
-        return self._simulated(share, [said], zero).results()[0]
+        found = self._simulated(share, [any(each.cuts for each in asked)], zero)
+        return float(found.value[0]) if self.confidence is None else found.results()[0]
 
-    def _simulated(self, asked: Functions, texts: Sequence[str], off: FloatArray) -> Estimates:
-        """Intervals of functions of answers; ``off`` is what else is not known of the second."""
-        confidence, total, answers = self._confidence, self.release.total, asked.answers
-        errors, width = self.release.covariances(asked.queries), 2.0 * confidence.quantile
-        errors[:, 1, 1] += off**2
+    def _simulated(self, asked: Functions, cut: Sequence[bool], bins: FloatArray) -> Estimates:
+        """Functions of answers, with their intervals where there is a confidence.
+
+        Parameters
+        ----------
+        asked : Functions
+        cut : sequence of bool
+            Which cover bins in part.
+        bins : ndarray of float64
+            Standard deviation of what else is not known of the second answer.
+        """
+        if self.confidence is None:
+            return Estimates.plain(asked.value)
+        confidence, total, answers = self.confidence, self.release.total, asked.answers
+        terms = _terms(asked.statistic)
+        errors, width = self.release.covariances(asked.ask(terms)), 2.0 * confidence.quantile
+        errors[:, 1, 1] += bins**2
         low, high = ends = asked.ends(errors, confidence)
         std, spread = (high - low) / width, np.zeros(len(low))
-        if confidence.population:
+        if confidence.size is not None:
             # Over samples products of two terms of a record add up as those of two answers do not.
-            second = self._answered(asked.squares(), answers.shape[1] ** 2).reshape(errors.shape)
+            pairs = [
+                tuple(map(sum, zip(*pair, strict=True))) for pair in itertools.product(terms, terms)
+            ]
+            second = self._answered(asked.ask(pairs), len(pairs)).reshape(errors.shape)
             outer = answers[:, :, None] * answers[:, None, :] / max(total, 1.0)
-            low, high = ends = asked.ends(
-                errors + (second - outer) * confidence.left(total), confidence
-            )
+            more = (second - outer) * confidence.left(total)
+            low, high = ends = asked.ends(errors + more, confidence)
             spread = np.sqrt(np.maximum(((high - low) / width) ** 2 - std**2, 0.0))
         *_, least, most = asked.scale
-        nothing = ((low <= least) & (high >= most) & (least < most)).tolist()
-        texts = [text + NOTHING * none for text, none in zip(texts, nothing, strict=True)]
+        nothing = (low <= least) & (high >= most) & (least < most)
+        beside = _EVEN * (asked.statistic != "mean")
+        beside += _CORRELATED * (asked.statistic == "correlation")
+        texts = [
+            self.said(each) + BINS * bool(off) + beside + NOTHING * bool(none)
+            for each, off, none in zip(cut, bins.tolist(), nothing.tolist(), strict=True)
+        ]
         return Estimates(asked.value, std, spread, *ends, texts)
 
     def said(self, cut: bool) -> str:

@@ -563,7 +563,7 @@ class Synopsis:
 
     def _of_groups(
         self, groups: Groups, query: Any, column: str | None, how: How
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    ) -> tuple[dict[str, Any], dict[Any, Any]]:
         """What is estimated of each group, by name, and what is said of the intervals."""
         statistics = self._asked(how)
         counts, sums, found = statistics.groups(groups, query, column)
