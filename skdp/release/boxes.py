@@ -81,7 +81,7 @@ class BoxModel(Covariances):
         """Estimated number of records, the sum of the counts."""
         return float(self.counts.sum(dtype=np.float64))
 
-    def _axis_intervals(self, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def sides(self, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The distinct intervals of the boxes on one axis: starts, stops, index per box.
 
         Trees cut few places per axis, so that there are far fewer of them than boxes.
@@ -95,7 +95,7 @@ class BoxModel(Covariances):
 
     def _covered_intervals(self, queries: Sequence[Weights], axis: int) -> np.ndarray:
         """Share of every distinct interval of an axis, shape (n_intervals, n_queries)."""
-        starts, stops, _ = self._axis_intervals(axis)
+        starts, stops, _ = self.sides(axis)
         sums = np.zeros((self.shape[axis] + 1, len(queries)))
         np.cumsum(np.stack([query[axis] for query in queries], axis=1), axis=0, out=sums[1:])
         covered: np.ndarray = (sums[stops] - sums[starts]) / (stops - starts)[:, None]
@@ -111,7 +111,7 @@ class BoxModel(Covariances):
         if not axes:
             return np.ones((len(self.boxes), len(queries)))
         if places is None:
-            places = [self._axis_intervals(axis)[2] for axis in axes]
+            places = [self.sides(axis)[2] for axis in axes]
         factors = [
             self._covered_intervals(queries, axis)[place]
             for axis, place in zip(axes, places, strict=True)
@@ -136,10 +136,10 @@ class BoxModel(Covariances):
         answers = np.empty(len(products))
         for axes, members in by_attributes(products).items():
             counts, places = self.counts.astype(np.float64), None
-            sides = [len(self._axis_intervals(axis)[0]) for axis in axes]
+            sides = [len(self.sides(axis)[0]) for axis in axes]
             if axes and math.prod(sides) < len(counts):
                 # Boxes with equal intervals on these axes are one: of a grid, its projection.
-                own = [self._axis_intervals(axis)[2] for axis in axes]
+                own = [self.sides(axis)[2] for axis in axes]
                 flat = np.ravel_multi_index(own, sides)
                 counts = np.bincount(flat, counts, math.prod(sides)).astype(np.float64)
                 places = np.indices(sides).reshape(len(sides), -1)
@@ -229,7 +229,7 @@ class BoxModel(Covariances):
         for weights in query.products:
             share, least, most = (np.ones(len(self.boxes)) for _ in range(3))
             for axis, vector in sorted(weights.items()):
-                starts, stops, place = self._axis_intervals(axis)
+                starts, stops, place = self.sides(axis)
                 share *= self._covered_intervals([weights], axis)[place, 0]
                 # Extremes of each range; one more entry: a range may stop at the end.
                 ends, padded = np.stack([starts, stops], axis=1).ravel(), np.append(vector, 0.0)
@@ -294,7 +294,7 @@ class BoxModel(Covariances):
         if not mass.any():
             return self.sample_codes(n_samples, generator, weights)
         live = np.flatnonzero(mass)
-        sides = [self._axis_intervals(axis) for axis in range(len(self.shape))]
+        sides = [self.sides(axis) for axis in range(len(self.shape))]
         features = [place[live] for starts, _, place in sides if len(starts) > 1][:_ROUNDED]
         order = np.arange(len(live))
         counts = count_records(mass[live], n_samples, order, features, generator)
@@ -338,7 +338,7 @@ class BoxModel(Covariances):
         """One row for each box: its range in every attribute, and its count."""
         columns: dict[str, Any] = {}
         for axis, name in enumerate(domain.names):
-            starts, stops, place = self._axis_intervals(axis)
+            starts, stops, place = self.sides(axis)
             ends = zip(starts.tolist(), stops.tolist(), strict=True)
             labels = [range_label(domain.attributes[axis], *each) for each in ends]
             columns[name] = np.array(labels, dtype=object)[place]
