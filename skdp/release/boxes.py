@@ -82,7 +82,7 @@ class BoxModel(Covariances):
         """Estimated number of records, the sum of the counts."""
         return float(self.counts.sum(dtype=np.float64))
 
-    def _axis_intervals(self, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def sides(self, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The distinct intervals of the boxes on one axis: starts, stops, index per box.
 
         Trees cut few places per axis, so that there are far fewer of them than boxes.
@@ -96,7 +96,7 @@ class BoxModel(Covariances):
 
     def _covered_intervals(self, queries: Sequence[Weights], axis: int) -> np.ndarray:
         """Share of every distinct interval of an axis, shape (n_intervals, n_queries)."""
-        starts, stops, _ = self._axis_intervals(axis)
+        starts, stops, _ = self.sides(axis)
         sums = np.zeros((self.shape[axis] + 1, len(queries)))
         np.cumsum(np.stack([query[axis] for query in queries], axis=1), axis=0, out=sums[1:])
         covered: np.ndarray = (sums[stops] - sums[starts]) / (stops - starts)[:, None]
@@ -106,7 +106,7 @@ class BoxModel(Covariances):
         """Share of every box under queries on the same axes, shape (n_boxes, n_queries)."""
         covered = np.ones((len(self.boxes), len(queries)))
         for axis in axes:
-            covered *= self._covered_intervals(queries, axis)[self._axis_intervals(axis)[2]]
+            covered *= self._covered_intervals(queries, axis)[self.sides(axis)[2]]
         return covered
 
     @property
@@ -200,7 +200,7 @@ class BoxModel(Covariances):
         for weights in query.products:
             share, least, most = (np.ones(len(self.boxes)) for _ in range(3))
             for axis, vector in sorted(weights.items()):
-                starts, stops, place = self._axis_intervals(axis)
+                starts, stops, place = self.sides(axis)
                 share *= self._covered_intervals([weights], axis)[place, 0]
                 # Extremes of each range; one more entry: a range may stop at the end.
                 ends, padded = np.stack([starts, stops], axis=1).ravel(), np.append(vector, 0.0)
@@ -262,7 +262,7 @@ class BoxModel(Covariances):
         if not mass.any():
             return self.sample_codes(n_samples, generator, weights)
         live = np.flatnonzero(mass)
-        sides = [self._axis_intervals(axis) for axis in range(len(self.shape))]
+        sides = [self.sides(axis) for axis in range(len(self.shape))]
         features = [place[live] for starts, _, place in sides if len(starts) > 1][:_ROUNDED]
         order = np.arange(len(live))
         counts = count_records(mass[live], n_samples, order, features, generator)
@@ -306,7 +306,7 @@ class BoxModel(Covariances):
         """One row for each box: its range in every attribute, and its count."""
         columns: dict[str, Any] = {}
         for axis, name in enumerate(domain.names):
-            starts, stops, place = self._axis_intervals(axis)
+            starts, stops, place = self.sides(axis)
             ends = zip(starts.tolist(), stops.tolist(), strict=True)
             labels = [range_label(domain.attributes[axis], *each) for each in ends]
             columns[name] = np.array(labels, dtype=object)[place]

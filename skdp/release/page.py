@@ -27,11 +27,17 @@ import pandas as pd
 
 from ..accounting import PrivacyLoss, extremes_text
 from ..domain import Categorical, Numeric
-from ..domain.query import Query
 from ..domain.values import some
+from .boxes import BoxModel
 from .description import ColumnCounts, as_text
 from .marginals import ViewsModel
-from .prepared import label_of, prepared_column, prepared_model
+from .prepared import (
+    label_of,
+    prepared_boxes,
+    prepared_column,
+    prepared_law,
+    prepared_model,
+)
 from .skipped import SkippedRecords
 from .statistics import (
     BINS,
@@ -93,7 +99,6 @@ def _hash(text: str) -> str:
 _MAX_BARS = 40
 _MAX_CATEGORIES = 20
 _LEVELS = (0.8, 0.9, 0.95, 0.99)
-_VERSION = 1
 
 
 class Page:
@@ -126,11 +131,11 @@ class Page:
             | {"name": each.name, "caption": _caption(each, statistics), "bars": _bars(each)}
             for each, (_, statistics) in zip(counted, described.iterrows(), strict=True)
         ]
-        answers = isinstance(model, ViewsModel)
+        views = isinstance(model, ViewsModel)
+        boxes = isinstance(model, BoxModel) and model.intervals.epsilons is not None
+        answers = views or boxes
         confidences = [Confidence(each, about=synopsis.about) for each in _LEVELS]
         data: dict[str, Any] = {
-            "format": "skdp page",
-            "version": _VERSION,
             "source": source,
             "epsilon": None if loss is None else epsilon,
             "level": 100 * level,
@@ -140,7 +145,7 @@ class Page:
             "bins": BINS,
             "nothing": NOTHING,
             "draws": normal_draws(2),
-            "model": prepared_model(model) if answers else None,
+            "model": (prepared_model if views else prepared_boxes)(model) if answers else None,
         }
         packed = _Packed()
         text = json.dumps(data, default=packed.add, ensure_ascii=False, allow_nan=False)
@@ -203,11 +208,9 @@ class _Packed:
 
 def _law(confidence: Confidence, synopsis: Any) -> tuple[str, dict[str, Any]]:
     """A level, how wide its intervals are, and what they cover."""
-    model, level = synopsis.model, confidence.level
-    counts = model.reach([Query(({},))], level).guarantee + confidence.text
-    simulated = Statistics(model, synopsis.counted, confidence).said(False)
-    texts = {"counts": counts, "simulated": simulated}
-    return f"{100 * level:g}", {"quantile": confidence.quantile, **texts}
+    simulated = Statistics(synopsis.model, synopsis.counted, confidence).said(False)
+    law = prepared_law(synopsis.model, confidence)
+    return f"{100 * confidence.level:g}", {**law, "simulated": simulated}
 
 
 # --- columns

@@ -7,23 +7,27 @@ script only multiplies and adds. Post-processing of what a release holds.
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from .._validation import FloatArray
 from ..domain import Categorical, Date, Datetime, Numeric
 from ..domain.bins import Points
+from ..domain.query import Query
 from .basis import basis_of
+from .boxes import BoxModel
 from .description import ColumnCounts
 from .grouping import Bands
+from .intervals import LeafErrorBound
 from .marginals import ViewsModel
 from .products import LUMP
 from .result import range_label
-from .statistics import case_of, has_numbers, spans_of
+from .statistics import Confidence, case_of, has_numbers, spans_of
 
-__all__ = ["label_of", "prepared_column", "prepared_model"]
+__all__ = ["label_of", "prepared_boxes", "prepared_column", "prepared_law", "prepared_model"]
 
 # Groups of a column in a table; columns of more codes have bands.
 _MOST_GROUPS = 40
@@ -35,7 +39,7 @@ _PIECES = ("codes", "parts", "low", "high", "points")
 
 def prepared_model(model: ViewsModel) -> dict[str, Any]:
     """A model as arrays that are multiplied and added."""
-    tables = []
+    tables, looks = [], [axes for axes in model.coefficients.looks if len(axes) > 1]
     for axes, look in model.coefficients.looks.items():
         if len(axes) > 1:
             rows, belief = model.rows_in_groups(axes), model.believed.belief(axes)
@@ -47,20 +51,22 @@ def prepared_model(model: ViewsModel) -> dict[str, Any]:
                     "corrected": belief.gain * np.where(look.precision > 0, away, 0.0),
                     "variances": belief.variance,
                     "rows": rows,
-                    "scale": model.believed.scale(axes),
                 }
             )
     return {
         "total": model.total,
         "totalVariance": model.total_variance,
-        "cells": model.cells,
-        "masses": model.rows.weights,
+        "cells": None if model.cells is None else _cells(model, *model.cells),
+        "masses": model.rows.weights * (1.0 if model.cells is None else model.total),
         "columns": [_measured(model, axis) for axis in range(len(model.shape))],
         "possible": [
             {"axes": axes, "mask": mask} for axes, mask in model.possible.items() if len(axes) > 1
         ],
         "tables": tables,
-        "unmeasured": [model.believed.unmeasured(kind) for kind in range(3)],
+        "scales": {
+            ",".join(map(str, pair)): model.believed.scale(pair)
+            for pair in [*combinations(sorted(model.columns), 2), *looks]
+        },
         "sums": [
             {
                 "axes": axes,
@@ -74,6 +80,49 @@ def prepared_model(model: ViewsModel) -> dict[str, Any]:
             for axes, each in model.sums.items()
         ],
     }
+
+
+def _cells(model: ViewsModel, noise: float, elsewhere: float) -> dict[str, Any]:
+    """How far the counts of all columns together are known."""
+    each = np.full(len(model.rows.weights), noise)
+    return {"noise": each, "scatter": np.zeros(0), "elsewhere": elsewhere}
+
+
+def prepared_boxes(model: BoxModel) -> dict[str, Any]:
+    """Boxes as rows, whose codes are the distinct sides of boxes on each axis."""
+    intervals, columns = model.intervals, []
+    for axis, size in enumerate(model.shape):
+        starts, stops, rows = model.sides(axis)
+        column = {"axis": axis, "rows": rows, "starts": starts, "stops": stops}
+        columns.append(column | {"allowed": np.ones(size, dtype=np.int64)})
+    counts = model.counts.astype(np.float64)
+    scatter = intervals.scatter(counts) ** 2
+    cells = {
+        "noise": intervals.variances(len(counts)),
+        "scatter": scatter if scatter.any() else np.zeros(0),
+        "elsewhere": 0.0,
+        "counts": counts if intervals.measured is None else intervals.measured * 1.0,
+        "uneven": intervals.spread is not None,
+    }
+    nothing: dict[str, Any] = {"possible": [], "tables": [], "sums": []}
+    return {"total": model.total, "masses": counts, "columns": columns, "cells": cells, **nothing}
+
+
+def prepared_law(model: Any, confidence: Confidence) -> dict[str, Any]:
+    """How wide the intervals of counts are at a level, and what they cover."""
+    # Of two, as the law of one has no short form.
+    text = model.reach([Query(({},))] * 2, confidence.level).guarantee
+    found = {"quantile": confidence.quantile, "counts": text + confidence.text}
+    if not isinstance(model, BoxModel):
+        return found
+    alpha, spread = (1.0 - confidence.level) / 2, model.intervals.spread
+    tails: list[dict[str, Any]] = [{"alpha": alpha, "normal": -ndtri(alpha)}] * 2
+    if isinstance(spread, LeafErrorBound):
+        # Half of it for the bounds on the boxes that are cut.
+        half = alpha / 2
+        tails[1] = {"alpha": half, "normal": -ndtri(half), "bounds": spread.bounds(alpha)}
+    cut = text.partition(", the only error")[0] + model.intervals.covers + confidence.text
+    return {**found, "tails": tails, "cut": cut}
 
 
 def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
@@ -100,7 +149,6 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
         "alone": alone / alone.sum(),
         "steps": _steps(basis.mass[: ladder.n_ordered]),
         "lumps": _lumps(np.maximum(column.counts, 0.0)),
-        "reach": basis.reach,
         "codes": codes,
         "sizes": sizes,
         "scales": np.append(1.0 / np.array(precision), column.finer),

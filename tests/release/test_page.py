@@ -19,7 +19,8 @@ from ruled import lawful_rows
 import skdp
 from skdp import Categorical, Date, Domain, Numeric, Synopsis, derived, forbid
 from skdp.accounting import PrivacyLoss
-from skdp.release import Intervals
+from skdp.release import BoxModel, Intervals
+from skdp.release.model import Reach
 
 DOMAIN = Domain(
     {
@@ -314,6 +315,40 @@ def test_the_page_answers_as_python(tmp_path):
         assert epsilon < 20 or release.model.cells
         assert bool(release.model.sums) == ("means" in more)
         assert_the_page_answers_as_python(release, 40, tmp_path)
+
+
+def boxed_release(monkeypatch, kind, epsilon=1.0):
+    """A release of boxes; the noise of one answer is taken as Gaussian, as that of several is."""
+    of_many = BoxModel._reach
+
+    def as_of_many(model, queries, level):
+        std, below, above, guarantee = of_many(model, [*queries, *queries], level)
+        return Reach(*(each[: len(queries)] for each in (std, below, above)), guarantee)
+
+    monkeypatch.setattr(BoxModel, "_reach", as_of_many)
+    columns = dict(DOMAIN.items()) | {"stars": Categorical([1, 2, 3], ordered=True)}
+    domain = Domain(columns)
+    return kind(epsilon=epsilon, domain=domain).fit(lawful_rows(2000, domain)).synopsis_
+
+
+BOXES = [
+    skdp.GridSynthesizer,
+    skdp.HDPViewSynthesizer,
+    skdp.KDTreeSynthesizer,
+    skdp.PrivTreeSynthesizer,
+]
+
+
+@pytest.mark.parametrize("kind", BOXES)
+def test_the_page_of_boxes_answers_as_python(tmp_path, monkeypatch, kind):
+    release = boxed_release(monkeypatch, kind)
+    assert_the_page_answers_as_python(release, 40, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", BOXES)
+def test_a_thousand_questions_to_boxes_are_answered_as_python_does(tmp_path, monkeypatch, kind):
+    assert_the_page_answers_as_python(boxed_release(monkeypatch, kind), 1000, tmp_path, 1)
 
 
 @pytest.mark.slow

@@ -1,11 +1,7 @@
-// The page of a release: charts, questions and answers, drawn from what `page.mjs` answers.
-//
-// Texts of a release become text nodes, never HTML: names may hold anything. Both files are one
-// script in a page, without these lines of import.
+// The page of a release: charts, questions and answers, drawn from what `page.mjs` answers; both are
+// one script in a page. Texts of a release become text nodes, never HTML: names may hold anything.
 
 import { clip, endsOf, english, inWords, python, quoted, read, short, shown } from "./page.mjs";
-
-// ---------------------------------------------------------------- drawing
 
 // An element with attributes, listeners (`onclick`), lengths (`--high`) and children.
 function make(tag, attributes = {}, ...children) {
@@ -82,8 +78,6 @@ function chart(column, pick) {
   return found;
 }
 
-// ---------------------------------------------------------------- the page
-
 // Kinds of questions, and which columns they ask for: by what a column must have.
 const KINDS_OF_QUESTIONS = {
   count: ["How many records"],
@@ -93,7 +87,6 @@ const KINDS_OF_QUESTIONS = {
   cross: ["Cross table of two columns", ["Rows", "rows", "groups"], ["Across", "across", "groups"]],
   means: ["Means by group", ["Column", "column", "numbers"], ["By", "rows", "groups"]],
 };
-const MOST_CHOICES = 200;
 const part = (name) => document.querySelector(`.${name}`);
 
 class Desk {
@@ -252,27 +245,22 @@ class Desk {
   choices(place, { codes }) {
     const { labels, name } = this.columns[place];
     const chosen = new Set(codes);
-    const box = (code) => {
+    const boxes = labels.map((text, code) => {
       const onchange = () => {
         if (!chosen.delete(code)) chosen.add(code);
         const all = [...chosen].sort((a, b) => a - b);
         this.put(place, all.length ? { codes: all } : null, !all.length);
       };
       const field = make("input", { type: "checkbox", checked: chosen.has(code), onchange });
-      return make("label", {}, field, cut(labels[code], 300));
-    };
+      return make("label", {}, field, cut(text, 300));
+    });
     const label = `Values of ${short(name, 100)}`;
-    const found = make("div", { class: "choices", role: "group", "aria-label": label });
-    const fill = (wanted) => {
-      const fits = (code) => labels[code].toLowerCase().includes(wanted.toLowerCase());
-      const codes = [...labels.keys()].filter(fits);
-      found.replaceChildren(...codes.slice(0, MOST_CHOICES).map(box));
-      const more = codes.length - MOST_CHOICES;
-      if (more > 0) found.append(soft(`${english(more)} more: write a part of the name.`));
-    };
-    fill("");
+    const found = make("div", { class: "choices", role: "group", "aria-label": label }, ...boxes);
     if (labels.length <= 12) return [found];
-    const search = make("input", { type: "search", oninput: () => fill(search.value) });
+    const oninput = ({ target: { value } }) => boxes.forEach((each, code) => {
+      each.hidden = !labels[code].toLowerCase().includes(value.toLowerCase());
+    });
+    const search = make("input", { type: "search", oninput });
     return [make("label", {}, `Find among ${english(labels.length)} values`, search), found];
   }
 
@@ -364,10 +352,8 @@ class Desk {
       this.put(place, all.length ? { codes: all } : null);
     } else if (!own || own.codes) this.put(place, { from, to });
     else if (!on) this.put(place, { from: Math.min(own.from, from), to: Math.max(own.to, to) });
-    else if (own.from === from && own.to === to) this.put(place, null);
-    else if (own.from === from) this.put(place, { from: to + 1, to: own.to });
-    else if (own.to === to) this.put(place, { from: own.from, to: from - 1 });
-    else this.put(place, { from, to });
+    else if (own.from === from) this.put(place, own.to > to ? { from: to + 1, to: own.to } : null);
+    else this.put(place, own.to === to ? { from: own.from, to: from - 1 } : { from, to });
   }
 }
 
@@ -389,7 +375,6 @@ function copier(words, element, text = element.textContent) {
 function jump(event) {
   event.preventDefault();
   const target = document.querySelector(event.currentTarget.getAttribute("href"));
-  target.setAttribute("tabindex", "-1");
   target.focus({ preventScroll: true });
   target.scrollIntoView();
 }

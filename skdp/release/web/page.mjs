@@ -1,11 +1,7 @@
-// The page of a release: answers questions from the numbers that it holds.
-//
-// Everything here is computed from the release alone, which is post-processing: asking costs no
-// privacy, and no question leaves the page. What is called rows are synthetic rows of the release.
-// It repeats `ViewsModel` and the statistics of a `Synopsis` with the same names, from arrays that
-// page.py prepares; tests/release/test_page.py compares the two. `desk.mjs` draws.
-
-// ---------------------------------------------------------------- small helpers for arrays
+// The page of a release: answers questions from the numbers that it holds, which is post-processing.
+// It repeats `ViewsModel`, `BoxModel` and the statistics of a `Synopsis` with the same names, from
+// arrays that prepared.py makes; tests/release/test_page.py compares the two. `desk.mjs` draws. What
+// is called rows are synthetic rows of the release, or boxes.
 
 const zeros = (n) => new Float64Array(n);
 const product = (values) => values.reduce((a, b) => a * b, 1);
@@ -43,16 +39,13 @@ function combinations(items, size) {
     combinations(items.slice(i + 1), size - 1).map((rest) => [item, ...rest]));
 }
 
-// ---------------------------------------------------------------- columns
-
-const THIRD = 0.1;
-const [ROUNDING, AFFINE] = [1e-9, 1e-5];
+const [THIRD, ROUNDING, AFFINE] = [0.1, 1e-9, 1e-5];
 
 // A measured column: see `ColumnEstimate` and `ColumnBasis`.
 class Column {
   constructor(facts) {
     Object.assign(this, facts);
-    this.rowsOf = Array.from(this.allowed, () => []);
+    this.rowsOf = Array.from(this.starts ?? this.allowed, () => []);
     this.rows.forEach((code, row) => this.rowsOf[code].push(row));
     if (!this.counts) return;
     // How what blocks hold beyond the last code is shared out over the codes.
@@ -145,12 +138,16 @@ class Weights {
   constructor(column, given) {
     this.column = column;
     this.given = given;
-    // Codes that rules forbid have none.
-    this.values = given.map((each, code) => each * column.allowed[code]);
+    // Codes that rules forbid have none. On a side of boxes counts the mean of its codes.
+    const { allowed, starts, stops } = column;
+    const possible = given.map((each, code) => each * allowed[code]);
+    const sums = joined([0], cumulated(given));
+    const meanOf = (start, k) => (sums[stops[k]] - sums[start]) / (stops[k] - start);
+    this.values = starts ? Float64Array.from(starts, meanOf) : possible;
     this.mean = dot(column.even ?? [], this.values);
     this.share = dot(column.mass ?? [], this.values);
-    this.arePlain = this.values.every((each) => each >= 0);
-    this.areShares = this.arePlain && this.values.every((each) => each <= 1);
+    this.arePlain = possible.every((each) => each >= 0);
+    this.areShares = this.arePlain && possible.every((each) => each <= 1);
     this.known = new Map();
     this.id = Weights.ids += 1;
   }
@@ -165,10 +162,9 @@ class Weights {
   // The weight that all possible codes have, or null.
   get alike() {
     return this.once("alike", () => {
-      const { allowed, counts } = this.column;
+      const { allowed } = this.column;
       const first = this.given[allowed.indexOf(1)];
-      const same = (each, code) => each === first || !allowed[code];
-      return !counts || this.given.every(same) ? first : null;
+      return this.given.every((each, code) => each === first || !allowed[code]) ? first : null;
     });
   }
 
@@ -195,12 +191,6 @@ class Weights {
   residual(mean) {
     const { residual } = this.column;
     return this.once(`residual ${mean}`, () => dot(residual, this.values) - mean * sumOf(residual));
-  }
-
-  // Share of the records, and how large noise lets it be.
-  get possible() {
-    const { centred, spread } = this.around(0);
-    return Math.hypot(this.share, Math.sqrt(Math.max(dot(spread, centred), 0)) / this.column.records);
   }
 
   // Products w (1 - w) at the codes that a range covers in part: see `cut_shares`.
@@ -251,8 +241,6 @@ function and(question, more) {
   return all.sort((a, b) => a.column.axis - b.column.axis);
 }
 
-// ---------------------------------------------------------------- the model
-
 const keyOf = (part) => part.map(({ column }) => column.axis).join();
 
 // Variance of the number of records that meet two conditions, if of each only the share is known.
@@ -261,19 +249,12 @@ function largest(records, a, b) {
   return Math.max(records * far, 1) ** 2 / 3;
 }
 
-// Whether a table of possible combinations has one under these weights.
-function meets(mask, [first, ...others]) {
-  const n = mask.length / first.given.length;
-  const left = others.map(({ on }) => on.values);
-  return first.codes.some((code) => under(mask.subarray(code * n, (code + 1) * n), left) > 0);
-}
-
-// Weighted rows, and the coefficients of everything measured: see `ViewsModel`.
+// Weighted rows, and the coefficients of everything measured, or boxes: see `ViewsModel`, `BoxModel`.
 class Model {
   constructor(facts) {
     Object.assign(this, facts);
     this.records = Math.max(this.total, 1);
-    this.columns = facts.columns.map((each) => new Column({ ...each, records: this.records }));
+    this.columns = facts.columns.map((each) => new Column(each));
     this.looks = new Map(facts.tables.map((each) => [each.axes.join(), each]));
   }
 
@@ -283,7 +264,7 @@ class Model {
     const factor = product(question.map(({ alike }) => alike ?? 1));
     const allowed = this.possible.every(({ axes, mask }) => {
       const met = given.filter(({ column }) => axes.includes(column.axis));
-      return met.length < axes.length || meets(mask, met);
+      return met.length < axes.length || under(mask, met.map(({ on }) => on.values)) > 0;
     });
     return allowed && factor ? { factor, given } : { factor: 0, given: [] };
   }
@@ -352,7 +333,7 @@ class Model {
 
   answered(given) {
     if (!given.length) return this.total;
-    if (this.cells) return this.total * this.ofRows(given);
+    if (this.cells) return this.ofRows(given);
     if (given.length === 1) return dot(given[0].column.counts, given[0].values);
     const summed = this.summed(given);
     if (summed) {
@@ -386,6 +367,46 @@ class Model {
     return [Math.max(of(one, one), 0), of(one, other), Math.max(of(other, other), 0)];
   }
 
+  // Of each row, or box, the product of the weights.
+  met(question, of = ({ values }) => values) {
+    const parts = question.map((each) => [of(each), each.column.rows]);
+    return this.masses.map((_, row) => parts.reduce((a, [own, rows]) => a * own[rows[row]], 1));
+  }
+
+  // How far a count may be off, and whether it cuts boxes: see `Intervals.reach`. The sum of their
+  // noise is taken as Gaussian.
+  reach(question, { quantile, tails }) {
+    const std = Math.sqrt(this.covariance(question)[0]);
+    if (!tails) return { std, below: quantile * std, above: quantile * std };
+    const { noise, counts, uneven } = this.cells;
+    const mean = this.met(question);
+    // The least and the largest weights on each side.
+    const extreme = (end) => ({ given, column: { starts, stops } }) => Float64Array.from(starts,
+      (start, k) => given.subarray(start, stops[k]).reduce((a, b) => end(a, b)));
+    const [low, high] = [Math.min, Math.max].map((end) =>
+      (uneven ? this.met(question, extreme(end)) : mean));
+    const cut = low.some((each, box) => each < high[box]);
+    const { alpha, normal, bounds } = tails[Number(cut)];
+    const of = (from, to) => {
+      let [reach, variance, most] = [0, 0, 0];
+      noise.forEach((each, box) => {
+        const [half, scale] = [(to[box] - from[box]) / 2, Math.sqrt(each / 2)];
+        reach += half * scale;
+        variance += ((from[box] + half) ** 2 + half ** 2 / 2) * each;
+        most = Math.max(most, Math.abs(from[box]) * scale, Math.abs(to[box]) * scale);
+      });
+      return Math.max(reach + normal * Math.sqrt(variance), -most * Math.log(2 * alpha));
+    };
+    const sums = (weights, end, sign) => sumOf(zeros(mean.length).map((_, box) => {
+      const most = bounds ? ((high[box] - low[box]) * bounds[box]) / 2 : Infinity;
+      return end(weights[box] * counts[box], mean[box] * counts[box] + sign * most);
+    }));
+    const value = dot(mean, this.masses);
+    const below = value - sums(low, Math.max, -1) + of(low, bounds ? mean : low);
+    const above = sums(high, Math.min, 1) - value + of(bounds ? mean : high, high);
+    return { std, below: Math.max(below, 0), above: Math.max(above, 0), cut };
+  }
+
   // Independent errors of an answer: of each how much of it there is, what it is made from, and how
   // it covaries with the same error of another answer.
   errors(question) {
@@ -393,11 +414,17 @@ class Model {
     const add = (key, much, own, together) => found.set(key, { much, own, together });
     let { factor, given } = this.part(question);
     if (this.cells) {
-      const [inside, elsewhere] = this.cells;
-      const weights = this.masses.map((_, row) =>
-        product([factor, ...given.map(({ column, values }) => values[column.rows[row]])]));
-      add("rows", 1, weights, (a, b) => inside * dot(a, b));
-      return add("elsewhere", 1, question, (a, b) => (a === b ? elsewhere : 0));
+      const { noise, scatter, elsewhere } = this.cells;
+      const met = this.met(question);
+      add("rows", 1, met, (a, b) => dot(noise, a.map((each, row) => each * b[row])));
+      // All records of a box may lie in one cell of it; of shares of cells any part may be met.
+      const shares = question.every(({ areShares }) => areShares);
+      const scattered = (a, b) => {
+        const both = a === b && shares ? a.met : this.met(b.question.reduce(and, a.question));
+        return dot(scatter, both.map((each, row) => each - a.met[row] * b.met[row]));
+      };
+      if (scatter.length) add("scatter", 1, { question, met }, scattered);
+      return add("elsewhere", 1, met, (a, b) => (a === b ? elsewhere : 0));
     }
     const summed = this.summed(given);
     if (summed) {
@@ -464,20 +491,19 @@ class Model {
   }
 
   scale(part) {
-    const look = this.looks.get(keyOf(part));
-    if (look) return look.scale;
-    if (part.length > 2) {
-      return THIRD * Math.min(...combinations(part, 2).map((pair) => this.scale(pair)));
-    }
-    const ordered = part.filter(({ column }) => column.steps.length > 0).length;
-    return this.unmeasured[ordered] / product(part.map(({ column }) => column.reach ** 2));
+    const pairs = () => combinations(part, 2).map((pair) => this.scale(pair));
+    return this.scales[keyOf(part)] ?? THIRD * Math.min(...pairs());
   }
 
   // How dense records of two columns are, as far as what is not known of them may be that large.
   density(part) {
     if (part.length > 2 || !part.every(({ areShares }) => areShares)) return 1;
     const look = this.looks.get(keyOf(part));
-    const possible = part.map((each) => each.possible);
+    // As large as noise lets their shares be.
+    const possible = part.map((each) => {
+      const { centred, spread } = each.around(0);
+      return Math.hypot(each.share, Math.sqrt(Math.max(dot(spread, centred), 0)) / this.records);
+    });
     const expected = Math.max(product(part.map(({ share }) => share)), 1e-12);
     const density = Math.max(this.ofRows(part), product(possible)) / expected;
     const most = look ? this.leftByTable(part, look) : largest(this.records, ...possible);
@@ -505,8 +531,6 @@ class Model {
     return found;
   }
 }
-
-// ---------------------------------------------------------------- questions
 
 const PLACES = 40;
 // Cells of a cross table, or groups: more would not be read, and take seconds.
@@ -557,8 +581,7 @@ class Release {
   }
 
   present(place) {
-    const { size, values } = this.columns[place];
-    return this.lifted(place, zeros(size).fill(1, 0, values));
+    return this.covering(place, { codes: [...Array(this.columns[place].values).keys()] });
   }
 
   asked(conditions) {
@@ -590,15 +613,14 @@ class Release {
   }
 
   counted(asked, level) {
-    const { quantile, counts: text } = this.data.levels[level];
+    const law = this.data.levels[level];
     const value = this.model.answer(asked);
-    const std = Math.sqrt(this.model.covariance(asked)[0]);
-    const reach = quantile * std;
-    const found = { value, std, lower: Math.max(value - reach, 0), upper: value + reach, text };
+    const { std, below, above, cut } = this.model.reach(asked, law);
+    const [lower, text] = [Math.max(value - below, 0), cut ? law.cut : law.counts];
     // All of it below zero: the end of the law of what is possible.
-    const tail = -Math.log1p(-level / 100) / quantile ** 2;
-    if (found.upper <= 0) found.upper = value < 0 ? (tail * reach ** 2) / -value : 0;
-    return found;
+    const tail = -Math.log1p(-level / 100) / law.quantile ** 2;
+    const least = value < 0 ? (tail * above ** 2) / -value : 0;
+    return { value, std, lower, upper: value + above > 0 ? value + above : least, text };
   }
 
   // Ends of the interval of a function of two answers, over simulated releases: see `Functions`.
@@ -755,24 +777,17 @@ function valueBelow({ codes, parts, low, high, points }, counts, share) {
   return low[at] + (steps && (steps * (high[at] - low[at])) / (points[at] - 1));
 }
 
-// ---------------------------------------------------------------- reading
-
 const KINDS = { f8: Float64Array, u4: Uint32Array, u2: Uint16Array, u1: Uint8Array };
 
 // The release of a page: its data as text, as Python wrote it, with all arrays in one of its texts.
 export async function read(text) {
-  const { format, version, bytes } = JSON.parse(text);
-  if (format !== "skdp page") throw new Error("This is not the data of a page.");
-  if (version !== 1) throw new Error("A later version of skdp wrote this page.");
-  const packed = Uint8Array.from(atob(bytes), (each) => each.charCodeAt(0));
+  const packed = Uint8Array.from(atob(JSON.parse(text).bytes), (each) => each.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(stream).arrayBuffer();
   const placed = (_, value) =>
     value?.array ? new KINDS[value.array](buffer, value.at, value.length) : value;
   return new Release(JSON.parse(text, placed));
 }
-
-// ---------------------------------------------------------------- texts, also of Python
 
 // Formats are kept: making one takes longer than a cell of a table.
 const FORMATS = {};
