@@ -29,6 +29,7 @@ SHOWN = [
     "index.html",
     CONTENTS,
     "start.html",
+    "notebooks/publish.html",
     "choose.html",
     "corrections.html",
     "results.html",
@@ -69,7 +70,7 @@ BROKEN = r"""() => {
 }"""
 # Words, and a page that the search must find by them.
 SEARCHES = {
-    "kd-tree": "dpcube",
+    "kd-tree": "boxes",
     "noisy_max": "skdp.mechanisms",
     "GDPR": "legal",
     "SDV": "from_other_libraries",

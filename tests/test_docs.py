@@ -177,25 +177,14 @@ def run_examples(name, text):
     return runner.run(doctest.DocTestParser().get_doctest(text, {}, name, name, 0))
 
 
-# Pages of the theory whose examples need those of the guide are run behind them.
-CONTINUED = "The examples go on where those of that page end."
-
-
 @pytest.mark.filterwarnings(r"ignore::DeprecationWarning:dask\..*")
 @pytest.mark.filterwarnings(r"ignore::FutureWarning:dask\..*")
-@pytest.mark.parametrize(
-    "page",
-    [page for page in sources() if CONTINUED not in page.read_text()],
-    ids=lambda page: str(page.relative_to(DOCS)),
-)
+@pytest.mark.parametrize("page", sources(), ids=lambda page: str(page.relative_to(DOCS)))
 def test_examples_of_the_page_run(page):
     for library in ("imblearn", "duckdb", "dask.dataframe"):
         if f"import {library}" in page.read_text() or f"from {library}" in page.read_text():
             pytest.importorskip(library)
-    text = "\n\n".join(
-        [page.read_text(), *(theory for theory in theory_of(page) if CONTINUED in theory)]
-    )
-    assert run_examples(page.name, text).failed == 0
+    assert run_examples(page.name, page.read_text()).failed == 0
 
 
 def test_examples_can_fail(capsys):
