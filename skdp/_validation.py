@@ -126,15 +126,16 @@ _EDGE = 1e-9
 BATCH_ROWS = 2**17
 
 
-def batches(n: int) -> list[slice]:
-    """Where the batches of n rows are.
+def batches(n: int, n_rows: int | None = None) -> list[slice]:
+    """Where the batches of n rows are; of ``n_rows`` each, if that is not None.
 
     Examples
     --------
     >>> batches(200_000)
     [slice(0, 131072, None), slice(131072, 200000, None)]
     """
-    return [slice(first, min(first + BATCH_ROWS, n)) for first in range(0, n, BATCH_ROWS)]
+    step = BATCH_ROWS if n_rows is None else n_rows
+    return [slice(first, min(first + step, n)) for first in range(0, n, step)]
 
 
 def exclusive_cumsum(values: NDArray[Number], axis: int | None = None) -> NDArray[Number]:

@@ -82,10 +82,8 @@ def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool)
     # The last bin is closed, so it may hold a single integer.
     cuts = [*listed[:-1], listed[-1] + integer]
     if wrong := [left for left, right in itertools.pairwise(cuts) if left >= right]:
-        raise DomainError(
-            f"edges must increase, but {digits(wrong[0])} is not before what follows it. Sort "
-            "them, and give each once."
-        )
+        what = f"edges must increase, but {digits(wrong[0])} is not before what follows it"
+        raise DomainError(f"{what}. Sort them, and give each once.")
     if not integer:
         apart(np.array([listed[0], listed[-1]]))
     return np.array(cuts, dtype=np.int64 if integer else np.float64)
@@ -175,9 +173,8 @@ def declared_grid(
         return None, None
     places = 0 if integer else as_int(decimals, "decimals")
     if not 0 <= places <= 15 or (integer and decimals is not None):
-        raise DomainError(
-            f"decimals must be in 0..15, and left out beside integer=True, got {decimals!r}."
-        )
+        what = "decimals must be in 0..15, and left out beside integer=True"
+        raise DomainError(f"{what}, got {decimals!r}.")
     # As written: 0.1 is a tenth.
     first, last = (Fraction(repr(end)) * 10**places for end in (lower, upper))
     grid = Grid(math.ceil(first), math.floor(last), 10**places)

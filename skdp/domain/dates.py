@@ -387,10 +387,8 @@ class _Temporal(Numeric):
 
 
 def _not_a_date(value: Any) -> str:
-    return (
-        f"must be a date, got {value!r}. Give ISO text such as '2021-03-01', or a date, datetime "
-        "or Timestamp; with a time zone only for a Datetime with tz='UTC'."
-    )
+    how = "Give ISO text such as '2021-03-01', a date, datetime or Timestamp; with a time zone only"
+    return f"must be a date, got {value!r}. {how} for a Datetime with tz='UTC'."
 
 
 def _is_day(value: Any) -> bool:

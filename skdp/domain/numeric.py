@@ -165,10 +165,8 @@ class Numeric(Attribute):
         """The range of a declaration."""
         low, high = self._read(lower, "lower"), self._read(upper, "upper")
         if low > high or (low == high and not self.integer):
-            raise DomainError(
-                f"{type(self).__name__} needs lower {'<=' if self.integer else '<'} upper, got "
-                f"lower={lower!r} and upper={upper!r}."
-            )
+            what = f"{type(self).__name__} needs lower {'<=' if self.integer else '<'} upper"
+            raise DomainError(f"{what}, got lower={lower!r} and upper={upper!r}.")
         return low, high
 
     def __getstate__(self) -> dict[str, Any]:
@@ -220,8 +218,8 @@ class Numeric(Attribute):
             texts = [self.span_label(int(code), int(code) + 1) for code in empty[:8]]
             raise DomainError(
                 f"No value but special ones can fall into {', '.join(texts)}: declare fewer bins, "
-                "or other edges, or a range without the special values (they may lie outside of "
-                "it). With one code for each integer every value has a cell without being special."
+                "other edges, or a range without the special values. With one code for each "
+                "integer every value has a cell without being special."
             )
 
     def _join_empty(self, kept: Any = ()) -> None:
@@ -464,10 +462,10 @@ class Numeric(Attribute):
         """
         flag = isinstance(value, bool | np.bool_)
         if flag or not isinstance(value, numbers.Real) or value != value:
+            given = f"{value!r} of type {type(value).__name__}"
+            how = "For missing values ask for None, if it is nullable."
             raise ValueError(
-                f"Column {column!r} is numeric and cannot be compared with {value!r} of type "
-                f"{type(value).__name__}. For missing values ask for None, if the column is "
-                "nullable."
+                f"Column {column!r} is numeric and cannot be compared with {given}. {how}"
             )
         # No column reaches beyond what floats hold.
         if isinstance(value, numbers.Integral):

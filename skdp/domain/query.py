@@ -64,9 +64,8 @@ def attribute_of(column: Any, schema: Schema) -> Any:
     if attribute is not None:
         return attribute
     if isinstance(column, str) and column in schema._declared:
-        raise ValueError(
-            f"Column {column!r} is an Identifier: it is not measured and has no statistics."
-        )
+        what = "is an Identifier: it is not measured and has no statistics"
+        raise ValueError(f"Column {column!r} {what}.")
     raise ValueError(f"The domain has no column {column!r}.{known_values(column, schema.known)}")
 
 
@@ -321,11 +320,9 @@ class _Text:
         value = self._read(tree)
         if not isinstance(value, _Column):
             raise self.error(f"unexpected {value!r}", self._place(tree))
-        raise self.error(
-            f"column {value.name!r} is not compared with anything; write for example "
-            f"{value.name} == True",
-            self._place(tree),
-        )
+        how = f"write for example {value.name} == True"
+        reason = f"column {value.name!r} is not compared with anything; {how}"
+        raise self.error(reason, self._place(tree))
 
     def _read(self, tree: ast.expr) -> Any:
         """A column, a value, or a list of values."""
@@ -368,9 +365,8 @@ class _Text:
         if len(text) > 2 * _SHOWN:
             start = max(0, place - _SHOWN)
             text = f"{'...' if start else ''}{text[start : place + _SHOWN]}..."
-        return ValueError(
-            f"Cannot read the query {text!r} at position {place}: {reason.removesuffix('.')}."
-        )
+        where = f"Cannot read the query {text!r} at position {place}"
+        return ValueError(f"{where}: {reason.removesuffix('.')}.")
 
 
 # --- what a text or a dict asks for
@@ -421,10 +417,8 @@ def _region(column: Any, value: Any, schema: Schema) -> Region:
     """The region of a condition of a dict."""
     value = listed(value)
     if isinstance(value, tuple) and len(value) != 2:
-        raise ValueError(
-            f"The range for column {column!r} must be a tuple (low, high), got {value!r}. "
-            "For a set of values use a list."
-        )
+        what = f"a tuple (low, high), got {value!r}. For a set of values use a list"
+        raise ValueError(f"The range for column {column!r} must be {what}.")
     attribute = attribute_of(column, schema)
     if {*map(type, value if isinstance(value, list | tuple) else [value])} <= _PLAIN:
         return schema.region(column, attribute, "==", value)

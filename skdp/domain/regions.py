@@ -109,10 +109,8 @@ class Region:
             return found
         assert isinstance(attribute, Categorical)
         if any(isinstance(value, str) for value in attribute.categories):
-            raise ValueError(
-                f"Column {self.column!r} has categories that are not numbers, so it has no sum or "
-                "mean. Count its categories instead."
-            )
+            what = f"Column {self.column!r} has categories that are not numbers"
+            raise ValueError(f"{what}: no sum or mean. Count its categories instead.")
         found[: attribute.n_values] = attribute.categories
         return found * self.weights
 
@@ -194,10 +192,8 @@ def code_of(column: str, attribute: Categorical, value: Any) -> int:
     try:
         return attribute.index_of(value)
     except KeyError:
-        raise ValueError(
-            f"Column {column!r} has no category {value!r}."
-            + known_values(value, attribute.categories)
-        ) from None
+        known = known_values(value, attribute.categories)
+        raise ValueError(f"Column {column!r} has no category {value!r}.{known}") from None
 
 
 def _codes(column: str, attribute: Categorical, value: Any) -> list[int]:
@@ -215,9 +211,9 @@ def region_of_range(column: str, attribute: Any, low: Any, high: Any, strict: st
     ends: list[Any] = [-math.inf, math.inf]
     if isinstance(attribute, Categorical):
         if not attribute.ordered:
+            how = "Ask for a list of categories, or declare it with ordered=True."
             raise ValueError(
-                f"Column {column!r} is an unordered Categorical, so it has no range. Ask for a "
-                "list of categories, or declare it with ordered=True."
+                f"Column {column!r} is an unordered Categorical, without ranges. {how}"
             )
         ends = [0, attribute.n_values - 1]
     for place, end in enumerate((low, high)):
@@ -226,10 +222,8 @@ def region_of_range(column: str, attribute: Any, low: Any, high: Any, strict: st
         elif end not in (None, -math.inf, math.inf):
             ends[place] = code_of(column, attribute, end)
     if ends[0] > ends[1]:
-        raise ValueError(
-            f"The range for column {column!r} is reversed: it goes from {low!r} to {high!r}. "
-            "Write the lower end first."
-        )
+        what = f"it goes from {low!r} to {high!r}. Write the lower end first"
+        raise ValueError(f"The range for column {column!r} is reversed: {what}.")
     start, stop = (ends[0], int("<" in strict)), (ends[1], int(">" not in strict))
     if isinstance(attribute, Categorical):
         return Region(column, attribute, (), frozenset(range(sum(start), sum(stop))))
@@ -263,10 +257,8 @@ def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Regi
     for value in values:
         if value is None:
             if not attribute.nullable:
-                raise ValueError(
-                    f"Column {column!r} has no missing cell to ask for: it is declared without "
-                    "nullable=True."
-                )
+                what = f"Column {column!r} has no missing cell to ask for"
+                raise ValueError(f"{what}: it is declared without nullable=True.")
             cells.add(attribute.n_values)
         elif isinstance(attribute, Categorical):
             cells.update(_codes(column, attribute, value))
@@ -289,9 +281,8 @@ def region_of_comparison(column: str, attribute: Any, operator: str, value: Any)
             found = region_of_values(column, attribute, values)
         return found if operator in ("in", "==") else found.complement
     if value is None:
-        raise ValueError(
-            f"Missing values of column {column!r} have no order: compare None with == or !=."
-        )
+        what = f"Missing values of column {column!r} have no order"
+        raise ValueError(f"{what}: compare None with == or !=.")
     if operator in ("<", "<="):
         return region_of_range(column, attribute, None, value, ">" if operator == "<" else "")
     return region_of_range(column, attribute, value, None, "<" if operator == ">" else "")

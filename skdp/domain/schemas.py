@@ -164,11 +164,10 @@ def short_form(given: Any) -> Any:
     if isinstance(given, list):
         return Categorical(given)
     if not isinstance(given, dict | tuple):
-        raise DomainError(
-            "it must be declared by a pair (smallest, largest), a list of all values, or by "
-            "Numeric, Date, Datetime, Categorical or Identifier, which ignores it, got "
-            f"{type(given).__name__}. No release can hold free text: leave it out."
-        )
+        kinds = "Numeric, Date, Datetime, Categorical or Identifier, which ignores it"
+        what = f"a pair (smallest, largest), a list of all values, or by {kinds}"
+        got = f"got {type(given).__name__}. No release can hold free text: leave it out"
+        raise DomainError(f"it must be declared by {what}, {got}.")
     data = given if isinstance(given, dict) else _of_pair(given)
     # A proposal has notes, too.
     data = {key: value for key, value in data.items() if key not in ("name", "note")}
@@ -195,10 +194,8 @@ def _of_pair(pair: Any) -> dict[str, Any]:
             timed = zoned or any(isinstance(end, str) and ":" in end for end in pair)
             timed |= any(micros % DAY for micros in found if micros)
             return {"type": "datetime" if timed else "date", **data}
-    raise DomainError(
-        f"A tuple is a range, (smallest, largest) in numbers or in ISO dates, got {pair!r}. "
-        "All values of a column of categories are given as a list."
-    )
+    what = f"A tuple is a range, (smallest, largest) in numbers or in ISO dates, got {pair!r}"
+    raise DomainError(f"{what}. All values of a column of categories are given as a list.")
 
 
 # --- JSON
@@ -386,10 +383,8 @@ def _drafts_of_codebook(path: Path) -> list[Draft]:
     means = [_CALLED.get(each, each) for each in (cell.strip().casefold() for cell in header)]
     known = [each for each in means if each in HEADERS]
     if "name" not in known or len(set(known)) < len(known):
-        raise DomainError(
-            f"The first row of {path.name} must name one column 'name', and no two columns that "
-            f"mean the same. It is {some(header, 20)}."
-        )
+        what = "must name one column 'name', and no two columns that mean the same"
+        raise DomainError(f"The first row of {path.name} {what}. It is {some(header, 20)}.")
     pairs = [zip(means, map(str.strip, cells), strict=False) for cells in lines]
     rows = [{each: cell for each, cell in row if each in known and cell} for row in pairs]
     if nameless := [at for at, row in enumerate(rows, start=2) if row and "name" not in row]:

@@ -26,10 +26,8 @@ MAX_INTEGER = 2**53
 def refuse_placeholder(value: Any, what: str) -> None:
     """Refuse the dots that `Domain.propose` leaves to be filled in, in code or in JSON."""
     if value is ... or (isinstance(value, str) and value == "..."):
-        raise DomainError(
-            f"{what} is still `...`, a placeholder. Replace it by what is publicly known, never by "
-            "what the records hold."
-        )
+        how = "Replace it by what is publicly known, never by what the records hold."
+        raise DomainError(f"{what} is still `...`, a placeholder. {how}")
 
 
 def plain_category(value: Any, what: str) -> Category:
@@ -48,10 +46,9 @@ def plain_category(value: Any, what: str) -> Category:
         return int(value)
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
-    raise DomainError(
-        f"{what} {value!r} has type {type(value).__name__}; categories must be str, int, bool or "
-        "finite float. Convert it to text, here and in the data; for gaps use nullable=True."
-    )
+    how = "Convert it to text, here and in the data; for gaps use nullable=True."
+    kinds = "categories must be str, int, bool or finite float"
+    raise DomainError(f"{what} {value!r} has type {type(value).__name__}; {kinds}. {how}")
 
 
 def plain_text(value: str, what: str) -> str:

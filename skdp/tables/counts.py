@@ -38,13 +38,13 @@ _WHOLE_CELLS = 2**22
 # Most cells of a block of several tables, which then fits into a processor's cache.
 _BLOCK_CELLS = 2**14
 
-# Distinct rows of parts that wait to be merged.
-_MERGED = 2**20
+# Rows of a part, and distinct rows of parts that wait to be merged.
+MERGED_ROWS = 2**20
 
 
-def parts_of(codes: CodeArray) -> Iterator[CodeArray]:
+def parts_of(codes: CodeArray, n_rows: int | None = None) -> Iterator[CodeArray]:
     """Rows without a negative code, some at a time: they may lie in a file."""
-    for each in batches(len(codes)):
+    for each in batches(len(codes), n_rows):
         part = np.asarray(codes[each])
         fits = (part >= 0).all(axis=1)
         yield part if fits.all() else part[fits]
@@ -204,9 +204,10 @@ class CountTable(Projections):
         for part in parts:
             held.append(cls.from_codes(part, shape))
             # Merged when they are as many, so that each row is sorted a few times only.
-            if sum(len(each.counts) for each in held[1:]) > max(len(held[0].counts), _MERGED):
+            if sum(len(each.counts) for each in held[1:]) > max(len(held[0].counts), MERGED_ROWS):
                 held = [_joined(held)]
-        return _joined(held)
+        filled = [each for each in held if len(each.counts)] or held[:1]
+        return filled[0] if len(filled) == 1 else _joined(filled)
 
     @classmethod
     def from_dense(cls, counts: IntArray) -> CountTable:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._validation import BoolArray, CodeArray, IntArray
 from ..domain import Domain
-from .counts import CountTable, ProjectedCounts, parts_of
+from .counts import MERGED_ROWS, CountTable, ProjectedCounts, parts_of
 from .frame import Frame, LazyRows
 from .persons import Contributions, few_of_each, identities, some_of_each
 
@@ -146,21 +146,12 @@ class Coded:
             bounded whatever the rows are. The choice depends on the domain alone. None: the whole
             table is returned.
         """
-        if self._lazy and together is not None and self._domain.size > MOST_AT_ONCE:
-            return ProjectedCounts(self.codes, self._domain.shape)
-        return self.distinct()
-
-    def distinct(self) -> CountTable:
-        """The distinct rows that are kept, with their counts."""
-        # At once where the rows are in memory: parts are sorted again when they are merged.
-        if self.in_file:
-            return CountTable.merged(parts_of(self.codes), self._domain.shape)
-        return CountTable.from_codes(self.codes, self._domain.shape)
-
-    @property
-    def in_file(self) -> bool:
-        """Whether the rows are too many to hold in memory."""
-        return isinstance(self.codes, np.memmap)
+        shape = self._domain.shape
+        if not self._lazy:
+            return CountTable.from_codes(self.codes, shape)
+        if together is not None and self._domain.size > MOST_AT_ONCE:
+            return ProjectedCounts(self.codes, shape)
+        return CountTable.merged(parts_of(self.codes, MERGED_ROWS), shape)
 
 
 def first_unfit(codes: CodeArray) -> IntArray:
@@ -201,7 +192,7 @@ def weighted_rows(
         As for `Coded`.
     """
     coded = Coded(rows, domain, contributions)
-    if coded.in_file or domain.size <= _FEW_CELLS:
-        table = coded.distinct()
+    if isinstance(coded.codes, np.memmap) or domain.size <= _FEW_CELLS:
+        table = CountTable.merged(parts_of(coded.codes, MERGED_ROWS), domain.shape)
         return table.codes, table.counts
     return coded.codes, np.ones(len(coded.codes), dtype=np.int64)

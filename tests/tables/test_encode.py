@@ -94,6 +94,7 @@ def small(**limits):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frames, "BATCH_ROWS", 64)
         patch.setattr(encode, "_HELD_BYTES", 100)
+        patch.setattr(encode, "MERGED_ROWS", 50)
         for name, value in limits.items():
             patch.setattr(encode, name, value)
         yield patch

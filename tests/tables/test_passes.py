@@ -105,7 +105,7 @@ def test_parts_are_merged_to_the_table_of_all(case):
     rows[::5, 0] = -1
     whole = CountTable.from_codes(rows, shape)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counts, "_MERGED", 3)
+        patch.setattr(counts, "MERGED_ROWS", 3)
         merged = CountTable.merged(np.array_split(rows, 7), shape)
     np.testing.assert_array_equal(merged.codes, whole.codes)
     np.testing.assert_array_equal(merged.counts, whole.counts)
