@@ -20,7 +20,7 @@ from skdp.algorithms.marginals import joint as joint_module
 from skdp.algorithms.marginals import measure as measure_module
 from skdp.algorithms.marginals.candidates import Candidates
 from skdp.algorithms.marginals.fit import Population, posterior_mean
-from skdp.algorithms.marginals.groups import Attribute, GroupedColumns
+from skdp.algorithms.marginals.groups import Attribute
 from skdp.domain import Zeros
 from skdp.exceptions import DomainError
 from skdp.synthesis.marginals import as_workload
@@ -358,7 +358,7 @@ def independent_rows(n_rows=2000, sizes=(30, 20, 2), seed=0):
 def even(size, mass=None):
     """An attribute of so many codes, equally frequent or with a mass for each."""
     mu = np.full(size, 1 / size) if mass is None else mass / mass.sum()
-    return Attribute(mu, np.arange(size), None, mu, np.arange(size))
+    return Attribute(mu, np.arange(size), np.arange(size))
 
 
 def test_pairs_that_depend_stand_out_and_their_choices_share_a_budget(monkeypatch):
@@ -436,9 +436,7 @@ def test_margins_of_drawn_rows_are_smooth_where_columns_are_independent():
 
 def test_margins_of_columns_that_depend_on_each_other_stay():
     copies = np.arange(2000, dtype=np.int32)[:, None] % np.full((1, 2), 10)
-    flat = [np.full(10, 0.1)] * 2
-    rng = np.random.default_rng(0)
-    population = Population(GroupedColumns(flat, {}), copies, Zeros(), rng)
+    population = Population([even(10)] * 2, copies, Zeros(), np.random.default_rng(0))
     smooth = population.smooth_margin((0, 1))
     assert np.abs(smooth - np.eye(10) / 10).sum() < 0.02
 
@@ -448,8 +446,7 @@ def test_smooth_margins_respect_rules():
     rows[:250, 0] = 1
     possible = np.array([[True, True], [True, False]])
     rng = np.random.default_rng(0)
-    density = GroupedColumns([np.full(2, 0.5)] * 2, {})
-    population = Population(density, rows, Zeros({(0, 1): possible}), rng)
+    population = Population([even(2)] * 2, rows, Zeros({(0, 1): possible}), rng)
     assert population.smooth_margin((0, 1))[1, 1] == 0
 
 

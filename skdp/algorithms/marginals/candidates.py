@@ -54,11 +54,9 @@ class Candidates:
         columns: Mapping[int, ColumnEstimate],
     ) -> None:
         self._weights, self._total = weights, total
-        self._sizes = [len(each.grouped) for each in attributes]
-        self._bins = [
-            equal_mass_bins(each.grouped, each.group_order, TUNING.bins) for each in attributes
-        ]
-        codes = [each.of_codes(own) for each, own in zip(attributes, self._bins, strict=True)]
+        self._sizes = [len(each.order) for each in attributes]
+        self._bins = [equal_mass_bins(each.grouped, each.order, TUNING.bins) for each in attributes]
+        codes = [own[each.groups] for each, own in zip(attributes, self._bins, strict=True)]
         asked = [(axes, [codes[axis] for axis in axes]) for axes in weights]
         # Counts of pairs stand in one matrix, in which the bins of a column are side by side.
         self._starts = np.cumsum([0, *(int(each.max()) + 1 for each in self._bins)])
@@ -72,7 +70,7 @@ class Candidates:
         # Of the released counts of the bins.
         self._variances = np.zeros(self._starts[-1])
         for axis, column in columns.items():
-            self._variances[self._place(axis)] = _variances(column, np.asarray(codes[axis]))
+            self._variances[self._place(axis)] = _variances(column, codes[axis])
 
     def _place(self, axis: int) -> slice:
         """Where the bins of a column stand."""
@@ -218,12 +216,11 @@ _POINTS, _WEIGHTS = np.polynomial.laguerre.laggauss(len(SCALES))
 def distance_of_pairs(
     n_ordered: int, seen: float, noise: float, by_chance: float, doubt: float
 ) -> float:
-    """Mean of the exponential law with the mean square expected of pairs that people ask about.
+    """Mean of the exponential law with the mean square that questions meet.
 
     Distances of the pairs of a table have an exponential law, whose mean is log-normal over tables.
     Chance and the noise of columns add to them as independent errors do. People ask about numbers
-    that go together: a pair is asked about in proportion to its distance, once for each number in
-    it; less so the more is known, as the most distant pairs are measured then.
+    that go together, and about frequent categories, which deviate less than rare ones.
 
     Parameters
     ----------
@@ -243,7 +240,7 @@ def distance_of_pairs(
     logs -= 0.5 * (seen - expected) ** 2 / (noise**2 + rough**2 + TINY**2)
     shares = np.exp(logs - logs.max())
     shares /= shares.sum()
-    # Under an exponential law E[x^(2 + k)] / E[x^k] is (1 + k) (2 + k) / 2 times E[x^2].
-    unknown = float(shares @ (size - shares @ size) ** 2) / TUNING.unlike**2
-    asked = n_ordered * min(unknown, 1.0)
-    return math.sqrt(float(shares @ SCALES**2) * (1.0 + asked) * (2.0 + asked) / 2.0)
+    # Of an exponential law E[x^(1 + k)] is (1 + k)! times that power of its mean: the square of the
+    # mean for categories, the mean square with one number, and with two that of pairs drawn by
+    # their distance.
+    return math.sqrt(float(shares @ SCALES**2) * math.factorial(1 + n_ordered) / 2)

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from ..._validation import BoolArray, CodeArray, FloatArray, IntArray, ratio
 from ...domain import Zeros
 from ...release import EffectLaw
-from .groups import TINY, TUNING, Attribute, GroupedColumns
+from ...release.density import inverse
+from .groups import TINY, TUNING, Attribute
 from .prior import Prior
 
 __all__ = ["Population", "Target", "parts_of_set", "posterior_mean", "with_margins"]
@@ -71,8 +72,8 @@ class Population:
 
     Parameters
     ----------
-    density : GroupedColumns
-        The first model; its groups are the codes of the population.
+    attributes : sequence of Attribute
+        The first model, of independent columns; their groups are the codes of the population.
     rows : ndarray of int32, shape (n_rows, n_attributes)
         Codes of rows drawn from it.
     zeros : Zeros
@@ -82,29 +83,26 @@ class Population:
 
     def __init__(
         self,
-        density: GroupedColumns,
+        attributes: Sequence[Attribute],
         rows: CodeArray,
         zeros: Zeros,
         generator: np.random.Generator,
     ) -> None:
-        self.sizes = list(density.sizes)
+        self.sizes = [len(each.order) for each in attributes]
         self._generator = generator
         self._barriers = [
-            Factor(axes, np.where(_grouped(axes, allowed, density.groups), 0.0, _FORBIDDEN))
+            Factor(axes, np.where(_grouped(axes, allowed, attributes), 0.0, _FORBIDDEN))
             for axes, allowed in zeros.items()
         ]
         self.columns: list[CodeArray] = [
-            np.ascontiguousarray(rows[:, axis])
-            if axis not in density.groups
-            else density.groups[axis][rows[:, axis]].astype(np.int32)
-            for axis in range(len(self.sizes))
+            each.groups.astype(np.int32)[column]
+            for each, column in zip(attributes, rows.T, strict=True)
         ]
         self.weights = np.full(len(rows), 1.0 / len(rows))
         self._worth = 0.0
-        self._factors: dict[tuple[int, ...], Factor] = {}
-        alone = [_log(mass) for mass in density.grouped]
-        for axis, log in enumerate(alone):
-            self._factors[axis,] = Factor((axis,), log)
+        self._factors: dict[tuple[int, ...], Factor] = {
+            (axis,): Factor((axis,), _log(each.grouped)) for axis, each in enumerate(attributes)
+        }
 
     @classmethod
     def of(
@@ -115,11 +113,12 @@ class Population:
         generator: np.random.Generator,
     ) -> Population:
         """Rows of attributes that depend on each other through the rules only."""
-        groups = enumerate(each.groups for each in attributes)
-        held = {axis: each for axis, each in groups if each is not None}
-        density = GroupedColumns([each.mu for each in attributes], held)
-        rows = zeros.mended(density.sample(n_rows, generator))
-        found = cls(density, rows, zeros, generator)
+        columns = [
+            each.codes(inverse(each.grouped, generator.random(n_rows)), generator)
+            for each in attributes
+        ]
+        rows = zeros.mended(np.stack(columns, axis=1).astype(np.int32))
+        found = cls(attributes, rows, zeros, generator)
         if zeros:
             alone = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
             found.fit(alone, TUNING.settled)
@@ -138,8 +137,7 @@ class Population:
         found.weights /= found.weights.sum()
         found.columns = []
         for axis, (each, column) in enumerate(zip(attributes, self.columns, strict=True)):
-            codes = prior.rows[kept, axis]
-            own = codes if each.groups is None else each.groups[codes].astype(np.int32)
+            own = each.groups.astype(np.int32)[prior.rows[kept, axis]]
             found.columns.append(np.concatenate([own, column]))
         # As the variance of a mean of two samples.
         found._worth = 1.0 / (share**2 / prior.worth + (1 - share) ** 2 / self.n_rows)
@@ -325,15 +323,13 @@ class Population:
         return cell
 
 
-def _grouped(
-    axes: tuple[int, ...], allowed: BoolArray, groups: Mapping[int, IntArray]
-) -> BoolArray:
+def _grouped(axes: Axes, allowed: BoolArray, attributes: Sequence[Attribute]) -> BoolArray:
     """Allowed combinations of groups of codes: those with an allowed combination of codes."""
     for place, axis in enumerate(axes):
-        if axis in groups:
-            order = np.argsort(groups[axis], kind="stable")
-            starts = np.flatnonzero(np.diff(groups[axis][order], prepend=-1))
-            allowed = np.logical_or.reduceat(allowed.take(order, place), starts, axis=place)
+        groups = attributes[axis].groups
+        order = np.argsort(groups, kind="stable")
+        starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+        allowed = np.logical_or.reduceat(allowed.take(order, place), starts, axis=place)
     return allowed
 
 

@@ -6,17 +6,17 @@ The facts about an attribute that rows need, all released or public.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._validation import CodeArray, FloatArray, IntArray
+from ..._validation import FloatArray, IntArray
 from ...release import Ladder
-from ...release.density import draw_in_ranges, inverse
+from ...release.density import draw_in_ranges
 
 __all__ = [
     "Attribute",
@@ -33,92 +33,43 @@ __all__ = [
 ]
 
 
-def group_sums(values: FloatArray, groups: IntArray | None, n_groups: int) -> FloatArray:
-    """Sums of ``values`` over the groups of codes; without groups the values themselves."""
-    if groups is None:
-        return values
-    sums: FloatArray = np.bincount(groups, weights=values, minlength=n_groups).astype(
-        np.float64, copy=False
-    )
-    return sums
-
-
 class Attribute(NamedTuple):
-    """Released probabilities of an attribute, and how tables order and group its codes.
+    """Released probabilities of an attribute, and the groups that rows tell apart.
 
     Attributes
     ----------
     mu : ndarray of float64
         Probability of each code.
+    groups : ndarray of int64
+        Group of each code, without gaps.
     order : ndarray of int64
-        Codes in the order in which they are cut.
-    groups : ndarray of int64 or None
-        Group of each code, or None for the codes themselves.
-    grouped : ndarray of float64
-        Probability of each group.
-    group_order : ndarray of int64
         Groups in the order in which they are cut.
     """
 
     mu: FloatArray
+    groups: IntArray
     order: IntArray
-    groups: IntArray | None
-    grouped: FloatArray
-    group_order: IntArray
 
-    def of_codes(self, bins: IntArray | None) -> IntArray | None:
-        """Bin of each code from those of the groups; without bins, the groups themselves."""
-        if bins is None or self.groups is None:
-            return self.groups if bins is None else bins
-        return bins[self.groups]
+    @property
+    def grouped(self) -> FloatArray:
+        """Probability of each group."""
+        return np.bincount(self.groups, weights=self.mu).astype(np.float64, copy=False)
 
     def rescaled(self, grouped: FloatArray) -> Attribute:
         """The same with other probabilities of the groups."""
-        grouped = grouped / grouped.sum()
-        if self.groups is None:
-            return self._replace(mu=grouped, grouped=grouped)
         inside = np.where(self.grouped[self.groups] > 0, self.mu, 1.0)
-        inside = inside / group_sums(inside, self.groups, len(grouped))[self.groups]
-        return self._replace(mu=inside * grouped[self.groups], grouped=grouped)
+        inside = inside / np.bincount(self.groups, weights=inside)[self.groups]
+        return self._replace(mu=inside * (grouped / grouped.sum())[self.groups])
 
-
-class GroupedColumns:
-    """Columns that do not depend on each other, and groups of their codes.
-
-    Parameters
-    ----------
-    marginals : sequence of ndarray
-        Probability of each code, one vector for each column.
-    groups : mapping of int to ndarray of int
-        Group of each code, for the columns whose codes are merged.
-    """
-
-    def __init__(self, marginals: Sequence[FloatArray], groups: Mapping[int, IntArray]) -> None:
-        self.marginals = [np.asarray(mu, dtype=np.float64) for mu in marginals]
-        self.groups = dict(groups)
-        self.grouped = [
-            group_sums(mu, groups.get(axis), int(groups[axis].max()) + 1 if axis in groups else 0)
-            for axis, mu in enumerate(self.marginals)
-        ]
-        self.sizes = [len(each) for each in self.grouped]
-
-    def sample(self, n_samples: int, generator: np.random.Generator) -> CodeArray:
-        """Draw records, (n_samples, n_columns) codes."""
-        codes = np.empty((n_samples, len(self.marginals)), dtype=np.int32, order="F")
-        for axis, shares in enumerate(self.grouped):
-            codes[:, axis] = inverse(shares, generator.random(n_samples))
-            if axis in self.groups:
-                u = generator.random(n_samples)
-                codes[:, axis] = self.codes_in_groups(axis, codes[:, axis], u)
-        return codes
-
-    def codes_in_groups(self, axis: int, drawn: NDArray[np.integer], u: FloatArray) -> IntArray:
-        """Codes of a column drawn inside the given groups by their probabilities."""
-        groups, mass = self.groups[axis], self.marginals[axis]
-        order = np.argsort(groups, kind="stable")
-        first = np.searchsorted(groups[order], np.arange(self.sizes[axis] + 1))
-        codes: IntArray = order[draw_in_ranges(mass[order], first[drawn], first[drawn + 1], u)]
-        return codes
+    def codes(self, drawn: NDArray[np.integer], generator: np.random.Generator) -> NDArray[Any]:
+        """Codes drawn inside of the given groups by their probabilities."""
+        if len(self.order) == len(self.mu):
+            return drawn
+        sequence = np.argsort(self.groups, kind="stable")
+        first = np.searchsorted(self.groups[sequence], np.arange(len(self.order) + 1))
+        u = generator.random(len(drawn))
+        inside = draw_in_ranges(self.mu[sequence], first[drawn], first[drawn + 1], u)
+        return sequence[inside]
 
 
 def equal_mass_bins(mass: FloatArray, order: IntArray, n_bins: int) -> IntArray:
@@ -163,7 +114,7 @@ class Tuning:
     # ---------------------------------------------------------------- what is measured
 
     # The square of the number of sets, for each unit of records times epsilon and cell; plan.
-    sets: float = 1.5
+    sets: float = 3.0
     # Records times epsilon of a mean cell from which on all columns are one table; plan.
     whole: float = 5.0
     # Empty cells that may pass as joint counts, for each record and for each empty cell; fidelity.

@@ -588,11 +588,10 @@ class _Views:
         """Released columns as rows need them: probabilities of codes, and of units if many."""
         found = []
         for axis, size in enumerate(self.table.shape):
-            codes, one = self.codes[axis], (np.ones(1), np.arange(1))
+            codes = self.codes[axis]
             if axis not in self.columns:
                 only = np.isin(np.arange(size), codes).astype(np.float64)
-                groups = None if size == 1 else np.zeros(size, dtype=np.int64)
-                found.append(Attribute(only, np.arange(size), groups, *one))
+                found.append(Attribute(only, np.zeros(size, dtype=np.int64), np.arange(1)))
                 continue
             counts = _standing_out(self.columns[axis])
             order = self.orders[axis]
@@ -603,15 +602,15 @@ class _Views:
             else:
                 mu = np.zeros(size)
                 mu[codes] = project_to_simplex(counts[codes], self.records) / self.records
-            order = np.argsort(-mu, kind="stable") if order is None else order
-            if size <= self.groups and size == self.sizes[axis]:
-                found.append(Attribute(mu, order, None, mu, order))
-                continue
             groups = self.told[axis]
             if self.sizes[axis] > self.groups:
                 _, groups = np.unique(self.known.ladders[axis].units, return_inverse=True)
-            mass = np.bincount(groups, weights=mu).astype(np.float64, copy=False)
-            found.append(Attribute(mu, order, groups, mass, np.arange(len(mass))))
+            n_groups = int(groups.max()) + 1
+            if n_groups < size:
+                order = np.arange(n_groups)
+            elif order is None:
+                order = np.argsort(-mu, kind="stable")
+            found.append(Attribute(mu, groups, order))
         return found
 
     def _targets(
@@ -638,8 +637,7 @@ class _Views:
     def _groups_of_rows(self, axis: int, size: int, attributes: Sequence[Attribute]) -> IntArray:
         """Group of each code that rows tell apart."""
         groups = self.known.ladders[axis].groups(size)
-        own = attributes[axis].groups
-        return groups if own is None else groups[np.unique(own, return_index=True)[1]]
+        return groups[np.unique(attributes[axis].groups, return_index=True)[1]]
 
     def _with_parts(self) -> Grids:
         """Grids of the chosen sets, and of sets within wide ones, whose sums have less noise."""

@@ -10,7 +10,7 @@ from ..._validation import CodeArray, FloatArray
 from ...domain import Zeros
 from ...release import WeightedRows
 from .fit import Population, Target
-from .groups import TUNING, Attribute, GroupedColumns
+from .groups import TUNING, Attribute
 from .joint import JointCounts
 
 __all__ = ["as_model"]
@@ -58,7 +58,7 @@ def as_model(
         # Records that replace others move the margins; weights move them back.
         rows = found
         population.columns = [
-            column if each.groups is None else each.groups[column].astype(np.int32)
+            each.groups[column].astype(np.int32)
             for column, each in zip(rows.T, attributes, strict=True)
         ]
         population.settle(targets, TUNING.settled)
@@ -72,16 +72,13 @@ def _in_codes(
     population: Population, views: Sequence[Attribute], generator: np.random.Generator
 ) -> CodeArray:
     """Rows of the population, with codes drawn inside groups."""
-    rows = np.empty((population.n_rows, len(views)), dtype=np.int32, order="F")
-    groups = {i: each.groups for i, each in enumerate(views) if each.groups is not None}
-    inside = GroupedColumns([each.mu for each in views], groups)
-    for axis, column in enumerate(population.columns):
-        if axis in groups:
-            u = generator.random(len(column))
-            rows[:, axis] = inside.codes_in_groups(axis, column.astype(np.int64), u)
-        else:
-            rows[:, axis] = column
-    return rows
+    drawn = zip(views, population.columns, strict=True)
+    return np.stack(
+        [each.codes(column, generator) for each, column in drawn],
+        axis=1,
+        dtype=np.int32,
+        casting="same_kind",
+    )
 
 
 def _joined(

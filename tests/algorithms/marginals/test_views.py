@@ -379,9 +379,7 @@ def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_mo
         return np.asarray(values)
 
     monkeypatch.setattr("skdp.algorithms.marginals.candidates.discrete_laplace", exact)
-    even = [
-        Attribute(np.ones(n) / n, np.arange(n), None, np.ones(n) / n, np.arange(n)) for n in shape
-    ]
+    even = [Attribute(np.ones(n) / n, np.arange(n), np.arange(n)) for n in shape]
     rows = Population.of(even, Zeros(), 500, np.random.default_rng(0))
 
     def distance(records):
@@ -402,15 +400,13 @@ def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_mo
 def test_what_is_believed_of_distances_of_unmeasured_pairs_is_right_on_average(
     noise, doubt, n_ordered
 ):
-    """4,000 tables as the law has them; where nothing is known, numbers that go together count."""
+    """4,000 tables as the law has them; categories count half, numbers that go together thrice."""
     rng = np.random.default_rng(0)
     means = 0.07 * (1 + n_ordered) * np.exp(0.8 * rng.normal(size=4000))
     away = means[:, None] * rng.exponential(size=(4000, 30))
     seen = np.sqrt(away**2 + 0.03**2 + doubt**2).mean(axis=1) + noise * rng.normal(size=4000)
     found = [distance_of_pairs(n_ordered, each, noise, 0.03, doubt) for each in seen]
-    asked = 1 + n_ordered * (noise > 1)
-    # The mean square of a gamma law; of exponential distances it is twice that of the mean.
-    wanted = asked * (asked + 1) / 2 * (means**2).mean()
+    wanted = (3.0 if n_ordered else 0.5) * (means**2).mean()
     assert 0.8 < np.mean(np.square(found)) / wanted < 1.15
 
 
