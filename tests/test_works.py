@@ -17,7 +17,7 @@ TABLE = tomllib.loads((TESTS / "works.toml").read_text(encoding="utf-8"))
 FIGURES = TABLE.pop("figures")
 ITEMS = [(work, *row) for work, rows in TABLE.items() for row in rows]
 # Items that are open, each with its reason, may only become fewer.
-MOST_OPEN = 10
+MOST_OPEN = 9
 
 
 def found(name):

@@ -11,15 +11,17 @@ people, whichever columns it uses.
 """
 
 from ..exceptions import LedgerError
-from ._ledger import PrivacyLedger, charge, prepaid, same_budget, settle
+from ._ledger import Part, PrivacyLedger, charge, for_trial, prepaid, same_budget, settle
 from ._loss import PrivacyLoss, extremes_text, neighbours, parts_text
 
 __all__ = [
     "LedgerError",
+    "Part",
     "PrivacyLedger",
     "PrivacyLoss",
     "charge",
     "extremes_text",
+    "for_trial",
     "neighbours",
     "parts_text",
     "prepaid",

@@ -8,10 +8,11 @@ import threading
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
+from .._keys import NO_KEY, key_of
 from .._validation import as_epsilon, as_fraction, markup, table_html
 from ..exceptions import LedgerError
 from ._loss import PrivacyLoss, parts_text, short_text
@@ -27,6 +28,13 @@ from ._stores import (
     new_entry,
     total_of,
 )
+
+
+class Part(NamedTuple):
+    """Records with one of some keys in a column."""
+
+    column: str
+    keys: frozenset[Any]
 
 
 class PrivacyLedger:
@@ -86,7 +94,7 @@ class PrivacyLedger:
 
     # No instance dictionary: a charge() that is set on a ledger by accident, or by a mock that was
     # left behind, would silently take the place of the real one.
-    __slots__ = ("__weakref__", "_note", "_purses", "_store")
+    __slots__ = ("__weakref__", "_note", "_purses", "_store", "part")
 
     def __init__(
         self,
@@ -106,9 +114,15 @@ class PrivacyLedger:
             self._enter(FileStore(file, total, name))
 
     def _enter(
-        self, store: Store, note: Mapping[str, str] | None = None, purses: tuple[_Purse, ...] = ()
+        self,
+        store: Store,
+        note: Mapping[str, str] | None = None,
+        purses: tuple[_Purse, ...] = (),
+        part: Part | None = None,
     ) -> PrivacyLedger:
         self._store = store
+        # What it pays for, if that is not the whole table; see `divide`.
+        self.part = part
         # What every charge says of itself, also its name.
         self._note = note or {}
         # What has been paid for: the innermost search first.
@@ -147,6 +161,7 @@ class PrivacyLedger:
         *,
         about: Mapping[str, str] | None = None,
         reserve: Any = 0,
+        part: Part | None = None,
     ) -> None:
         """Spend ``loss``, or raise an error and leave the ledger unchanged.
 
@@ -163,6 +178,9 @@ class PrivacyLedger:
         reserve : number or Fraction, default=0
             Epsilon that must be left after this charge, or it is refused: for a release that is
             charged in steps. It is not spent.
+        part : Part, default=None
+            What of the table the release depends on, as estimators know it. Ledgers of a part
+            refuse what is not theirs; see `divide`.
 
         Raises
         ------
@@ -175,6 +193,12 @@ class PrivacyLedger:
             raise TypeError(f"A charge needs a name, a non-empty string; got {name!r}.")
         if not isinstance(loss, PrivacyLoss):
             loss = PrivacyLoss(loss)
+        if self.part is not None and (part != self.part or loss.max_rows_per_id is not None):
+            raise LedgerError(
+                f"This ledger pays for single records of {self.name} alone. Give it to a "
+                f"synthesizer whose domain has {self.part.column!r} with these categories and no "
+                "others, without other=, nullable=True and privacy_id=. Nothing was spent."
+            )
         note = dict(self._note)
         name = note.pop("name", name)
         about = {**(about or {}), **note}
@@ -214,7 +238,78 @@ class PrivacyLedger:
         note = dict(new_entry("", PrivacyLoss(1), about).about)
         if name is not None:
             note["name"] = name
-        return _new_handle()._enter(self._store, {**self._note, **note}, self._purses)
+        return _new_handle()._enter(self._store, {**self._note, **note}, self._purses, self.part)
+
+    def divide(self, column: str, caps: Mapping[Any, Any]) -> dict[Any, PrivacyLedger]:
+        """Ledgers of disjoint parts of the records, which together cost the largest of their caps.
+
+        A record is in the part that its value of one column names, by the key with which categories
+        are coded whatever reads the table; with another value or none it is in no part. A
+        synthesizer with such a ledger must declare the column with categories of the part alone,
+        and then depends on no other record: not even those are counted that it skips.
+
+        Parameters
+        ----------
+        column : str
+            A column of the data.
+        caps : mapping of a category, or a tuple of categories, to a number
+            The budget of each part, fixed now. All of the largest is spent at once, whatever the
+            parts will spend.
+
+        Returns
+        -------
+        dict of the same keys to PrivacyLedger
+            In the memory of this process; what a part has left is lost with it.
+
+        Raises
+        ------
+        ValueError
+            If a category is missing, or two parts have one.
+        BudgetExceededError
+            If less than the largest cap is left.
+        LedgerError
+            If this is the ledger of a part.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skdp import GridSynthesizer, PrivacyLedger
+        >>> people = pd.DataFrame({"sex": ["F", "M"] * 500, "age": [30, 40] * 500})
+        >>> ledger = PrivacyLedger(1.0)
+        >>> women, men = ledger.divide("sex", {"F": 0.5, "M": 0.5}).values()
+        >>> for category, part in (("F", women), ("M", men)):
+        ...     domain = {"sex": [category], "age": (18, 90)}
+        ...     view = GridSynthesizer(epsilon=0.5, domain=domain, ledger=part).fit(people)
+        >>> float(ledger.spent)
+        0.5
+        """
+        # Privacy. Parts are fixed sets of keys that share none, and a key depends on one record's
+        # value alone: adding a record changes at most one part. What is released from a part
+        # depends on its records alone (`Coded`, and the check of `charge`), at most its cap in all
+        # (sequential composition). So all parts together cost the largest cap, whatever is chosen
+        # by what was released of others: each answer depends on the record in one part only.
+        if self.part is not None:
+            # Its parts would be parts of the whole table.
+            raise LedgerError(f"The records of {self.name} are a part already. Divide once.")
+        parts: dict[Any, Part] = {}
+        for name in caps:
+            keys = frozenset(
+                key_of(each) for each in (name if isinstance(name, tuple) else (name,))
+            )
+            if not keys or keys & {None, NO_KEY} or any(keys & p.keys for p in parts.values()):
+                raise ValueError(f"{name!r} is no category, or has one of another part.")
+            parts[name] = Part(column, keys)
+        exact = {name: as_epsilon(cap, f"caps[{name!r}]") for name, cap in caps.items()}
+        if not parts:
+            raise ValueError("caps is empty: name at least one part.")
+        about = {"assumes": f"parts by {column}"}
+        self.charge(f"parts by {column}", max(exact.values()), about=about)
+        return {
+            name: _new_handle()._enter(
+                MemoryStore(exact[name], f"{column} = {name!r}"), self._note, (), part
+            )
+            for name, part in parts.items()
+        }
 
     def to_frame(self) -> pd.DataFrame:
         """All charges in the order in which they were made.
@@ -272,7 +367,7 @@ class PrivacyLedger:
 
     def __getstate__(self) -> dict[str, Any]:
         # Nothing is prepaid for what goes to another process.
-        return {"store": for_travel(self._store), "note": self._note}
+        return {"store": for_travel(self._store), "note": self._note, "part": self.part}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._enter(**state)
@@ -370,7 +465,20 @@ def prepaid(ledger: PrivacyLedger, epsilon: Fraction) -> PrivacyLedger:
     For a parameter search, which is charged once for all its fits.
     """
     purses = (_Purse(epsilon), *ledger._purses)
-    return _new_handle()._enter(ledger._store, ledger._note, purses)
+    return _new_handle()._enter(ledger._store, ledger._note, purses, ledger.part)
+
+
+class _Uncharged(MemoryStore):
+    """The store of a trial, which keeps nothing."""
+
+    def charge(self, entry: Entry) -> None:
+        pass
+
+
+def for_trial(ledger: Any) -> PrivacyLedger | None:
+    """What a trial has in place of a ledger: nothing to charge, but the same part of the table."""
+    part = getattr(ledger, "part", None)
+    return part and _new_handle()._enter(_Uncharged(None, ledger.name), part=part)
 
 
 def settle(handle: PrivacyLedger) -> None:

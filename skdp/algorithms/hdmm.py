@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from .._random import sampling_generator
 from .._validation import FloatArray, IntArray, as_integer, check_choice
 from ..domain.query import Query
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
@@ -144,7 +145,7 @@ def p_identity(gram: FloatArray, p: int | None = None, seed: int = 0) -> tuple[f
     """
     n = len(gram)
     p = p or max(1, n // 16)
-    start = np.random.default_rng(seed).random((p, n))
+    start = sampling_generator(seed).random((p, n))
 
     def error(flat: FloatArray) -> tuple[float, FloatArray]:
         rows = flat.reshape(p, n)

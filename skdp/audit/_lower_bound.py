@@ -25,7 +25,7 @@ from scipy.stats import binomtest
 from sklearn.base import clone
 
 from .._validation import FloatArray, as_between, as_epsilon, as_integer, as_number
-from ..accounting import PrivacyLoss
+from ..accounting import PrivacyLoss, for_trial
 from ..domain import Domain
 from ..exceptions import InsecureSeedWarning
 from ..inspection import ledgers
@@ -267,7 +267,9 @@ def _fitting(estimator: Any) -> Callable[[Any], Any]:
             _SEEDED.format(what=f"The estimator has random_state={params['random_state']!r}.")
         )
     # Trials are not releases: they must not charge the ledger of a real data set.
-    unfitted = clone(estimator).set_params(**dict.fromkeys(ledgers(estimator)))
+    unfitted = clone(estimator).set_params(
+        **{name: for_trial(params[name]) for name in ledgers(estimator)}
+    )
 
     def fitted(data: Any) -> Any:
         parts = data if isinstance(data, tuple) else (data,)

@@ -22,6 +22,7 @@ from sklearn.base import clone
 
 from .._random import Tape, recording
 from .._validation import as_epsilon, as_integer, markup
+from ..accounting import for_trial
 from ..exceptions import ReplayError
 from ..inspection import ledgers
 from ._released import first_difference, independent, raised, released
@@ -431,7 +432,8 @@ class _Log(logging.Handler):
 def _prepared(estimator: Any) -> Any:
     """A clone that charges nothing and uses no workers."""
     fresh = clone(estimator)
-    fresh.set_params(**dict.fromkeys(ledgers(fresh)))
+    params = fresh.get_params(deep=True)
+    fresh.set_params(**{name: for_trial(params[name]) for name in ledgers(fresh)})
     for name, value in fresh.get_params(deep=True).items():
         if name.rpartition("__")[2] == "n_jobs" and value not in (None, 1):
             raise ReplayError(

@@ -17,10 +17,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._keys import key_of
 from .._random import NoiseSource, Tape, noise_source, warn_after_charge
 from .._validation import as_epsilon, as_integer, check_choice, markup, split_epsilon
-from ..accounting import PrivacyLedger, PrivacyLoss, charge
-from ..domain import FEW_BINS, Domain, Identifier
+from ..accounting import Part, PrivacyLedger, PrivacyLoss, charge
+from ..domain import FEW_BINS, Categorical, Domain, Identifier
 from ..exceptions import RecordsLostError
 from ..mechanisms import discrete_laplace
 from ..release import SKIPPED, SkippedRecords
@@ -304,7 +305,21 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         about = {"estimator": type(self).__name__}
         if domain is not None and self.ledger is not None:
             about["domain"] = domain.fingerprint
-        charge(self.ledger, type(self).__name__, loss, about=about, reserve=reserve - loss.epsilon)
+        more = {"reserve": reserve - loss.epsilon, "part": self._part(domain)}
+        charge(self.ledger, type(self).__name__, loss, about=about, **more)
+
+    def _part(self, domain: Domain | None) -> Part | None:
+        """The part of the table that the ledger pays for, if a fit cannot depend on other records.
+
+        Only estimators that code records by `Coded` with this part give a domain.
+        """
+        part = getattr(self.ledger, "part", None)
+        if part is None or domain is None or part.column not in domain.names:
+            return None
+        declared = domain[part.column]
+        if not isinstance(declared, Categorical) or declared.nullable or declared.other is not None:
+            return None
+        return part if {key_of(each) for each in declared.categories} <= part.keys else None
 
     @staticmethod
     def _split(loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:

@@ -87,7 +87,10 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
             self._warn_of_size(rows, domain)
         stop = self.on_loss == "stop"
         loss, source = self._spend(rows, parts, domain=declared, stop=stop)
-        coded = Coded(rows, domain, self._contributions(loss, source, rows, domain))
+        # Records outside of the part that the ledger pays for are not even counted.
+        part = self._part(declared)
+        axis = None if part is None else domain.index(part.column)
+        coded = Coded(rows, domain, self._contributions(loss, source, rows, domain), axis)
         skipped, rest = None, loss
         if SKIPPED in loss.parts:
             skipped, rest = self._go_on(coded, declared, loss, source, stop)

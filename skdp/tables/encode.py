@@ -79,6 +79,8 @@ class Coded:
     domain : Domain
     contributions : Contributions, default=None
         A bound on the rows of each person; None keeps all rows.
+    part : int, default=None
+        Rows without a code of this attribute, and lines that cannot be read, are not there at all.
 
     Attributes
     ----------
@@ -97,10 +99,14 @@ class Coded:
     """
 
     def __init__(
-        self, rows: Frame | LazyRows, domain: Domain, contributions: Contributions | None = None
+        self,
+        rows: Frame | LazyRows,
+        domain: Domain,
+        contributions: Contributions | None = None,
+        part: int | None = None,
     ) -> None:
         self._domain, self._lazy = domain, isinstance(rows, LazyRows)
-        self.unread = None if rows.unfit is None else int(rows.unfit.sum())
+        self.unread = None if rows.unfit is None or part is not None else int(rows.unfit.sum())
         # Privacy. A row counts in one cell: that of what is kept, or that of the first attribute
         # for which it has no code, or that of the rules that it breaks. So a record more changes
         # one cell by 1. Of a person the first `most` rows count, in the order of the cells, so that
@@ -116,7 +122,10 @@ class Coded:
             codes = domain.encode_columns(batch.select(domain.names), broken=_BROKEN)
             if contributions is None:
                 unfit = first_unfit(codes)
-                self._count(unfit if batch.unfit is None else unfit[~batch.unfit])
+                there = np.ones(len(codes), bool) if part is None else codes[:, part] != -1
+                if batch.unfit is not None:
+                    there &= ~batch.unfit
+                self._count(unfit[there])
                 store.add(codes, unfit == 0)
             else:
                 found = identities(batch.column(contributions.privacy_id), known)
