@@ -33,7 +33,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def demand(fits: Any, otherwise: str) -> None:
-    """Refuse a file that does not fit together."""
+    """Refuse what does not fit together, in a file or elsewhere."""
     if not fits:
         raise ValueError(otherwise)
 
@@ -163,19 +163,18 @@ def _read(
         packed = all(entry.compress_type in _COMPRESSIONS for entry in entries)
         demand(packed, "its compression is not that of skdp")
         listed = dict(zip(names, entries, strict=True))
-        if listed[_METADATA].file_size > max_json:
-            raise ValueError(
-                f"its metadata have {listed[_METADATA].file_size:,} bytes, more than "
-                f"max_json={max_json:,}. Raise it if you trust the file."
-            )
+        size = listed[_METADATA].file_size
+        demand(
+            size <= max_json,
+            f"its metadata have {size:,} bytes, more than max_json={max_json:,}. Raise it if you "
+            "trust the file.",
+        )
         metadata = json.loads(_content(archive, listed[_METADATA]).decode())
-        if not isinstance(metadata, dict) or metadata.get("format") != kind:
-            raise ValueError(f"it was not written by skdp as a {kind.removeprefix('skdp ')}")
-        if metadata.get("version") != version:
-            raise ValueError(
-                f"its version is {metadata.get('version')!r} and this skdp reads {version}; "
-                "use a newer skdp"
-            )
+        named = isinstance(metadata, dict) and metadata.get("format") == kind
+        demand(named, f"it was not written by skdp as a {kind.removeprefix('skdp ')}")
+        written = metadata.get("version")
+        newer = f"its version is {written!r} and this skdp reads {version}; use a newer skdp"
+        demand(written == version, newer)
         arrays = {
             name.removesuffix(".npy"): _read_array(_content(archive, entry))
             for name, entry in listed.items()

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from .._validation import FloatArray, as_epsilon
 from ..mechanisms import discrete_laplace_variance
-from .files import fraction
+from .files import demand, fraction
 
 __all__ = ["Boxes", "Cut", "Intervals", "LeafErrorBound", "checked_counts"]
 
@@ -24,10 +24,9 @@ _MAX_COUNT = 2.0**53
 def _whole(values: Any, name: str, dtype: type) -> np.ndarray:
     """A read-only copy of codes, depths or places."""
     array = np.asarray(values)
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be integers, got the dtype {array.dtype}.")
-    if array.size and not 0 <= array.min() <= array.max() <= np.iinfo(np.int32).max:
-        raise ValueError(f"{name} must be non-negative and fit into 32 bits.")
+    demand(array.dtype.kind in "iu", f"{name} must be integers, got the dtype {array.dtype}.")
+    fits = 0 <= array.min(initial=0) <= array.max(initial=0) <= np.iinfo(np.int32).max
+    demand(fits, f"{name} must be non-negative and fit into 32 bits.")
     return _frozen(array, dtype)
 
 
@@ -41,13 +40,13 @@ def _frozen(values: Any, dtype: type) -> np.ndarray:
 def checked_counts(counts: Any, n_boxes: int) -> np.ndarray:
     """A read-only copy of released counts, one for each box."""
     counts = np.asarray(counts)
-    if counts.dtype.kind not in "iuf" or counts.shape != (n_boxes,):
-        raise ValueError(
-            f"counts must hold one number for each of the {n_boxes} boxes, got the shape "
-            f"{counts.shape} and the dtype {counts.dtype}."
-        )
-    if not (np.abs(counts.astype(np.float64)) <= _MAX_COUNT).all():
-        raise ValueError("counts must be finite and at most 2**53 in size.")
+    demand(
+        counts.dtype.kind in "iuf" and counts.shape == (n_boxes,),
+        f"counts must hold one number for each of the {n_boxes} boxes, got the shape "
+        f"{counts.shape} and the dtype {counts.dtype}.",
+    )
+    small = (np.abs(counts.astype(np.float64)) <= _MAX_COUNT).all()
+    demand(small, "counts must be finite and at most 2**53 in size.")
     return _frozen(counts, np.float64 if counts.dtype.kind == "f" else np.int64)
 
 
@@ -72,13 +71,13 @@ class Boxes:
     def __init__(self, lower: Any, upper: Any) -> None:
         self.lower = _whole(lower, "lower", np.int32)
         self.upper = _whole(upper, "upper", np.int32)
-        if self.lower.shape != self.upper.shape or self.lower.ndim != 2 or not self.lower.size:
-            raise ValueError(
-                "lower and upper must both have the shape (n_boxes, n_attributes) with at least "
-                f"one of each, got {self.lower.shape} and {self.upper.shape}."
-            )
-        if (self.lower >= self.upper).any():
-            raise ValueError("Every box needs lower < upper in every attribute.")
+        demand(
+            self.lower.shape == self.upper.shape and self.lower.ndim == 2 and self.lower.size,
+            "lower and upper must both have the shape (n_boxes, n_attributes) with at least one "
+            f"of each, got {self.lower.shape} and {self.upper.shape}.",
+        )
+        some = (self.lower < self.upper).all()
+        demand(some, "Every box needs lower < upper in every attribute.")
 
     def __len__(self) -> int:
         return len(self.lower)
@@ -98,20 +97,18 @@ class Boxes:
         ValueError
             If they do not.
         """
-        if self.lower.shape[1] != len(shape):
-            raise ValueError(
-                f"The boxes have {self.lower.shape[1]} attributes and the domain {len(shape)}."
-            )
-        if (self.upper > np.array(shape, dtype=np.int64)).any():
-            raise ValueError("A box reaches beyond the domain.")
+        n = self.lower.shape[1]
+        demand(n == len(shape), f"The boxes have {n} attributes and the domain {len(shape)}.")
+        inside = (self.upper <= np.array(shape, dtype=np.int64)).all()
+        demand(inside, "A box reaches beyond the domain.")
         cells = math.prod(shape)
         # A domain may have 1e88 cells.
         kind = np.int64 if len(self) * cells < 1 << 63 else object
         covered = int((self.upper - self.lower).astype(kind).prod(axis=1).sum())
-        if covered != cells:
-            raise ValueError(
-                f"The boxes do not add up to the domain: they cover {covered / cells:.9g} of it."
-            )
+        demand(
+            covered == cells,
+            f"The boxes do not add up to the domain: they cover {covered / cells:.9g} of it.",
+        )
 
 
 # --- the law of a sum of noises
@@ -210,12 +207,12 @@ class LeafErrorBound:
     def __post_init__(self) -> None:
         for name in ("depth", "test_number"):
             object.__setattr__(self, name, _whole(getattr(self, name), name, np.int64))
-        if self.depth.ndim != 1 or self.depth.shape != self.test_number.shape:
-            raise ValueError("depth and test_number must have the same length.")
+        alike = self.depth.ndim == 1 and self.depth.shape == self.test_number.shape
+        demand(alike, "depth and test_number must have the same length.")
         for name in ("theta", "delta", "lam", "step"):
             number = float(getattr(self, name))
-            if not (math.isfinite(number) and number >= 0):
-                raise ValueError(f"{name} must be finite and non-negative, got {number!r}.")
+            held = 0 <= number < math.inf
+            demand(held, f"{name} must be finite and non-negative, got {number!r}.")
             object.__setattr__(self, name, number)
 
     def bounds(self, mu: float) -> np.ndarray:
@@ -283,8 +280,7 @@ class Intervals:
     """
 
     def __init__(self, epsilon: Any = None, spread: _Spread = None, measured: Any = None) -> None:
-        if measured is not None and spread != "any":
-            raise ValueError("measured needs any spread")
+        demand(measured is None or spread == "any", "measured needs any spread")
         self.spread = spread
         self.measured = None if measured is None else np.asarray(measured)
         listed = [epsilon] if np.ndim(epsilon) == 0 else list(epsilon)
@@ -297,15 +293,14 @@ class Intervals:
 
     def check(self, n_boxes: int) -> None:
         """Raise ValueError if this does not fit the number of boxes."""
-        if self.epsilons and len(self._index) not in (1, n_boxes):
-            raise ValueError(
-                f"noise_epsilon must be one number or one for each of the {n_boxes} boxes, "
-                f"got {len(self._index)}."
-            )
-        if isinstance(self.spread, LeafErrorBound) and len(self.spread.depth) != n_boxes:
-            raise ValueError(
-                f"leaf_errors bounds {len(self.spread.depth)} boxes, but there are {n_boxes}."
-            )
+        n = len(self._index)
+        demand(
+            not self.epsilons or n in (1, n_boxes),
+            f"noise_epsilon must be one number or one for each of the {n_boxes} boxes, got {n}.",
+        )
+        if isinstance(self.spread, LeafErrorBound):
+            n = len(self.spread.depth)
+            demand(n == n_boxes, f"leaf_errors bounds {n} boxes, but there are {n_boxes}.")
         if self.measured is not None:
             self.measured = checked_counts(self.measured, n_boxes)
 
@@ -326,11 +321,11 @@ class Intervals:
         ValueError
             If it is not known.
         """
-        if not self.epsilons:
-            raise ValueError(
-                "This release does not say how its noise is distributed, so it has no intervals. "
-                "Ask for the plain count."
-            )
+        demand(
+            self.epsilons,
+            "This release does not say how its noise is distributed, so it has no intervals. Ask "
+            "for the plain count.",
+        )
         return self._variances[np.broadcast_to(self._index, n_boxes)]
 
     def scatter(self, counts: np.ndarray) -> FloatArray:
@@ -394,8 +389,7 @@ class Intervals:
                 epsilon = [epsilon[i] for i in index.tolist()]
         spread: _Spread = "any" if facts.get("uneven") is True else None
         if "leaf_errors" in facts:
-            if spread is not None:
-                raise ValueError("leaf_errors and uneven exclude each other")
+            demand(spread is None, "leaf_errors and uneven exclude each other")
             spread = LeafErrorBound(
                 **facts["leaf_errors"], depth=arrays["depth"], test_number=arrays["test_number"]
             )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._validation import CodeArray, FloatArray, IntArray, as_sample_size, check_choice
+from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
 from ..domain import Domain, Identifier, Numeric
 from ..domain.attributes import read
 from ..domain.bins import Points
@@ -299,44 +299,36 @@ def draw_frame(
     once: rows whose values cannot are drawn again.
     """
     codes, condition = draw_codes(model, domain, n_samples, generator, where, method)
-    frame, rows = _decoded(codes, condition, domain, generator)
+    drawn, fits = _decoded(codes, condition, domain, generator)
+    frame = drawn[fits]
     for _ in range(_ROUNDS):
-        if not len(rows):
-            return frame
-        codes, _ = draw_codes(model, domain, len(rows), generator, where, method)
-        fresh, wrong = _decoded(codes, condition, domain, generator)
-        frame, rows = _replaced(domain, frame, rows, fresh), rows[wrong]
-    if len(rows):
+        if len(frame) == len(drawn):
+            break
+        codes, _ = draw_codes(model, domain, len(drawn) - len(frame), generator, where, method)
+        more, fits = _decoded(codes, condition, domain, generator)
+        frame = pd.concat([frame, more[fits]], ignore_index=True)
+    else:
         compared = [name for name in condition.columns if name in domain.structure.compared]
         raise ValueError(
             f"No row was found that satisfies where={where!r} and the rules of at_most on "
             f"{some(compared)}: they seem to contradict each other."
         )
+    for name in domain.columns:
+        if isinstance(domain.declared(name), Identifier):
+            frame[name] = drawn[name]  # those of more rows begin with 1 again
     return frame
 
 
 def _decoded(
     codes: CodeArray, condition: Condition, domain: Domain, generator: np.random.Generator
-) -> tuple[pd.DataFrame, IntArray]:
-    """Rows of codes, and those in which a column that rules compare is beyond its bounds."""
+) -> tuple[pd.DataFrame, BoolArray]:
+    """Rows of codes, and where no column that rules compare is beyond its bounds."""
     bounds = condition.bounds(codes, generator)
     frame = domain.decode(codes, generator, within=bounds)
-    wrong = np.zeros(len(frame), dtype=bool)
+    fits = np.ones(len(frame), dtype=bool)
     for name in bounds.keys() & set(domain.structure.compared):
         attribute: Any = domain[name]
         numbers = read(frame[[name]]).column(name).numbers(attribute.coding().clock)
         low, high = bounds[name]
-        wrong |= (numbers < low) | (numbers > high)
-    return frame, np.flatnonzero(wrong)
-
-
-def _replaced(domain: Domain, frame: pd.DataFrame, rows: Any, fresh: pd.DataFrame) -> pd.DataFrame:
-    """A frame with other values in some rows, of the same types."""
-    kept = np.setdiff1d(np.arange(len(frame)), rows)
-    both = pd.concat([frame.iloc[kept], fresh])
-    back = np.argsort(np.concatenate([kept, rows]))
-    both = both.iloc[back].reset_index(drop=True)
-    for name in domain.columns:
-        if isinstance(domain.declared(name), Identifier):
-            both[name] = frame[name]  # those of fresh rows begin with 1 again
-    return both
+        fits &= ~((numbers < low) | (numbers > high))
+    return frame, fits

@@ -26,7 +26,7 @@ from ..domain.query import Query
 from ..mechanisms import discrete_laplace_variance
 from .boxes import BoxModel, StrategyModel
 from .description import describe
-from .files import MOST_JSON, loss_from_data, loss_to_data, read_archive, write_archive
+from .files import MOST_JSON, demand, loss_from_data, loss_to_data, read_archive, write_archive
 from .grouping import Groups, group_table, view_of
 from .marginals import ViewsModel
 from .model import Release
@@ -980,11 +980,9 @@ class Synopsis:
         domain = Domain.from_json(json.dumps(metadata["domain"]))
         facts = dict(metadata["model"])
         kind = facts.pop("kind")
-        if kind not in _MODELS:
-            raise ValueError(f"its model {kind!r} is unknown to this version of skdp")
+        demand(kind in _MODELS, f"its model {kind!r} is unknown to this version of skdp")
         mechanism = metadata["mechanism"]
-        if not isinstance(mechanism, str):
-            raise ValueError("its mechanism is not a text")
+        demand(isinstance(mechanism, str), "its mechanism is not a text")
         privacy = metadata["privacy"]
         loss = None if privacy is None else loss_from_data(privacy)
         model = _MODELS[kind].from_arrays(domain.shape, facts, arrays)
