@@ -59,8 +59,8 @@ domain = Domain(
         "riders": Numeric(1, 4, integer=True),
     }
 )
-view = MarginalSynthesizer(epsilon=1.0, domain=domain).fit(rides)
-answer = view.count("hour >= 16 and hour < 20 and km < 5", return_interval=True)
+release = MarginalSynthesizer(epsilon=1.0, domain=domain).fit(rides)
+answer = release.count("hour >= 16 and hour < 20 and km < 5", return_interval=True)
 print(f"short evening rides: {answer.value:.0f}, from {answer.lower:.0f} to {answer.upper:.0f}")
 print("true (not private):", len(rides.filter("hour >= 16 AND hour < 20 AND km < 5")))
 
@@ -93,7 +93,7 @@ figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained", share
 picture = axes[0].imshow(exact, origin="lower", aspect="auto", extent=(0, 24, 0, 20))
 figure.colorbar(picture, ax=axes[0], label="rides")
 axes[0].set(title="the rows (not private)", xlabel="hour", ylabel="km")
-view.plot(["hour", "km"], ax=axes[1])
+release.plot(["hour", "km"], ax=axes[1])
 axes[1].set_title("released, epsilon 1")
 figure.suptitle("Rides by hour and length")
 plt.show()

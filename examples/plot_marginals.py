@@ -59,8 +59,8 @@ domain = Domain(
 # -------
 # One fit spends all of epsilon. The pairs of dependent columns that were chosen are part of the
 # release.
-view = MarginalSynthesizer(epsilon=1.0, domain=domain).fit(flats)
-for a, b in view.synopsis_.model.pairs[: len(domain.names) - 1]:
+release = MarginalSynthesizer(epsilon=1.0, domain=domain).fit(flats)
+for a, b in release.synopsis_.model.pairs[: len(domain.names) - 1]:
     print(domain.names[a], "-", domain.names[b])
 
 # %%
@@ -74,7 +74,7 @@ questions = [
     "rooms >= 4 and people <= 2",
     "built < 1940 and balcony == 'yes'",
 ]
-answers = [view.count(question, return_interval=True) for question in questions]
+answers = [release.count(question, return_interval=True) for question in questions]
 print(
     pd.DataFrame(
         {
@@ -96,7 +96,7 @@ blocks = HDPViewSynthesizer(epsilon=1.0, domain=domain).fit(flats)
 figure, axes = plt.subplots(1, 3, figsize=(15, 4.5), layout="constrained", sharey=True)
 axes[0].hist2d(flats["area"], flats["rent"], bins=[50, 80], range=[[0, 250], [0, 4000]])
 axes[0].set(title="the records (not private)", xlabel="area", ylabel="rent")
-view.plot(["area", "rent"], ax=axes[1])
+release.plot(["area", "rent"], ax=axes[1])
 axes[1].set_title("marginals, epsilon 1")
 blocks.plot(["area", "rent"], ax=axes[2])
 axes[2].set_title("HDPView, epsilon 1")
@@ -105,14 +105,14 @@ figure.suptitle("Area and rent of the flats")
 # %%
 # More than two columns of numbers make the matrix of their correlations. A cell has half the width
 # of the interval below its number, and the interval itself as a bar.
-view.plot(["area", "rooms", "rent", "people", "built"])
+release.plot(["area", "rooms", "rent", "people", "built"])
 
 # %%
 # How good are the synthetic rows?
 # --------------------------------
 # The data owner may compare them with the records, column by column and pair by pair. The
 # comparison is exact and must not be published, unless it has an epsilon of its own, as here.
-report = quality_report(flats, view.sample(10_000), domain=view.domain_, epsilon=0.5)
+report = quality_report(flats, release.sample(10_000), domain=release.domain_, epsilon=0.5)
 print(report)
 bars = report.columns.set_index("column")
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")

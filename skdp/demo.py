@@ -52,9 +52,9 @@ ledger_file.unlink(missing_ok=True)
 ledger = skdp.PrivacyLedger(epsilon=6, path=ledger_file, name="labsup")
 
 # `target=` measures pairs with this column first, which is best for training.
-view = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain, target="worked", ledger=ledger)
-view.fit(mothers)
-view.synopsis_.save(folder / "mothers.skdp")
+release = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain, target="worked", ledger=ledger)
+release.fit(mothers)
+release.synopsis_.save(folder / "mothers.skdp")
 
 # %%
 # Five queries
@@ -69,7 +69,7 @@ questions = [
     "educ < 9",
     "age < 25 and hispan == 1 and kids >= 3",
 ]
-released = [view.count(question, return_interval=True) for question in questions]
+released = [release.count(question, return_interval=True) for question in questions]
 answers = pd.DataFrame(
     {
         "query": questions,
@@ -93,7 +93,7 @@ folds = StratifiedKFold(5, shuffle=True, random_state=0)
 boosting = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=15, random_state=0)
 models = {
     "majority": DummyClassifier(),
-    "trained on a release": skdp.PrivateClassifier(boosting, view),
+    "trained on a release": skdp.PrivateClassifier(boosting, release),
     "trained on real rows": boosting,
 }
 accuracy = pd.Series(
@@ -110,12 +110,12 @@ print(accuracy.round(3).to_string())
 print("\nThe ledger\n")
 print(ledger.to_frame()[["name", "epsilon"]].to_string())
 print(f"\nspent {ledger.spent} of {ledger.epsilon}, remaining {ledger.remaining}")
-print(view.privacy_loss_)
+print(release.privacy_loss_)
 
 # %%
 # A plot
 # ------
 # The released density of two columns.
-view.plot(["age", "educ"]).figure.savefig(folder / "demo.png", dpi=120)
+release.plot(["age", "educ"]).figure.savefig(folder / "demo.png", dpi=120)
 print(f"\nPlot, release and ledger are in {folder}")
 print(f"{time.perf_counter() - started:.1f} seconds")

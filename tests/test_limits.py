@@ -146,19 +146,6 @@ def test_without_noise_views_are_exact_and_intervals_hold_the_truth(case, change
         assert answer.lower - 1e-6 <= truth <= answer.upper + 1e-6
 
 
-@over("case, changes, epsilon", noiseless("RangeTreeHistogram"))
-def test_without_noise_histograms_are_exact(case, changes, epsilon):
-    release = fit(case, changes, epsilon)
-    exact = exact_table(release.domain_)[release.codes_]
-    counts = release.tree_.node_counts(exact)
-    np.testing.assert_allclose(release.node_counts_, counts, atol=1e-6)
-    measured = release.blue_.measured
-    np.testing.assert_array_equal(release.noisy_counts_[measured], counts[measured])
-    answer = release.count((17, 90), return_interval=True)
-    assert answer.lower - 1e-6 <= len(ROWS) <= answer.upper + 1e-6
-    assert answer.upper - answer.lower < 1e-3
-
-
 @over(
     "case, changes, epsilon",
     noiseless(

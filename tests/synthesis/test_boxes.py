@@ -73,18 +73,6 @@ def made(name, **more):
     return estimator(**{"domain": PLANE, **params, **more})
 
 
-@over("name", VARIANTS)
-def test_releases_answer_close_to_the_truth(name):
-    view = made(name, epsilon=20, random_state=1).fit(ROWS)
-    query = "x < 0.25 and y >= 0.5"
-    truth = len(ROWS.query(query))
-    answer = view.count(query, return_interval=True, level=0.999)
-    assert abs(answer.value - truth) < 0.2 * truth + 20
-    assert answer.lower <= truth <= answer.upper
-    assert abs(view.count() - len(ROWS)) < 30
-    assert view.mean("x") == pytest.approx(ROWS["x"].mean(), abs=0.05)
-
-
 def test_intervals_cover_fresh_queries():
     # 100 fresh ranges a release at nominal 90%: at least that less three standard errors, taking
     # the answers of one release for ten.
