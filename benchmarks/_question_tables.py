@@ -34,21 +34,26 @@ def edges_of(table: tables.Table, column: str) -> Floats:
     return np.asarray(attribute.edges, dtype=np.float64)
 
 
+def _growing(lower: int, unit: float) -> list[int]:
+    """Edges of 32 bins of integers up to 3,000 that grow from a unit on, of one at least each."""
+    edges = unit * np.expm1(np.linspace(0, np.log1p((3_001 - lower) / unit), 33))
+    whole, steps = np.ceil(np.round(lower + edges, 9)).astype(int), np.arange(33)
+    return [*(np.maximum.accumulate(whole - steps) + steps)[:-1].tolist(), 3_000]
+
+
 def nist() -> tables.Table:
     """NIST's excerpt: seven numbers, some with missing values, and six categories."""
     path = _data.data_path("nist", "national2019.csv.gz")
     gap: dict[str, Any] = {"nullable": True}
-    # Incomes and weights in bins that grow.
-    roots = [round(root**2 - 20_000) for root in np.linspace(0, np.sqrt(1_520_000), 65)]
-    ratios = np.unique(np.geomspace(1, 3_000, 33).astype(int)).tolist()
+    roots = np.square(np.linspace(0, np.sqrt(1_520_000), 65)) - 20_000
     attributes: dict[str, Any] = {
         "AGEP": Numeric(0, 99, bins=20, integer=True),
         "EDU": Numeric(1, 12, integer=True, **gap),
-        "PINCP": Numeric(edges=roots, special=[0], **gap),
+        "PINCP": Numeric(edges=[-20_000, *roots[1:-1], 1_500_000], special=[0], **gap),
         "POVPIP": Numeric(0, 500, integer=True, bins=50, special=[501], **gap),
         "NPF": Numeric(2, 12, integer=True, **gap),
-        "PWGTP": Numeric(edges=ratios, integer=True),
-        "WGTP": Numeric(edges=[0, *ratios], integer=True),
+        "PWGTP": Numeric(edges=_growing(1, 1.0), integer=True),
+        "WGTP": Numeric(edges=_growing(0, 3.0), integer=True),
         "SEX": Categorical([1, 2]),
         "RAC1P": Categorical(range(1, 10)),
         "MSP": Categorical(range(1, 7), **gap),

@@ -264,12 +264,6 @@ class Numeric(Attribute):
         return self.bins + len(self.special)
 
     @property
-    def grows(self) -> bool:
-        """Whether declared edges are much nearer to each other at the lower end."""
-        widths = np.diff(self.edges)
-        return self._by_edges and bool(widths[-1] > 20 * widths[0])
-
-    @property
     def one_each(self) -> bool:
         """Whether there is a bin for each integer."""
         return self.integer and self.bins == self.upper - self.lower + 1

@@ -104,8 +104,9 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
     dates = isinstance(attribute, Date | Datetime) and labels is None
     if isinstance(attribute, Date | Datetime) and labels is None:
         edges = attribute.days(attribute.edges)
-    # Where bins grow, they are drawn about as wide as each other.
-    log = labels is None and isinstance(attribute, Numeric) and attribute.grows
+    # Where declared edges grow, bins are drawn about as wide as each other.
+    log = labels is None and "edges" in attribute.declared.to_data()
+    log = log and bool(edges[-1] - edges[-2] > 20 * (edges[1] - edges[0]))
     missing = attribute.nullable
     axis = {"name": name, "edges": edges, "labels": labels, "missing": missing, "dates": dates}
     ordered, n_alone = getattr(attribute, "ordered", True), attribute.n_alone - missing

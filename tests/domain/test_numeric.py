@@ -118,7 +118,6 @@ def test_means_are_those_of_draws(attribute):
 def test_values_are_uniform_within_bins_that_grow():
     growing = Numeric(edges=[1, 10, 100, 1000, 10_000])
     assert growing.means()[1] == pytest.approx(55)
-    assert growing.grows and not Numeric(0, 10, 4).grows
 
 
 def test_codes_of_special_values_come_after_the_bins():
