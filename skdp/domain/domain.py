@@ -576,8 +576,7 @@ class Domain(Schema):
 
         Columns that are not declared are ignored, but for identifiers that repeat. The report also
         says what the declaration misses (gaps, whole numbers, forms of dates, values that many
-        records share, rules that nearly all keep, repeated identifiers), and writes a corrected one
-        with blanks.
+        records share, repeated identifiers), and writes a corrected one with blanks.
 
         Warns
         -----

@@ -201,8 +201,6 @@ _UNREADABLE = {
     "'x in [1, 2]'",
     **dict.fromkeys("0123456789", "not a number"),
 }
-# What begins a list after "in".
-_LIST = ast.dump(ast.Name("list", ast.Load()))
 _UNEXPECTED = "unexpected {!r}; a column name that is not an identifier goes between backticks"
 _UNFINISHED = "it ends too early: a condition or a value is missing"
 _ARITHMETIC = "arithmetic is not supported; a column name with a sign goes between backticks"
@@ -258,7 +256,7 @@ class _Text:
 
     def _lines(self) -> Iterator[str]:
         """The expression of Python, a token on each line."""
-        before, said = "", ""
+        before = ""
         for match in _TOKEN.finditer(self.text):
             kind = str(match.lastgroup)
             raw, place = match[kind], match.start(kind)
@@ -272,21 +270,18 @@ class _Text:
                 # pandas would negate the column alone.
                 raise self.error("after '~' come parentheses; or write 'not'", place)
             before = raw
-            if kind not in ("word", "symbol"):
-                said = f"_{len(self.known)}"
-                self.known.append(self._operand(kind, raw, place))
+            if kind in ("word", "symbol"):
+                yield _SYMBOLS.get(raw, raw)
             else:
-                said = "list(" if raw == "(" and said == "in" else _SYMBOLS.get(raw, raw)
-            yield said
+                yield f"_{len(self.known)}"
+                self.known.append(self._operand(kind, raw, place))
 
     def _operand(self, kind: str, raw: str, place: int) -> Any:
         """A column, or a value."""
         try:
-            if kind == "number":
-                return int(raw) if re.fullmatch(r"[\d_]+", raw) else float(raw)
-            if kind == "text":
+            if kind in ("number", "text"):
                 return ast.literal_eval(raw)
-        except (SyntaxError, ValueError, OverflowError):
+        except (SyntaxError, ValueError):
             raise self.error(f"{raw[:40]!r} is not a {kind}", place) from None
         if kind == "name" and raw in _CONSTANTS and self.schema.find(raw) is None:
             return _CONSTANTS[raw]
@@ -328,11 +323,8 @@ class _Text:
         """A column, a value, or a list of values."""
         if isinstance(tree, ast.Name):
             return self.known[int(tree.id[1:])]
-        parts = tree.elts if isinstance(tree, ast.List | ast.Tuple) else None
-        if isinstance(tree, ast.Call) and ast.dump(tree.func) == _LIST:
-            parts = tree.args
-        if parts is not None:
-            values = [self._read(each) for each in parts]
+        if isinstance(tree, ast.List | ast.Tuple):
+            values = [self._read(each) for each in tree.elts]
             if not any(isinstance(each, _Column | list) for each in values):
                 return values
         if isinstance(tree, ast.UnaryOp) and not isinstance(tree.op, ast.Not):
