@@ -150,19 +150,6 @@ def test_finds_what_tells_a_number():
     assert inside.transform(frame).shape == (4000, 1)
 
 
-def test_cost_and_parts(monkeypatch):
-    asked = recorded(monkeypatch)
-    ledger = skdp.PrivacyLedger(1)
-    X, y = signal(200)
-    found = selector(epsilon=0.5, ledger=ledger).fit(X, y)
-    parts = {"label": Fraction(1, 40), "selection": Fraction(19, 40)}
-    assert found.privacy_loss_.parts == parts and ledger.spent == Fraction(1, 2)
-    # The range of a score of two classes is that of the tests above.
-    score_range = _ByClass(Categorical([0, 1]), found.label_counts_).range
-    selected = ("top", 6, 2, parts["selection"], score_range)
-    assert asked == [("laplace", 2, parts["label"]), selected]
-
-
 @over(
     "params, error, message",
     [

@@ -181,23 +181,6 @@ def test_large_counts_give_the_planned_tree(quiet):
     np.testing.assert_array_equal(release.values[1:], release.tree.node_counts(counts)[1:])
 
 
-@pytest.mark.parametrize("nullable", [False, True])
-def test_what_every_record_pays(quiet, nullable):
-    """One record more in any bin changes the counts of one path, which cost epsilon together."""
-    rng = np.random.default_rng(0)
-    counts = rng.integers(0, 50, 64 + nullable) * (rng.random(64 + nullable) < 0.2)
-    # Divisions follow released counts, so they are held as they are.
-    release = dawa.adaptive_tree(counts, 64, Fraction(1, 3), PLAN)
-    tree, shares = release.tree, release.shares
-    paid = tree.spread_down(shares.astype(float))[tree.leaves]
-    assert (paid == 10**6).all()
-    assert len(tree.leaves) < 64 and tree.n_bins == 64 + nullable
-    np.testing.assert_array_equal(release.values[shares > 0], tree.node_counts(counts)[shares > 0])
-    assert sum(len(values) for values, _ in quiet) == (shares > 0).sum()
-    drawn = {epsilon for _, epsilon in quiet}
-    assert drawn == {Fraction(int(share), 3 * 10**6) for share in np.unique(shares[shares > 0])}
-
-
 # --- siblings that differ by noise alone
 
 

@@ -165,41 +165,6 @@ def test_records_reach_the_leaf_that_counted_them():
     assert model.reach(unknown).tolist() == [0, 0]
 
 
-@over("algorithm", ["auto", "id3", "c4.5"])
-def test_a_path_spends_all_of_epsilon_and_no_more(algorithm, monkeypatch):
-    spent = []
-
-    def discrete_laplace(values, epsilon, sensitivity=1, *, random_state=None):
-        spent.append(Fraction(epsilon) / sensitivity)
-        # So many records that every node is divided, on an empty table too.
-        return np.asarray(values) + 10**6
-
-    def noisy_max(scores, epsilon, score_range, *, starts, random_state=None):
-        spent.append(Fraction(epsilon))
-        return np.asarray(starts)
-
-    monkeypatch.setattr(trees, "discrete_laplace", discrete_laplace)
-    monkeypatch.setattr(trees, "noisy_max", noisy_max)
-    splits = one_split if algorithm == "id3" else lambda n: binary_splits(n, range(n))
-    depth, nobody = 3, records_of(np.zeros((0, 3), dtype=np.int64), np.zeros(0, int), (8, 8, 8))
-    model, _ = fit_tree(
-        nobody,
-        [splits(8)] * 3,
-        2,
-        tree_parts(Fraction(1), algorithm, depth),
-        noise_source(0),
-        algorithm=algorithm,
-        quality="max",
-        max_depth=depth,
-        prune=False,
-    )
-    # Classes of all, a split on each level, with the published ones a count too, and the leaves.
-    assert len(spent) == (2 + depth if algorithm == "auto" else 2 + 2 * depth)
-    assert sum(spent) == 1
-    leaves = [number for number, node in enumerate(model.nodes) if node is None]
-    assert (model.class_counts[leaves] == 10**6).all()
-
-
 def test_the_depth_follows_from_public_numbers():
     few, many = [binary_splits(4, range(4))], [binary_splits(32, range(32))] * 5_000
     assert auto_depth(-5.0, few, 2) == 0

@@ -196,33 +196,3 @@ def test_a_tree_has_boxes_of_their_own_beyond_the_ranges():
     small = leaves.counts * beyond > 20
     wide = margins.edges[0][leaves.upper[small, 0]] - margins.edges[0][leaves.lower[small, 0]]
     assert (wide < size // 20).any()
-
-
-def test_no_path_through_a_tree_costs_more_than_its_budget(monkeypatch):
-    exact = Exact()
-    monkeypatch.setattr(kmeans_tree, "discrete_laplace", exact)
-    points = skewed_points(2_000, 5, 1)
-
-    def measured(points):
-        margins = even_margins((1024,) * 5)
-        binned = kmeans_ranges.Binned.of(points, margins.edges)
-        exact.calls.clear()
-        kmeans_tree.measure_tree(binned, margins, 2_000, 3, Fraction(3, 10), None)
-        return list(exact.calls)
-
-    monkeypatch.setattr(kmeans_tree, "_ZERO", 0.0)
-    whole = measured(points)
-    compared = 0
-    for record in range(0, 2_000, 100):
-        without = measured(np.delete(points, record, axis=0))
-        cost = Fraction(0)
-        for (values, epsilon, sensitivity), (others, same, _) in zip(whole, without, strict=False):
-            if len(values) != len(others) or epsilon != same:
-                # Counts released earlier differ, and from here on so may the boxes.
-                break
-            assert sensitivity == 1
-            cost += epsilon * int(np.abs(values - others).sum())
-        else:
-            compared += 1
-            assert cost == Fraction(3, 10)
-    assert compared >= 5
