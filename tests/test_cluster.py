@@ -137,26 +137,6 @@ def test_synopsis_answers_and_samples():
         assert model.synopsis_ is None
 
 
-@over("algorithm", ["auto", "lloyd"])
-def test_plot_marks_the_centroids(algorithm):
-    frame = pd.DataFrame(blobs(middles=np.array([[0, 1, 2.0], [5, 5, 5]])), columns=list("abc"))
-    model = DPKMeans(2, domain=(-10, 10), algorithm=algorithm, random_state=0).fit(frame)
-    axes = model.plot(["c", "a"])
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("c", "a")
-    marked = axes.collections[-1].get_offsets()
-    np.testing.assert_allclose(np.asarray(marked), model.cluster_centers_[:, [2, 0]])
-    assert [text.get_text() for text in axes.texts] == ["0", "1"]
-    assert "epsilon = 1" in axes.get_title()
-    if algorithm == "auto":
-        outlined = model.plot(["c", "a"], blocks=True, norm="linear")
-        assert len(outlined.collections) == len(axes.collections) + 1
-    else:
-        with pytest.raises(ValueError, match="no boxes"):
-            model.plot(["c", "a"], blocks=True)
-    with pytest.raises(ValueError, match="two of the features"):
-        model.plot(["a", "z"])
-
-
 # --- odd but legal input
 
 

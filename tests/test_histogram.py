@@ -370,23 +370,6 @@ def test_bad_questions():
 # --- pictures
 
 
-@over(
-    "changes", [{}, {"non_negative": True}, {"partition": "dawa"}, {"domain": Numeric(0, 40, 3000)}]
-)
-def test_pictures(changes):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    estimator = histogram(random_state=0, **changes).fit(AGES)
-    ax = estimator.plot(level=0.9)
-    assert ax.get_xlabel() == estimator.domain_.names[0]
-    # Neighbouring bars are one outline, and the band over many of them another.
-    heights, _, _ = ax.patches[0].get_data()
-    for band in ax.patches[1:]:
-        high, _, low = band.get_data()
-        assert (high >= heights).all() and (low <= heights).all()
-    assert sum(heights) == pytest.approx(estimator.to_frame()["count"].sum(), rel=0.1)
-    plt.close("all")
-
-
 # --- statistics with intervals --------------------------------------------------------------------
 
 

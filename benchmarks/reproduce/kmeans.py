@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ _STYLES = {
 _NAMES = {algorithm: name for algorithm, (name, _, _) in _STYLES.items()}
 
 
+@cache
 def _sets(quick: bool) -> dict[str, tuple[NDArray[np.float64], int]]:
     """Rows in [-1, 1] and number of clusters by name of the dissertation."""
     data = {
@@ -103,16 +105,9 @@ def _curves(
     for ax, (data, (X, k)) in zip(axes, sets.items(), strict=True):
         best = best_nicv(X, k)
         for algorithm in algorithms:
-            # Grids of many dimensions and the genetic algorithm take seconds a fit.
-            slow = algorithm in ("genetic", "m-estimator", "extended-grid") and X.shape[1] > 3
-            runs = 1 if slow else 2 if quick else 5
             means = []
             for epsilon in epsilons:
-                errors = [
-                    nicv(X, private_fit(X, k, epsilon, algorithm, s)[0].cluster_centers_)
-                    for s in range(runs)
-                ]
-                means.append(float(np.mean(errors)))
+                means.append(_mean_error(data, quick, algorithm, epsilon))
                 rows.append(
                     {"data": data, "method": _NAMES[algorithm], "epsilon": epsilon}
                     | {"nicv": means[-1], "best": best}
@@ -124,6 +119,19 @@ def _curves(
     axes[0].set_ylabel("NICV (dashed: without privacy)")
     axes[-1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
     return _save(out, name, figure, rows)
+
+
+@cache
+def _mean_error(data: str, quick: bool, algorithm: str, epsilon: float) -> float:
+    """Mean NICV of some runs, which figures share."""
+    X, k = _sets(quick)[data]
+    # Grids of many dimensions and the genetic algorithm take seconds a fit.
+    slow = algorithm in ("genetic", "m-estimator", "extended-grid") and X.shape[1] > 3
+    fits = [
+        private_fit(X, k, epsilon, algorithm, seed)[0]
+        for seed in range(1 if slow else 2 if quick else 5)
+    ]
+    return float(np.mean([nicv(X, fit.cluster_centers_) for fit in fits]))
 
 
 def _epsilons(quick: bool) -> tuple[float, ...]:
@@ -425,7 +433,7 @@ def _validity_table(
     epsilons: tuple[float, ...] = (0.05, 0.1, 0.3, 0.5, 1.0, 2.0)
     if quick:
         epsilons = (0.1, 0.3) if X.shape[1] > 3 else (0.5, 2.0)
-    runs = 5 if quick else 10 if X.shape[1] > 2 else 40
+    runs = 5 if quick or X.shape[1] > 2 else 20
     # The choice on the true rows.
     exact = {k: KMeans(k, n_init=30, random_state=0).fit(X).cluster_centers_ for k in candidates}
     validity = {k: ray_turi(X, np.ones(len(X)), centers) for k, centers in exact.items()}

@@ -11,6 +11,7 @@
 ``dpcube``         DPCube, the hierarchical kd-tree, usefulness
 ``grid``           UG, EUG, Identity: grids of equal width over any columns
 ``groupings``      public ways to merge the codes of a column into few groups
+``hdmm``           HDMM: p-identity strategies for a workload
 ``hdpview``        HDPView
 ``kmeans``         DPLloyd, UGkM, EUGkM, Hybrid, GkM, PGkM
 ``linear``         linear models: second moments, searches, and through additive models

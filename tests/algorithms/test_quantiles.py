@@ -116,29 +116,6 @@ def test_one_quantile_has_the_exact_law(share):
 # --- several
 
 
-@over("count", [1, 2, 3, 7, 10, 64])
-def test_every_way_down_spends_all_of_epsilon(count):
-    epsilon = Fraction(3, 7)
-    plans = plan_quantiles(evenly(count), epsilon)
-    alone = plans["independent"].selections
-    assert sum(each.epsilon for each in alone) == epsilon
-    assert [each.which for each in alone] == list(range(count))
-    if count == 1:
-        assert list(plans) == ["independent"]
-        return
-    tree = plans["recursive"].selections
-    assert sorted(each.which for each in tree) == list(range(count))
-    spent, seen = {-1: Fraction(0)}, {-1}
-    for each in tree:
-        # Its neighbours came before it, and one of them is what it was split off from.
-        assert {each.below, each.above} <= seen
-        spent[each.which] = each.epsilon + max(spent[each.below], spent[each.above])
-        seen.add(each.which)
-    parents = {side for each in tree for side in (each.below, each.above)}
-    assert all(spent[which] == epsilon for which in range(count) if which not in parents)
-    assert max(spent.values()) == epsilon
-
-
 @over("method", ["independent", "recursive", "tree"])
 def test_much_epsilon_gives_the_quantiles(method):
     rng = np.random.default_rng(0)

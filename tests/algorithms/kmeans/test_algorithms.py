@@ -1,13 +1,10 @@
-"""Every algorithm of k-means spends exactly its budget; rounds of DPLloyd, the share of Hybrid."""
+"""Rounds of DPLloyd, and the share of Hybrid."""
 
 import numpy as np
 from clustered import Exact, make_task
 
 from skdp.algorithms.kmeans import algorithms
 from skdp.algorithms.kmeans.algorithms import hybrid_share, lloyd_rounds
-
-# --- what is spent
-
 
 # --- rounds and shares
 
