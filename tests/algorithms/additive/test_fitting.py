@@ -20,10 +20,9 @@ from skdp.algorithms.additive import (
     located,
     pairs,
 )
-from skdp.algorithms.additive import pairs as calibration
 from skdp.algorithms.additive.fitting import agreed, column_shares
 from skdp.algorithms.additive.model import Prior
-from skdp.mechanisms import noisy_max
+from skdp.mechanisms import top_k
 
 # ------------------------------------------------------------------- histograms and calibration
 
@@ -62,8 +61,7 @@ def test_parts_and_plan_sum_to_epsilon():
     records = Records(groups, groups[:, 0] // 2, np.ones(5_000, dtype=np.int64), (4, 4))
     priors = [Prior(4, range(4)), Prior(4, None)]
     original = fitting.discrete_laplace
-    # One factor of all columns; then weights of each, and more and more rounds. Pairs are listed,
-    # chosen, or do not pay.
+    # Histograms alone, then more and more rounds. Pairs are listed, chosen, or do not pay.
     plans = [None, *(PairPlan([range(4), None], **asked) for asked in ASKED)]
     for epsilon, plan in product(
         (Fraction(1, 100), Fraction(4, 5), Fraction(9, 10), Fraction(100)), plans
@@ -76,13 +74,13 @@ def test_parts_and_plan_sum_to_epsilon():
             return original(*args, **kwargs)
 
         def watch_choice(*args, spent=spent, **kwargs):
-            spent.append(args[1])
-            return noisy_max(*args, **kwargs)
+            spent.append(args[2])
+            return top_k(*args, **kwargs)
 
         with pytest.MonkeyPatch.context() as patch:
-            for module in (calibration, fitting, pairs, calibration):
+            for module in (fitting, pairs):
                 patch.setattr(module, "discrete_laplace", watch)
-            patch.setattr(pairs, "noisy_max", watch_choice)
+            patch.setattr(pairs, "top_k", watch_choice)
             fit_additive(records, Logit(2), priors, epsilon, 5_000.0, source, plan)
         assert sum(spent) == epsilon
 
