@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._models import ModelOfClasses, ModelOfGroups, ModelOfNumbers, plain
 from ._validation import CodeArray, FloatArray, IntArray, as_integer, check_choice
-from .algorithms.additive import PairPlan, Prior, fit_additive, mean_size
+from .algorithms.additive import PairPlan, Prior, fit_additive
+from .algorithms.additive.model import mean_size
 from .domain import Date, Datetime
 from .exceptions import DomainError
 
@@ -39,8 +40,8 @@ class ShapeFunction:
         In logits for classifiers, in units of the target for regressors. The mean over the
         records is about 0.
     std_errors : ndarray like ``scores``
-        Standard deviation that the privacy noise gives them. Shrinkage towards 0, and which
-        records there are, are not in it.
+        How far off they may be: standard deviations given what was released, which noise, chance
+        and shrinkage leave open, as if columns were independent.
     sizes : ndarray of shape (n_groups,)
         Released number of records of each group.
     edges : ndarray or None
@@ -212,22 +213,19 @@ class _Additive(ModelOfGroups):
         """Set the released attributes, in the units that users see."""
         scale, shift = self._units()
         self.intercept_ = plain(model.intercept[None] * scale + shift)[0]
-        shapes = zip(model.shapes, model.std_errors, model.sizes, strict=True)
         functions = {
             name: ShapeFunction(
                 grouping.groups,
                 tuple(grouping.labels),
-                plain(shape * scale),
-                plain(error * scale),
-                sizes,
+                plain(term.scores * scale),
+                plain(term.std_errors * scale),
+                term.sizes,
                 grouping.edges,
                 None if grouping.chain is None else tuple(grouping.chain),
             )
-            for (name, grouping), (shape, error, sizes) in zip(
-                groupings.items(), shapes, strict=True
-            )
+            for (name, grouping), term in zip(groupings.items(), model.terms, strict=False)
         }
-        for term in model.pairs:
+        for term in model.terms[len(groupings) :]:
             function = _pair_function(term, groupings, scale)
             name = " x ".join(function.columns)
             while name in functions:
@@ -307,7 +305,7 @@ class _Additive(ModelOfGroups):
         return self
 
     def plot(self, columns=None, *, level=0.95) -> Any:
-        """Draw the functions of some columns, with bands of the privacy noise, and of pairs.
+        """Draw the functions of some columns, with bands of what is not known, and of pairs.
 
         Parameters
         ----------
@@ -316,7 +314,7 @@ class _Additive(ModelOfGroups):
             of the last class). None: the six functions that add most to scores. Special and
             missing values of a number are not drawn; ``shape_functions_`` has their scores.
         level : float, default=0.95
-            Of the bands, which take the noise as normal.
+            Of the bands, which take errors as normal.
 
         Returns
         -------
@@ -329,7 +327,7 @@ class _Additive(ModelOfGroups):
             sizes = {name: each.importance for name, each in self.shape_functions_.items()}
             columns = sorted(sizes, key=lambda name: -sizes[name])[:6]
         shapes = {name: self._shape(name) for name in columns}
-        title = loss_title(f"{100 * level:g}% bands of the noise", self.privacy_loss_)
+        title = loss_title(f"{100 * level:g}% bands", self.privacy_loss_)
         dates = {
             name: replace(shapes[name], edges=each.days(shapes[name].edges))
             for name, each in self.domain_.items()
@@ -384,8 +382,11 @@ def _pair_function(term, groupings, scale):
     columns = tuple(names[column] for column in term.columns)
     sides = [_merged(groupings[name], axis) for name, axis in zip(columns, term.axes, strict=True)]
     groups, labels = zip(*sides, strict=True)
-    scores, errors = plain(term.scores * scale), plain(term.std_errors * scale)
-    return PairFunction(columns, groups, labels, scores, errors, term.sizes)
+    shape = tuple(axis.n_groups for axis in term.axes)
+    scores, errors = (
+        plain((values * scale).reshape(*shape, -1)) for values in (term.scores, term.std_errors)
+    )
+    return PairFunction(columns, groups, labels, scores, errors, term.sizes.reshape(shape))
 
 
 def _merged(grouping, axis):
@@ -401,10 +402,10 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
 
     The score of a class is an intercept plus a function of each column, which can be read, drawn
     and edited after the fit. It is learnt from few noisy sums: one histogram of each
-    column and the label; the weights of the columns, so that columns that say the same do not
-    count twice; and, where records times epsilon pay for it, rounds of sums of residuals, and
-    functions of two columns together, which are chosen privately. A histogram of the scores that
-    the model gives the records calibrates it.
+    column and the label; and, where records times epsilon pay for it, rounds of sums of residuals,
+    one column after the other, so that columns that say the same do not count twice, and functions
+    of two columns together, which are chosen privately. A histogram of the scores that the model
+    gives the records calibrates it.
 
     Parameters
     ----------
@@ -463,14 +464,13 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     -----
     *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: the noisy
     number of records; for each column the counts of groups and classes (sensitivity 1, with a
-    public share of the budget); the gradient and curvature of the loss in the weights of the
-    columns (each record's part is bounded in integers); sums of residuals by group of each column
-    (sensitivity 1, with more than two classes 2); chosen pairs (scores that a record moves by as
-    much) and their sums of residuals and weights (sensitivity 1, with more than two classes 2.5,
-    for a number 1.25); the counts of scores and classes (sensitivity 1), with more than two classes
-    of differences of scores, and those of the classes (sensitivity 1 each). *Cost*: sequential
-    composition; how the part "model" is divided follows from the released number of
-    records and from released choices. Reading, editing and predicting are post-processing.
+    public share of the budget); sums of residuals by group of each column (sensitivity 1, with more
+    than two classes 2); chosen pairs (scores that a record moves by as much, up or down) and their
+    sums of residuals (as those of columns); the counts of scores and classes (sensitivity 1), with
+    more than two classes of differences of scores, and those of the classes (sensitivity 1 each).
+    *Cost*: sequential composition; how the part "model" is divided follows from the released
+    number of records and from released choices. Reading, editing and predicting are
+    post-processing.
 
     References
     ----------

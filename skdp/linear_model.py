@@ -218,10 +218,9 @@ class PrivateLogisticRegression(_LinearClassifier):
         and ``target`` is an error.
     solver : {"auto", "functional", "local-search", "genetic"}, default="auto"
         How the coefficients are learnt. "auto" measures histograms of each column and the label,
-        gradients and curvatures in the weights of the columns, and residuals, and shrinks what is
-        noise; it is the most accurate of them [1]_. The others are published: "functional"
-        minimises a Taylor polynomial of the loss [2]_, "local-search" moves one coefficient a
-        round [3]_, and "genetic" selects among whole vectors of them [4]_.
+        and residuals, and shrinks what is noise; it is the most accurate of them [1]_. The others
+        are published: "functional" minimises a Taylor polynomial of the loss [2]_, "local-search"
+        moves one coefficient a round [3]_, and "genetic" selects among whole vectors of them [4]_.
     one_hot : {"categories", "all"} or list of str, default="categories"
         Columns of numbers that become indicators of their groups: none, all, or those named.
     max_groups : int, default=32
@@ -258,8 +257,8 @@ class PrivateLogisticRegression(_LinearClassifier):
         feature; in the order of ``feature_labels_``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     coef_std_ : ndarray like ``coef_``
-        Standard errors that the noise gives ``coef_``. Shrinkage, and which records there are, are
-        not in them. NaN for searches, which do not know theirs.
+        How far off ``coef_`` may be: standard deviations given what was released, as if columns
+        were independent. NaN for searches, which do not know theirs.
     feature_labels_ : ndarray of shape (n_coefficients,)
         Names of the features: a column of numbers, or "column = value" of an indicator. A missing
         number counts as the middle of its range, and has an indicator.
@@ -348,7 +347,7 @@ decay, max_rows_per_id, unit, ledger, random_state
         In the order of ``feature_labels_``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     coef_std_ : ndarray like ``coef_``
-        Standard errors that the noise gives ``coef_``; NaN for searches.
+        How far off ``coef_`` may be; NaN for searches.
     feature_labels_ : ndarray of shape (n_coefficients,)
         Names of the features.
     classes_ : ndarray of shape (n_classes,)
@@ -408,10 +407,9 @@ class PrivateLinearRegression(_Searched, _Regression):
         and ``target`` is an error.
     solver : {"auto", "functional", "local-search", "genetic"}, default="auto"
         How the coefficients are learnt. "auto" measures histograms and sums of targets of each
-        column, gradients and curvatures in the weights of the columns, and residuals, and shrinks
-        what is noise; it is the most accurate of them [1]_. The others are published:
-        "functional" releases all second moments [2]_; "local-search" moves one coefficient a
-        round [3]_, and "genetic" selects among whole vectors of them [4]_.
+        column, and residuals, and shrinks what is noise; it is the most accurate of them [1]_. The
+        others are published: "functional" releases all second moments [2]_; "local-search" moves
+        one coefficient a round [3]_, and "genetic" selects among whole vectors of them [4]_.
     one_hot : {"categories", "all"} or list of str, default="categories"
         Columns of numbers that become indicators of their groups: none, all, or those named.
     max_groups : int, default=32
@@ -447,8 +445,8 @@ class PrivateLinearRegression(_Searched, _Regression):
         In units of the target for one unit of the feature, in the order of ``feature_labels_``.
     intercept_ : float
     coef_std_ : ndarray of shape (n_coefficients,)
-        Standard errors that the noise gives ``coef_``. Shrinkage, and which records there are, are
-        not in them. NaN for searches, which do not know theirs.
+        How far off ``coef_`` may be: standard deviations given what was released, as if columns
+        were independent. NaN for searches, which do not know theirs.
     feature_labels_ : ndarray of shape (n_coefficients,)
         Names of the features: a column of numbers, or "column = value" of an indicator. A missing
         number counts as the middle of its range, and has an indicator.
@@ -524,7 +522,7 @@ random_state
         In units of the target for one unit of the feature, in the order of ``feature_labels_``.
     intercept_ : float
     coef_std_ : ndarray of shape (n_coefficients,)
-        Standard errors that the noise gives ``coef_``.
+        How far off ``coef_`` may be.
     feature_labels_ : ndarray of shape (n_coefficients,)
         Names of the features.
     domain_ : Domain

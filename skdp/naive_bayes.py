@@ -22,8 +22,8 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     One noisy histogram of each column and the label is measured. Probabilities of
     groups are smooth along ordered values, and pulled towards those of all classes together where
     the noise is large. Columns that say the same count twice; a histogram of the model's score and
-    the class corrects that, with two classes by a rising line, with more by one factor. As a model
-    to predict with, `PrivateAdditiveClassifier` is better.
+    the class corrects that by one factor. As a model to predict with, `PrivateAdditiveClassifier`
+    is better.
 
     Parameters
     ----------
@@ -58,12 +58,9 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     feature_log_prob_ : dict of str to ndarray of shape (n_classes, n_groups)
         Of each column the logarithms of the probabilities of its groups in each class.
     feature_log_prob_std_ : dict of str to ndarray of shape (1, n_groups) or (n_classes, n_groups)
-        Standard errors that the noise gives: with two classes the difference of both, with more
-        each class.
-    calibration_ : (ndarray of shape (n_points,), ndarray of shape (n_points,))
-        With two classes, ``predict_proba`` reads the logit of the second off the line through these
-        points, from that of `predict_joint_log_proba`. With more it adds the first, of shape
-        (n_classes,), to the second, of shape (1,), times what `predict_joint_log_proba` returns.
+        How far off they may be: with two classes their difference, with more each class.
+    calibration_ : (ndarray of shape (n_classes,), float)
+        ``predict_proba`` adds the first to the second times what `predict_joint_log_proba` returns.
     feature_labels_ : dict of str to list of str
         Of each column the names of its groups.
     classes_ : ndarray of shape (n_classes,)
@@ -111,7 +108,8 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
         self.feature_log_prob_ = dict(zip(groupings, tables, strict=True))
         self.feature_log_prob_std_ = dict(zip(groupings, model.std, strict=True))
         self.feature_labels_ = {name: list(each.labels) for name, each in groupings.items()}
-        self.calibration_ = model.calibration
+        n = len(self.classes_)
+        self.calibration_ = model.constant[:n], model.factor
         self._columns = {name: each.groups for name, each in groupings.items()}
 
     def predict_joint_log_proba(self, X) -> np.ndarray:
@@ -148,9 +146,6 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
         """
         joint = self.predict_joint_log_proba(X)
         constant, factor = self.calibration_
-        if len(factor) == 1:
-            joint = constant + factor * joint
-        else:
-            joint = np.interp(joint[:, 1] - joint[:, 0], *self.calibration_)[:, None] * [0.0, 1.0]
+        joint = constant + factor * joint
         parts = np.exp(joint - joint.max(axis=1, keepdims=True))
         return parts / parts.sum(axis=1, keepdims=True)

@@ -58,7 +58,7 @@ MECHANISMS = {
 WIDTHS = {"sensitivity", "score_range"}
 KINDS = ("exact zeros", "double epsilon", "half sensitivity", "part exact")
 # Names of ranges and sensitivities where they are defined, and mutants of numbers.
-RANGES = {"score_range", "joint"}
+RANGES = {"score_range", "reach"}
 NUMBERS = ("half range", "lower price")
 
 # Mutants that release the same: file, function, mechanism, kind, and why.

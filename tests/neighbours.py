@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 import skdp
-from skdp.algorithms.additive.model import UNIT
 
 INF, NAN = np.inf, np.nan
 Pairs = dict[str, tuple[Any, Any]]
@@ -320,15 +319,4 @@ def values_of_persons() -> Pairs:
     rows = pd.DataFrame({"value": [3, 8, 8, 21, 40, 41, 77, 90.0], "who": [*"aabbbbcd"]})
     return {
         f"without {who}": (rows, rows[rows["who"] != who].reset_index(drop=True)) for who in "abcd"
-    }
-
-
-def steep() -> Pairs:
-    """Records of a score, the value of a function, and a label."""
-    gradient = np.array([[-20 * UNIT, 4 * UNIT, 1]])
-    curvature = np.array([[0, 39 * UNIT, 1]])
-    none = gradient[:0]
-    return {
-        "a score that is quite wrong": (gradient, none),
-        "a score between, and a great value": (curvature, none),
     }

@@ -52,7 +52,6 @@ from neighbours import (
     rare_codes,
     real_numbers,
     spread,
-    steep,
     values_of_persons,
     values_on_a_line,
     with_a_contrary,
@@ -69,10 +68,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
 from skdp import inspection, model_selection
-from skdp._random import noise_source
-from skdp._validation import as_epsilon
-from skdp.algorithms.additive import pairs as calibration
-from skdp.algorithms.additive.model import Logit, Records
 from skdp.model_selection import PrivateGridSearchCV
 from skdp.release import Boxes, BoxModel, Intervals
 from skdp.workloads import Workload
@@ -560,23 +555,6 @@ PERSONS = [
 ]
 
 
-def newton_step(rows: np.ndarray, epsilon: float) -> Any:
-    """A step of an additive model from scores that are given: those of no estimator are worst."""
-    scores, values = rows[:, :1], rows[:, 1:2]
-    places = np.arange(len(rows), dtype=np.int32)[:, None]
-    labels, counts = rows[:, 2], np.ones(len(rows), dtype=np.int64)
-    found = calibration.newton_step(
-        Records(places, labels, counts, (max(len(rows), 1),), scores),
-        Logit(2),
-        lambda groups: values[groups[:, 0]][None],
-        np.zeros(1),
-        1.0,
-        as_epsilon(epsilon),
-        noise_source(None),
-    )
-    return vars(found)
-
-
 # --- cubes and scalers
 
 SOME = ("nobody", "from the middle")
@@ -964,7 +942,6 @@ BRANCHES = [
     *TREES,
     *AGGREGATES,
     *LINEAR,
-    call("a step of Newton's method", newton_step, steep, runs=2),
     *PERSONS,
     *CUBES,
     *SCALERS,

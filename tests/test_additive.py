@@ -87,9 +87,9 @@ def test_contributions_sum_to_the_score():
     assert (model.explain(unknown)[:, 1] == 0).all()
 
 
-def test_standard_errors_are_those_of_the_noise():
+def test_standard_errors_are_those_of_the_noise_and_of_chance():
     # 60 releases of the same records: the spread of scores against what is stated, of categories,
-    # as numbers are cut elsewhere each time. The ratio has a standard deviation of about 0.06.
+    # as numbers are cut elsewhere each time. Chance and shrinkage are stated too.
     rows, _ = people(3_000)
     models = [of_ill(epsilon=0.5, random_state=seed).fit(rows) for seed in range(60)]
     shapes = [model.shape_functions_["city"] for model in models]

@@ -241,12 +241,8 @@ def test_sums_of_an_additive_model_move_by_their_sensitivity(labels, monkeypatch
     )
     records = itertools.product((0, 1), (0, 1), labels)
     found = largest_changes(model, rows, "s", records, monkeypatch)
-    # The total; histograms; gradients and curvatures of two steps; a round of residuals; pairs.
-    assert (found <= 1).all() and (found[[0, 1, 2, 7, 8]] > 0.99).all()
-    if len(labels) == 2:
-        assert (found[3:7] > 0.55).all() and (found[-2:] > 0.99).all()
-    else:
-        assert found[-1] > 0.99
+    # The total; histograms; rounds of residuals; the pair; the calibration.
+    assert (found <= 1).all() and (found > 0.9).all(), found
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")

@@ -22,13 +22,12 @@ from .additive import (
     Logit,
     Prior,
     Records,
+    calibrate,
     first_round,
     fit_additive,
     known_share,
     located,
     located_share,
-    monotone,
-    shared_factor,
     shared_weight,
 )
 
@@ -189,7 +188,7 @@ class LinearModel:
     intercept : ndarray of shape (n_outputs,)
     coef : ndarray of shape (n_outputs, n_features)
     std : ndarray of shape (n_outputs, n_features)
-        Standard errors of ``coef`` from the noise alone; NaN where nothing is known of them.
+        How far off ``coef`` may be, as standard deviations; NaN where nothing is known of it.
     """
 
     intercept: FloatArray
@@ -580,13 +579,11 @@ def fit_smooth(
     coef = np.zeros((link.n_outputs, design.n_features))
     std = np.zeros_like(coef)
     intercept = model.intercept.copy()
-    for column, block, shape, errors, sizes in zip(
-        design.columns, design.blocks, model.shapes, model.std_errors, model.sizes, strict=True
-    ):
-        found, constant = column.coefficients(shape)
-        error = _slopes(column.values, column.free, errors)
-        mean = sizes @ column.values / max(sizes.sum(), 1.0)
-        known = sizes @ (column.values - mean) ** 2
+    for column, block, term in zip(design.columns, design.blocks, model.terms, strict=True):
+        found, constant = column.coefficients(term.scores)
+        error = _slopes(column.values, column.free, term.std_errors)
+        mean = term.sizes @ column.values / max(term.sizes.sum(), 1.0)
+        known = term.sizes @ (column.values - mean) ** 2
         kept = known / (known + alpha) if alpha else np.ones(len(known))
         coef[:, block], std[:, block] = kept * found, kept * error
         intercept += constant + ((1 - kept) * found) @ mean
@@ -715,18 +712,18 @@ class NaiveBayesModel:
     groups : tuple of ndarray of shape (n_classes, n_groups)
         Of each column the logarithms of the probabilities of its groups in each class.
     std : tuple of ndarray of shape (n_outputs, n_groups)
-        Standard errors from the noise: with two classes of the difference of both, with more of
-        each class.
-    calibration : (ndarray, ndarray)
-        With two classes points of a rising line that calibrates: logits of the second class by the
-        probabilities above, and what they mean. With more a constant of each class, and a factor of
-        shape (1,) of the logarithms that the probabilities above give.
+        How far off they may be: with two classes their difference, with more each class.
+    constant : ndarray of shape (n_classes,)
+    factor : float
+        The calibrated logarithms of the probabilities of a row with each class are, up to what all
+        classes have in common, ``constant`` and ``factor`` times those that follow from the above.
     """
 
     prior: FloatArray
     groups: tuple[FloatArray, ...]
     std: tuple[FloatArray, ...]
-    calibration: tuple[FloatArray, FloatArray]
+    constant: FloatArray
+    factor: float
 
 
 def fit_naive_bayes(
@@ -753,29 +750,24 @@ def fit_naive_bayes(
     # Privacy. Released: the histograms of the first round of an additive model, and that of the
     # scores which it gives; sequential composition. The rest is computed from them.
     part = known_share(epsilon, total)
-    draft = first_round(records, link, priors, epsilon - part, total, random_state)
-    prior = np.log(link.probabilities(draft.intercept[None])[0])
-    model = draft.finished()
-    found = []
-    for shape, sizes in zip(model.shapes, model.sizes, strict=True):
+    model = first_round(records, link, priors, epsilon - part, total, random_state)
+    prior = np.log(link.probabilities(model.intercept[None])[0])
+    found, constant = [], np.zeros(link.n_classes)
+    for term in model.terms:
         # By Bayes' theorem, from the classes of each group and the sizes of the groups.
-        classes = link.probabilities(draft.intercept + shape)
-        joint = np.maximum(sizes, TUNING.records)[:, None] * np.maximum(classes, 1e-12)
+        classes = link.probabilities(model.intercept + term.scores)
+        joint = np.maximum(term.sizes, TUNING.records)[:, None] * np.maximum(classes, 1e-12)
         found.append(np.log(joint / joint.sum(axis=0)).T.copy())
-    # Scores and probabilities of a row differ by a constant of each class in each column.
-    constant = sum(
-        (table[:, 0] - (0.0, *shape[0])[-len(table) :])
-        for shape, table in zip(model.shapes, found, strict=True)
-    )
-    if link.n_outputs == 1:
-        scores, logits = monotone(records, draft, part, random_state)
-        calibration = scores + constant[1] - constant[0], logits
-    else:
-        centre = shared_weight(len(priors))
-        factor, _ = shared_factor(records, link, draft, centre, part, random_state)
-        calibration = prior - factor * (prior + constant), np.array([factor])
-    errors = tuple(each.T.copy() for each in model.std_errors)
-    return NaiveBayesModel(prior, tuple(found), errors, calibration)
+        # Scores and probabilities of a row differ by a constant of each class in each column.
+        constant += found[-1][:, 0] - (0.0, *term.scores[0])[-link.n_classes :]
+    errors = tuple(term.std_errors.T.copy() for term in model.terms)
+    weight = shared_weight(len(priors))
+    model.scale(weight)
+    shift, factor, _ = calibrate(records, link, model, part, total, random_state)
+    moved = prior - weight * factor * (prior + constant)
+    # Of two classes the second is shifted.
+    moved[-1] += shift
+    return NaiveBayesModel(prior, tuple(found), errors, moved, weight * factor)
 
 
 # ------------------------------------------------------------------------------------------------

@@ -1,15 +1,10 @@
 """Additive models: one function of each column, learnt from noisy sums over its groups.
 
-===============  =================================================================================
-``fitting``      `fit_additive`: the plan of the budget, and the steps one after the other
-``first``        the first round: histograms of each column and the label, and what each may spend
-``calibration``  how much known functions count: a Newton step; one factor or one line for all
-``pairs``        functions of two columns: the choice of pairs, and what residuals say of them
-``model``        `AdditiveModel`; priors and posteriors of functions, the model while it is fitted
-``links``        classes and numbers: what a record tells about scores, in integers
-``records``      distinct records by groups and label, and their noisy number
-``tuning``       the numbers that change a release
-===============  =================================================================================
+===========  =====================================================================================
+``fitting``  `fit_additive`: the first histograms, rounds of residuals, and the plan of the budget
+``pairs``    functions of two columns, and the calibration: how much all functions count
+``model``    links, priors and posteriors of functions, the model, records, and tuned numbers
+===========  =====================================================================================
 """
 
 from .fitting import (
@@ -21,19 +16,8 @@ from .fitting import (
     located,
     located_share,
 )
-from .model import (
-    TUNING,
-    UNIT,
-    Identity,
-    Logit,
-    Prior,
-    Records,
-    class_shares,
-    fixed,
-    mean_size,
-    released_total,
-)
-from .pairs import PairPlan, monotone, shared_factor, shared_weight
+from .model import TUNING, UNIT, Identity, Logit, Prior, Records, class_shares, released_total
+from .pairs import PairPlan, calibrate, shared_weight
 
 __all__ = [
     "TUNING",
@@ -44,17 +28,14 @@ __all__ = [
     "Prior",
     "Records",
     "additive_parts",
+    "calibrate",
     "class_shares",
     "column_shares",
-    "fit_additive",
     "first_round",
-    "fixed",
+    "fit_additive",
     "known_share",
     "located",
     "located_share",
-    "mean_size",
-    "monotone",
     "released_total",
-    "shared_factor",
     "shared_weight",
 ]

@@ -6,7 +6,7 @@ The first round: a noisy histogram of each column and the label, and each column
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +19,6 @@ from .model import (
     TUNING,
     UNIT,
     AdditiveModel,
-    Draft,
     Identity,
     Link,
     Logit,
@@ -28,7 +27,7 @@ from .model import (
     class_shares,
     fixed,
 )
-from .pairs import PairPlan, add_pairs, calibrate, newton_step, shared_weight
+from .pairs import PairPlan, add_pairs, calibrate, shared_weight
 
 # --- noisy sums over the groups of all columns: what each column may spend, and totals that agree
 
@@ -91,7 +90,7 @@ def first_round(
     epsilon: Fraction,
     total: float,
     random_state: Any,
-) -> Draft:
+) -> AdditiveModel:
     """A model in which each column stands alone, from one histogram of each with the label.
 
     Parameters
@@ -116,7 +115,7 @@ def _of_classes(
     epsilon: Fraction,
     total: float,
     random_state: Any,
-) -> Draft:
+) -> AdditiveModel:
     # Privacy. Released: for each column the counts of groups and classes, and of many classes their
     # counts alone, with a part that follows from the released total. A record is in one cell of
     # each: sensitivity 1. Everything after that is post-processing.
@@ -132,27 +131,29 @@ def _of_classes(
     of_counts = 1.0 / sum(1.0 / (len(t) * v) for t, v in zip(tables, variances, strict=True))
     intercept = np.log(class_shares(tables[-1].sum(axis=0), of_counts))
     intercept = intercept[1:] - intercept[0] if link.n_outputs == 1 else intercept
-    draft = Draft.empty(intercept, records.n_groups)
-    for column, (table, variance, prior) in enumerate(
-        zip(tables[: len(priors)], variances[: len(priors)], priors, strict=True)
-    ):
-        sizes = np.maximum(table.sum(axis=1), 0.0)
-        draft.sizes[column] = sizes
+    tables, variances = tables[: len(priors)], variances[: len(priors)]
+    sizes = [np.maximum(table.sum(axis=1), 0.0) for table in tables]
+    model = AdditiveModel.constant(intercept, priors, sizes)
+    for place, (table, variance) in enumerate(zip(tables, variances, strict=True)):
+        term = model.terms[place]
         for _ in range(TUNING.steps):
-            scores = intercept + draft.shapes[column]
-            expected = link.probabilities(scores)[:, -link.n_outputs :]
+            expected = link.probabilities(intercept + term.scores)[:, -link.n_outputs :]
             seen = table[:, -link.n_outputs :] - expected * table.sum(axis=1, keepdims=True)
-            curvature = sizes[:, None] * link.curvature(scores)
+            curvature = term.sizes[:, None] * link.curvature(intercept + term.scores)
+            # The records themselves vary as much as the curvature says.
             noise = variance * ((1 - expected) ** 2 + (link.n_classes - 1) * expected**2)
-            for output in range(link.n_outputs):
-                h = curvature[:, output]
-                before = draft.shapes[column][:, output]
-                # The records themselves vary as much as the curvature says.
-                sums = seen[:, output] + h * before
-                update = prior.update(sums, h, noise[:, output] + np.maximum(h, TINY))
-                draft.replace(column, output, prior.within(update.mean), update, noise[:, output])
-        draft.centre(column)
-    return draft
+            noise = noise + np.maximum(curvature, TINY)
+            found = [
+                term.prior.update(sums + h * before, h, spread)
+                for sums, h, before, spread in zip(
+                    seen.T, curvature.T, term.scores.T, noise.T, strict=True
+                )
+            ]
+            scores = np.stack([term.prior.within(mean) for mean, _ in found], axis=1)
+            term = replace(term, scores=scores, spreads=[spread for _, spread in found])
+        share = term.sizes / max(float(term.sizes.sum()), TINY)
+        model.terms[place] = replace(term, scores=term.scores - share @ term.scores)
+    return model
 
 
 # Parts of the range, of equal width, among which the one of the median is found.
@@ -234,71 +235,41 @@ def _of_numbers(
     epsilon: Fraction,
     total: float,
     random_state: Any,
-) -> Draft:
+) -> AdditiveModel:
     # Privacy. Released: for each column the number of records of each group (a record changes one
     # by 1) with a part of epsilon, and the sums of residuals about the centre, each at most
     # `link.reach`, with the rest.
     counting, summing = epsilon * TUNING.counting, epsilon * (1 - TUNING.counting)
-    intercept = np.zeros(1)
+    empty = [np.zeros(n) for n in records.n_groups]
+    model = AdditiveModel.constant(np.zeros(1), priors, empty)
 
     def seen(block: Records) -> IntArray:
-        residuals = link.residuals(fixed(intercept)[None], block.labels)
+        residuals = link.residuals(np.zeros((1, 1), dtype=np.int64), block.labels)
         return np.hstack([np.ones_like(residuals), residuals])
 
-    exact = records.sums(2, seen)
+    exact = records.sums(model.terms, 2, seen)
     counts, residuals = ([table[:, [place]] for table in exact] for place in range(2))
-    sizes = [
-        np.maximum(size[:, 0], 0)
-        for size in agreed(*measure_columns(counts, counting, 1, random_state))
-    ]
+    sizes = agreed(*measure_columns(counts, counting, 1, random_state))
     noisy, variances = measure_columns(residuals, summing, link.reach, random_state)
-    sums = [part[:, 0] / UNIT for part in agreed(noisy, variances)]
-    draft = Draft.empty(intercept, records.n_groups)
-    for column, (size, found, prior) in enumerate(zip(sizes, sums, priors, strict=True)):
-        variance = variances[column] / UNIT**2
-        draft.sizes[column] = size
-        spread = np.maximum(size * link.dispersion, TINY)
-        found = found - size / max(size.sum(), TINY) * found.sum()
-        update = prior.update(found, size, variance + spread, link.prior)
-        draft.replace(column, 0, prior.within(update.mean), update, np.full(len(size), variance))
-        draft.centre(column)
-    return draft
+    sums = agreed(noisy, variances)
+    for place, (size, found) in enumerate(zip(sizes, sums, strict=True)):
+        known = np.maximum(size[:, 0], 0.0)
+        model.terms[place] = replace(model.terms[place], sizes=known)
+        # The mean belongs to the intercept.
+        found = found - known[:, None] / max(known.sum(), TINY) * found.sum()
+        model.learn(place, found / UNIT, variances[place] / UNIT**2, link)
+    # What is left of their means is noise.
+    model.intercept = np.zeros(1)
+    return model
 
 
 # ------------------------------------------------------------------------------------------------
-# Fit an additive model: histograms, weights of the columns, and rounds of residuals.
+# Fit an additive model: histograms, and rounds of residuals.
 
 
 def additive_parts(epsilon: Fraction) -> dict[str, Fraction]:
     """Parts of epsilon: the number of records, and the model."""
     return split_epsilon(epsilon, {"total": TUNING.total, "model": 1 - TUNING.total})
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Parts of the model's epsilon, chosen by released and public numbers."""
-
-    first: Fraction
-    weights: tuple[Fraction, ...] = ()
-    rounds: tuple[Fraction, ...] = ()
-    calibration: Fraction = Fraction(0)
-    location: Fraction = Fraction(0)
-
-    @classmethod
-    def of(cls, epsilon: Fraction, total: float, n_groups: int, link: Link) -> _Plan:
-        signal = max(total, 1.0) * float(epsilon)
-        calibration = known_share(epsilon, total)
-        location = located_share(epsilon, total) if isinstance(link, Identity) else Fraction(0)
-        epsilon -= calibration + location
-        if signal < TUNING.weights_pay * link.n_outputs:
-            return cls(epsilon, calibration=calibration, location=location)
-        weights = (epsilon * TUNING.weights,) * 2
-        epsilon -= sum(weights)
-        n_rounds = int((signal / n_groups / TUNING.round_pays) ** (1 / 3))
-        n_rounds = min(n_rounds, TUNING.most_rounds)
-        first = epsilon * TUNING.first if n_rounds else epsilon
-        rounds = ((epsilon - first) / max(n_rounds, 1),) * n_rounds
-        return cls(first, weights, rounds, calibration, location)
 
 
 def known_share(epsilon: Fraction, total: float, most: float | None = None) -> Fraction:
@@ -347,114 +318,57 @@ def fit_additive(
     -------
     AdditiveModel
     """
-    # Privacy. Released, by sequential composition: the histograms of the first round, the moments
-    # of two Newton steps, sums of residuals, the choice and sums of pairs, and a histogram of
-    # scores. Which of them there are and what each may spend follows from the released number of
-    # records, public facts, and released choices, and sums to epsilon. Each step uses nothing but
-    # what was released before it.
-    for_pairs = epsilon * TUNING.pairs
-    if pairs is None or not pairs.most(max(total, 1.0) * float(for_pairs)):
+    # Privacy. Released, by sequential composition: the location of a number, the histograms of the
+    # first round, sums of residuals, the choice and sums of pairs, and a histogram of scores. Which
+    # of them there are and what each may spend follows from the released number of records, public
+    # facts, and released choices, and sums to epsilon. Each step uses nothing but what was released
+    # before it.
+    signal, for_pairs = max(total, 1.0) * float(epsilon), epsilon * TUNING.pairs
+    if pairs is None or not pairs.most(signal * float(TUNING.pairs)):
         for_pairs = Fraction(0)
-    plan = _Plan.of(epsilon - for_pairs, total, sum(records.n_groups), link)
-    signal = max(total, 1.0) * float(epsilon)
+    left = epsilon - for_pairs
+    calibration = known_share(left, total)
     if isinstance(link, Identity):
-        link = located(records, link, plan.location, total, signal, random_state)
-    draft = first_round(records, link, priors, plan.first, total, random_state)
-    centre = 1.0
-    if plan.weights:
-        curvature = _weigh(records, link, draft, plan.weights, random_state)
-    else:
-        centre = shared_weight(len(priors))
-        curvature = max(total, 1.0) * link.curvature(draft.intercept[None])[0]
-    for part in plan.rounds:
-        curvature = _round(records, link, draft, priors, curvature, part, random_state)
+        location = located_share(left, total)
+        link = located(records, link, location, total, signal, random_state)
+        left -= location
+    left -= calibration
+    paid = signal / sum(records.n_groups) / TUNING.round_pays
+    n_rounds = min(int(paid ** (1 / 3)), TUNING.most_rounds)
+    first = left * TUNING.first if n_rounds else left
+    model = first_round(records, link, priors, first, total, random_state)
+    # Columns that say the same would count twice.
+    model.scale(shared_weight(len(priors)))
+    for _ in range(n_rounds):
+        learn_again(records, link, model, (left - first) / n_rounds, random_state)
     if pairs is not None and for_pairs:
-        left = add_pairs(records, link, draft, curvature, pairs, for_pairs, total, random_state)
-        if left:
-            _round(records, link, draft, priors, curvature, left, random_state)
-    calibrate(records, link, draft, centre, plan.calibration, total, random_state)
-    model = draft.finished()
-    return model.in_units(link.scale, link.centre) if isinstance(link, Identity) else model
+        unspent = add_pairs(records, link, model, pairs, for_pairs, total, random_state)
+        if unspent:
+            learn_again(records, link, model, unspent, random_state)
+    shift, factor, variance = calibrate(records, link, model, calibration, total, random_state)
+    model.scale(factor, variance)
+    model.intercept = model.intercept + shift
+    if isinstance(link, Identity):
+        return model.finished(link.scale, link.centre)
+    return model.finished()
 
 
-def _weigh(
-    records: Records,
-    link: Link,
-    draft: Draft,
-    epsilons: Sequence[Fraction],
-    random_state: Any,
-) -> FloatArray:
-    """Give the columns weights; returns the mean curvature in each output."""
-    alone = draft.copy()
-    n_columns = len(records.n_groups)
-    centre = shared_weight(n_columns)
-    factors = np.full(n_columns, centre)
-    draft.weigh(alone, factors, np.zeros(n_columns))
-    tables = [fixed(shape) for shape in alone.shapes]
-    curvature = np.zeros(link.n_outputs)
-    for epsilon in epsilons:
-        found = newton_step(
-            records.at(draft.finished()),
-            link,
-            lambda groups: np.stack([t.take(groups[:, j], axis=0) for j, t in enumerate(tables)]),
-            factors,
-            centre,
-            epsilon,
-            random_state,
+def learn_again(
+    records: Records, link: Link, model: AdditiveModel, epsilon: Fraction, random_state: Any
+) -> None:
+    """One column after the other, learn from the residuals of the model so far."""
+    # Privacy. Released: of one column after the other the sums of residuals over its groups. The
+    # residuals of a record, whole numbers, sum to at most `link.reach`, whatever was released
+    # before. The shares of the columns follow from public numbers and sum to 1: sequential
+    # composition.
+    records = records.at(model)
+    for column, share in enumerate(column_shares(records.n_groups)):
+        before, start, part = model.terms[column], fixed(model.intercept), epsilon * share
+        (exact,) = records.sums(
+            [before], link.n_outputs, lambda block: link.residuals(block.scores, block.labels)
         )
-        factors, curvature = found.factors, found.curvature
-        draft.weigh(alone, factors, found.variances)
-        draft.intercept = draft.intercept + found.intercept
-    return curvature
-
-
-def _round(
-    records: Records,
-    link: Link,
-    draft: Draft,
-    priors: Sequence[Prior],
-    curvature: FloatArray,
-    epsilon: Fraction,
-    random_state: Any,
-) -> FloatArray:
-    """Learn from the residuals of the model so far; returns the curvature in each output."""
-    # Privacy. Released: for each column the sums of residuals over groups. The residuals of a
-    # record, whole numbers, sum to at most `link.reach`: the sensitivity of one column for
-    # `measure_columns`. The step is a `newton_step` of one function, composed sequentially.
-    records = records.at(draft.finished())
-    n_columns, total = len(records.n_groups), max(float(np.mean([s.sum() for s in draft.sizes])), 1)
-    exact = records.sums(link.n_outputs, lambda block: link.residuals(block.scores, block.labels))
-    search = epsilon * TUNING.search
-    noisy, variances = measure_columns(exact, epsilon - search, link.reach, random_state)
-    found = []
-    for column, prior in enumerate(priors):
-        sizes = draft.sizes[column]
-        for output in range(link.n_outputs):
-            seen = noisy[column][:, output] / UNIT
-            h = np.maximum(sizes * curvature[output] / total, TINY)
-            # The mean of a column belongs to the intercept.
-            seen = seen - h / h.sum() * seen.sum()
-            noise = np.full(len(h), variances[column] / UNIT**2)
-            update = prior.update(seen, h, noise + h, link.prior)
-            found.append((column, output, update, h, noise))
-    steps = [np.zeros_like(shape) for shape in draft.shapes]
-    for column, output, update, h, _ in found:
-        steps[column][:, output] = update.mean - h / h.sum() @ update.mean
-    tables = [fixed(step) for step in steps]
-    weights = newton_step(
-        records,
-        link,
-        lambda groups: sum(
-            (t.take(groups[:, j], axis=0)[None] for j, t in enumerate(tables)), np.zeros(1, int)
-        ),
-        np.zeros(1),
-        TUNING.step,
-        search,
-        random_state,
-    )
-    for column, output, update, h, noise in found:
-        draft.move(column, output, update, h, noise, float(weights.factors[0]))
-    for column in range(n_columns):
-        draft.centre(column)
-    draft.intercept = draft.intercept + weights.intercept
-    return weights.curvature
+        noisy = discrete_laplace(exact, part, link.reach, random_state=random_state) / UNIT
+        variance = discrete_laplace_variance(part, link.reach) / UNIT**2
+        model.learn(column, noisy, variance, link)
+        moved = model.terms[column].table - before.table + fixed(model.intercept) - start
+        records.scores[:] += moved.take(records.groups[:, column], axis=0, mode="clip")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -37,31 +37,20 @@ class Tuning:
     located: tuple[float, float, float] = (200.0, 0.02, 0.75)
     # Of the latter the share of the median.
     median: Fraction = Fraction(2, 5)
-    # Share of the weights of columns, in each of two steps.
-    weights: Fraction = Fraction(3, 40)
-    # Of the rest, share of the first histograms where rounds of residuals follow, and of each round
-    # share of its line search.
+    # Of the rest, share of the first histograms where rounds of residuals follow.
     first: Fraction = Fraction(1, 2)
-    search: Fraction = Fraction(1, 10)
-    # Share of functions of two columns, where they may pay; what they leave goes to one more round.
+    # Share of functions of two columns, where they may pay, and of that the share of their choice.
     pairs: Fraction = Fraction(1, 4)
-    # Of the budget of a pair the share that chooses it.
     choice: Fraction = Fraction(1, 5)
     # Of the first histograms of numbers the share that counts records.
     counting: Fraction = Fraction(1, 4)
-    # Of a Newton step the share of the gradient.
-    gradient: Fraction = Fraction(4, 5)
 
     # ---------------------------------------------------------------- what is measured
 
-    # Records times epsilon from which on each column has a weight, not one factor for all.
-    weights_pay: float = 4_000.0
     # Records times epsilon, for each group, that a round of residuals takes; rounds grow with its
     # cube root, up to a number.
-    round_pays: float = 60.0
+    round_pays: float = 20.0
     most_rounds: int = 8
-    # Largest sum of a record's absolute scores that counts in full in a Newton step.
-    reach: int = 5
     # Differences of a number from its median are cut where about so many records, over the epsilon
     # of this choice, are beyond: one step of a factor of sqrt(2) must take in some more.
     beyond: float = 2.0
@@ -71,54 +60,46 @@ class Tuning:
     cut: float = 1.8
     more: float = 18_750.0
     # Scores are counted by class in intervals of this width, up to this score either way.
-    width: float = 1.0
-    ends: float = 10.0
-    # Most groups of a column in a pair, columns that pairs are chosen among, and pairs.
+    width: float = 0.5
+    ends: float = 5.0
+    # Most groups of a column in a pair, columns that pairs are chosen among, and pairs; and the
+    # records times epsilon that each takes.
     groups: int = 8
     columns: int = 12
     most_pairs: int = 6
-    # A pair pays if its sums of residuals are in each cell this times the scale of their noise, and
-    # one can hope for sums of this share of the records.
+    pair_pays: float = 2_000.0
+    # A pair pays if its sums of residuals are in each cell this times the scale of their noise.
     pays: float = 0.5
-    hope: float = 0.02
 
     # ---------------------------------------------------------------- what is expected
 
-    # Variance of a function of a column, of what sets apart each group of an ordered one, and the
-    # pull to the mean beside that of neighbours to each other.
+    # Variance of a function of a column, of which each group of an order has this share by itself,
+    # and what neighbours have in common falls by a factor of e over this share of the order.
     function: float = 4.0
-    rough: float = 0.25
-    pull: float = 0.01
-    # Each of so many powers of ten, from 1 down, may be the scale of these variances.
+    rough: float = 0.06
+    length: float = 0.6
+    # Each of so many powers of ten, from 1 down, may be the scale of these variances, and so much
+    # of them is added to what is left of a function when it is measured again.
     scales: int = 4
+    again: float = 0.03
     # Of a function of a pair: share of the variance that all places of an axis have in common, and
     # of the rest the share that each has by itself.
     pair: float = 0.4
     # Functions stay within this of their mean.
     most: float = 4.0
-    # Standard deviation of shifts, factors and weights about what is expected.
-    spread: float = 0.2
-    # Step along residuals that is expected.
-    step: float = 0.5
+    # Standard deviation of shifts and factors about what is expected.
+    spread: float = 0.4
     # Standard deviation of the mean of features, and of that of a number about its median, in
     # units of its own standard deviation.
     mean: float = 0.4
-    # Standard deviations of a number in a unit of scores, so that few records have residuals and
-    # scores that are cut in a Newton step; and the variance of a function of a column beside
-    # `function` times that of the number.
+    # Standard deviations of a number in a unit of scores, so that few records have scores that are
+    # cut; and the variance of a function of a column beside `function` times that of the number.
     unit: float = 3.0
     number: float = 2.0
-    # Share of what is expected that is kept whatever noise says: of the factor of all functions, of
-    # the records in a cell of a pair, and of the curvature of a record, without which Newton's
-    # steps would leave all bounds where scores are far too large.
+    # Least share of the expected factor of all functions.
     kept: float = 0.1
     # Newton's steps for what was released.
     steps: int = 10
-
-    @property
-    def all_scales(self) -> list[float]:
-        """The scales of the prior that are tried."""
-        return [10.0**-power for power in range(self.scales)]
 
 
 TUNING = Tuning()
@@ -171,8 +152,6 @@ class Logit:
         Scores of a record.
     reach : int
         Largest sum of the absolute residuals of a record, in units.
-    joint : int
-        Largest sum of the absolute residuals and the weight of a record, in units.
     dispersion : float
         Variance of a residual, as a share of the curvature.
     prior : float
@@ -183,7 +162,6 @@ class Logit:
         self.n_classes = n_classes
         self.n_outputs = 1 if n_classes == 2 else n_classes
         self.reach = UNIT if n_classes == 2 else 2 * UNIT
-        self.joint = UNIT if n_classes == 2 else 2 * UNIT + UNIT // 2
         self.dispersion = self.prior = 1.0
 
     def shares(self, scores: IntArray) -> IntArray:
@@ -200,43 +178,6 @@ class Logit:
         result = -self.shares(scores)
         result[np.arange(len(labels)), labels] += UNIT
         return result
-
-    def weights(self, scores: IntArray) -> IntArray:
-        """How much a record's residuals move with its scores, in units, (n,)."""
-        if self.n_outputs > 1:
-            return np.full(len(scores), UNIT // 2)
-        # The curvature costs nothing: of a share p, (1 - p) + p (1 - p) = 1 - p**2 for one class,
-        # and p + p (1 - p) = 1 - (1 - p)**2 for the other.
-        share = self._second(scores)[:, 0]
-        return np.asarray(share * (UNIT - share) // UNIT)
-
-    def per_weight(self, intercept: FloatArray) -> FloatArray:
-        """Curvature in each score of records of weight 1, (n_outputs,)."""
-        if self.n_outputs == 1:
-            return np.ones(1)
-        return 2.0 * self.curvature(intercept[None])[0]
-
-    def spreads(self, scores: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Weights p and differences of scores whose squares make the curvature.
-
-        Yields
-        ------
-        weight : ndarray of shape (n,)
-            In units.
-        direction : ndarray of shape (n, n_outputs)
-            The curvature of the loss of a record in its scores is the sum over what is yielded of
-            weight times the outer product of direction.
-        """
-        if self.n_outputs == 1:
-            share = self._second(scores)[:, 0]
-            curvature = np.maximum(share * (UNIT - share) // UNIT, int(TUNING.kept * UNIT))
-            yield curvature, np.ones((len(scores), 1))
-            return
-        shares = self.shares(scores)
-        for label in range(self.n_classes):
-            direction = -shares / UNIT
-            direction[:, label] += 1.0
-            yield shares[:, label], direction
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
         """Shares of the classes, (n, n_classes)."""
@@ -293,21 +234,8 @@ class Identity:
     def prior(self) -> float:  # noqa: D102
         return TUNING.number * self.dispersion
 
-    @property
-    def joint(self) -> int:  # noqa: D102
-        return self.reach + self.reach // 4
-
-    def weights(self, scores: IntArray) -> IntArray:  # noqa: D102
-        return np.full(len(scores), self.reach // 4)
-
-    def per_weight(self, intercept: FloatArray) -> FloatArray:  # noqa: D102
-        return np.full(1, UNIT / (self.reach // 4))
-
     def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:  # noqa: D102
         return np.clip(self.outcomes[labels][:, None] - scores, -self.reach, self.reach)
-
-    def spreads(self, scores: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:  # noqa: D102
-        yield np.full(len(scores), UNIT), np.ones((len(scores), 1))
 
     def curvature(self, scores: FloatArray) -> FloatArray:  # noqa: D102
         return np.ones_like(scores)
@@ -333,8 +261,123 @@ def class_shares(counts: FloatArray, variance: float) -> FloatArray:
     return np.asarray(shares / shares.sum())
 
 
+# --- functions from noisy sums: smooth along an order, shrunk where the noise is large
+
+
+class Prior:
+    """A normal prior of a function of groups.
+
+    Parameters
+    ----------
+    n_groups : int
+    chain : sequence of int or None
+        The groups in an order in which neighbours are similar; groups that are left out, or all if
+        None, have no neighbours.
+    values : ndarray of shape (n_groups, n_values), default=None
+        The function is linear in these values. None: any function.
+
+    Attributes
+    ----------
+    covariance : ndarray of shape (n_groups, n_groups) or (n_groups,)
+        A vector stands for a diagonal matrix.
+    """
+
+    def __init__(
+        self, n_groups: int, chain: Sequence[int] | None, values: FloatArray | None = None
+    ) -> None:
+        self.linear = values is not None
+        if values is not None:
+            self.covariance = TUNING.function * values @ values.T
+        elif chain is None or len(chain) < 3:
+            self.covariance = np.full(n_groups, TUNING.function)
+        else:
+            self.covariance = TUNING.function * _alike(n_groups, chain, TUNING.rough)
+
+    @classmethod
+    def of_pair(cls, first: Axis, second: Axis) -> Prior:
+        """Of a function of two columns, by cells: also of what either column says alone."""
+        prior, share = cls(1, None), TUNING.pair
+        sides = [
+            share + (1 - share) * _alike(axis.n_groups, range(axis.n_ordered), share)
+            for axis in (first, second)
+        ]
+        prior.covariance = np.asarray(np.kron(*sides), dtype=np.float64)
+        return prior
+
+    def update(
+        self,
+        sums: FloatArray,
+        curvature: FloatArray,
+        noise: FloatArray,
+        unit: float = 1.0,
+        known: FloatArray | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of a function f given sums = curvature * f + noise.
+
+        They are means over scales of the prior, each as likely as what was observed makes it.
+
+        Parameters
+        ----------
+        sums, curvature, noise : ndarray of shape (n_groups,)
+            What was observed, how much it moves with f, and its variance.
+        unit : float, default=1.0
+            What the largest variance of the prior is multiplied by.
+        known : ndarray like ``covariance``, default=None
+            What the prior adds to: what earlier sums left open. None: 0.
+        """
+        found = []
+        for power in range(TUNING.scales):
+            spread = unit * 0.1**power * self.covariance + (0.0 if known is None else known)
+            of = _given if spread.ndim == 2 else _given_alone
+            found.append(of(spread, sums, curvature, noise))
+        likely, means, spreads = zip(*found, strict=True)
+        shares = np.exp(np.array(likely) - max(likely))
+        shares /= shares.sum()
+        return shares @ np.stack(means), np.tensordot(shares, np.stack(spreads), 1)
+
+    def within(self, function: FloatArray) -> FloatArray:
+        """The function, cut where it is too large; a line stays one."""
+        most = TUNING.most
+        if not self.linear:
+            return np.clip(function, -most, most)
+        return function * min(1.0, most / max(float(np.abs(function).max()), most))
+
+
+_Posterior = tuple[float, FloatArray, FloatArray]
+
+
+def _given(
+    spread: FloatArray, sums: FloatArray, curvature: FloatArray, noise: FloatArray
+) -> _Posterior:
+    """Logarithm of the likelihood up to a constant, mean and covariance of f as in `update`."""
+    moved = curvature[:, None] * spread
+    factor = cho_factor(moved * curvature + np.diag(noise), lower=True)
+    gain = cho_solve(factor, moved).T
+    fit = float(sums @ cho_solve(factor, sums))
+    likely = -0.5 * fit - float(np.log(np.diag(factor[0])).sum())
+    return likely, gain @ sums, spread - gain @ moved
+
+
+def _given_alone(
+    spread: FloatArray, sums: FloatArray, curvature: FloatArray, noise: FloatArray
+) -> _Posterior:
+    """The same for a diagonal covariance."""
+    total = noise + spread * curvature**2
+    gain = spread * curvature / total
+    likely = -0.5 * float((sums**2 / total).sum() + np.log(total).sum())
+    return likely, gain * sums, spread * noise / total
+
+
+def _alike(n_groups: int, chain: Sequence[int], own: float) -> FloatArray:
+    """Correlations of groups: neighbours in the order are alike, the others are by themselves."""
+    found, place = np.eye(n_groups), np.arange(len(chain))
+    apart = np.abs(place[:, None] - place) / max(TUNING.length * len(chain), 1.0)
+    found[np.ix_(chain, chain)] = (1 - own) * np.exp(-apart) + own * np.eye(len(chain))
+    return found
+
+
 # ------------------------------------------------------------------------------------------------
-# The released additive model: intercepts, functions of each column, and of pairs.
+# The additive model: intercepts, functions of each column, and of pairs.
 
 
 class Axis(NamedTuple):
@@ -356,411 +399,187 @@ class Axis(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class PairTerm:
-    """A function of two columns, without what belongs to either alone.
+class Term:
+    """A function of one column by its groups, or of two by cells; nothing but released numbers.
 
     Attributes
     ----------
-    columns : (int, int)
-        Positions of the columns.
-    axes : (Axis, Axis)
-    scores, std_errors : ndarray of shape (n_first, n_second, n_outputs)
-        Standard errors are those of the scores, from the noise alone.
-    sizes : ndarray of shape (n_first, n_second)
-        Records of each cell if the columns were independent, from released numbers.
+    columns : tuple of int
+    prior : Prior
+    sizes : ndarray of shape (n_cells,)
+        Released number of records of each cell, not negative; of two columns as if they were
+        independent.
+    scores : ndarray of shape (n_cells, n_outputs)
+        The mean over the records is about 0.
+    spreads : list of ndarray or None
+        Of each output the covariance of ``scores`` given what was released, or its diagonal. None:
+        nothing was.
+    axes : tuple of Axis, default=()
+        Of two columns.
     """
 
-    columns: tuple[int, int]
-    axes: tuple[Axis, Axis]
-    scores: FloatArray
-    std_errors: FloatArray
+    columns: tuple[int, ...]
+    prior: Prior
     sizes: FloatArray
+    scores: FloatArray
+    spreads: list[FloatArray] | None = None
+    axes: tuple[Axis, ...] = ()
 
-    def exact(self, first: IntArray, second: IntArray) -> IntArray:
-        """Scores of groups of the two columns in whole units, (n, n_outputs)."""
+    @property
+    def std_errors(self) -> FloatArray:
+        """Standard deviations of ``scores`` given what was released."""
+        if self.spreads is None:
+            return np.zeros_like(self.scores)
+        parts = [each if each.ndim == 1 else np.diag(each) for each in self.spreads]
+        return np.sqrt(np.maximum(np.stack(parts, axis=1), 0.0))
+
+    def cells(self, groups: NDArray[Any]) -> NDArray[Any]:
+        """Cell of records by the groups of all columns."""
+        if not self.axes:
+            return groups[:, self.columns[0]]
+        first, second = (groups[:, column] for column in self.columns)
         one, other = self.axes
-        cells = one.groups.take(first) * other.n_groups + other.groups.take(second)
-        return self._table.take(cells, axis=0)
+        return one.groups.take(first) * other.n_groups + other.groups.take(second)
 
     @cached_property
-    def _table(self) -> IntArray:
-        return fixed(self.scores).reshape(-1, self.scores.shape[2])
+    def table(self) -> IntArray:
+        """Scores in whole units."""
+        return fixed(self.scores)
 
-    def scaled(self, factor: float, variance: float) -> PairTerm:
+    def scaled(self, factor: float, variance: float = 0.0) -> Term:
         """Times a factor that has itself a variance."""
-        noise = np.sqrt(factor**2 * self.std_errors**2 + variance * self.scores**2)
-        return replace(self, scores=factor * self.scores, std_errors=noise)
+        spreads = []
+        for own, spread in zip(self.scores.T, self.spreads or (), strict=False):
+            extra = own**2 if spread.ndim == 1 else np.outer(own, own)
+            spreads.append(factor**2 * spread + variance * extra)
+        return replace(self, scores=factor * self.scores, spreads=spreads or None)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class AdditiveModel:
     """Scores as a sum of an intercept, a function of each column, and some of two columns.
 
     Attributes
     ----------
     intercept : ndarray of shape (n_outputs,)
-    shapes : tuple of ndarray of shape (n_groups, n_outputs)
-        Score of each group of each column; the mean over the records is about 0.
-    std_errors : tuple of ndarray of shape (n_groups, n_outputs)
-        Of ``shapes``, from the noise alone.
-    sizes : tuple of ndarray of shape (n_groups,)
-        Released number of records of each group, not negative.
-    pairs : tuple of PairTerm
+    terms : list of Term
+        One for each column, then those of pairs.
     """
 
     intercept: FloatArray
-    shapes: tuple[FloatArray, ...]
-    std_errors: tuple[FloatArray, ...]
-    sizes: tuple[FloatArray, ...]
-    pairs: tuple[PairTerm, ...] = ()
+    terms: list[Term]
+
+    @classmethod
+    def constant(
+        cls, intercept: FloatArray, priors: Sequence[Prior], sizes: Sequence[FloatArray]
+    ) -> AdditiveModel:
+        """A model whose functions are 0."""
+        terms = [
+            Term((column,), prior, size, np.zeros((len(size), len(intercept))))
+            for column, (prior, size) in enumerate(zip(priors, sizes, strict=True))
+        ]
+        return cls(intercept, terms)
+
+    @property
+    def total(self) -> float:
+        """Released number of records."""
+        return max(float(np.mean([term.sizes.sum() for term in self.terms])), 1.0)
 
     def exact_scores(self, groups: IntArray) -> IntArray:
         """Scores in whole units: those of a row depend on nothing but the row and the release."""
         result = np.tile(fixed(self.intercept), (len(groups), 1))
-        for column, table in enumerate(self._tables):
+        for term in self.terms:
             # No group is out of range, and the mode saves a copy.
-            result += table.take(groups[:, column], axis=0, mode="clip")
-        for pair in self.pairs:
-            first, second = pair.columns
-            result += pair.exact(groups[:, first], groups[:, second])
+            result += term.table.take(term.cells(groups), axis=0, mode="clip")
         return result
 
-    @cached_property
-    def _tables(self) -> list[IntArray]:
-        return [fixed(shape) for shape in self.shapes]
+    def size(self) -> float:
+        """Root of the mean square of the scores over the records, if columns were independent."""
+        squares = [
+            term.sizes @ term.scores[:, 0] ** 2 / max(float(term.sizes.sum()), 1.0)
+            for term in self.terms
+        ]
+        return float(np.sqrt(sum(squares)))
 
-    def in_units(self, scale: float, shift: float) -> AdditiveModel:
-        """The model whose scores are `scale` times these, and `shift`."""
-        return AdditiveModel(
-            shift + scale * self.intercept,
-            tuple(scale * shape for shape in self.shapes),
-            tuple(scale * error for error in self.std_errors),
-            self.sizes,
-            tuple(pair.scaled(scale, 0.0) for pair in self.pairs),
-        )
+    def learn(self, place: int, sums: FloatArray, variance: float, link: Link) -> None:
+        """Move a function to what sums of residuals of the model so far say about it.
+
+        Parameters
+        ----------
+        place : int
+            Of the function.
+        sums : ndarray of shape (n_cells, n_outputs)
+            By cells of the function, with noise.
+        variance : float
+            Of the noise.
+        link : Link
+        """
+        term = self.terms[place]
+        # Records are at such scores rather than at the mean one.
+        apart = self.intercept + self.size() * np.array([[-1.0], [1.0]])
+        curvature = link.curvature(apart).mean(axis=0)
+        scores, spreads = term.scores.copy(), []
+        for output, seen in enumerate(sums.T):
+            h = np.maximum(term.sizes * curvature[output], TINY)
+            known, unit = None, link.prior
+            if term.spreads is not None:
+                known, unit = term.spreads[output], link.prior * TUNING.again
+            noise = variance + link.dispersion * h
+            step, spread = term.prior.update(seen, h, noise, unit, known)
+            scores[:, output] = term.prior.within(scores[:, output] + step)
+            spreads.append(spread)
+        mean = _share(term.sizes) @ scores
+        self.intercept = self.intercept + mean
+        self.terms[place] = replace(term, scores=scores - mean, spreads=spreads)
+
+    def scale(self, factor: float, variance: float = 0.0) -> None:
+        """Multiply all functions by a factor that is itself noisy."""
+        self.terms = [term.scaled(factor, variance) for term in self.terms]
+
+    def purify(self, place: int) -> None:
+        """Give what a function of two columns says of either alone to the function of that one."""
+        pair = self.terms[place]
+        one, other = pair.axes
+        table = pair.scores.reshape(one.n_groups, other.n_groups, -1)
+        sizes = pair.sizes.reshape(table.shape[:2])
+        first, second = _share(sizes.sum(axis=1)), _share(sizes.sum(axis=0))
+        rows, columns = np.tensordot(second, table, (0, 1)), np.tensordot(first, table, 1)
+        mean = first @ rows
+        for column, axis, part in zip(pair.columns, pair.axes, (rows, columns), strict=True):
+            term = self.terms[column]
+            scores = term.scores + (part - mean)[axis.groups]
+            self.terms[column] = replace(term, scores=scores)
+        rest = table - rows[:, None] - columns[None] + mean
+        self.intercept = self.intercept + mean
+        self.terms[place] = replace(pair, scores=rest.reshape(pair.scores.shape))
+
+    def finished(self, scale: float = 1.0, shift: float = 0.0) -> AdditiveModel:
+        """The model whose scores are ``scale`` times these, and ``shift``; with settled digits."""
+        terms = [term.scaled(scale) for term in self.terms]
+        terms = [replace(term, scores=_settled(term.scores)) for term in terms]
+        return AdditiveModel(_settled(shift + scale * self.intercept), terms)
+
+
+def _share(sizes: FloatArray) -> FloatArray:
+    """Share of the records of each group; all alike where there are none."""
+    total = sizes.sum()
+    return sizes / total if total > 0 else np.full(len(sizes), 1.0 / len(sizes))
 
 
 def mean_size(scores: FloatArray, sizes: FloatArray) -> float:
     """Mean absolute score over the records, of groups of these sizes."""
-    n, total = len(sizes), sizes.sum()
-    weights = sizes / total if total > 0 else np.full(n, 1.0 / n)
-    return float(weights @ np.abs(scores).reshape(n, -1).mean(axis=1))
+    return float(_share(sizes) @ np.abs(scores).reshape(len(sizes), -1).mean(axis=1))
 
-
-# --- functions of a column from noisy sums: smooth along an order, shrunk where the noise is large
-
-
-@dataclass(frozen=True, eq=False)
-class _Update:
-    """What a noisy sum says about a function of a column.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (n,)
-        Posterior mean.
-    gain : ndarray of shape (n, n) or (n,)
-        The mean is the gain times the observed sums; a vector stands for a diagonal matrix.
-    """
-
-    mean: FloatArray
-    gain: FloatArray
-
-
-class Prior:
-    """A normal prior of the function of one column.
-
-    Parameters
-    ----------
-    n_groups : int
-    chain : ndarray of int or None
-        The groups in an order in which neighbours are similar; groups that are left out, or all if
-        None, have no neighbours.
-    values : ndarray of shape (n_groups, n_values), default=None
-        The function is linear in these values. None: any function.
-    """
-
-    def __init__(
-        self, n_groups: int, chain: Sequence[int] | None, values: FloatArray | None = None
-    ) -> None:
-        self.covariance: FloatArray | None = None
-        self.linear = values is not None
-        self._free = np.full(n_groups, TUNING.function)
-        if values is not None:
-            self.covariance = TUNING.function * values @ values.T
-            return
-        if chain is None or len(chain) < 3:
-            return
-        covariance = np.diag(self._free)
-        places = np.ix_(chain, chain)
-        smooth = TUNING.function * _walk(len(chain))
-        covariance[places] = smooth + TUNING.rough * np.eye(len(chain))
-        self.covariance = covariance
-
-    @classmethod
-    def of_pair(cls, first: Axis, second: Axis) -> Prior:
-        """Of a function of two columns, by cells: also of what either column says alone.
-
-        The functions of single columns come from fewer records times epsilon for each group, and
-        the few places of an axis tell what they missed.
-        """
-        prior = cls(first.n_groups * second.n_groups, None)
-        prior.covariance = np.asarray(np.kron(_along(first), _along(second)), dtype=np.float64)
-        return prior
-
-    def update(
-        self, sums: FloatArray, curvature: FloatArray, noise: FloatArray, unit: float = 1.0
-    ) -> _Update:
-        """Posterior of a function f given sums = curvature * f + noise.
-
-        It is the mean over scales of the prior, each as likely as what was observed makes it.
-
-        Parameters
-        ----------
-        sums, curvature, noise : ndarray of shape (n_groups,)
-            What was observed, how much it moves with f, and its variance.
-        unit : float, default=1.0
-            What the largest variance of the prior is multiplied by.
-        """
-        found = [self._at(unit * scale, sums, curvature, noise) for scale in TUNING.all_scales]
-        likely = np.array([pair[0] for pair in found])
-        shares = np.exp(likely - likely.max())
-        shares /= shares.sum()
-        gain = sum((share * each.gain for share, (_, each) in zip(shares, found, strict=True)), 0.0)
-        return _Update(gain @ sums if np.ndim(gain) == 2 else gain * sums, np.asarray(gain))
-
-    def within(self, function: FloatArray) -> FloatArray:
-        """The function, cut where it is too large; a line stays one."""
-        most = TUNING.most
-        if not self.linear:
-            return np.clip(function, -most, most)
-        return function * min(1.0, most / max(float(np.abs(function).max()), most))
-
-    def _at(
-        self, scale: float, sums: FloatArray, curvature: FloatArray, noise: FloatArray
-    ) -> tuple[float, _Update]:
-        """Logarithm of the likelihood, up to a constant, and the update."""
-        if self.covariance is None:
-            spread = scale * self._free
-            total = noise + spread * curvature**2
-            gain = spread * curvature / total
-            likely = -0.5 * float((sums**2 / total).sum() + np.log(total).sum())
-            return likely, _Update(gain * sums, gain)
-        spread = scale * self.covariance
-        total = curvature[:, None] * spread * curvature + np.diag(noise)
-        factor = cho_factor(total, lower=True)
-        gain = cho_solve(factor, curvature[:, None] * spread).T
-        fit = float(sums @ cho_solve(factor, sums))
-        likely = -0.5 * fit - float(np.log(np.diag(factor[0])).sum())
-        return likely, _Update(gain @ sums, gain)
-
-
-def _along(axis: Axis) -> FloatArray:
-    """Covariance along one axis of a pair: what all places share, and what sets them apart."""
-    n, m = axis.n_groups, axis.n_ordered
-    own = np.eye(n)
-    if m > 2:
-        centred = np.eye(m) - 1 / m
-        smooth = centred @ _walk(m) @ centred
-        own[:m, :m] = (1 - TUNING.pair) * smooth * m / np.trace(smooth) + TUNING.pair * np.eye(m)
-    return np.asarray(TUNING.pair + (1 - TUNING.pair) * own)
-
-
-@lru_cache(maxsize=64)
-def _walk(n: int) -> FloatArray:
-    """Covariance of a random walk over n groups with a weak pull to 0, of mean variance 1."""
-    steps = np.diff(np.eye(n), axis=0)
-    covariance = np.linalg.inv(steps.T @ steps * n / 8 + TUNING.pull * np.eye(n))
-    return np.asarray(covariance / np.trace(covariance) * n)
-
-
-# --- a model while it is being fitted, with the covariance that noise gives its functions
 
 # What is released are multiples of this: further digits depend on the order in which a machine
-# adds, and are all that is left of noise that later rounds have corrected.
-_TINY = 2.0**-26
-
-
-@dataclass(eq=False)
-class Draft:
-    """Intercepts, functions, and noise of the functions; nothing but released numbers.
-
-    Attributes
-    ----------
-    intercept : ndarray of shape (n_outputs,)
-    shapes : list of ndarray of shape (n_groups, n_outputs)
-    noise : list of list of ndarray
-        Covariance of each function of each column, (n_groups, n_groups) or its diagonal.
-    sizes : list of ndarray of shape (n_groups,)
-        Released number of records of each group.
-    pairs : list of PairTerm
-    """
-
-    intercept: FloatArray
-    shapes: list[FloatArray]
-    noise: list[list[FloatArray]]
-    sizes: list[FloatArray]
-    pairs: list[PairTerm] = field(default_factory=list)
-
-    @classmethod
-    def empty(cls, intercept: FloatArray, n_groups: Sequence[int]) -> Draft:
-        """The constant model."""
-        n_outputs = len(intercept)
-        return cls(
-            intercept,
-            [np.zeros((n, n_outputs)) for n in n_groups],
-            [[np.zeros(n)] * n_outputs for n in n_groups],
-            [np.zeros(n) for n in n_groups],
-        )
-
-    def replace(
-        self, column: int, output: int, shape: FloatArray, update: _Update, noise: FloatArray
-    ) -> None:
-        """Take another function, known from sums with noise of this variance."""
-        self.shapes[column][:, output] = shape
-        self.noise[column][output] = _spread(update.gain, noise)
-
-    def move(
-        self,
-        column: int,
-        output: int,
-        update: _Update,
-        curvature: FloatArray,
-        noise: FloatArray,
-        step: float,
-    ) -> None:
-        """Go a step towards what sums of residuals say; they correct earlier noise as well."""
-        self.shapes[column][:, output] += step * update.mean
-        before = self.noise[column][output]
-        gain = step * update.gain
-        if gain.ndim == 1:
-            kept = (1.0 - gain * curvature) ** 2 * before
-        else:
-            keep = np.eye(len(gain)) - gain * curvature
-            kept = keep @ (np.diag(before) if before.ndim == 1 else before) @ keep.T
-        self.noise[column][output] = kept + _spread(gain, noise)
-
-    def centre(self, column: int) -> None:
-        """Make the mean over the records 0."""
-        sizes = self.sizes[column]
-        share = sizes / sizes.sum() if sizes.sum() > 0 else np.full(len(sizes), 1 / len(sizes))
-        self.shapes[column] = self.shapes[column] - share @ self.shapes[column]
-
-    def copy(self) -> Draft:
-        """A draft that stays as it is when this one changes."""
-        shapes = [shape.copy() for shape in self.shapes]
-        noise = [list(each) for each in self.noise]
-        return Draft(self.intercept, shapes, noise, self.sizes, list(self.pairs))
-
-    def weigh(self, alone: Draft, factors: FloatArray, variances: FloatArray) -> None:
-        """Take the functions of another draft, each times a factor that is itself noisy."""
-        for column, (factor, variance) in enumerate(zip(factors, variances, strict=True)):
-            shape = alone.shapes[column]
-            self.shapes[column] = factor * shape
-            for output, noise in enumerate(alone.noise[column]):
-                own = shape[:, output]
-                extra = own**2 if noise.ndim == 1 else np.outer(own, own)
-                self.noise[column][output] = factor**2 * noise + variance * extra
-
-    def size(self) -> float:
-        """Root of the mean square of the scores over the records, if columns were independent."""
-        parts = [(shape[:, 0], n) for shape, n in zip(self.shapes, self.sizes, strict=True)]
-        parts += [(pair.scores[..., 0].ravel(), pair.sizes.ravel()) for pair in self.pairs]
-        return float(np.sqrt(sum(n @ s**2 / max(float(n.sum()), 1.0) for s, n in parts)))
-
-    def scale(self, factor: float, variance: float) -> None:
-        """Multiply all functions by a factor that is itself noisy."""
-        n = len(self.shapes)
-        self.weigh(self.copy(), np.full(n, factor), np.full(n, variance))
-        self.pairs = [pair.scaled(factor, variance) for pair in self.pairs]
-
-    def cell_shares(self, pair: tuple[int, int], axes: tuple[Axis, Axis]) -> FloatArray:
-        """Share of the records of each cell if the columns were independent."""
-        return np.outer(*(self._share(*each) for each in zip(pair, axes, strict=True)))
-
-    def _share(self, column: int, axis: Axis) -> FloatArray:
-        """Share of the records of each place on an axis; none is empty."""
-        found = np.bincount(axis.groups, weights=self.sizes[column], minlength=axis.n_groups)
-        found = np.maximum(found, 1e-4 * max(float(found.sum()), 1.0))
-        return found / found.sum()
-
-    def add_pair(
-        self,
-        pair: tuple[int, int],
-        axes: tuple[Axis, Axis],
-        updates: Sequence[_Update],
-        noise: float,
-    ) -> None:
-        """Add a function of two columns; its means along each axis go to the other column.
-
-        Parameters
-        ----------
-        pair : (int, int)
-        axes : (Axis, Axis)
-        updates : sequence of Update
-            Of the cells, for each output.
-        noise : float
-            Variance of what the updates were learnt from.
-        """
-        first, second = (self._share(*each) for each in zip(pair, axes, strict=True))
-        m, n = len(first), len(second)
-        # Linear maps of a function of all cells: its parts in either column, and the rest.
-        mean = np.kron(first, second)
-        parts = np.kron(np.eye(m), second) - mean, np.kron(first, np.eye(n)) - mean
-        rest = np.eye(m * n) - mean - np.repeat(parts[0], n, axis=0) - np.tile(parts[1], (m, 1))
-        for column, axis, part in zip(pair, axes, parts, strict=True):
-            moved = part[axis.groups]
-            # A new array: other drafts keep theirs.
-            added = np.stack([moved @ update.mean for update in updates], axis=1)
-            self.shapes[column] = self.shapes[column] + added
-            for output, update in enumerate(updates):
-                gain = moved @ update.gain
-                before = self.noise[column][output]
-                self.noise[column][output] = before + noise * (
-                    (gain**2).sum(axis=1) if before.ndim == 1 else gain @ gain.T
-                )
-        scores = np.stack([rest @ update.mean for update in updates], axis=1)
-        gains = [np.square(rest @ update.gain).sum(axis=1) for update in updates]
-        variances = noise * np.stack(gains, axis=1)
-        total = float(np.mean([sizes.sum() for sizes in self.sizes]))
-        self.pairs.append(
-            PairTerm(
-                pair,
-                axes,
-                scores.reshape(m, n, -1),
-                np.sqrt(variances).reshape(m, n, -1),
-                total * np.outer(first, second),
-            )
-        )
-
-    def finished(self) -> AdditiveModel:
-        """The model, with standard errors in place of covariances."""
-        variances = [
-            np.stack([n if n.ndim == 1 else np.diag(n) for n in outputs], axis=1)
-            for outputs in self.noise
-        ]
-        return AdditiveModel(
-            _settled(self.intercept),
-            tuple(_settled(shape) for shape in self.shapes),
-            tuple(_settled(np.sqrt(np.maximum(each, 0.0))) for each in variances),
-            tuple(self.sizes),
-            tuple(
-                replace(pair, scores=_settled(pair.scores), std_errors=_settled(pair.std_errors))
-                for pair in self.pairs
-            ),
-        )
+# adds.
+_DIGITS = 2.0**-26
 
 
 def _settled(values: FloatArray) -> FloatArray:
     """Without the digits that rounding decides."""
     # Adding 0 makes -0 positive.
-    return np.asarray(np.rint(values / _TINY) * _TINY + 0.0)
-
-
-def _spread(gain: FloatArray, noise: FloatArray) -> FloatArray:
-    """Covariance of gain times independent noise."""
-    if gain.ndim == 1:
-        return gain**2 * noise
-    return np.asarray((gain * noise) @ gain.T)
+    return np.asarray(np.rint(values / _DIGITS) * _DIGITS + 0.0)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -830,16 +649,18 @@ class Records:
                     group.take(codes[part, column], out=found[part, column], mode="clip")
         return cls(found, labels, counts, tuple(n_groups))
 
-    def sums(self, n_values: int, values: Callable[[Records], IntArray]) -> list[IntArray]:
-        """Sums of integers (n, n_values) over the records of each group of each column."""
-        found = [np.zeros((n_values, n), dtype=np.int64) for n in self.n_groups]
+    def sums(
+        self, terms: Sequence[Term], n_values: int, values: Callable[[Records], IntArray]
+    ) -> list[IntArray]:
+        """Sums of integers (n, n_values) over the records of each cell of functions."""
+        found = [np.zeros((n_values, len(term.sizes)), dtype=np.int64) for term in terms]
         for block in self.blocks():
             # Sums of integers below 2**53 are exact in floating point.
             seen = (values(block) * block.counts[:, None]).T.astype(np.float64, order="C")
-            for column, table in enumerate(found):
-                groups = block.groups[:, column]
+            for term, table in zip(terms, found, strict=True):
+                cells = term.cells(block.groups)
                 for each, sums in zip(seen, table, strict=True):
-                    sums += np.bincount(groups, each, len(sums)).astype(np.int64)
+                    sums += np.bincount(cells, each, len(sums)).astype(np.int64)
         return [table.T for table in found]
 
     def tables(self, n_labels: int) -> list[IntArray]:
