@@ -180,15 +180,8 @@ def twelve() -> tables.Table:
     """40,000 rows of eight numbers in two groups, and four categories."""
     rng = np.random.default_rng(4)
     loadings: list[list[float]] = [
-        [0.9, 0],
-        [0.8, 0.2],
-        [-0.7, 0],
-        [0.6, 0.5],
-        [0, 0.9],
-        [0.2, 0.8],
-        [0, 0.7],
-        [0, 0],
-    ]
+        [0.9, 0], [0.8, 0.2], [-0.7, 0], [0.6, 0.5], [0, 0.9], [0.2, 0.8], [0, 0.7], [0, 0],
+    ]  # fmt: skip
     rank = ranks(rng, loadings, 40_000)
     columns = {
         "x0": exponential(rank[:, 0], 10, 100),
