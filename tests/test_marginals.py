@@ -347,14 +347,6 @@ def test_progress_is_shown_when_asked(capsys):
 # --- the choice of sets
 
 
-def independent_rows(n_rows=2000, sizes=(30, 20, 2), seed=0):
-    """A population of independent attributes, before any view."""
-    rng = np.random.default_rng(seed)
-    views = [rng.gamma(1.0, size=size) + 0.1 for size in sizes]
-    attributes = [even(len(view), view) for view in views]
-    return attributes, Population.of(attributes, Zeros(), n_rows, rng)
-
-
 def even(size, mass=None):
     """An attribute of so many codes, equally frequent or with a mass for each."""
     mu = np.full(size, 1 / size) if mass is None else mass / mass.sum()
@@ -412,42 +404,16 @@ def test_columns_that_rise_together_stay_together():
         assert view.correlation(one, two) > 0.6 * frame[one].corr(frame[two])
 
 
-def test_sets_that_need_no_choice_are_taken_in_order():
-    attributes, population = independent_rows()
-    table = CountTable.from_codes(np.zeros((50, 3), dtype=np.int32), (30, 20, 2))
-    weights = {(0, 1): 1, (0, 2): 1, (1, 2): 1}
-    candidates = Candidates(table, attributes, weights, 50.0, {})
-
-    def best(taken, number):
-        # Noise would need a source.
-        return candidates.best(population, taken, number, Fraction(0), Fraction(1), None)
-
-    assert best([], 2) == [(0, 1), (0, 2)]
-    assert best([(0, 1), (0, 2)], 5) == [(1, 2)]
-
-
-def test_margins_of_drawn_rows_are_smooth_where_columns_are_independent():
-    attributes, population = independent_rows()
-    truth = np.outer(attributes[0].grouped, attributes[1].grouped)
-    drawn, smooth = population.margin((0, 1)), population.smooth_margin((0, 1))
-    assert smooth.min() >= 0 and smooth.sum() == pytest.approx(1)
-    assert np.abs(smooth - truth).sum() < 0.6 * np.abs(drawn - truth).sum()
-
-
-def test_margins_of_columns_that_depend_on_each_other_stay():
-    copies = np.arange(2000, dtype=np.int32)[:, None] % np.full((1, 2), 10)
-    population = Population([even(10)] * 2, copies, Zeros(), np.random.default_rng(0))
-    smooth = population.smooth_margin((0, 1))
-    assert np.abs(smooth - np.eye(10) / 10).sum() < 0.02
-
-
-def test_smooth_margins_respect_rules():
-    rows = np.zeros((500, 2), dtype=np.int32)
-    rows[:250, 0] = 1
-    possible = np.array([[True, True], [True, False]])
+def test_without_a_choice_nothing_is_compared_and_without_dependence_rows_show_none(monkeypatch):
+    costs = record(monkeypatch)
     rng = np.random.default_rng(0)
-    population = Population([even(2)] * 2, rows, Zeros({(0, 1): possible}), rng)
-    assert population.smooth_margin((0, 1))[1, 1] == 0
+    frame = pd.DataFrame({name: rng.integers(0, 6, 20_000) for name in "abcd"})
+    view = release(frame, 1.0, Domain(dict.fromkeys("abcd", Categorical(range(6)))), seed=1)
+    assert len(view.synopsis_.model.pairs) == 6 and "noisy_max" not in costs
+    rows = view.synopsis_.sample(20_000, random_state=0)
+    for one, two in itertools.combinations("abcd", 2):
+        found = pd.crosstab(rows[one], rows[two], normalize=True).to_numpy()
+        assert np.abs(found - np.outer(found.sum(axis=1), found.sum(axis=0))).sum() < 0.08
 
 
 # --- odd tables

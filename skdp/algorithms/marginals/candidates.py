@@ -90,12 +90,12 @@ class Candidates:
         Parameters
         ----------
         population : Population
-            The rows so far: released.
+            Rows of independent columns: released.
         taken : collection of tuple of int
             Sets that are measured already.
         number : int
         epsilon : Fraction
-            Cost of the choice; 0 if all sets are measured, which are then taken in order.
+            Cost of the choice, positive.
         each : Fraction
             What a table will be measured with.
         source : NoiseSource
@@ -105,11 +105,8 @@ class Candidates:
         # counts and released integers, times a public whole number of at most _PARTS, less
         # released numbers; a record changes one count by one, so that every score changes by at
         # most _PARTS, up or down: the range is 2 * _PARTS. Which sets are candidates, and their
-        # bins, follow from released values and the sets chosen before. Without a budget nothing is
-        # looked at: sets are taken in a public order.
+        # bins, follow from released values and the sets chosen before.
         sets = [axes for axes in self._weights if axes not in taken]
-        if number >= len(sets) or not epsilon:
-            return sets[:number]
         seen, by_chance, _ = self._distances(population, sets)
         cells = [math.prod(self._sizes[axis] for axis in axes) for axes in sets]
         noise = np.minimum(np.minimum(cells, TUNING.bins**2) / float(each), 1e12)

@@ -188,24 +188,6 @@ class Population:
         found.columns = [each.astype(np.int32)[own] for each, own in pairs]
         return found
 
-    def smooth_margin(self, axes: Sequence[int]) -> FloatArray:
-        """The margin without the noise of drawn rows, as far as it is not told from independence.
-
-        The distance from independent attributes is shrunk by its expected size if there were none.
-        """
-        found = self.margin(axes)
-        apart = self.possible(axes).astype(np.float64)
-        for place in range(len(axes)):
-            others = tuple(p for p in range(len(axes)) if p != place)
-            apart *= np.expand_dims(found.sum(axis=others), others)
-        apart /= max(apart.sum(), TINY)
-        possible = apart > 0
-        distance = found - apart
-        chi = self.worth * float((distance[possible] ** 2 / apart[possible]).sum())
-        by_chance = min(float(possible.sum()) / max(chi, 1.0), 1.0)
-        smooth: FloatArray = found - by_chance * distance
-        return smooth
-
     def fit(self, targets: Sequence[Target], sweeps: int) -> None:
         """Move factors and rows until the margins are those wanted.
 
@@ -333,47 +315,6 @@ def _grouped(axes: Axes, allowed: BoolArray, attributes: Sequence[Attribute]) ->
     return allowed
 
 
-def couple(
-    table: FloatArray, rows: FloatArray, columns: FloatArray, rounds: int = 20
-) -> FloatArray:
-    """Scale a table until its margins are exactly the given ones, without negative cells.
-
-    Iterative proportional fitting comes close. Then rows and columns with too large sums are scaled
-    down and the remainder is added as an outer product, which makes both margins exact for any
-    table.
-
-    Parameters
-    ----------
-    table : ndarray of shape (m, n)
-        Not negative.
-    rows, columns : ndarray of shape (m,), (n,)
-        The margins to reach, not negative, with equal sums.
-    rounds : int, default=20
-        Number of rounds of the fitting.
-
-    Returns
-    -------
-    ndarray of float64, shape (m, n)
-
-    References
-    ----------
-    J. Altschuler, J. Weed, P. Rigollet, "Near-linear time approximation algorithms for optimal
-    transport via Sinkhorn iteration", NeurIPS 2017 (the last step).
-    """
-    fitted = np.array(table, dtype=np.float64)
-    for _ in range(rounds):
-        fitted *= ratio(rows, fitted.sum(axis=1))[:, None]
-        fitted *= ratio(columns, fitted.sum(axis=0))[None, :]
-    fitted *= np.minimum(ratio(rows, fitted.sum(axis=1)), 1.0)[:, None]
-    fitted *= np.minimum(ratio(columns, fitted.sum(axis=0)), 1.0)[None, :]
-    below = np.maximum(rows - fitted.sum(axis=1), 0.0)
-    right = np.maximum(columns - fitted.sum(axis=0), 0.0)
-    missing = right.sum()
-    if missing > 0:
-        fitted += np.outer(below, right / missing)
-    return fitted
-
-
 def _lines(axis: int, factor: Factor) -> tuple[Factor, Logs]:
     """A factor, and its lines along an attribute: one for each combination of the others."""
     place = factor.axes.index(axis)
@@ -457,8 +398,6 @@ def parts_of_set(axes: Axes, found: Mapping[Axes, FloatArray]) -> dict[Axes, Flo
 
 def with_margins(table: FloatArray, axes: Axes, parts: Mapping[Axes, FloatArray]) -> FloatArray:
     """A table scaled until it has the given margins."""
-    if len(axes) == 2:
-        return couple(table, parts[axes[:1]], parts[axes[1:]])
     fitted = np.maximum(table, 1e-15)
     for _ in range(TUNING.settled):
         for part, wanted in parts.items():

@@ -114,7 +114,7 @@ class Tuning:
     # ---------------------------------------------------------------- what is measured
 
     # The square of the number of sets, for each unit of records times epsilon and cell; plan.
-    sets: float = 3.0
+    sets: float = 2.0
     # Records times epsilon of a mean cell from which on all columns are one table; plan.
     whole: float = 5.0
     # Empty cells that may pass as joint counts, for each record and for each empty cell; fidelity.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ from .fit import Population, Target, parts_of_set, posterior_mean, with_margins
 from .groups import (
     MOST_CELLS,
     ROWS_ONCE,
+    TINY,
     TUNING,
     Attribute,
     coarse_size,
@@ -185,14 +187,8 @@ class _Views:
         self.sums: dict[tuple[int, int], MeasuredSums] = {}
         # How far from the rows pairs are that were not measured, by how many columns are ordered.
         self.misfits: dict[int, float] = {}
-        # Rows so far, and what the tables of sets told beside them.
-        self.population: Population | None = None
-        self.refined: dict[Axes, FloatArray] = {}
-        # Released tables that no rows were compared with yet, and whether rows of the prior were
-        # clearly nearer to the last ones.
-        self.prior = asked.prior
-        self.unseen: list[tuple[Axes, tuple[int, ...], FloatArray, float]] = []
-        self.prior_leads = False
+        # Released tables, if there is a prior that they may be nearer to.
+        self.tables: list[tuple[Axes, tuple[int, ...], FloatArray, float]] = []
 
     @property
     def records(self) -> float:
@@ -204,9 +200,10 @@ class _Views:
         """Measure everything; the released model."""
         # Privacy. Released one after the other, within budgets that add up to the two parts: the
         # total (sensitivity 1), sums by group if asked for, the columns, and then either the joint
-        # counts, or one table of all columns, or the choice of sets and their tables, and how far
-        # the other sets are from the rows. Which of these, budgets, groups and grids
-        # follow from public facts and releases before them. Everything else is post-processing.
+        # counts, or one table of all columns, or the choice of sets, their tables, and how far the
+        # other pairs are from rows that follow these tables. Which of these, budgets, groups and
+        # grids follow from public facts and releases before them, as do the rows. Everything else
+        # is post-processing.
         left, asked = self.parts["views"], self.asked
         joint, whole, sets = self.first_steps()
         left = self.measure_means(left, self.share_of_means(bool(joint)))
@@ -218,6 +215,7 @@ class _Views:
         elif sets and not joint and not whole:
             share = self.share_of_columns(self.records * float(left))
         left = self.measure_columns(left, share, sets and not joint and not whole)
+        candidates, rest = None, Fraction(0)
         if joint:
             asked.progress("all columns together")
             self.joint = measure_joint(
@@ -235,9 +233,15 @@ class _Views:
             self.budget["sets"] = left
             self._join_columns()
         elif sets:
-            self.measure_sets(left)
+            candidates, rest = self.measure_sets(left)
         asked.progress("synthetic rows")
-        return self._model()
+        attributes = self._attributes()
+        population, prior = self._start(attributes)
+        targets = self._targets(attributes, population, prior)
+        population = self._fitted(population, targets, prior)
+        if candidates and rest:
+            self.misfits = self._misfits(candidates, population, rest)
+        return self._model(attributes, population, targets, prior)
 
     # ---------------------------------------------------------------- what is measured
 
@@ -360,47 +364,49 @@ class _Views:
             return []
         return [pair for pair in self.weights if self.asked.label in pair]
 
-    def measure_sets(self, left: Fraction) -> None:
-        """Measure tables of all sets, or choose those where the rows so far fit worst.
+    def measure_sets(self, left: Fraction) -> tuple[Candidates | None, Fraction]:
+        """Measure tables of all sets, or choose those where independent columns fit worst.
 
-        Half of them are chosen first, with independent columns, the others with rows that follow
-        the first ones; with a label, the first ones are the pairs with it.
+        Pairs with a label are among them whatever the others tell.
+
+        Returns
+        -------
+        Candidates
+            With the exact counts of all sets, if some are chosen.
+        Fraction
+            What is left for the distances of the others.
         """
-        # Privacy. Released one after the other: the choice of some sets and a table of each, twice,
-        # and how far the other sets are from the rows. "choice" has equal parts for the sets that
-        # are chosen, and a part for the distances. "sets" has equal parts too, which the sets of a
-        # step divide among them so that they add up to the same: all follow from public facts and
-        # releases before them. Pairs with a label are public, and if all sets are measured, none is
-        # chosen.
-        attributes, population = self._population()
-        candidates = Candidates(self.table, attributes, self.weights, self.records, self.columns)
+        # Privacy. Released one after the other: the choice of sets, and a table of each. "choice"
+        # has equal parts for the sets that are chosen, and a part that is left for the distances of
+        # the others. "sets" is divided among the tables, so that their parts add up to it: all
+        # follow from public facts and releases before them. Pairs with a label are public, and if
+        # all sets are measured, none is chosen.
+        own, weights = self.pairs_with_label, self.weights
         number = self._n_sets(self.records * float(left))
-        choice = left * TUNING.choice if number < len(self.weights) else left * 0
-        each = (left - choice) / number
+        sets = [*own, *(axes for axes in weights if axes not in own)][:number]
+        choice, rest, candidates = left * 0, left * 0, None
+        each = left / number
+        if number < len(weights):
+            choice = left * TUNING.choice
+            each = (left - choice) / number
+            if not isinstance(self.asked.workload, Mapping):
+                rest = choice * TUNING.rest
+            attributes = self._attributes()
+            candidates = Candidates(self.table, attributes, weights, self.records, self.columns)
+            rows = Population.of(attributes, self.zeros, self.rows, self.generator)
+            part = choice - rest
+            sets = own + candidates.best(rows, own, number - len(own), part, each, self.source)
         self.budget |= {"choice": choice, "sets": left - choice}
-        rest = choice * 0 if isinstance(self.asked.workload, Mapping) else choice * TUNING.rest
-        own = self.pairs_with_label
-        chosen = number - len(own)
-        first = 0 if own else chosen - chosen // 2
-        for some in (first, chosen - first):
-            part = (choice - rest) * Fraction(some, max(chosen, 1))
-            sets = own
-            if not own or self.grids:
-                sets = candidates.best(population, self.grids, some, part, each, self.source)
-            needs = self._needs_of_sets(sets, self.records * float(each))
-            shares = _divided(each * len(sets), needs)
-            grids = {
-                axes: self._grid(axes, self.records * float(epsilon))
-                for axes, epsilon in shares.items()
-            }
-            self._measure(grids, shares)
-            self.grids |= grids
-            self.asked.progress(f"{len(self.grids)} of {number} sets of columns")
-            self._join_columns()
-            self._compare(population)
-            population.fit(self._targets(attributes, population), self.sweeps)
-        if rest:
-            self.misfits = self._misfits(candidates, population, rest)
+        needs = self._needs_of_sets(sets, self.records * float(each))
+        shares = _divided(each * len(sets), needs)
+        self.grids = {
+            axes: self._grid(axes, self.records * float(epsilon))
+            for axes, epsilon in shares.items()
+        }
+        self._measure(self.grids, shares)
+        self.asked.progress(f"{len(self.grids)} sets of columns")
+        self._join_columns()
+        return candidates, rest
 
     def _misfits(
         self, candidates: Candidates, population: Population, epsilon: Fraction
@@ -430,8 +436,8 @@ class _Views:
             noisy = discrete_laplace(full, shares[axes], random_state=self.source)
             variance = discrete_laplace_variance(shares[axes])
             self.known.add(axes, noisy, variance)
-            if self.prior is not None:
-                self.unseen.append((axes, sizes, noisy.astype(np.float64), variance))
+            if self.asked.prior is not None:
+                self.tables.append((axes, sizes, noisy.astype(np.float64), variance))
 
     # ---------------------------------------------------------------- how it is divided
 
@@ -547,42 +553,27 @@ class _Views:
                 new.join(self.known.ladders[axis], margin.values, margin.variances)
             self.columns[axis] = new
 
-    def _population(self) -> tuple[list[Attribute], Population]:
-        """The rows so far, at first of independent columns, and the columns as rows need them."""
-        attributes = self._attributes()
-        if self.population is None:
-            self.population = Population.of(attributes, self.zeros, self.rows, self.generator)
-        return attributes, self.population
-
-    def _with_prior(self, population: Population) -> Population:
-        """Rows of the prior that follow the columns; those given without one."""
-        if self.prior is None or not len(self.prior.rows):
-            return population
-        attributes = self._attributes()
-        found = population.with_prior(self.prior, attributes, self.zeros)
-        alone = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
-        found.settle(alone, TUNING.settled)
-        return found
-
-    def _compare(self, population: Population) -> None:
-        """Whether rows of the prior are nearer to tables that no rows have followed yet."""
-        rival = self._with_prior(population)
-        if self.unseen and rival is not population:
-            attributes = self._attributes()
-            tables: tuple[list[FloatArray], list[FloatArray]] = [], []
-            for axes, sizes, _, _ in self.unseen:
-                groups = [
-                    self._groups_of_rows(axis, size, attributes)
-                    for axis, size in zip(axes, sizes, strict=True)
-                ]
-                for rows, found in zip((rival, population), tables, strict=True):
-                    shares = rows.margin(axes, groups)
-                    found.append(np.zeros(sizes))
-                    found[-1][tuple(slice(0, n) for n in shares.shape)] = self.records * shares
-            _, _, noisy, variances = zip(*self.unseen, strict=True)
-            nearer = nearer_to(*tables, noisy, variances)
-            self.prior_leads = self.prior_leads if nearer is None else nearer
-        self.unseen.clear()
+    def _start(self, attributes: Sequence[Attribute]) -> tuple[Population, Prior | None]:
+        """Rows of independent columns, or of a prior if it is clearly nearer to the tables."""
+        alone = Population.of(attributes, self.zeros, self.rows, self.generator)
+        prior = self.asked.prior
+        if prior is None or not len(prior.rows) or not self.tables:
+            return alone, None
+        rival = alone.with_prior(prior, attributes, self.zeros)
+        targets = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
+        rival.settle(targets, TUNING.settled)
+        tables: tuple[list[FloatArray], list[FloatArray]] = [], []
+        for axes, sizes, _, _ in self.tables:
+            groups = [
+                self._groups_of_rows(axis, size, attributes)
+                for axis, size in zip(axes, sizes, strict=True)
+            ]
+            for rows, found in zip((rival, alone), tables, strict=True):
+                shares = rows.margin(axes, groups)
+                found.append(np.zeros(sizes))
+                found[-1][tuple(slice(0, n) for n in shares.shape)] = self.records * shares
+        _, _, noisy, variances = zip(*self.tables, strict=True)
+        return (rival, prior) if nearer_to(*tables, noisy, variances) else (alone, None)
 
     def _attributes(self) -> list[Attribute]:
         """Released columns as rows need them: probabilities of codes, and of units if many."""
@@ -593,7 +584,7 @@ class _Views:
                 only = np.isin(np.arange(size), codes).astype(np.float64)
                 found.append(Attribute(only, np.zeros(size, dtype=np.int64), np.arange(1)))
                 continue
-            counts = _standing_out(self.columns[axis])
+            counts = self.columns[axis].counts
             order = self.orders[axis]
             # With an order not the nearest counts: noise of many codes would move all quantiles.
             mu = np.zeros(size) if order is None else without_negatives(counts, order)
@@ -614,41 +605,31 @@ class _Views:
         return found
 
     def _targets(
-        self,
-        attributes: Sequence[Attribute],
-        population: Population,
+        self, attributes: Sequence[Attribute], population: Population, prior: Prior | None
     ) -> list[Target]:
         """The margins that rows should have: single columns and chosen sets.
 
-        What a table tells beside the rows is found once, when they have not followed it yet: else
-        its noise would count again each time. The tables keep to what is known of their margins.
+        Where a table leaves cells open, independent columns are expected, or rows of a prior. The
+        tables keep to what is known of their margins.
         """
         found: dict[Axes, FloatArray] = {
             (axis,): each.grouped for axis, each in enumerate(attributes)
         }
-        grids = self._with_parts()
-        for axes in sorted(grids, key=lambda each: (len(each), each)):
-            if axes not in self.refined:
-                model, possible = population.smooth_margin(axes), population.possible(axes)
-                self.refined[axes] = self._refined(axes, grids[axes], model, possible, attributes)
-            found[axes] = with_margins(self.refined[axes], axes, parts_of_set(axes, found))
+        for axes, sizes in sorted(self.grids.items(), key=lambda each: (len(each[0]), each[0])):
+            possible = population.possible(axes)
+            if prior is None:
+                model = possible * reduce(np.multiply.outer, (found[axis,] for axis in axes))
+                model /= max(model.sum(), TINY)
+            else:
+                model = population.margin(axes)
+            refined = self._refined(axes, sizes, model, possible, attributes)
+            found[axes] = with_margins(refined, axes, parts_of_set(axes, found))
         return [Target(axes, table) for axes, table in found.items()]
 
     def _groups_of_rows(self, axis: int, size: int, attributes: Sequence[Attribute]) -> IntArray:
         """Group of each code that rows tell apart."""
         groups = self.known.ladders[axis].groups(size)
         return groups[np.unique(attributes[axis].groups, return_index=True)[1]]
-
-    def _with_parts(self) -> Grids:
-        """Grids of the chosen sets, and of sets within wide ones, whose sums have less noise."""
-        found = dict(self.grids)
-        for axes, sizes in self.grids.items():
-            for two in combinations(range(len(axes)), 2) if len(axes) > 3 else ():
-                part = tuple(axes[place] for place in two)
-                if part not in self.grids:
-                    grid = tuple(sizes[place] for place in two)
-                    found[part] = max(found.get(part, (0,)), grid, key=math.prod)
-        return found
 
     def _refined(
         self,
@@ -685,17 +666,19 @@ class _Views:
         counts, variance = self.known.table(axes, sizes, sums)
         return counts, float(variance.mean())
 
-    def _model(self) -> ViewsModel:
-        """The released model."""
-        attributes, population = self._population()
-        self._compare(population)
-        targets = self._targets(attributes, population)
+    def _fitted(
+        self, population: Population, targets: Sequence[Target], prior: Prior | None
+    ) -> Population:
+        """Rows that follow the targets."""
         whole = tuple(self.several) if self.joint is None and len(self.several) > 1 else None
         alike = self.table.shape == self.sizes and max(self.sizes) <= self.groups
-        listed = alike and any(
-            each.axes == whole and each.table.size <= MOST_CELLS for each in targets
-        )
-        if not listed:
+        table = next((each for each in targets if each.axes == whole), None)
+        if alike and table is not None and table.table.size <= MOST_CELLS:
+            population.list_cells(table)
+        elif prior is not None:
+            # Rows drawn again would forget what the prior knows.
+            population.settle(targets, 2 * TUNING.settled)
+        else:
             population.scale(targets)
             # As many as records, and as the signal asks for.
             signal = self.records * float(self.parts["views"])
@@ -703,15 +686,16 @@ class _Views:
             population.resample(self.rows if self.asked.trial else wanted)
             population.fit(targets, self.sweeps)
             population.settle(targets, TUNING.settled)
-        prior = self.prior if self.prior_leads else None
-        if prior is not None:
-            population = self._with_prior(population)
-            self.refined = {}
-            for _ in range(2):
-                targets = self._targets(attributes, population)
-                population.settle(targets, TUNING.settled)
-        if listed:
-            population.list_cells(next(t for t in targets if t.axes == whole))
+        return population
+
+    def _model(
+        self,
+        attributes: Sequence[Attribute],
+        population: Population,
+        targets: Sequence[Target],
+        prior: Prior | None,
+    ) -> ViewsModel:
+        """The released model."""
         rows = as_model(
             population,
             targets,
@@ -755,23 +739,6 @@ def _divided(whole: Fraction, needs: Mapping[Any, float]) -> dict[Any, Fraction]
     """Shares in proportion to needs, of at least 1, which add up to the whole exactly."""
     units = {key: round(1000 * need) for key, need in needs.items()}
     return {key: whole * Fraction(each, sum(units.values())) for key, each in units.items()}
-
-
-def _standing_out(column: ColumnEstimate) -> FloatArray:
-    """Counts for rows: of a column of many codes 0 in blocks that do not stand out from the noise.
-
-    Rows have no negative counts. Noise of hundreds of empty codes would become records far away
-    from all others, and move means and tails.
-    """
-    size = next((size for size in column.variances if size < column.n_codes), None)
-    if size is None or len(column.codes) <= 3 * TUNING.few:
-        return column.counts
-    block = np.zeros(column.n_codes, dtype=np.int64)
-    block[column.codes] = np.arange(len(column.codes)) // (column.lattice // size)
-    sums = np.bincount(block, weights=column.counts, minlength=size)
-    variances = [column.variance((block == each).astype(np.float64)) for each in range(size)]
-    clear = sums > TUNING.clear * np.sqrt(variances)
-    return np.where(clear[block], column.counts, 0.0) if clear.any() else column.counts
 
 
 def _finer(

@@ -53,8 +53,8 @@ def nearer_to(
     first: Sequence[FloatArray],
     noisy: Sequence[FloatArray],
     variances: Sequence[float],
-) -> bool | None:
-    """Whether released tables are clearly nearer to the second of two models; None if unclear.
+) -> bool:
+    """Whether released tables are clearly nearer to the second of two models.
 
     The squared distances of each cell are compared, in units of the variance of its noise and of a
     sample: twice the log likelihood ratio, whose standard deviation is known.
@@ -72,4 +72,4 @@ def nearer_to(
         spread = variance + (one + two) / 2
         nearer += float((((told - one) ** 2 - (told - two) ** 2) / spread).sum())
         doubt += float((4 * (two - one) ** 2 / spread).sum())
-    return nearer > 0 if abs(nearer) > TUNING.clear * math.sqrt(doubt) else None
+    return nearer > TUNING.clear * math.sqrt(doubt)
