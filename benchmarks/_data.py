@@ -142,6 +142,13 @@ def kmeans_set(name: str) -> dict[str, Any]:
 
 def item_frequencies(name: str) -> NDArray[np.int64]:
     """How often each item occurs: "retail", "kosarak_head" or "zipf"."""
+    if name == "zipf":
+        # The dissertation's 10,000 items of 1,000,000 records, in proportion to 1/i.
+        shares = 1 / np.arange(1, 10_001)
+        exact = 1_000_000 * shares / shares.sum()
+        counts = np.floor(exact).astype(np.int64)
+        counts[np.argsort(counts - exact, kind="stable")[: 1_000_000 - counts.sum()]] += 1
+        return counts
     return np.rint(np.load(data_path("items", f"{name}_freq.npy"))).astype(np.int64)
 
 

@@ -36,8 +36,9 @@ __all__ = [
     "PrivateRidge",
 ]
 
-# Largest weight at first, and largest step, of a search.
-_FARTHEST = 100
+# Largest weight at first, and largest step, of a search; and its most rounds, whose noise fits into
+# 64 bits at the least epsilon.
+_FARTHEST, _MOST_ROUNDS = 100, 1000
 _SOLVERS = ("auto", "functional", "local-search", "genetic")
 
 
@@ -125,8 +126,8 @@ class _Searched(_LinearEstimator):
     def _plan(self, domain):
         columns = super()._plan(domain)
         check_flag(self.crossover, "crossover")
-        if self.n_rounds is not None:
-            as_integer(self.n_rounds, "n_rounds", 1)
+        if self.n_rounds is not None and as_integer(self.n_rounds, "n_rounds", 1) > _MOST_ROUNDS:
+            raise ValueError(f"n_rounds must be at most {_MOST_ROUNDS:,}, got {self.n_rounds!r}.")
         as_between(self.step, "step", Fraction(1, 1000), _FARTHEST)
         if self.decay is not None:
             as_between(self.decay, "decay", Fraction(1, 1000), 1)
@@ -228,8 +229,8 @@ class PrivateLogisticRegression(_LinearClassifier):
     crossover : bool, default=True
         With ``solver="genetic"``: whether two parents swap the ends of their vectors.
     n_rounds : int, default=None
-        Rounds of a search. None: by the released number of records and epsilon, from 8 to 120 of
-        "local-search" and from 8 to 12 of "genetic".
+        Rounds of a search, at most 1,000. None: by the released number of records and epsilon,
+        from 8 to 120 of "local-search" and from 8 to 12 of "genetic".
     start : float or array-like of shape (1 + n_coefficients,), default=0.0
         With "local-search": public weights at first, that of the constant before those of the
         features, which are scaled to between -1 and 1.
@@ -417,8 +418,8 @@ class PrivateLinearRegression(_Searched, _Regression):
     crossover : bool, default=True
         With ``solver="genetic"``: whether two parents swap the ends of their vectors.
     n_rounds : int, default=None
-        Rounds of a search. None: by the released number of records and epsilon, from 8 to 120 of
-        "local-search" and from 8 to 12 of "genetic".
+        Rounds of a search, at most 1,000. None: by the released number of records and epsilon,
+        from 8 to 120 of "local-search" and from 8 to 12 of "genetic".
     start : float or array-like of shape (1 + n_coefficients,), default=0.0
         With "local-search": public weights at first, that of the constant before those of the
         features, which are scaled to between -1 and 1.

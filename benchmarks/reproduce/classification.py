@@ -67,7 +67,7 @@ RUNS = "classification.json"
 
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
-REPETITIONS = 5
+REPETITIONS = 2
 TEST_SHARE = 0.2
 # Rows that a support vector machine is trained on: with all of them it takes hours.
 SVM_ROWS = 2_000

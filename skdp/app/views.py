@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from .._validation import as_level
 from ..accounting import PrivacyLedger, PrivacyLoss, parts_text
 from ..expected import Asked
-from ..release import SKIPPED, BoxModel, Synopsis, ViewsModel
+from ..release import SKIPPED, BoxModel, StrategyModel, Synopsis, ViewsModel
 from ..release.page import Page, as_table, document, protected
 from .domains import domain_text
 from .outputs import SQLITE, class_of, write_table, write_text
@@ -126,6 +126,8 @@ def _cost_of_noise(synopsis: Synopsis) -> float:
     """
     model, lost = synopsis.model, synopsis.skipped
     cost = 0.0 if lost is None else float(lost.epsilon)
+    if isinstance(model, StrategyModel):
+        return cost + _epsilon_of(model.noise) / model.unit
     if isinstance(model, BoxModel):
         return cost + max(map(float, model.intervals.epsilons), default=0.0)
     if not isinstance(model, ViewsModel):
