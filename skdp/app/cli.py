@@ -41,7 +41,7 @@ exit codes:
   141  whoever read the output has gone"""
 
 _DATA = """\
-DATA is a CSV file (also as .gz, .bz2, .xz or .zip) or a Parquet file.
+DATA is a CSV file (also as .csv.gz) or a Parquet file.
 
 A CSV file holds one record per line, with commas between fields; its first line names the columns.
 Each line is read by itself, so that no record can change how another is read, and nothing is
@@ -133,7 +133,7 @@ def _out(command: ArgumentParser, text: str, *, required: bool = False) -> None:
 
 
 def _domain(commands: Commands) -> None:
-    inside = _group(commands, "domain", "declare, check and describe public domains")
+    inside = _group(commands, "domain", "declare and check public domains")
 
     schema = _command(
         inside,
@@ -142,9 +142,6 @@ def _domain(commands: Commands) -> None:
         "make a domain from a code book in CSV",
     )
     schema.add_argument("schema", help="file of the code book")
-    schema.add_argument(
-        "--structure", metavar="RULES", help="public rules between columns, JSON: added to it"
-    )
     _out(schema, "file for the domain, .json; default: standard output")
 
     check = _command(
@@ -159,13 +156,9 @@ def _domain(commands: Commands) -> None:
     )
     _data_options(check)
     check.add_argument("--domain", metavar="DOMAIN", help=_DOMAIN)
-    check.add_argument("--python", action="store_true", help="print Python code, not JSON")
     check.add_argument(
         "--show", action="store_true", help="show the findings where the output is no terminal"
     )
-
-    describe = _command(inside, "describe", "domains.describe", "list the columns of a domain")
-    describe.add_argument("domain", help=_DOMAIN)
 
 
 def _data_options(command: ArgumentParser, **how: Any) -> None:
@@ -201,7 +194,7 @@ def _data_options(command: ArgumentParser, **how: Any) -> None:
 def _estimator_options(command: ArgumentParser) -> None:
     add = command.add_argument
     add("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
-    add("--epsilon", required=True, help="privacy budget of the release")
+    add("--epsilon", type=float, required=True, help="privacy budget of the release")
     add(
         "--method",
         choices=["grid", "hdpview", "kdtree", "marginals", "privbayes", "privtree"],
@@ -221,6 +214,11 @@ def _estimator_options(command: ArgumentParser) -> None:
         metavar="K",
         help="with --privacy-id: keep at most K rows of each person, chosen secretly",
     )
+
+
+def numbers(text: str) -> list[float]:
+    """Numbers with commas between them."""
+    return [float(each) for each in text.split(",")]
 
 
 def _plan(commands: Commands) -> None:
@@ -250,9 +248,8 @@ def _plan(commands: Commands) -> None:
         help="with --rows: the error bar to expect of a question, from releases of generated "
         "tables; may be repeated",
     )
-    add(
-        "--at", metavar="EPSILONS", help="with --ask: such as 0.5,1,2; default: from 1/4 to 4 times"
-    )
+    text = "with --ask: such as 0.5,1,2; default: from 1/4 to 4 times"
+    add("--at", type=numbers, metavar="EPSILONS", help=text)
 
 
 def _release(commands: Commands) -> None:
@@ -264,7 +261,7 @@ def _release(commands: Commands) -> None:
     _out(release, "file for the release; safe to publish", required=True)
     add = release.add_argument
     add("--ledger", metavar="FILE", help="ledger to charge; made if missing, with --budget")
-    add("--budget", help="total budget of a new ledger")
+    add("--budget", type=float, help="total budget of a new ledger")
     add("--purpose", default="", metavar="TEXT", help="what the release is for, for the ledger")
     add(
         "--accept-loss",
@@ -335,14 +332,6 @@ def _group_by(commands: Commands) -> None:
     add("column", nargs="+", help="columns whose values make the groups")
     add("--mean", metavar="COLUMN", help="add the sum and mean of this column")
     add("--where", metavar="QUERY", help="count the records of a query only")
-    add(
-        "--bands",
-        action="append",
-        default=[],
-        metavar="COLUMN=EDGES",
-        help="group a numeric column by bands, such as age=17,29,64,90: above 17 up to 29, and so "
-        "on; may be repeated",
-    )
     add(
         "--intervals",
         action="store_true",

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import csv
 import errno
 import gzip
 import importlib.util
 import itertools
-import lzma
 import os
-import re
 import warnings
-import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -193,16 +189,6 @@ def _names_of(line: Line, place: str, form: Form) -> list[str]:
     if names is None:
         raise ValueError(f"{place} names no columns.")
     return [name.strip() for name in names]
-
-
-def _refuse_sep_line(line: Line, place: str) -> None:
-    """Say what to do about the line by which spreadsheets name a separator."""
-    found = re.fullmatch(rb"(?:\xef\xbb\xbf)?\"?sep=(.)\"?", line or b"", re.IGNORECASE)
-    if found is not None:
-        sep = "tab" if found[1] == b"\t" else found[1].decode("ascii", "replace")
-        raise ValueError(
-            f"{place} only names the separator: give --sep '{sep}' and --skip-lines 1."
-        )
 
 
 def read_records(
@@ -437,15 +423,17 @@ class _TableSource:
 
 @contextmanager
 def _opened(path: str, options: Any) -> Iterator[_TableSource]:
-    """A CSV file, which may be compressed."""
-    if Path(path).suffix.lower() in (".xlsx", ".xlsm"):
+    """A CSV file, which may be compressed by gzip."""
+    ending = Path(path).suffix.lower()
+    if ending in (".xlsx", ".xlsm"):
         raise ValueError(f"{path} is a workbook: save the sheet of the records as CSV.")
+    if ending in (".zip", ".bz2", ".xz"):
+        raise ValueError(f"{path} is packed: unpack it, and give the CSV file.")
     form = form_of(options)
-    with open(path, "rb") as plain, _unpacked(plain, path) as file:
+    with open(path, "rb") as plain, gzip.open(plain) if ending == ".gz" else plain as file:
         lines = _undamaged(lines_of(file, multiline=form.multiline), path)
         first = next(itertools.islice(lines, form.skip_lines, None), b"")
         place = f"Line {form.skip_lines + 1} of {path}"
-        _refuse_sep_line(first, place)
         header = _names_of(first, place, form)
         other = next((sign for sign in ";\t|" if sign in header[0]), None)
         if len(header) == 1 and other is not None and getattr(options, "sep", None) is None:
@@ -476,32 +464,11 @@ def _undamaged(lines: Iterator[Line], path: str) -> Iterator[Line]:
     """The lines, with one error for all that compressed files raise, also at their end."""
     try:
         yield from lines
-    except (EOFError, zlib.error, lzma.LZMAError, OSError, zipfile.BadZipFile) as error:
+    except (EOFError, zlib.error, OSError) as error:
         if getattr(error, "errno", None) is not None:
             raise
         what = "It is no compressed file, or it is cut off or damaged: copy it again"
         raise OSError(errno.EIO, what, path) from None
-
-
-def _unpacked(file: IO[bytes], path: str) -> Any:
-    """The contents of a compressed file, by the ending of its name; others as they are."""
-    ending = Path(path).suffix.lower()
-    if ending == ".gz":
-        return gzip.open(file)
-    if ending == ".bz2":
-        return bz2.open(file)
-    if ending == ".xz":
-        return lzma.open(file)
-    if ending != ".zip":
-        return file
-    try:
-        archive = zipfile.ZipFile(file)
-        names = [name for name in archive.namelist() if not name.endswith("/")]
-        if len(names) == 1:
-            return archive.open(names[0])
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError):
-        raise ValueError(f"{path} is not a zip file that can be read, or it is damaged.") from None
-    raise ValueError(f"{path} holds {len(names)} files: unpack it, and give one of them.")
 
 
 class _ParquetSource:

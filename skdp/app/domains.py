@@ -1,4 +1,4 @@
-"""``domain``: declare, check and describe public domains."""
+"""``domain``: declare and check public domains."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from .._keys import number_written
-from ..domain import Domain, DomainReport, structure_from_data
+from ..domain import Domain, DomainReport
 from ..domain.check import rows_kept
 from ..domain.schemas import editable, read_json
 from ..domain.values import some
@@ -23,7 +22,7 @@ from ..tables import as_frame, identities
 from .csv import Declared, header_of, open_source, open_table
 from .outputs import Progress, read, write_text
 
-# --- files of what is public: domains, code books and structure
+# --- files of what is public: domains and code books
 
 
 def read_domain(path: str, *, data: str | None = None) -> Domain:
@@ -49,7 +48,10 @@ def read_domain(path: str, *, data: str | None = None) -> Domain:
             "declared in a file of its own, JSON or a code book."
         )
     if Path(path).suffix.lower() == ".json":
-        source = _loaded(path, "domain")
+        try:
+            source = read_json(Path(path))
+        except DomainError as error:
+            raise DomainError(f"{path} is not a domain in JSON. {error}") from None
         if isinstance(source, Mapping) and source.get("format") == "skdp.domain":
             try:
                 return Domain.from_json(Path(path))
@@ -68,25 +70,6 @@ def read_domain(path: str, *, data: str | None = None) -> Domain:
 
 def _same(path: str, other: str) -> bool:
     return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
-
-
-def _rules(path: str) -> list[Any]:
-    """Rules in a file: a list, or an object whose key ``structure`` holds the list."""
-    source = _loaded(path, "structure")
-    if isinstance(source, Mapping) and list(source) == ["structure"]:
-        source = source["structure"]
-    try:
-        return list(structure_from_data(source))
-    except DomainError as error:
-        raise DomainError(f"{path} is not a structure. {error}") from None
-
-
-def _loaded(path: str, what: str) -> Any:
-    """What a JSON file holds."""
-    try:
-        return read_json(Path(path))
-    except DomainError as error:
-        raise DomainError(f"{path} is not a {what} in JSON. {error}") from None
 
 
 # --- the columns of a domain, in words
@@ -136,18 +119,9 @@ def _is_number(text: str) -> bool:
 
 
 def from_schema(options: Namespace) -> int:
-    """Make a domain from a code book, and rules between its columns."""
+    """Make a domain from a code book."""
     domain = Domain.from_schema(Path(options.schema))
-    if options.structure is not None:
-        rules = _rules(options.structure)
-        try:
-            domain = Domain(domain, structure=rules)
-        except DomainError as error:
-            raise DomainError(
-                f"The rules of {options.structure} do not fit {options.schema}. {error}"
-            ) from None
-    inputs = [each for each in (options.schema, options.structure) if each]
-    write_text(editable(domain), options.out, options.force, inputs)
+    write_text(editable(domain), options.out, options.force, [options.schema])
     return 0
 
 
@@ -165,7 +139,7 @@ def check(options: Namespace) -> int:
     if _shows(options):
         print(report)
         if report.findings:
-            print(f"\n{report.declaration('python' if options.python else 'json')}")
+            print(f"\n{report.declaration('json')}")
     else:
         print(replace(report, findings=()))
     return 0 if report.clean else 1
@@ -207,7 +181,7 @@ def _propose(options: Namespace) -> int:
     report = proposed(options, Progress(options.quiet))
     # A file that keeps what is printed has the declaration alone.
     print("\n".join(f"- {line}" for line in report.findings), file=sys.stderr)
-    print(report.declaration("python" if options.python else "json"))
+    print(report.declaration("json"))
     return 1
 
 
@@ -236,9 +210,3 @@ def kept(options: Namespace, privacy_id: str) -> str:
         f"Share of the rows that count, by how many of each person do: {shares}. This is for the "
         "data owner only, not protected: choose the bound from public knowledge."
     )
-
-
-def describe(options: Namespace) -> int:
-    """List the columns of a domain."""
-    print(domain_text(read_domain(options.domain)))
-    return 0

@@ -50,29 +50,13 @@ def class_of(mechanism: str) -> str | None:
     return None if method is None else method.__name__
 
 
-def number(text: str | None, name: str) -> float | None:
-    """The number of an option, None where it was not given.
-
-    Raises
-    ------
-    ValueError
-        If it is not a number.
-    """
-    if text is None:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{name} must be a number, got {text!r}.") from None
-
-
 def estimator_of(options: Namespace, domain: Any) -> Any:
     """The synthesizer that the options describe, without a ledger.
 
     Raises
     ------
     ValueError
-        If an option is missing or is no number.
+        If an option is missing.
     """
     if (options.privacy_id is None) != (options.max_rows_per_id is None):
         raise ValueError(
@@ -80,7 +64,7 @@ def estimator_of(options: Namespace, domain: Any) -> Any:
             "identifies the person a row belongs to, and how many rows of each person to keep."
         )
     return METHODS[options.method](
-        epsilon=number(options.epsilon, "--epsilon"),
+        epsilon=options.epsilon,
         domain=domain,
         target=options.target,
         privacy_id=options.privacy_id,

@@ -20,7 +20,7 @@ from ..release import Synopsis
 from . import outputs
 from .csv import Source, no_records, open_source, try_out
 from .domains import kept, read_domain, text_table
-from .outputs import Progress, Withheld, estimator_of, number, read
+from .outputs import Progress, Withheld, estimator_of, read
 
 
 def release(options: Namespace) -> int:
@@ -48,8 +48,8 @@ def release(options: Namespace) -> int:
         synopsis = _measured(options, estimator, source, ledger, progress)
         progress.say(f"Writing {options.out}.")
         outputs.save(synopsis, out)
-    print(f"{options.out}: epsilon {float(estimator.privacy_loss_.epsilon):g}")
-    print(f"protects: {estimator.privacy_loss_.neighbours}")
+    loss = synopsis.privacy_loss or estimator.privacy_loss_
+    print(f"{options.out}: epsilon {float(loss.epsilon):g}\nprotects: {loss.neighbours}")
     print(f"records: {synopsis.skipped}")
     if options.privacy_id is not None:
         print(
@@ -78,7 +78,7 @@ def _opened(ledger_file: str | None, options: Namespace, source: Source) -> Priv
             file=sys.stderr,
         )
     if ledger_file is not None:
-        return PrivacyLedger(number(options.budget, "--budget"), path=ledger_file).noted(
+        return PrivacyLedger(options.budget, path=ledger_file).noted(
             Path(options.out).name,
             purpose=options.purpose,
             source=options.data,
@@ -169,7 +169,7 @@ def _print_bars(options: Namespace, domain: Domain, epsilon: Fraction) -> None:
     """Error bars of questions at several epsilons, from releases of generated tables."""
     at = [epsilon * Fraction(2) ** power for power in (-2, -1, 0, 1, 2)]
     if options.at is not None:
-        at = [as_epsilon(number(part.strip(), "--at"), "--at") for part in options.at.split(",")]
+        at = [as_epsilon(each, "--at") for each in options.at]
     made = estimator_of(options, domain)
     found = made.expected_error(options.rows, at, questions=options.ask, n_tables=1)
     rows = [(question, *bars) for question, bars in bar_texts(found, domain).items()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import html
 import math
@@ -237,29 +236,10 @@ def query(options: Namespace) -> int:
     return 0
 
 
-def _bands(given: list[str]) -> dict[str, list[Any]]:
-    """Edges of ``--bands COLUMN=EDGES``."""
-    found = {}
-    for text in given:
-        name, sign, edges = text.partition("=")
-        if not sign:
-            raise ValueError(f"--bands needs COLUMN=EDGES, got {text!r}.")
-        found[name] = [_value(edge.strip()) for edge in edges.split(",")]
-    return found
-
-
 def _columns(given: list[str], synopsis: Synopsis) -> list[str]:
     """Names of columns, of which several may stand together with commas between them."""
     known = synopsis.domain.names
     return [n for text in given for n in ([text] if text in known else text.split(","))]
-
-
-def _value(text: str) -> float | str:
-    """A number, if the text is one; else the text."""
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text
 
 
 def group_by(options: Namespace) -> int:
@@ -268,17 +248,8 @@ def group_by(options: Namespace) -> int:
     columns = _columns(options.column, synopsis)
 
     def groups() -> pd.DataFrame:
-        table = synopsis.aggregate(
-            columns,
-            options.mean,
-            options.where,
-            bands=_bands(options.bands),
-            return_interval=options.intervals,
-            level=options.level,
-        )
-        # Intervals and other labels as text.
-        kinds = {n: object for n in columns if isinstance(table[n].dtype, pd.IntervalDtype)}
-        return table.astype(kinds)
+        how = {"return_interval": options.intervals, "level": options.level}
+        return synopsis.aggregate(columns, options.mean, options.where, **how)
 
     # More digits would be those of the noise.
     write_table(groups, options.out, options.force, [options.view], digits=10)

@@ -28,16 +28,8 @@ import pandas as pd
 from ..accounting import PrivacyLoss, extremes_text
 from ..domain import Categorical, Numeric
 from ..domain.values import some
-from .boxes import BoxModel
 from .description import ColumnCounts, as_text
-from .marginals import ViewsModel
-from .prepared import (
-    label_of,
-    prepared_boxes,
-    prepared_column,
-    prepared_law,
-    prepared_model,
-)
+from .prepared import label_of, prepared_column, prepared_law, prepared_model
 from .skipped import SkippedRecords
 from .statistics import (
     BINS,
@@ -131,9 +123,7 @@ class Page:
             | {"name": each.name, "caption": _caption(each, statistics), "bars": _bars(each)}
             for each, (_, statistics) in zip(counted, described.iterrows(), strict=True)
         ]
-        views = isinstance(model, ViewsModel)
-        boxes = isinstance(model, BoxModel) and model.intervals.epsilons is not None
-        answers = views or boxes
+        answers = prepared_model(model)
         confidences = [Confidence(each, about=synopsis.about) for each in _LEVELS]
         data: dict[str, Any] = {
             "source": source,
@@ -145,7 +135,7 @@ class Page:
             "bins": BINS,
             "nothing": NOTHING,
             "draws": normal_draws(2),
-            "model": (prepared_model if views else prepared_boxes)(model) if answers else None,
+            "model": answers,
         }
         packed = _Packed()
         text = json.dumps(data, default=packed.add, ensure_ascii=False, allow_nan=False)

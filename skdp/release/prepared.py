@@ -27,7 +27,7 @@ from .products import LUMP
 from .result import range_label
 from .statistics import Confidence, case_of, has_numbers, spans_of
 
-__all__ = ["label_of", "prepared_boxes", "prepared_column", "prepared_law", "prepared_model"]
+__all__ = ["label_of", "prepared_column", "prepared_law", "prepared_model"]
 
 # Groups of a column in a table; columns of more codes have bands.
 _MOST_GROUPS = 40
@@ -37,9 +37,17 @@ _PIECES = ("codes", "parts", "low", "high", "points")
 # --- a model
 
 
-def prepared_model(model: ViewsModel) -> dict[str, Any]:
-    """A model as arrays that are multiplied and added."""
-    tables, looks = [], [axes for axes in model.coefficients.looks if len(axes) > 1]
+def prepared_model(model: Any) -> dict[str, Any] | None:
+    """A model as arrays that are multiplied and added; None where the page cannot answer."""
+    if isinstance(model, ViewsModel):
+        return _views(model)
+    known = isinstance(model, BoxModel) and model.intervals.epsilons is not None
+    return _boxes(model) if known else None
+
+
+def _views(model: ViewsModel) -> dict[str, Any]:
+    tables = []
+    scales = [*combinations(sorted(model.columns), 2), *model.coefficients.looks]
     for axes, look in model.coefficients.looks.items():
         if len(axes) > 1:
             rows, belief = model.rows_in_groups(axes), model.believed.belief(axes)
@@ -64,8 +72,7 @@ def prepared_model(model: ViewsModel) -> dict[str, Any]:
         ],
         "tables": tables,
         "scales": {
-            ",".join(map(str, pair)): model.believed.scale(pair)
-            for pair in [*combinations(sorted(model.columns), 2), *looks]
+            ",".join(map(str, axes)): model.believed.scale(axes) for axes in scales if len(axes) > 1
         },
         "sums": [
             {
@@ -88,7 +95,7 @@ def _cells(model: ViewsModel, noise: float, elsewhere: float) -> dict[str, Any]:
     return {"noise": each, "scatter": np.zeros(0), "elsewhere": elsewhere}
 
 
-def prepared_boxes(model: BoxModel) -> dict[str, Any]:
+def _boxes(model: BoxModel) -> dict[str, Any]:
     """Boxes as rows, whose codes are the distinct sides of boxes on each axis."""
     intervals, columns = model.intervals, []
     for axis, size in enumerate(model.shape):

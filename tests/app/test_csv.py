@@ -1,11 +1,8 @@
 """Messy files, as they come: each with the right result, and each record read by itself."""
 
-import bz2
 import gzip
 import io
-import lzma
 import math
-import zipfile
 from types import SimpleNamespace
 
 import numpy as np
@@ -112,14 +109,6 @@ def test_every_record_is_read_and_coded_as_if_it_were_alone(records):
     assert not multiline or (coded(together) >= 0).all()
 
 
-def zipped(content, n=1):
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for place in range(n):
-            archive.writestr(f"data{place}.csv", content)
-    return stream.getvalue()
-
-
 def test_files_of_many_forms(tmp_path):
     """Records, the declared columns, the options, and the codes that are read."""
     two = Domain(
@@ -152,10 +141,6 @@ def test_files_of_many_forms(tmp_path):
         ("b\nTrue\ntrue\n1\nfalse\n0\nyes", truth, {}, [[1], [1], [1], [0], [0], [-1]]),
     ):
         assert codes_in(tmp_path, content, domain, **options).tolist() == expected, content
-    names = [f"c{place}" for place in range(10_000)]
-    wide = "\n".join([",".join(names), *[",".join(["1"] * 10_000)] * 3])
-    domain = Domain({name: Numeric(0, 1, integer=True) for name in names[5_000:]})
-    assert (codes_in(tmp_path, wide, domain) == 1).all()
     for content, options, message in (
         ("", {}, "is empty"),
         ("town,n\nBern,1".encode("utf-16"), {}, "UTF-16"),
@@ -164,32 +149,22 @@ def test_files_of_many_forms(tmp_path):
         ("town,n\nBern,1", {"sep": ";;"}, "--sep"),
         ("town,n\nBern,1", {"decimal": ","}, "--decimal"),
         ("town,n\nBern,1", {"skip_lines": -1}, "must not be negative"),
-        ("sep=;\ntown;n\nBern;1\n", {}, "give --sep ';' and --skip-lines 1"),
         ("Persons,,\ntown,n\nBern,1\n", {}, "does not name the declared column.*--skip-lines"),
     ):
         with pytest.raises(ValueError, match=message):
             codes_in(tmp_path, content, TOWNS, **options)
+    data = gzip.compress(b"town,n\nBern,2\n"), TOWNS, "data.csv.gz"
+    assert codes_in(tmp_path, *data).tolist() == [[1, 2]]
+    with pytest.raises(ValueError, match="unpack it"):
+        codes_in(tmp_path, b"PK", TOWNS, "data.csv.zip")
 
 
-def test_compressed_files(tmp_path):
-    content = ("town,n\n" + "Z\u00fcrich,1\nBern,2\n" * N).encode()
-    for ending, pack in (
-        ("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress), ("zip", zipped),
-    ):  # fmt: skip
-        name = f"data.csv.{ending}"
-        assert codes_in(tmp_path, pack(content), TOWNS, name).tolist() == [[0, 1], [1, 2]] * N
-        for wrong in (content, b"PK\3\4", zipped(content, 2), zipped(content, 0)):
-            with pytest.raises((ValueError, OSError), match=r"data.csv|is empty"):
-                codes_in(tmp_path, wrong, TOWNS, name)
-
-
-@pytest.mark.parametrize("ending, pack", [("gz", gzip.compress), ("xz", lzma.compress)])
-def test_a_compressed_file_that_breaks_off_within_its_records(tmp_path, capsys, ending, pack):
+def test_a_compressed_file_that_breaks_off_within_its_records(tmp_path, capsys):
     (tmp_path / "domain.json").write_text(TOWNS.to_json())
-    long = pack(b"town,n\n" + np.random.default_rng(0).bytes(200_000))
-    (tmp_path / f"cut.{ending}").write_bytes(long[:100_000])
+    long = gzip.compress(b"town,n\n" + np.random.default_rng(0).bytes(200_000))
+    (tmp_path / "cut.gz").write_bytes(long[:100_000])
     domain = ["--domain", str(tmp_path / "domain.json")]
-    data, ledger = str(tmp_path / f"cut.{ending}"), ["--ledger", str(tmp_path / "l")]
+    data, ledger = str(tmp_path / "cut.gz"), ["--ledger", str(tmp_path / "l")]
     out = ["--out", str(tmp_path / "v"), "--epsilon", "1", *ledger, "--budget", "1"]
     for asked in (["release", data, *out, *domain], ["domain", "check", data, *domain]):
         assert main(asked) == 2

@@ -245,8 +245,7 @@ def test_exact_findings_are_on_the_page_of_the_columns_alone(browser, commands, 
     browser.post("table", protects="record")
     browser.post("columns", **FORM, do="check")
     # Whoever checks sees at the column that too much does not fit, and may go on.
-    assert browser.step == "columns" and 'id="0.kind-error"' in browser.text
-    assert "Canary77" in browser.text and "73" in browser.text
+    assert all(each in browser.text for each in ('id="0.kind-error"', "Canary77", "73"))
     browser.until("confirm")
     for page in ("table", "questions", "epsilon", "ledger", "confirm"):
         assert "Canary77" not in browser.get(page).text

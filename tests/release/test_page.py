@@ -322,39 +322,27 @@ def boxed_release(monkeypatch, kind, epsilon=1.0):
     of_many = BoxModel._reach
 
     def as_of_many(model, queries, level):
-        std, below, above, guarantee = of_many(model, [*queries, *queries], level)
-        return Reach(*(each[: len(queries)] for each in (std, below, above)), guarantee)
+        *found, guarantee = of_many(model, [*queries, *queries], level)
+        return Reach(*(each[: len(queries)] for each in found), guarantee)
 
     monkeypatch.setattr(BoxModel, "_reach", as_of_many)
-    columns = dict(DOMAIN.items()) | {"stars": Categorical([1, 2, 3], ordered=True)}
-    domain = Domain(columns)
+    domain = Domain({**dict(DOMAIN.items()), "stars": Categorical([1, 2, 3], ordered=True)})
     return kind(epsilon=epsilon, domain=domain).fit(lawful_rows(2000, domain)).synopsis_
 
 
-BOXES = [
-    skdp.GridSynthesizer,
-    skdp.HDPViewSynthesizer,
-    skdp.KDTreeSynthesizer,
-    skdp.PrivTreeSynthesizer,
-]
+BOXES = [getattr(skdp, f"{name}Synthesizer") for name in ("Grid", "HDPView", "KDTree", "PrivTree")]
 
 
 @pytest.mark.parametrize("kind", BOXES)
 def test_the_page_of_boxes_answers_as_python(tmp_path, monkeypatch, kind):
-    release = boxed_release(monkeypatch, kind)
-    assert_the_page_answers_as_python(release, 40, tmp_path)
+    assert_the_page_answers_as_python(boxed_release(monkeypatch, kind), 40, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", BOXES)
-def test_a_thousand_questions_to_boxes_are_answered_as_python_does(tmp_path, monkeypatch, kind):
-    assert_the_page_answers_as_python(boxed_release(monkeypatch, kind), 1000, tmp_path, 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.05, 2.0])
-def test_a_thousand_questions_are_answered_as_python_does(tmp_path, epsilon):
-    assert_the_page_answers_as_python(hard_release(epsilon), 1000, tmp_path, 1)
+@pytest.mark.parametrize("asked", [0.05, 2.0, *BOXES])
+def test_a_thousand_questions_are_answered_as_python_does(tmp_path, monkeypatch, asked):
+    release = boxed_release(monkeypatch, asked) if asked in BOXES else hard_release(asked)
+    assert_the_page_answers_as_python(release, 1000, tmp_path, 1)
 
 
 # --- in a browser

@@ -189,8 +189,6 @@ _WORDS = {
     "one for all others, which other= names too": "a “Category for all others”",
     ": special, if": ": “Special values”, if",
     r"(scale|decimals)='?(\w+)'?": r"\1: \2 in “More settings”",
-    ": integer$": ": “Whole numbers only”",
-    ": missing$": ": “May be missing”",
 }
 
 

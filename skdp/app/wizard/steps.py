@@ -38,7 +38,7 @@ from ...exceptions import LedgerError
 from ...expected import bar_of, bar_texts
 from ..csv import header_of, no_records, try_out
 from ..domains import checked, kept, proposed, read_domain
-from ..outputs import SQLITE, Progress, Withheld, estimator_of, number, refuse_inputs
+from ..outputs import SQLITE, Progress, Withheld, estimator_of, refuse_inputs
 from . import forms
 from .forms import Form
 
@@ -324,9 +324,9 @@ class Wizard:
     def _epsilon(self, field: str, text: str) -> Any:
         """An epsilon that was typed; None, and a message, where it is none."""
         try:
-            return as_epsilon(number(text, "epsilon"))
-        except (ValueError, TypeError) as error:
-            self.wrong[field] = str(error)
+            return as_epsilon(float(text))
+        except ValueError:
+            self.wrong[field] = f"A positive number is needed, got {text!r}."
             return None
 
     # -- the ledger, the name, the purpose
