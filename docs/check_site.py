@@ -32,7 +32,7 @@ SHOWN = [
     "notebooks/publish.html",
     "choose.html",
     "corrections.html",
-    "results.html",
+    "comparison.html",
     "reproduction.html",
     "user_guide/choosing_epsilon.html",
     "user_guide/threat_model.html",

@@ -86,7 +86,7 @@ html_static_path = ["_static"]
 html_css_files = ["skdp.css"]
 html_show_sourcelink = False
 ALONE = ("start", "five_minutes", "choose", "corrections", "glossary", "references")
-ALONE += ("results", "comparison", "reproduction", "auto_examples/index")
+ALONE += ("comparison", "reproduction", "auto_examples/index")
 html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
     "icon_links": [

@@ -33,6 +33,13 @@ def test_every_table_of_figures_is_on_a_page():
         assert f"_static/numbers/{table.name}" in pages, table.name
 
 
+def test_figures_in_sentences_are_those_of_the_file():
+    for section in (each for each in FIGURES.values() if "quoted" in each):
+        for name, figures in section["figures"].items():
+            text = " ".join((DOCS / f"{name}.rst").read_text(encoding="utf-8").split())
+            assert all(figure in text for figure in figures), name
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:RangeTreeHistogram released a total")
 def test_closed_forms_are_as_the_file_says():
