@@ -587,7 +587,7 @@ def _powers_of(widths: pd.DataFrame, epsilons: Sequence[float]) -> pd.DataFrame:
     slopes = np.minimum(logs @ at / (at @ at), 0.0)
     apart = np.log(epsilons) - np.mean(np.log([*widths]))
     found = np.exp(logs.mean(axis=1)[:, None] + np.outer(slopes, apart))
-    return pd.DataFrame(found, index=widths.index, columns=epsilons)
+    return pd.DataFrame(found, index=widths.index, columns=list(epsilons))
 
 
 def _rows_tried(n: int, epsilon: Fraction) -> int:

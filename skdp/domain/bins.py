@@ -228,16 +228,32 @@ class Spread:
     def codes(self, x: FloatArray) -> CodeArray:
         """Bin of each number of the range: how many inner edges are at or below it."""
         inner = self.edges[1:-1]
-        if len(x) < BLOCK or self._guess is None:
+        if len(x) < BLOCK or (self._guess is None and self._width is None):
             return np.searchsorted(inner, x, side="right").astype(np.int32)
+        if self._guess is None:
+            # The bin that arithmetic finds, or one beside it.
+            places = np.clip((x - self.edges[0]) / self._width, 0, len(inner))
+            codes: CodeArray = places.astype(np.int32)
+            codes -= x < np.append(-np.inf, inner)[codes]
+            codes += x >= np.append(inner, np.inf)[codes]
+            return codes
         anchor, near, first, bins = self._guess
         # All edges of lower buckets are below a number, and it is compared with the one in its own:
         # faster than a search.
         buckets = _buckets(x - anchor, near)
         buckets -= first
-        codes: CodeArray = bins[np.clip(buckets, 0, len(bins) - 1, out=buckets)]
+        codes = bins[np.clip(buckets, 0, len(bins) - 1, out=buckets)]
         codes += x >= np.append(inner, np.inf)[codes]
         return codes
+
+    @functools.cached_property
+    def _width(self) -> float | None:
+        """For `codes`: the width of all bins; None where an edge is not near its place."""
+        with np.errstate(all="ignore"):
+            edges = self.edges.astype(np.float64)
+            width = float(edges[-1] - edges[0]) / max(len(edges) - 1, 1)
+            apart = np.abs(edges - (edges[0] + width * np.arange(len(edges))))
+        return width if (apart < width / 4).all() else None
 
     @functools.cached_property
     def _guess(self) -> tuple[float, int, int, CodeArray] | None:

@@ -89,6 +89,8 @@ def test_thresholds_that_people_ask_about_are_edges():
         Numeric(0, 200_000, bins=50).fine,
         Numeric(edges=[0, 1e-300, 0.5, np.nextafter(0.5, 1), 3]),
         Numeric(0, 1000, scale="log", bins=30),
+        Numeric(-4, 4, bins=65_536),
+        Numeric(5, 1e9, bins=3_000),
     ],
 )
 def test_many_numbers_have_the_bins_of_few(attribute):
