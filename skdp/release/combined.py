@@ -90,7 +90,8 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
         )
     seen: dict[str, Any] = {}
     for part in parts:
-        domain = getattr(_inside(part), "domain", None) or getattr(part, "domain_", {})
+        # What an estimator was given may be a dictionary; what it made of it is a Domain.
+        domain = getattr(part, "domain_", None) or getattr(_inside(part), "domain", {})
         for name, values in ((name, _values(each)) for name, each in domain.items()):
             if seen.setdefault(name, values) != values:
                 raise ValueError(

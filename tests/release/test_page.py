@@ -278,7 +278,7 @@ def assert_the_page_answers_as_python(release, number, tmp_path, seed=0):
         answered += 1
         # What "copy as Python" copies is run here.
         found = eval(answer["python"], {"release": release})
-        told_by = found.attrs if isinstance(found, pd.DataFrame) else vars(found)
+        told_by = found.attrs["guarantee"] if isinstance(found, pd.DataFrame) else found.guarantee
         expected = python_cells(question, found)
         cells = page_cells(question, columns, release, answer)
         for own, theirs in zip(cells, expected, strict=True):
@@ -289,10 +289,10 @@ def assert_the_page_answers_as_python(release, number, tmp_path, seed=0):
             # The variance of what is all but certain is a difference of large numbers.
             near = 1e-9 * max(float(np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0)), 1.0)
             # So are quotients of next to no records.
-            near *= 1e3 if "too few records" in told_by["guarantee"] else 1.0
+            near *= 1e3 if "too few records" in told_by else 1.0
             np.testing.assert_allclose(own, theirs, 1e-9, near, err_msg=answer["python"])
         assert release.rows in answer["words"]
-        other_texts += answer["text"] != told_by["guarantee"]
+        other_texts += answer["text"] != told_by
     assert answered > 0.8 * number
     # Where an answer has no variance, rounding decides which part of it is noise.
     assert other_texts <= 0.02 * number

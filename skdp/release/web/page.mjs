@@ -373,8 +373,7 @@ class Model {
     return this.masses.map((_, row) => parts.reduce((a, [own, rows]) => a * own[rows[row]], 1));
   }
 
-  // How far a count may be off, and whether it cuts boxes: see `Intervals.reach`. The sum of their
-  // noise is taken as Gaussian.
+  // How far a count may be off, and whether it cuts boxes: see `Intervals.reach` and `noise_reach`.
   reach(question, { quantile, tails }) {
     const std = Math.sqrt(this.covariance(question)[0]);
     if (!tails) return { std, below: quantile * std, above: quantile * std };
@@ -388,14 +387,24 @@ class Model {
     const cut = low.some((each, box) => each < high[box]);
     const { alpha, normal, bounds } = tails[Number(cut)];
     const of = (from, to) => {
-      let [reach, variance, most] = [0, 0, 0];
+      const single = -Math.log(2 * alpha) / Math.SQRT2;
+      const steep = noise.map((_, box) => Math.max(Math.abs(from[box]), Math.abs(to[box])));
+      let [reach, variance, fourth, third] = [0, 0, 0, 0];
       noise.forEach((each, box) => {
-        const [half, scale] = [(to[box] - from[box]) / 2, Math.sqrt(each / 2)];
+        const [middle, half] = [(from[box] + to[box]) / 2, (to[box] - from[box]) / 2];
+        const [square, other, scale] = [middle ** 2, half ** 2, Math.sqrt(each / 2)];
         reach += half * scale;
-        variance += ((from[box] + half) ** 2 + half ** 2 / 2) * each;
-        most = Math.max(most, Math.abs(from[box]) * scale, Math.abs(to[box]) * scale);
+        variance += (square + other / 2) * each;
+        fourth += square ** 2 * (each + 3 * each ** 2);
+        third += ((12 * square + 2 * other) * half * scale * each) / 2;
       });
-      return Math.max(reach + normal * Math.sqrt(variance), -most * Math.log(2 * alpha));
+      if (!variance) return 0;
+      const flat = Math.min(fourth / variance ** 2 / 3, 1) ** 0.75;
+      const skewed = (third / variance ** 1.5) * (normal ** 2 - 1) / 6;
+      reach += Math.sqrt(variance) * (normal + (single - normal) * flat + skewed);
+      const largest = steep.reduce((a, b) => Math.max(a, b));
+      const whole = largest * Math.ceil(reach / largest - 0.5);
+      return steep.every((each) => !each || each === largest) ? whole : Math.max(reach, whole);
     };
     const sums = (weights, end, sign) => sumOf(zeros(mean.length).map((_, box) => {
       const most = bounds ? ((high[box] - low[box]) * bounds[box]) / 2 : Infinity;
