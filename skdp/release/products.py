@@ -11,13 +11,13 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations, pairwise, product
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray
-from ..domain.query import Query, Weights
+from ..domain.query import Query, Weights, weights_in
 from .basis import by_attributes, cut_shares, under
 
 __all__ = ["Products", "covariances"]
@@ -37,7 +37,7 @@ LUMP = 0.3
 _ROUNDING = 1e-9
 # Most columns of a set that was not measured whose deviation is allowed for.
 _MOST_TOGETHER = 3
-# Numbers of a column that are computed together.
+# Numbers of the widest column that are computed together.
 _AT_ONCE = 1 << 20
 # Numbers of weights that are kept from an answer to its error.
 _KEPT = 1 << 22
@@ -294,17 +294,11 @@ def covariances(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     """Covariances of the errors of the answers of each block of equally many, (n_blocks, k, k)."""
     k = max(map(len, blocks), default=1)
     found = np.zeros((len(blocks), k, k))
-    parts = np.cumsum([_numbers(block) for block in blocks]) // _AT_ONCE
-    ends = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(blocks)]
-    for start, stop in pairwise(ends):
-        found[start:stop] = _of_blocks(model, blocks[start:stop])
+    every = (query for block in blocks for query in block)
+    step = max(1, _AT_ONCE // (k * max(map(len, weights_in(every)), default=1)))
+    for start in range(0, len(blocks), step):
+        found[start : start + step] = _of_blocks(model, blocks[start : start + step])
     return found
-
-
-def _numbers(block: Sequence[Query]) -> int:
-    """How many numbers the weights of a block have in their widest column."""
-    vectors = (vector for query in block for each in query.products for vector in each.values())
-    return len(block) * max(map(len, vectors), default=1)
 
 
 def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
@@ -313,8 +307,12 @@ def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     owner = np.repeat(np.arange(n * k), numbers)
     of_block = numbers.reshape(n, k).sum(axis=1)
     starts = np.cumsum(of_block) - of_block
-    sizes = zip(starts.tolist(), of_block.tolist(), strict=True)
-    i, j = np.concatenate([start + _lower(size) for start, size in sizes], axis=1)
+    # Pairs of products of a block: of blocks of equally many alike.
+    pairs = [
+        starts[of_block == size][:, None] + np.array(np.tril_indices(size))[:, None]
+        for size in np.unique(of_block).tolist()
+    ]
+    i, j = np.concatenate([each.reshape(2, -1) for each in pairs], axis=1)
     products = [each for block in blocks for query in block for each in query.products]
     told = Products.of(model, products).covariances(i, j)
     # Of two different products both orders count.
@@ -326,12 +324,6 @@ def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     diagonal = np.arange(k)
     found[:, diagonal, diagonal] = np.maximum(found[:, diagonal, diagonal], 0.0)
     return found
-
-
-@functools.cache
-def _lower(size: int) -> IntArray:
-    """Rows and columns of the lower triangle of a matrix."""
-    return np.array(np.tril_indices(size))
 
 
 class Products:
