@@ -121,7 +121,7 @@ class Population:
         found = cls(attributes, rows, zeros, generator)
         if zeros:
             alone = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
-            found.fit(alone, TUNING.settled)
+            found.fit(alone, 2 * TUNING.sweeps)
         return found
 
     def with_prior(self, prior: Prior, attributes: Sequence[Attribute], zeros: Zeros) -> Population:
@@ -219,7 +219,7 @@ class Population:
             self._factors[target.axes] = Factor(target.axes, np.maximum(step, _NEVER))
         self.weights /= self.weights.sum()
 
-    def settle(self, targets: Sequence[Target], rounds: int) -> None:
+    def settle(self, targets: Sequence[Target], rounds: int = 2 * TUNING.sweeps) -> None:
         """Proportional fitting of the weights alone: the rows stay as they are.
 
         Rows cannot meet all tables at once where some cells have none. Single columns come last:
@@ -397,7 +397,7 @@ def parts_of_set(axes: Axes, found: Mapping[Axes, FloatArray]) -> dict[Axes, Flo
 def with_margins(table: FloatArray, axes: Axes, parts: Mapping[Axes, FloatArray]) -> FloatArray:
     """A table scaled until it has the given margins."""
     fitted = np.maximum(table, 1e-15)
-    for _ in range(TUNING.settled):
+    for _ in range(2 * TUNING.sweeps):
         for part, wanted in parts.items():
             others = tuple(place for place, axis in enumerate(axes) if axis not in part)
             found = fitted.sum(axis=others)

@@ -141,14 +141,12 @@ class Tuning:
 
     # ---------------------------------------------------------------- rows
 
-    # Rows while sets are chosen, and in the end at least; questions.
+    # Rows that are fitted first, and in the end at least; questions.
     rows: int = 30_000
-    # Sweeps of fitting after a round and in the end; questions.
+    # Sweeps of fitting few rows and then all; weights alone have twice as many; questions.
     sweeps: int = 2
     # Share of the rows that take a new code when a column is drawn again; questions.
     redrawn: float = 0.25
-    # Rounds of fitting weights alone; questions.
-    settled: int = 4
     # Share of a step of a factor that is taken: the steps of views that overlap add up; fidelity.
     damped: float = 0.5
     # A model's count below this is as uncertain as this one, in standard deviations of the noise;

@@ -554,7 +554,7 @@ class _Views:
             return alone, None
         rival = alone.with_prior(prior, attributes, self.zeros)
         targets = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
-        rival.settle(targets, TUNING.settled)
+        rival.settle(targets)
         tables: tuple[list[FloatArray], list[FloatArray]] = [], []
         for axes, sizes, _, _ in self.tables:
             groups = [
@@ -670,14 +670,14 @@ class _Views:
             population.list_cells(table)
         elif prior is not None:
             # Rows drawn again would forget what the prior knows.
-            population.settle(targets, 2 * TUNING.settled)
+            population.settle(targets, 4 * TUNING.sweeps)
         else:
-            population.scale(targets)
+            population.fit(targets, TUNING.sweeps)
             # As many as records, and as the signal asks for.
             signal = self.records * float(self.parts["views"])
             population.resample(int(min(max(self.total, signal, TUNING.rows), ROWS_ONCE)))
             population.fit(targets, TUNING.sweeps)
-            population.settle(targets, TUNING.settled)
+            population.settle(targets)
         return population
 
     def _model(

@@ -10,7 +10,7 @@ from ..._validation import CodeArray, FloatArray
 from ...domain import Zeros
 from ...release import WeightedRows
 from .fit import Population, Target
-from .groups import TUNING, Attribute
+from .groups import Attribute
 from .joint import JointCounts
 
 __all__ = ["as_model"]
@@ -61,7 +61,7 @@ def as_model(
             each.groups[column].astype(np.int32)
             for column, each in zip(rows.T, attributes, strict=True)
         ]
-        population.settle(targets, TUNING.settled)
+        population.settle(targets)
         weights = population.weights
     if joint is not None:
         rows, weights = _joined(rows, weights, joint, zeros, total)
