@@ -31,6 +31,8 @@ __all__ = ["Population", "Target", "parts_of_set", "posterior_mean", "with_margi
 _NEVER = float(np.log(np.finfo(np.float32).tiny))
 # That of one that rules forbid: below what any view can outweigh.
 _FORBIDDEN = -1e4
+# Rounds of drawing codes inside of groups again that break rules.
+_ROUNDS = 20
 # Numbers held at once while a column is drawn.
 _CHUNK = 1 << 17
 # The same while margins of pairs are counted.
@@ -245,6 +247,33 @@ class Population:
             held[axis].astype(np.int32) if axis in held else none for axis in range(len(self.sizes))
         ]
         self.weights = target.table[at] / target.table[at].sum()
+
+    def in_codes(
+        self, attributes: Sequence[Attribute], targets: Sequence[Target], zeros: Zeros
+    ) -> tuple[CodeArray, FloatArray]:
+        """Rows with codes drawn inside of groups, which break no rule, and their weights."""
+        rows = self._drawn_in_groups(attributes)
+        for _ in range(_ROUNDS if zeros else 0):
+            # Codes inside of groups were drawn without a look at the rules.
+            broken = zeros.breaks(rows)
+            if not broken.any():
+                break
+            rows[broken] = self._drawn_in_groups(attributes)[broken]
+        found = zeros.mended(rows)
+        if found is not rows:
+            # Records that replace others move the margins; weights move them back.
+            self.columns = [
+                each.groups.astype(np.int32)[column]
+                for each, column in zip(attributes, found.T, strict=True)
+            ]
+            self.settle(targets)
+        return found, self.weights
+
+    def _drawn_in_groups(self, attributes: Sequence[Attribute]) -> CodeArray:
+        drawn = zip(attributes, self.columns, strict=True)
+        codes = [each.codes(column, self._generator) for each, column in drawn]
+        # Column by column in memory.
+        return np.stack(codes).astype(np.int32, copy=False).T
 
     def resample(self, n_rows: int) -> None:
         """Rows of equal weights, drawn by their weights."""

@@ -55,12 +55,6 @@ class Attribute(NamedTuple):
         """Probability of each group."""
         return np.bincount(self.groups, weights=self.mu).astype(np.float64, copy=False)
 
-    def rescaled(self, grouped: FloatArray) -> Attribute:
-        """The same with other probabilities of the groups."""
-        inside = np.where(self.grouped[self.groups] > 0, self.mu, 1.0)
-        inside = inside / np.bincount(self.groups, weights=inside)[self.groups]
-        return self._replace(mu=inside * (grouped / grouped.sum())[self.groups])
-
     def codes(self, drawn: NDArray[np.integer], generator: np.random.Generator) -> NDArray[Any]:
         """Codes drawn inside of the given groups by their probabilities."""
         if len(self.order) == len(self.mu):

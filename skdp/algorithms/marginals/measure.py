@@ -27,6 +27,7 @@ from ...release import (
     Ladder,
     MeasuredSums,
     ViewsModel,
+    WeightedRows,
     n_ordered,
 )
 from ...tables import Counts
@@ -44,7 +45,6 @@ from .groups import (
 )
 from .joint import JointCounts, joint_share, measure_joint
 from .prior import Prior, nearer_to
-from .sample import as_model
 
 __all__ = ["Asked", "measured_views", "most_groups", "used_sets"]
 
@@ -688,15 +688,11 @@ class _Views:
         prior: Prior | None,
     ) -> ViewsModel:
         """The released model."""
-        rows = as_model(
-            population,
-            targets,
-            attributes,
-            float(self.known.looks[()].values),
-            self.generator,
-            zeros=self.zeros,
-            joint=self.joint,
-        )
+        codes, weights = population.in_codes(attributes, targets, self.zeros)
+        if self.joint is not None:
+            total = float(self.known.looks[()].values)
+            codes, weights = self.joint.completed(codes, weights, self.zeros, total)
+        rows = WeightedRows(codes, weights / weights.sum(), self.table.shape)
         for axis, column in self.columns.items():
             # Ordered counts below zero are noise: ranges are nearer without them.
             ordered = column.counts[: column.n_codes - column.n_alone]
