@@ -8,7 +8,6 @@
 ``joint``        the counts of all columns together, at a large epsilon
 ``measure``      the whole: `measured_views`, what is measured and how epsilon is divided
 ``prior``        public rows, or released ones, that rows start from
-``sample``       the released model: rows of the population, and the tables that it was fitted to
 ===============  =================================================================================
 """
 

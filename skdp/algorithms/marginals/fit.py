@@ -31,6 +31,8 @@ __all__ = ["Population", "Target", "parts_of_set", "posterior_mean", "with_margi
 _NEVER = float(np.log(np.finfo(np.float32).tiny))
 # That of one that rules forbid: below what any view can outweigh.
 _FORBIDDEN = -1e4
+# Rounds of drawing codes inside of groups again that break rules.
+_ROUNDS = 20
 # Numbers held at once while a column is drawn.
 _CHUNK = 1 << 17
 # The same while margins of pairs are counted.
@@ -121,7 +123,7 @@ class Population:
         found = cls(attributes, rows, zeros, generator)
         if zeros:
             alone = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
-            found.fit(alone, TUNING.settled)
+            found.fit(alone, 2 * TUNING.sweeps)
         return found
 
     def with_prior(self, prior: Prior, attributes: Sequence[Attribute], zeros: Zeros) -> Population:
@@ -221,7 +223,7 @@ class Population:
             self._factors[target.axes] = Factor(target.axes, np.maximum(step, _NEVER))
         self.weights /= self.weights.sum()
 
-    def settle(self, targets: Sequence[Target], rounds: int) -> None:
+    def settle(self, targets: Sequence[Target], rounds: int = 2 * TUNING.sweeps) -> None:
         """Proportional fitting of the weights alone: the rows stay as they are.
 
         Rows cannot meet all tables at once where some cells have none. Single columns come last:
@@ -247,6 +249,33 @@ class Population:
             held[axis].astype(np.int32) if axis in held else none for axis in range(len(self.sizes))
         ]
         self.weights = target.table[at] / target.table[at].sum()
+
+    def in_codes(
+        self, attributes: Sequence[Attribute], targets: Sequence[Target], zeros: Zeros
+    ) -> tuple[CodeArray, FloatArray]:
+        """Rows with codes drawn inside of groups, which break no rule, and their weights."""
+        rows = self._drawn_in_groups(attributes)
+        for _ in range(_ROUNDS if zeros else 0):
+            # Codes inside of groups were drawn without a look at the rules.
+            broken = zeros.breaks(rows)
+            if not broken.any():
+                break
+            rows[broken] = self._drawn_in_groups(attributes)[broken]
+        found = zeros.mended(rows)
+        if found is not rows:
+            # Records that replace others move the margins; weights move them back.
+            self.columns = [
+                each.groups.astype(np.int32)[column]
+                for each, column in zip(attributes, found.T, strict=True)
+            ]
+            self.settle(targets)
+        return found, self.weights
+
+    def _drawn_in_groups(self, attributes: Sequence[Attribute]) -> CodeArray:
+        drawn = zip(attributes, self.columns, strict=True)
+        codes = [each.codes(column, self._generator) for each, column in drawn]
+        # Column by column in memory.
+        return np.stack(codes).astype(np.int32, copy=False).T
 
     def resample(self, n_rows: int) -> None:
         """Rows of equal weights, drawn by their weights."""
@@ -399,7 +428,7 @@ def parts_of_set(axes: Axes, found: Mapping[Axes, FloatArray]) -> dict[Axes, Flo
 def with_margins(table: FloatArray, axes: Axes, parts: Mapping[Axes, FloatArray]) -> FloatArray:
     """A table scaled until it has the given margins."""
     fitted = np.maximum(table, 1e-15)
-    for _ in range(TUNING.settled):
+    for _ in range(2 * TUNING.sweeps):
         for part, wanted in parts.items():
             others = tuple(place for place, axis in enumerate(axes) if axis not in part)
             found = fitted.sum(axis=others)

@@ -55,12 +55,6 @@ class Attribute(NamedTuple):
         """Probability of each group."""
         return np.bincount(self.groups, weights=self.mu).astype(np.float64, copy=False)
 
-    def rescaled(self, grouped: FloatArray) -> Attribute:
-        """The same with other probabilities of the groups."""
-        inside = np.where(self.grouped[self.groups] > 0, self.mu, 1.0)
-        inside = inside / np.bincount(self.groups, weights=inside)[self.groups]
-        return self._replace(mu=inside * (grouped / grouped.sum())[self.groups])
-
     def codes(self, drawn: NDArray[np.integer], generator: np.random.Generator) -> NDArray[Any]:
         """Codes drawn inside of the given groups by their probabilities."""
         if len(self.order) == len(self.mu):
@@ -141,17 +135,15 @@ class Tuning:
 
     # ---------------------------------------------------------------- rows
 
-    # Rows while sets are chosen, and in the end at least; questions.
+    # Rows that are fitted first, and in the end at least; questions.
     rows: int = 30_000
     # Rows of a trial that asks for the sizes of errors only, and of the public table that it reads;
     # widths of `tests/test_expected.py`.
     rows_of_trial: int = 10_000
-    # Sweeps of fitting after a round and in the end; questions.
+    # Sweeps of fitting few rows and then all; weights alone have twice as many; questions.
     sweeps: int = 2
     # Share of the rows that take a new code when a column is drawn again; questions.
     redrawn: float = 0.25
-    # Rounds of fitting weights alone; questions.
-    settled: int = 4
     # Share of a step of a factor that is taken: the steps of views that overlap add up; fidelity.
     damped: float = 0.5
     # A model's count below this is as uncertain as this one, in standard deviations of the noise;

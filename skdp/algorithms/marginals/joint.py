@@ -12,6 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from ..._random import NoiseSource, sampling_generator
 from ..._validation import CodeArray, FloatArray, IntArray
+from ...domain import Zeros
 from ...mechanisms import (
     discrete_laplace_variance,
     least_threshold,
@@ -46,6 +47,20 @@ class JointCounts(NamedTuple):
     counts: FloatArray
     noise: float
     elsewhere: float
+
+    def completed(
+        self, rows: CodeArray, weights: FloatArray, zeros: Zeros, total: float
+    ) -> tuple[CodeArray, FloatArray]:
+        """These rows and masses, and weighted ones for the records that they lack."""
+        lawful = ~zeros.breaks(self.rows)
+        counts = self.counts[lawful]
+        lacking = max(total - counts.sum(), 0.0)
+        if not counts.sum() + lacking > 0:
+            return rows, weights
+        if not lacking > 0:
+            return np.asfortranarray(self.rows[lawful]), counts
+        both = np.concatenate([self.rows[lawful], rows])
+        return np.asfortranarray(both), np.concatenate([counts, lacking * weights])
 
 
 def joint_share(

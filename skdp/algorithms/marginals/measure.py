@@ -27,6 +27,7 @@ from ...release import (
     Ladder,
     MeasuredSums,
     ViewsModel,
+    WeightedRows,
     n_ordered,
 )
 from ...tables import Counts
@@ -44,7 +45,6 @@ from .groups import (
 )
 from .joint import JointCounts, joint_share, measure_joint
 from .prior import Prior, nearer_to
-from .sample import as_model
 
 __all__ = ["Asked", "measured_views", "most_groups", "used_sets"]
 
@@ -561,7 +561,7 @@ class _Views:
             return alone, None
         rival = alone.with_prior(prior, attributes, self.zeros)
         targets = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
-        rival.settle(targets, TUNING.settled)
+        rival.settle(targets)
         tables: tuple[list[FloatArray], list[FloatArray]] = [], []
         for axes, sizes, _, _ in self.tables:
             groups = [
@@ -677,15 +677,15 @@ class _Views:
             population.list_cells(table)
         elif prior is not None:
             # Rows drawn again would forget what the prior knows.
-            population.settle(targets, 2 * TUNING.settled)
+            population.settle(targets, 4 * TUNING.sweeps)
         else:
-            population.scale(targets)
+            population.fit(targets, self.sweeps)
             # As many as records, and as the signal asks for.
             signal = self.records * float(self.parts["views"])
             wanted = int(min(max(self.total, signal, self.rows), ROWS_ONCE))
             population.resample(self.rows if self.asked.trial else wanted)
             population.fit(targets, self.sweeps)
-            population.settle(targets, TUNING.settled)
+            population.settle(targets)
         return population
 
     def _model(
@@ -696,15 +696,11 @@ class _Views:
         prior: Prior | None,
     ) -> ViewsModel:
         """The released model."""
-        rows = as_model(
-            population,
-            targets,
-            attributes,
-            float(self.known.looks[()].values),
-            self.generator,
-            zeros=self.zeros,
-            joint=self.joint,
-        )
+        codes, weights = population.in_codes(attributes, targets, self.zeros)
+        if self.joint is not None:
+            total = float(self.known.looks[()].values)
+            codes, weights = self.joint.completed(codes, weights, self.zeros, total)
+        rows = WeightedRows(codes, weights / weights.sum(), self.table.shape)
         for axis, column in self.columns.items():
             # Ordered counts below zero are noise: ranges are nearer without them.
             ordered = column.counts[: column.n_codes - column.n_alone]
