@@ -111,7 +111,7 @@ print(accuracy.round(3).to_string())
 print("\nThe ledger\n")
 print(ledger.to_frame()[["name", "epsilon"]].to_string())
 print(f"\nspent {ledger.spent} of {ledger.epsilon}, remaining {ledger.remaining}")
-print(view.privacy_loss_)
+print(f"protects: {view.privacy_loss_.neighbours}")
 
 # %%
 # A plot
