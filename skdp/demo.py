@@ -110,7 +110,7 @@ print(accuracy.round(3).to_string())
 print("\nThe ledger\n")
 print(ledger.to_frame()[["name", "epsilon"]].to_string())
 print(f"\nspent {ledger.spent} of {ledger.epsilon}, remaining {ledger.remaining}")
-print(release.privacy_loss_)
+print(f"protects: {release.privacy_loss_.neighbours}")
 
 # %%
 # A plot

@@ -577,7 +577,7 @@ class ExpectsErrors:
         }
 
 
-def _powers_of(widths: pd.DataFrame, epsilons: Sequence[float]) -> pd.DataFrame:
+def _powers_of(widths: pd.DataFrame, epsilons: list[float]) -> pd.DataFrame:
     """Widths as powers of epsilon, as noise alone is, fitted to those of a few epsilons.
 
     None grows with epsilon: that would be chance of a trial.

@@ -430,7 +430,8 @@ def _opened(path: str, options: Any) -> Iterator[_TableSource]:
     if ending in (".zip", ".bz2", ".xz"):
         raise ValueError(f"{path} is packed: unpack it, and give the CSV file.")
     form = form_of(options)
-    with open(path, "rb") as plain, gzip.open(plain) if ending == ".gz" else plain as file:
+    with open(path, "rb") as plain:
+        file: Any = gzip.open(plain) if ending == ".gz" else plain
         lines = _undamaged(lines_of(file, multiline=form.multiline), path)
         first = next(itertools.islice(lines, form.skip_lines, None), b"")
         place = f"Line {form.skip_lines + 1} of {path}"
