@@ -33,7 +33,7 @@ def test_words_and_sentences_are_counted():
     page = ["A title", "", "One two three four. Five six seven eight nine:", "* ten", "", "No."]
     assert prose.lengths(page) == [4, 5]
     said = prose.how_much()
-    assert "words of documentation, at most 45,000" in said and "median" in said
+    assert "words of documentation, at most 30,000" in said and "median" in said
 
 
 def test_docstrings_are_prose_but_not_their_examples(tmp_path):
