@@ -559,21 +559,21 @@ class _Views:
         prior = self.asked.prior
         if prior is None or not len(prior.rows) or not self.tables:
             return alone, None
-        rival = alone.with_prior(prior, attributes, self.zeros)
+        beside = alone.with_prior(prior, attributes, self.zeros)
         targets = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
-        rival.settle(targets)
+        beside.settle(targets)
         tables: tuple[list[FloatArray], list[FloatArray]] = [], []
         for axes, sizes, _, _ in self.tables:
             groups = [
                 self._groups_of_rows(axis, size, attributes)
                 for axis, size in zip(axes, sizes, strict=True)
             ]
-            for rows, found in zip((rival, alone), tables, strict=True):
+            for rows, found in zip((beside, alone), tables, strict=True):
                 shares = rows.margin(axes, groups)
                 found.append(np.zeros(sizes))
                 found[-1][tuple(slice(0, n) for n in shares.shape)] = self.records * shares
         _, _, noisy, variances = zip(*self.tables, strict=True)
-        return (rival, prior) if nearer_to(*tables, noisy, variances) else (alone, None)
+        return (beside, prior) if nearer_to(*tables, noisy, variances) else (alone, None)
 
     def _attributes(self) -> list[Attribute]:
         """Released columns as rows need them: probabilities of codes, and of units if many."""
