@@ -21,6 +21,7 @@ from skdp.mechanisms import (
     geometric,
     noisy_max,
     permute_and_flip,
+    randomised_response,
     select_on_line,
     sparse_counts,
     sparse_vector_top_k,
@@ -98,6 +99,9 @@ BASKETS = [["a"], ["a"], ["a", "b"], ["b"]]
 MECHANISMS = {
     "discrete_laplace": at_once(
         lambda count, n: discrete_laplace(np.full(n, count), 1.0), 0, 1
+    ),
+    "randomised_response": at_once(
+        lambda code, n: randomised_response(np.full(n, code), 2, 1.0), 0, 1
     ),
     "above_threshold": at_once(
         lambda count, n: above_threshold(np.full(n, count), 1.0, 0), 0, 1

@@ -360,7 +360,7 @@ STRUCTURE = re.compile(
     r"order|intervals\.spread|"
     r"intervals\.(_index|_variances)|"
     r"columns\[\d+\]\.(n_codes|n_alone|variances|total_variance|_scales|_lacking|_lowered|_restored|looks)|"
-    r"model\.followed|coefficients\.(ladders|grids|looks\[\(.*\)\]\[1\])|model\.total_variance"
+    r"model\.(followed|strategy|_inverses|noise$|unit$)|coefficients\.(ladders|grids|looks\[\(.*\)\]\[1\])|model\.total_variance"
 )
 # A model of one class holds only that label, with certainty.
 CERTAIN = re.compile(r"models\[\d\]\.density\.(marginals|grouped)\[3\]")

@@ -38,6 +38,7 @@ from ..sample_aggregate import SampleAggregate
 from ..selection import DPTopKSelector
 from ..synthesis import (
     GridSynthesizer,
+    HDMMSynthesizer,
     HDPViewSynthesizer,
     KDTreeSynthesizer,
     MarginalSynthesizer,
@@ -95,6 +96,7 @@ def cases() -> tuple[tuple[Any, Any, Any], ...]:
         _last_gone(PrivTreeSynthesizer(**_LINES), LINE_ROWS),
         _last_gone(KDTreeSynthesizer(**_LINES, xi0=2, xi1=1), LINE_ROWS),
         _last_gone(GridSynthesizer(**_LINES, rule="uniform"), LINE_ROWS),
+        _last_gone(HDMMSynthesizer(**_LINES), LINE_ROWS),
         _last_gone(RangeTreeHistogram(**_LINES), LINE_ROWS),
         _last_gone(PrivateStandardScaler(epsilon=1.0, domain=(0, 4)), LINE_ROWS),
         _last_gone(
