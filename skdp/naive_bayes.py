@@ -59,7 +59,7 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
         Of each column the logarithms of the probabilities of its groups in each class.
     feature_log_prob_std_ : dict of str to ndarray of shape (1, n_groups) or (n_classes, n_groups)
         How far off they may be: with two classes their difference, with more each class.
-    calibration_ : (ndarray of shape (n_classes,), float)
+    calibration_ : (ndarray of shape (n_classes,), ndarray of shape (n_classes,))
         ``predict_proba`` adds the first to the second times what `predict_joint_log_proba` returns.
     feature_labels_ : dict of str to list of str
         Of each column the names of its groups.
@@ -109,7 +109,7 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
         self.feature_log_prob_std_ = dict(zip(groupings, model.std, strict=True))
         self.feature_labels_ = {name: list(each.labels) for name, each in groupings.items()}
         n = len(self.classes_)
-        self.calibration_ = model.constant[:n], model.factor
+        self.calibration_ = model.constant[:n], np.full(n, model.factor)
         self._columns = {name: each.groups for name, each in groupings.items()}
 
     def predict_joint_log_proba(self, X) -> np.ndarray:

@@ -5,7 +5,7 @@ Intercept and scale that fit what was seen, from few sums over all records.
 The functions of single columns exaggerate where columns say the same, and the intercept has the
 noise of all their groups. How much, one number for all, and the intercept show for classes in a
 histogram of the model's own score and the class, of which a record changes a single cell by 1, and
-for numbers in three sums: far less noise than in a gradient of the loss.
+for numbers in two sums: far less noise than in a gradient of the loss.
 """
 
 from __future__ import annotations
@@ -136,33 +136,27 @@ def _of_numbers(
     total: float,
     random_state: Any,
 ) -> tuple[float, float, float]:
-    # Privacy. Released: sums of residuals, of their products with the scores, of the scores and of
-    # their squares, in integers. Scores are without the intercept, cut to `reach`, which follows
-    # from the release, and divided by it. One record adds at most `link.reach` to the first two,
-    # and half and a quarter of that to the others. The rest is computed from these sums.
-    reach, most = max(2 * UNIT * model.size(), 1.0), link.reach
-    exact = np.zeros(4, dtype=np.int64)
+    # Privacy. Released: sums of residuals, and of their products with the scores, in integers.
+    # Scores are without the intercept, cut to `reach`, which follows from the release, and divided
+    # by it: one record adds at most `link.reach` to each. The rest is computed from these sums.
+    reach = max(2 * UNIT * model.size(), 1.0)
+    exact = np.zeros(2, dtype=np.int64)
     for block in records.blocks():
         at = model.exact_scores(block.groups)
         residuals = link.residuals(at, block.labels)[:, 0]
         scores = np.clip((at[:, 0] - fixed(model.intercept)[0]) / reach, -1.0, 1.0)
-        every = [residuals, residuals * scores, most * scores // 2, most * scores**2 // 4]
-        exact += block.counts @ np.trunc(np.stack(every, axis=1)).astype(np.int64)
-    sensitivity = 11 * most // 4 + 1
+        products = np.trunc(residuals * scores).astype(np.int64)
+        exact += block.counts @ np.stack([residuals, products], axis=1)
     total = max(total, 1.0)
-    noisy = discrete_laplace(exact, epsilon, sensitivity, random_state=random_state) / total
-    noise = discrete_laplace_variance(epsilon, sensitivity) / total**2
-    score, square = 2 * noisy[2] / most, 4 * noisy[3] / most
-    # Scores that were not cut have the mean square 1 / 4.
-    trust = 1.0 / (1.0 + 256 * noise / most**2)
-    square = max(0.25 + trust * (square - 0.25), TINY + score**2)
-    # By how much the intercept and the functions change residuals, and what is expected of both:
-    # the intercept is as far off as the noise of the released centre makes it, the factor by 1.
-    moved = np.array([[1.0, score], [score, square]]) @ np.diag([UNIT, reach])
-    pull = noise * np.diag([1 / link.std**2, 1.0])
-    gain = np.linalg.solve(moved.T @ moved + pull, moved.T)
-    shift, more = gain @ noisy[:2]
-    return float(shift), max(1.0 + float(more), 0.0), float((gain[1] ** 2).sum() * noise)
+    noisy = discrete_laplace(exact, epsilon, 2 * link.reach, random_state=random_state) / total
+    noise = discrete_laplace_variance(epsilon, 2 * link.reach) / total**2
+    # What the intercept and the functions move, in units: scores that are not cut have the mean
+    # square 1 / 4. The intercept is as far off as the noise of the released centre makes it, the
+    # factor by about 1.
+    moved, off = np.array([UNIT, reach / 4]), np.array([link.std, 1.0])
+    gain = moved / (moved**2 + noise / off**2)
+    shift, more = gain * noisy
+    return float(shift), max(1.0 + float(more), 0.0), float(gain[1] ** 2 * noise)
 
 
 def _fitted(
