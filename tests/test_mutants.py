@@ -31,6 +31,8 @@ def test_every_mechanism_that_estimators_call_is_broken():
     alone = {
         "SparseVector",
         "geometric",
+        "randomised_response",
+        "response_counts",
         "least_threshold",
         "sparse_counts",
         "sparse_vector_top_k",
