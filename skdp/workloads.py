@@ -13,14 +13,12 @@ from ._random import caller_level, sampling_generator
 from ._validation import as_integer
 from .algorithms.hdmm import Workload
 from .base import AnswersStatistics, match_rows
+from .domain.values import MAX_BINS
 from .exceptions import PrivacyLeakWarning
 from .release import Synopsis
 from .tables import CountTable
 
 __all__ = ["Workload", "error_on"]
-
-# Cells of a table whose errors are held at once.
-_MOST_CELLS = 2**24
 
 
 def error_on(
@@ -88,7 +86,7 @@ def error_on(
         return float(np.sqrt(np.mean(errors**2)))
     squares = []
     for axes in itertools.combinations(range(len(domain.shape)), k):
-        if math.prod(domain.shape[axis] for axis in axes) > _MOST_CELLS:
+        if math.prod(domain.shape[axis] for axis in axes) > MAX_BINS:
             raise ValueError(
                 f"The columns {[domain.names[axis] for axis in axes]} have too many cells to "
                 "compare all: give n_queries=."

@@ -57,6 +57,11 @@ class Schema:
         """Columns that can be asked for."""
         return tuple(name for name in self._declared if self.find(name) is not None)
 
+    @functools.cached_property
+    def asked(self) -> dict[str, Parts]:
+        """The latest question as text, and what it means. What is passed on of it has none."""
+        return {}
+
 
 def attribute_of(column: Any, schema: Schema) -> Any:
     """Attribute of a column, with a hint where it is misspelt."""
@@ -364,7 +369,13 @@ class _Text:
 # --- what a text or a dict asks for
 
 
-def parts_of(query: Any, schema: Schema) -> list[Part]:
+class Parts(list[Part]):
+    """Disjoint conjunctions, and the `Query` that they are once it was asked for."""
+
+    weighed: Sequence[Query] = ()
+
+
+def parts_of(query: Any, schema: Schema) -> Parts:
     """Disjoint conjunctions whose union a query asks for: the region of each column in them.
 
     Parameters
@@ -382,11 +393,15 @@ def parts_of(query: Any, schema: Schema) -> list[Part]:
         If the query is neither a dict nor a string.
     """
     if query is None:
-        return [{}]
+        return Parts([{}])
     if isinstance(query, str):
-        return _Text(query, schema).read()
+        if query not in schema.asked:
+            parts = Parts(_Text(query, schema).read())
+            schema.asked.clear()
+            schema.asked[query] = parts
+        return schema.asked[query]
     if isinstance(query, Mapping):
-        return [{name: _region(name, value, schema) for name, value in query.items()}]
+        return Parts([{name: _region(name, value, schema) for name, value in query.items()}])
     raise TypeError(
         f"A query must be a dict or a string, got a value of type {type(query).__name__}. It names "
         "columns and values, such as {'age': (0, 17)} or 'age < 18'; a mask of rows is not a query."
@@ -551,8 +566,12 @@ def parse(query: Any, domain: Any) -> Query:
 def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
     """`parse` of each of many queries: weights of the conditions on a column are found together."""
     read = [parts_of(query, domain) for query in queries]
-    weigh(region for parts in read for part in parts for region in part.values())
-    return [Query(tuple(weights_of(part, domain) for part in parts)) for parts in read]
+    new = [parts for parts in read if not parts.weighed]
+    if new:
+        weigh(region for parts in new for part in parts for region in part.values())
+    for parts in new:
+        parts.weighed = [Query(tuple(weights_of(part, domain) for part in parts))]
+    return [query for parts in read for query in parts.weighed]
 
 
 def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArray]:

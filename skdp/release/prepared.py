@@ -123,11 +123,15 @@ def prepared_law(model: Any, confidence: Confidence) -> dict[str, Any]:
     if not isinstance(model, BoxModel):
         return found
     alpha, spread = (1.0 - confidence.level) / 2, model.intervals.spread
-    tails: list[dict[str, Any]] = [{"alpha": alpha, "normal": -ndtri(alpha)}] * 2
+
+    def law(tail: float) -> dict[str, Any]:
+        """How far normal noise and that of a single box go, in standard deviations."""
+        return {"normal": -ndtri(tail), "single": -math.log(2 * tail) / math.sqrt(2)}
+
+    tails = [law(alpha)] * 2
     if isinstance(spread, LeafErrorBound):
         # Half of it for the bounds on the boxes that are cut.
-        half = alpha / 2
-        tails[1] = {"alpha": half, "normal": -ndtri(half), "bounds": spread.bounds(alpha)}
+        tails[1] = {**law(alpha / 2), "bounds": spread.bounds(alpha)}
     cut = text.partition(", the only error")[0] + model.intervals.covers + confidence.text
     return {**found, "tails": tails, "cut": cut}
 

@@ -670,7 +670,7 @@ class Synopsis:
         >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape, Intervals(0.1)))
         >>> release.describe()[["count", "mean"]]
                   count          mean
-        age  1,200 \u00b1 39  36.17 \u00b1 0.35
+        age  1,200 \u00b1 41  36.17 \u00b1 0.35
         """
         check_flag(numbers, "numbers")
         found = describe(self.model, self.counted, as_level(level), numbers)

@@ -32,7 +32,15 @@ from ...release import (
 )
 from ...tables import Counts
 from .candidates import Candidates, Workload
-from .fit import Population, Target, parts_of_set, posterior_mean, with_margins
+from .fit import (
+    Population,
+    Prior,
+    Target,
+    nearer_to,
+    parts_of_set,
+    posterior_mean,
+    with_margins,
+)
 from .groups import (
     MOST_CELLS,
     ROWS_ONCE,
@@ -44,7 +52,6 @@ from .groups import (
     ladder_of,
 )
 from .joint import JointCounts, joint_share, measure_joint
-from .prior import Prior, nearer_to
 
 __all__ = ["Asked", "measured_views", "most_groups", "used_sets"]
 

@@ -42,8 +42,7 @@ function chart(column, pick) {
   const most = Math.max(1e-9, ...column.bars.map((each) => reached(each)[2]));
   const all = column.bars.map((each, i) => {
     const [label, condition, count, margin] = each;
-    const reach = margin === null ? "" : ` ± ${english(margin)}`;
-    const number = `${english(count)}${reach}`;
+    const number = english(count) + (margin === null ? "" : ` ± ${english(margin)}`);
     const words = `${short(label, 200)}: ${number}`;
     const more = { title: words, "aria-label": `${words} records`, tabindex: i ? -1 : 0 };
     const texts = "from" in condition ? [] : [cut(label), make("span", {}, number)];
@@ -91,8 +90,7 @@ const part = (name) => document.querySelector(`.${name}`);
 
 class Desk {
   constructor(release) {
-    this.release = release;
-    this.columns = release.columns;
+    Object.assign(this, { release, columns: release.columns });
     this.question = {
       kind: "count",
       column: Math.max(this.columns.findIndex(({ numbers }) => numbers), 0),

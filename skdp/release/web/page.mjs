@@ -136,8 +136,7 @@ class Column {
 // Weights of the codes of a column in a question, and what follows from them.
 class Weights {
   constructor(column, given) {
-    this.column = column;
-    this.given = given;
+    Object.assign(this, { column, given, known: new Map() });
     // Codes that rules forbid have none. On a side of boxes counts the mean of its codes.
     const { allowed, starts, stops } = column;
     const possible = given.map((each, code) => each * allowed[code]);
@@ -148,7 +147,6 @@ class Weights {
     this.share = dot(column.mass ?? [], this.values);
     this.arePlain = possible.every((each) => each >= 0);
     this.areShares = this.arePlain && possible.every((each) => each <= 1);
-    this.known = new Map();
     this.id = Weights.ids += 1;
   }
 
@@ -178,14 +176,12 @@ class Weights {
   }
 
   get codes() {
-    const all = this.values.keys();
-    return this.once("codes", () => [...all].filter((code) => this.values[code] !== 0));
+    return this.once("codes", () => [...this.values.keys()].filter((code) => this.values[code]));
   }
 
   // How many rows have one.
   get number() {
-    const numbers = () => this.codes.map((code) => this.column.rowsOf[code].length);
-    return this.once("number", () => sumOf(numbers()));
+    return this.once("number", () => sumOf(this.codes.map((at) => this.column.rowsOf[at].length)));
   }
 
   residual(mean) {
@@ -379,30 +375,28 @@ class Model {
     if (!tails) return { std, below: quantile * std, above: quantile * std };
     const { noise, counts, uneven } = this.cells;
     const mean = this.met(question);
-    // The least and the largest weights on each side.
     const extreme = (end) => ({ given, column: { starts, stops } }) => Float64Array.from(starts,
       (start, k) => given.subarray(start, stops[k]).reduce((a, b) => end(a, b)));
     const [low, high] = [Math.min, Math.max].map((end) =>
       (uneven ? this.met(question, extreme(end)) : mean));
     const cut = low.some((each, box) => each < high[box]);
-    const { alpha, normal, bounds } = tails[Number(cut)];
+    const { normal, single, bounds } = tails[Number(cut)];
     const of = (from, to) => {
-      const single = -Math.log(2 * alpha) / Math.SQRT2;
-      const steep = noise.map((_, box) => Math.max(Math.abs(from[box]), Math.abs(to[box])));
       let [reach, variance, fourth, third] = [0, 0, 0, 0];
       noise.forEach((each, box) => {
-        const [middle, half] = [(from[box] + to[box]) / 2, (to[box] - from[box]) / 2];
-        const [square, other, scale] = [middle ** 2, half ** 2, Math.sqrt(each / 2)];
-        reach += half * scale;
-        variance += (square + other / 2) * each;
-        fourth += square ** 2 * (each + 3 * each ** 2);
-        third += ((12 * square + 2 * other) * half * scale * each) / 2;
+        const own = ((from[box] + to[box]) ** 2 * each) / 4;
+        const apart = (to[box] - from[box]) * Math.sqrt(each / 8);
+        reach += apart;
+        variance += own + apart ** 2;
+        fourth += own ** 2 * (3 + 1 / (each || 1));
+        third += (6 * own + 2 * apart ** 2) * apart;
       });
       if (!variance) return 0;
-      const flat = Math.min(fourth / variance ** 2 / 3, 1) ** 0.75;
-      const skewed = (third / variance ** 1.5) * (normal ** 2 - 1) / 6;
-      reach += Math.sqrt(variance) * (normal + (single - normal) * flat + skewed);
-      const largest = steep.reduce((a, b) => Math.max(a, b));
+      const flat = (single - normal) * Math.min(fourth / variance ** 2 / 3, 1) ** 0.75;
+      const skewed = ((third / variance ** 1.5) * (normal ** 2 - 1)) / 6;
+      reach += Math.sqrt(variance) * (normal + flat + skewed);
+      const steep = from.map((each, box) => Math.max(Math.abs(each), Math.abs(to[box])));
+      const largest = sizeOf(steep);
       const whole = largest * Math.ceil(reach / largest - 0.5);
       return steep.every((each) => !each || each === largest) ? whole : Math.max(reach, whole);
     };
@@ -662,8 +656,8 @@ class Release {
   share(among, asked, level) {
     const values = [among, asked].map((each) => this.model.answer(each));
     const covariance = this.model.covariance(among, asked);
-    const value = values[0] > ROUNDING ? clip(values[1] / values[0], 0, 1) : NaN;
     const of = (count, both) => both / Math.max(count, ROUNDING);
+    const value = values[0] > ROUNDING ? clip(of(...values), 0, 1) : NaN;
     return { value, ...this.simulated(values, covariance, of, level, [0, 1]) };
   }
 
@@ -717,8 +711,7 @@ class Release {
     let [lower, upper] = [low[order[ends[0]]], high[order[ends[1]]]];
     if (!Number.isNaN(value)) [lower, upper] = [Math.min(lower, value), Math.max(upper, value)];
     const std = column.bins ? (upper - lower) / (2 * quantile) : NaN;
-    const { nothing, bins } = this.data;
-    const text = simulated + (everything ? nothing : "") + (wide ? bins : "");
+    const text = simulated + (everything ? this.data.nothing : "") + (wide ? this.data.bins : "");
     return { value, std, lower, upper, text };
   }
 
