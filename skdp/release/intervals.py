@@ -287,9 +287,10 @@ class Intervals:
         known = [] if epsilon is None else [*dict.fromkeys(listed)]
         self.epsilons = [as_epsilon(each, "noise_epsilon") for each in known]
         place = {each: number for number, each in enumerate(known)}
-        self._index = np.fromiter((place[each] for each in listed if known), dtype=np.int64)
+        self._index = np.array([place.get(each, 0) for each in listed], dtype=np.int64)
         # Refuses what cannot be drawn.
-        self._variances = np.fromiter(map(discrete_laplace_variance, self.epsilons), np.float64)
+        variances = [discrete_laplace_variance(each) for each in self.epsilons]
+        self._variances = np.array(variances or [math.nan])
 
     def check(self, n_boxes: int) -> None:
         """Raise ValueError if this does not fit the number of boxes."""
