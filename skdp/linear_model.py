@@ -132,7 +132,9 @@ class _Searched(_LinearEstimator):
         if self.decay is not None:
             as_between(self.decay, "decay", Fraction(1, 1000), 1)
         start, size = np.asarray(self.start), 1 + sum(len(each.labels) for each in columns)
-        numeric = start.dtype.kind in "iuf" and bool((np.abs(start) <= _FARTHEST).all())
+        # In floats: of the least integer the absolute value is negative.
+        numeric = start.dtype.kind in "iuf"
+        numeric = numeric and bool((np.abs(start.astype(np.float64)) <= _FARTHEST).all())
         if not numeric or start.shape not in ((), (size,)):
             raise ValueError(
                 f"start must be a number, or {size} of them: of the constant, and of the features "

@@ -18,7 +18,15 @@ LITTLE = [1e-4, 1e-6]
 # Tests among which the runs are dealt.
 _PARTS = 8
 # Those refuse it before the charge; plans take seconds and depend on epsilon hardly at all.
-NOT_WITH_LITTLE = ("many columns", "pmost", "PrivateClassifier", "optimized", "consistency in")
+REFUSE = ("HDMMSynthesizer, persons", "paper, mutual_information")
+NOT_WITH_LITTLE = (
+    "many columns",
+    "pmost",
+    "PrivateClassifier",
+    "optimized",
+    "consistency in",
+    *REFUSE,
+)
 # Unmeasured nodes of a histogram have no finite variance, coinciding centroids no validity.
 MAY_BE_INFINITE = {"blue_.noise_variances", "blue_._subtree", "blue_._known", "validity_"}
 # Searches do not know how their noise moves coefficients, nor do medians of blocks.

@@ -75,7 +75,7 @@ def test_searches_take_their_parameters(solver, rounds, monkeypatch):
         steps = np.maximum(np.rint(0.25 * 0.9 ** np.arange(rounds) * UNIT), 1)
         assert models[0].intercept == pytest.approx(0.5 + steps.sum() / UNIT)
         assert (models[0].coef == 0.5).all()
-    for wrong in ({"n_rounds": 0}, {"decay": 2}, {"step": 0}, {"start": [1, 2]}):
+    for wrong in ({"n_rounds": 0}, {"decay": 2}, {"start": -(2**63)}, {"start": [1, 2]}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             skdp.PrivateLogisticRegression(**{**given, **wrong}).fit(rows, ill)
 

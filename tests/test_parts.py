@@ -116,4 +116,6 @@ def test_everything_else_refuses_ledgers_of_parts():
     for caps in ({}, {"1": 1, 1.0: 1}, {None: 1}, {(): 1}, {("a", "b"): 1, "a": 1}):
         with pytest.raises(ValueError):
             skdp.PrivacyLedger(9).divide("sex", caps)
+    with pytest.raises(TypeError, match="name of a column"):
+        skdp.PrivacyLedger(9).divide(3, {"a": 1})
     assert part.spent == 0

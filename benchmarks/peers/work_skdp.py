@@ -171,6 +171,8 @@ def conduct(data, job, clock):
 
 def inference(data, job, clock):
     """Tables of a population fitted to noisy counts, in rounds, as a release fits it."""
+    from skdp.algorithms.marginals.sample import as_model
+
     from skdp.algorithms.marginals.fit import (
         Population,
         Target,
@@ -179,7 +181,6 @@ def inference(data, job, clock):
         with_margins,
     )
     from skdp.algorithms.marginals.groups import Attribute
-    from skdp.algorithms.marginals.sample import as_model
     from skdp.domain import Zeros
     from skdp.hierarchy import project_to_simplex
 

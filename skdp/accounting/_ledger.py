@@ -291,6 +291,8 @@ class PrivacyLedger:
         if self.part is not None:
             # Its parts would be parts of the whole table.
             raise LedgerError(f"The records of {self.name} are a part already. Divide once.")
+        if not isinstance(column, str):
+            raise TypeError(f"column must be the name of a column, a string; got {column!r}.")
         parts: dict[Any, Part] = {}
         for name in caps:
             keys = frozenset(

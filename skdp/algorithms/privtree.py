@@ -37,7 +37,7 @@ from ..tables import CountTable
 from .boxes import GRID, Blocks, InRecords, certified_test, quiet_floor
 
 # A box is divided into at most 2**_MOST_SPLIT parts: all of them are tested, empty ones too.
-_MOST_SPLIT = 16
+_MOST_SPLIT = 10
 # The paper halves all attributes, and so does "paper", up to the most. On the tables of the
 # benchmark the error falls up to about this number of attributes; in wide tables the number of
 # boxes doubles with each further one.
@@ -201,7 +201,7 @@ def privtree(
     parts : mapping of str to Fraction
         Budget for "tree" and "counts", as from `privtree_parts`.
     n_split : int, default=None
-        Attributes that are halved at each level, at most 16; the attributes take turns. None: all,
+        Attributes that are halved at each level, at most 10; the attributes take turns. None: all,
         but at most 6 with "tight".
     calibration : {"tight", "paper"}, default="tight"
         "paper": the published noise (2b - 1) / (b - 1) / epsilon for b parts of a box. "tight": the

@@ -23,7 +23,7 @@ from .._validation import as_epsilon, as_integer, check_choice, markup, split_ep
 from ..accounting import Part, PrivacyLedger, PrivacyLoss, charge
 from ..domain import FEW_BINS, Categorical, Domain, Identifier
 from ..exceptions import RecordsLostError
-from ..mechanisms import discrete_laplace
+from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import SKIPPED, SkippedRecords
 from ..tables import (
     MOST_AT_ONCE,
@@ -265,6 +265,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         shares: Mapping[str, Any] | None = None,
         domain: Domain | None = None,
         stop: bool = False,
+        part: Part | None = None,
     ) -> tuple[PrivacyLoss, NoiseSource]:
         """Charge all of ``epsilon``, divided into exact parts or by shares.
 
@@ -288,7 +289,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             max_rows_per_id=most,
             assumes=rows.assumes,
         )
-        self._charge(self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)
+        self._charge(self._split(loss)[0] if stop else loss, domain, loss.epsilon, part)
         untold = not ("ledger" in SAID or source.seeded or isinstance(source, Tape))
         # Noise that is handed down was paid for by the estimator around this one.
         if self.ledger is None and untold and not isinstance(self.random_state, NoiseSource):
@@ -300,12 +301,17 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             )
         return loss, source
 
-    def _charge(self, loss: PrivacyLoss, domain: Domain | None, reserve: Fraction) -> None:
-        """Charge the ledger where a release of epsilon ``reserve`` begins."""
+    def _charge(
+        self, loss: PrivacyLoss, domain: Domain | None, reserve: Fraction, part: Part | None
+    ) -> None:
+        """Charge the ledger where a release of epsilon ``reserve`` begins.
+
+        ``part`` is what of the table is read, whatever ledger there is by now.
+        """
         about = {"estimator": type(self).__name__}
         if domain is not None and self.ledger is not None:
             about["domain"] = domain.fingerprint
-        more = {"reserve": reserve - loss.epsilon, "part": self._part(domain)}
+        more = {"reserve": reserve - loss.epsilon, "part": part}
         charge(self.ledger, type(self).__name__, loss, about=about, **more)
 
     def _part(self, domain: Domain | None) -> Part | None:
@@ -354,10 +360,18 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
                 )
             return {**parts(epsilon)}
         first = epsilon * SKIPPED_SHARE
+        # Noise that does not fit into 64 bits is refused here, before anything is spent.
+        discrete_laplace_variance(first)
         return {SKIPPED: first, **parts(epsilon - first)}
 
     def _go_on(
-        self, coded: Coded, domain: Domain, loss: PrivacyLoss, source: NoiseSource, stop: bool
+        self,
+        coded: Coded,
+        domain: Domain,
+        loss: PrivacyLoss,
+        source: NoiseSource,
+        stop: bool,
+        part: Part | None,
     ) -> tuple[SkippedRecords, PrivacyLoss]:
         """Release how many records are skipped; with ``stop`` stop there, or charge the rest.
 
@@ -402,7 +416,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
                 first,
             )
         if stop:
-            self._charge(rest, domain, reserve=rest.epsilon)
+            self._charge(rest, domain, rest.epsilon, part)
         return skipped, rest
 
     def _warn_of_skipped(self, skipped: SkippedRecords | None, total: float, std: float) -> None:

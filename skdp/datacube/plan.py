@@ -496,7 +496,7 @@ def known_tables(known, domain, consistency, measure):
         names = as_names(key)
         mask, table = mask_of(domain, names), np.asarray(given, dtype=np.float64)
         shape = tuple(domain[name].size for name in names)
-        if table.shape != shape or not np.isfinite(table).all():
+        if table.shape != shape or not np.isfinite(np.abs(table).sum()):
             raise ValueError(
                 f"known[{key!r}] must hold {shape} finite counts, one axis for each dimension in "
                 f"the order of the names, got {table.shape}."

@@ -1023,7 +1023,11 @@ def _response_weights(n_codes: int, epsilon: Any) -> tuple[int, int]:
     if not 2 <= as_integer(n_codes, "n_codes") <= _MOST_CODES:
         raise ValueError(f"n_codes must lie between 2 and {_MOST_CODES:,}, got {n_codes}.")
     exact = as_epsilon(epsilon)
-    return 1 << _TRUTH, exp_interval(exact.numerator, exact.denominator, _TRUTH)[1]
+    truth = 1 << _TRUTH
+    other = exp_interval(exact.numerator, exact.denominator, _TRUTH)[1]
+    if other >= truth:
+        raise ValueError(f"epsilon={epsilon!r} is too little: reports would say nothing.")
+    return truth, other
 
 
 def randomised_response(
@@ -1073,7 +1077,10 @@ def randomised_response(
     # many as the weight of the truth, report it; each other code has an equal number. So two
     # probabilities of one report differ by the ratio of the weights, at most exp(epsilon).
     truth, other = _response_weights(n_codes, epsilon)
+    n_codes = int(n_codes)
     own = np.clip(as_integers(as_answers(codes), "codes", "Give codes."), 0, n_codes - 1)
+    if own.ndim != 1:
+        raise ValueError(f"codes must be one for each record, got an array of shape {own.shape}.")
     drawn = noise_source(random_state).below(truth + (n_codes - 1) * other, len(own))
     shift = np.where(drawn < truth, 0, 1 + (drawn - truth) // other)
     reports: IntArray = (own.astype(np.int64) + shift) % n_codes
@@ -1096,7 +1103,7 @@ def response_counts(reports: ArrayLike, n_codes: int, epsilon: Any) -> FloatArra
         They sum to n, and may be negative.
     """
     truth, other = _response_weights(n_codes, epsilon)
-    total = truth + (n_codes - 1) * other
-    found = np.bincount(np.asarray(reports), minlength=n_codes)
+    total = float(truth + (int(n_codes) - 1) * other)
+    found = np.bincount(np.asarray(reports), minlength=int(n_codes)).astype(np.float64)
     counts: FloatArray = (found * total - found.sum() * other) / (truth - other)
     return counts

@@ -290,7 +290,7 @@ class Intervals:
         self._index = np.array([place.get(each, 0) for each in listed], dtype=np.int64)
         # Refuses what cannot be drawn.
         variances = [discrete_laplace_variance(each) for each in self.epsilons]
-        self._variances = np.array(variances or [math.nan])
+        self._variances = np.array(variances or [0.0])
 
     def check(self, n_boxes: int) -> None:
         """Raise ValueError if this does not fit the number of boxes."""

@@ -41,7 +41,7 @@ def prepared_model(model: Any) -> dict[str, Any] | None:
     """A model as arrays that are multiplied and added; None where the page cannot answer."""
     if isinstance(model, ViewsModel):
         return _views(model)
-    known = isinstance(model, BoxModel) and model.intervals.epsilons is not None
+    known = isinstance(model, BoxModel) and model.intervals.epsilons
     return _boxes(model) if known else None
 
 

@@ -86,14 +86,14 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         if together is None:
             self._warn_of_size(rows, domain)
         stop = self.on_loss == "stop"
-        loss, source = self._spend(rows, parts, domain=declared, stop=stop)
         # Records outside of the part that the ledger pays for are not even counted.
         part = self._part(declared)
+        loss, source = self._spend(rows, parts, domain=declared, stop=stop, part=part)
         axis = None if part is None else domain.index(part.column)
         coded = Coded(rows, domain, self._contributions(loss, source, rows, domain), axis)
         skipped, rest = None, loss
         if SKIPPED in loss.parts:
-            skipped, rest = self._go_on(coded, declared, loss, source, stop)
+            skipped, rest = self._go_on(coded, declared, loss, source, stop, part)
         synopsis = self._release(coded.counts(together), domain, rest.of_record, source)
         # The noise was drawn for the loss of one record; the whole loss is published.
         synopsis.privacy_loss = loss

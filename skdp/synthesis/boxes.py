@@ -166,7 +166,7 @@ class PrivTreeSynthesizer(Synthesizer):
     target : str, default=None
         Column of the domain that takes ``y``.
     split_attributes : int, default=None
-        Columns halved at a time, at most 16: a box is divided into ``2**split_attributes`` parts,
+        Columns halved at a time, at most 10: a box is divided into ``2**split_attributes`` parts,
         which are very many empty boxes in a wide table. None: all columns, as in the paper, but at
         most 6 with ``calibration="tight"``.
     calibration : {"tight", "paper"}, default="tight"

@@ -508,3 +508,7 @@ def test_reports_have_the_published_probabilities(n_codes, epsilon, monkeypatch)
     assert counts.sum() == pytest.approx(len(codes)) and np.abs(counts - 4000).max() < 3 * std
     with pytest.raises(ValueError, match="n_codes"):
         randomised_response(codes, 1, epsilon)
+    # One draw for each record, and a truth that is likelier than a lie.
+    for given, little in ((np.zeros((3, 1), int), 1.0), (np.zeros((1, 3), int), 1.0), ([0], 1e-15)):
+        with pytest.raises(ValueError, match=r"one for each record|too little"):
+            randomised_response(given, 2, little)

@@ -308,9 +308,9 @@ def test_measured_means_are_accurate_and_their_bars_hold(gaps):
                     for each, true in zip(found, truth, strict=True)
                 )
     assert held >= 180
-    # Of small groups the number of records is what is known badly.
+    # Of small groups the number of records is what is known badly; sums take a third of the rest.
     rms = {name: np.sqrt(np.mean(np.square(each), axis=0)) for name, each in errors.items()}
-    assert np.median(rms["means"] / rms["all"]) < 1.3
+    assert np.median(rms["means"] / rms["all"]) < 1.7
     means, plain = (np.mean(widths[name], axis=0) for name in ("means", "all"))
     assert np.median(means / plain) < (0.95 if gaps else 1.25)
 
