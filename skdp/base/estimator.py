@@ -360,9 +360,10 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
                 )
             return {**parts(epsilon)}
         first = epsilon * SKIPPED_SHARE
+        found = {SKIPPED: first, **parts(epsilon - first)}
         # Noise that does not fit into 64 bits is refused here, before anything is spent.
         discrete_laplace_variance(first)
-        return {SKIPPED: first, **parts(epsilon - first)}
+        return found
 
     def _go_on(
         self,
