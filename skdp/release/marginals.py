@@ -274,10 +274,6 @@ class ViewsModel(Covariances):
         prior = f", with a prior: {self.prior}" if self.prior else ""
         return f"the noise, and an estimate of what was not measured{prior}"
 
-    def variance(self, queries: Sequence[Query]) -> FloatArray:
-        """Variance of each answer: of the noise, and of what was not measured."""
-        return self.covariances([[query] for query in queries])[:, 0, 0]
-
     def whole(self, query: Query) -> Query:
         """The query with all that may lie at single numbers in place of these: blocks of codes."""
 

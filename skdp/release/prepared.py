@@ -23,7 +23,7 @@ from .description import ColumnCounts
 from .grouping import Bands
 from .intervals import LeafErrorBound
 from .marginals import ViewsModel
-from .products import LUMP
+from .products import lumps
 from .result import range_label
 from .statistics import Confidence, case_of, has_numbers, spans_of
 
@@ -159,7 +159,7 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
         "even": basis.even,
         "alone": alone / alone.sum(),
         "steps": _steps(basis.mass[: ladder.n_ordered]),
-        "lumps": _lumps(np.maximum(column.counts, 0.0)),
+        "lumps": lumps(column.counts),
         "codes": codes,
         "sizes": sizes,
         "scales": np.append(1.0 / np.array(precision), column.finer),
@@ -190,12 +190,6 @@ def _steps(mass: FloatArray) -> FloatArray:
     ranks = np.cumsum(mass)
     angles = np.arcsin(np.sqrt(np.minimum(ranks / ranks[-1:], 1.0)))
     return np.sqrt(np.diff(angles, prepend=0.0) * 2.0 / math.pi)
-
-
-def _lumps(counts: FloatArray) -> FloatArray:
-    """Deviations of the parts of codes that weights cut: by how much a code differs from others."""
-    steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
-    return math.sqrt(LUMP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
 
 
 # --- columns

@@ -20,7 +20,7 @@ from .._validation import BoolArray, FloatArray, IntArray
 from ..domain.query import Query, Weights, weights_in
 from .basis import by_attributes, cut_shares, under
 
-__all__ = ["Products", "covariances"]
+__all__ = ["Products", "covariances", "lumps"]
 
 Axes = tuple[int, ...]
 # Weights of codes, (n_codes, n), of some columns.
@@ -32,7 +32,7 @@ Features = tuple[FloatArray, ...]
 
 # Variance of the records of a bin that a question cuts, as a part of the square of those that stand
 # out of its neighbours: all of them may lie at one number, on either side of its end.
-LUMP = 0.3
+_LUMP = 0.3
 # What rounding may leave of zero: of a weight, and of the variance of the weights of a group.
 _ROUNDING = 1e-9
 # Most columns of a set that was not measured whose deviation is allowed for.
@@ -179,7 +179,7 @@ class _Column:
         self.basis, self._estimate = model.bases[axis], model.columns[axis]
         spread = self._estimate.covariance(np.ones(len(self.basis.mass)))
         self._alone = spread / spread.sum()
-        self.lumps = _lumps(self._estimate.counts)[:, None]
+        self.lumps = lumps(self._estimate.counts)[:, None]
         self._matrices: dict[Any, Features] = {}
 
     @classmethod
@@ -559,7 +559,7 @@ def _sets(model: Any, axes: Axes) -> Iterator[Axes]:
     yield from (part for part in model.measured(axes) if len(part) > _MOST_TOGETHER)
 
 
-def _lumps(counts: FloatArray) -> FloatArray:
+def lumps(counts: FloatArray) -> FloatArray:
     """Deviations of the parts of codes that a range covers in part.
 
     Records of a code may lie anywhere in it, the more so the more its count differs from those of
@@ -567,7 +567,7 @@ def _lumps(counts: FloatArray) -> FloatArray:
     """
     counts = np.maximum(counts, 0.0)
     steps = np.abs(np.diff(counts)) / np.maximum(counts[1:] + counts[:-1], 1e-300)
-    return math.sqrt(LUMP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
+    return math.sqrt(_LUMP) * counts * np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
 
 
 def _most(records: float | FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
