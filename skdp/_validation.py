@@ -20,6 +20,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from .exceptions import DomainError
+
 __all__ = [
     "BoolArray",
     "CodeArray",
@@ -532,3 +534,10 @@ def free_name(wanted: str, taken: Container[str]) -> str:
     while wanted in taken:
         wanted += "_"
     return wanted
+
+
+def plain_text(value: str, what: str) -> str:
+    """A str that every library can store."""
+    if any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise DomainError(f"{what} {value!r} is not valid Unicode text: half of a surrogate pair.")
+    return str(value)

@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._validation import BoolArray, CodeArray, IntArray
+from .._validation import BoolArray, CodeArray, IntArray, plain_text
 from ..exceptions import DomainError
 from .attributes import Categorical, Identifier
 from .bins import Points
 from .numeric import Numeric
 from .query import Part, Schema, attribute_of, parts_of
 from .regions import Region, code_of, region_of_range, region_of_values
-from .values import plain_category, plain_text, some
+from .values import plain_category, some
 
 # Cells of one table: 16 MB of booleans.
 MAX_CELLS = 2**24

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .._random import sampling_generator
-from .._validation import CodeArray
+from .._validation import CodeArray, plain_text
 from ..exceptions import DomainError
 from .attributes import Attribute, Categorical, Identifier, read
 from .check import DomainReport, examined
@@ -21,7 +21,7 @@ from .constraints import Structure, structure_from_data
 from .numeric import Numeric
 from .query import Schema
 from .schemas import Code, domain_to_text, from_schema, parts_from_text, short_form
-from .values import plain_text, some
+from .values import some
 
 
 def checked_columns(pairs: Iterable[Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .._validation import plain_text
 from ..exceptions import DomainError
 
 Category: TypeAlias = str | int | bool | float
@@ -40,22 +41,13 @@ def plain_category(value: Any, what: str) -> Category:
         value = value.item()
     if isinstance(value, str):
         return plain_text(value, what)
-    if isinstance(value, bool):
-        return value
     if isinstance(value, numbers.Integral):
-        return int(value)
+        return value if isinstance(value, bool) else int(value)
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
     how = "Convert it to text, here and in the data; for gaps use nullable=True."
     kinds = "categories must be str, int, bool or finite float"
     raise DomainError(f"{what} {value!r} has type {type(value).__name__}; {kinds}. {how}")
-
-
-def plain_text(value: str, what: str) -> str:
-    """A str that every library can store."""
-    if any("\ud800" <= sign <= "\udfff" for sign in value):
-        raise DomainError(f"{what} {value!r} is not valid Unicode text: half of a surrogate pair.")
-    return str(value)
 
 
 def as_int(value: Any, name: str) -> int:
@@ -86,8 +78,7 @@ def as_float(value: Any, name: str) -> float:
 def as_list(value: Any, name: str) -> list[Any]:
     """A declared list of values."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        kind = type(value).__name__
-        raise DomainError(f"{name} must be a list of values, got {value!r} of type {kind}.")
+        raise DomainError(f"{name} must be a list of values, got {value!r}.")
     return list(value)
 
 
