@@ -864,7 +864,7 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         query
             As for :meth:`count`.
         **how
-            ``return_interval``, ``level``, ``interval`` and ``population_size``.
+            ``return_interval`` and ``level``.
         """
         return self._statistic("sum", query, how)
 
@@ -876,7 +876,7 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         query
             As for :meth:`count`.
         **how
-            ``return_interval``, ``level``, ``interval`` and ``population_size``.
+            ``return_interval`` and ``level``.
         """
         return self._statistic("mean", query, how)
 
@@ -888,7 +888,7 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         query
             As for :meth:`count`.
         **how
-            ``return_interval``, ``level``, ``interval`` and ``population_size``.
+            ``return_interval`` and ``level``.
         """
         return self._statistic("std", query, how)
 
@@ -900,7 +900,7 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         query, among
             As for :meth:`count`, one each.
         **how
-            ``return_interval``, ``level``, ``interval`` and ``population_size``.
+            ``return_interval`` and ``level``.
         """
         asked, name = self._asked()
         return asked.proportion(as_conditions(query, name), as_conditions(among, name), **how)

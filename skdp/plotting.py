@@ -118,21 +118,6 @@ def _line(number: int) -> str:
     return current_inks().lines[number % len(_LIGHT)]
 
 
-def contrast(one: Any, other: Any) -> float:
-    """Ratio of the luminances of two colours, from 1 to 21; texts need 4.5 (WCAG 2)."""
-    from matplotlib.colors import to_rgb
-
-    parts = np.array([to_rgb(one), to_rgb(other)])
-    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    low, high = sorted((linear @ [0.2126, 0.7152, 0.0722] + 0.05).tolist())
-    return float(high / low)
-
-
-def _ink_on(colour: Any) -> str:
-    """Black or white, whichever is read better."""
-    return max("black", "white", key=lambda ink: contrast(ink, colour))
-
-
 def axes_or_new(ax: Any, size: tuple[float, float] | None = None) -> Any:
     """The axes that were given, or those of a new figure of a width and a height in inches.
 
@@ -293,65 +278,6 @@ def plot_centroids(centers: np.ndarray, names: Sequence[str], *, ax: Any = None)
         ax.annotate(
             str(number), place, ha="center", va="center", fontsize=7, color="black", zorder=4
         )
-    return ax
-
-
-def plot_correlations(
-    matrix: np.ndarray,
-    names: Sequence[str],
-    *,
-    interval: Sequence[np.ndarray] | None = None,
-    title: str = "",
-    ax: Any = None,
-) -> Any:
-    """Draw correlations of all pairs of columns with their intervals.
-
-    Those whose interval covers 0 have no colour: their sign is not known. Each cell has its
-    correlation and half the width of its interval, if it is large enough.
-
-    Parameters
-    ----------
-    matrix : ndarray of float, shape (n_columns, n_columns)
-        NaN where nothing is known.
-    names : sequence of str
-        The columns.
-    interval : sequence of two ndarray of float, default=None
-        Lower and upper ends, of the same shape.
-    title : str, default=""
-        Above the picture.
-    ax : matplotlib Axes, default=None
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
-    """
-    numbers, coloured = np.char.mod("%.2f", matrix), matrix
-    if interval is not None:
-        errors = np.char.mod("\n±%.2f", np.maximum((interval[1] - interval[0]) / 2, 0.01))
-        numbers = np.char.add(numbers, np.where(np.eye(len(names)), "", errors))
-        coloured = np.where((interval[0] <= 0) & (interval[1] >= 0), 0.0, matrix)
-    n = max(len(names), 1)
-    side = min(0.62 * n + 2.4, _LARGEST - 1)
-    ax = axes_or_new(ax, (max(side + 1, 4.0), max(side, 3.2)))
-    image = ax.imshow(np.atleast_2d(coloured), cmap="RdBu_r", vmin=-1.0, vmax=1.0)
-    _wrap(ax, title)
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks(range(len(names)))
-        _name_ticks(axis, names, share=0.22)
-    # Names, colours and title leave about two thirds to the cells.
-    size = min(8.0, 0.15 * 72 * min(_cell(ax)) / n)
-    if size >= _SMALLEST:
-        for row, column in np.argwhere(~np.isnan(matrix)):
-            ink = _ink_on(image.to_rgba(coloured[row, column]))
-            style = {"ha": "center", "va": "center", "fontsize": size, "color": ink}
-            ax.text(column, row, numbers[row, column], **style)
-    ax.figure.colorbar(image, ax=ax, label="correlation", ticks=[-1, -0.5, 0, 0.5, 1])
     return ax
 
 

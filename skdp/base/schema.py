@@ -533,10 +533,8 @@ class AnswersStatistics:
         """Covariance of two columns over a query; see :meth:`skdp.Synopsis.covariance`."""
         return self._asked().covariance(first, second, query, **how)
 
-    def correlation(
-        self, first: Any = None, second: str | None = None, query: Any = None, **how: Any
-    ) -> Any:
-        """Correlation of two columns or a matrix; see :meth:`skdp.Synopsis.correlation`."""
+    def correlation(self, first: str, second: str, query: Any = None, **how: Any) -> Any:
+        """Correlation of two columns over a query; see :meth:`skdp.Synopsis.correlation`."""
         return self._asked().correlation(first, second, query, **how)
 
     def aggregate(self, by: Any, column: Any = None, query: Any = None, **how: Any) -> Any:

@@ -349,9 +349,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator, T
         Returns
         -------
         float, ndarray of float64, QueryResult or list of QueryResult
-            Within the range of the column; nan where the number of records is not positive. With
-            ``interval="population"`` the values of ``value`` are taken to vary as much as their
-            range and their mean allow.
+            Within the range of the column; nan where the number of records is not positive.
 
         Raises
         ------
