@@ -24,6 +24,7 @@ from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..domain.query import Query
 from ..mechanisms import discrete_laplace_variance
+from ..plotting import loss_title, plot_view
 from .boxes import BoxModel, StrategyModel
 from .description import describe
 from .files import MOST_JSON, demand, loss_from_data, loss_to_data, read_archive, write_archive
@@ -33,7 +34,7 @@ from .model import Release
 from .network import NetworkModel
 from .page import Page
 from .quantiles import as_shares, quantiles
-from .result import Answer, of_a_column, of_records, plot_axis
+from .result import Answer, of_records, plot_axis
 from .sampling import draw_codes, draw_frame
 from .skipped import SkippedRecords
 from .statistics import Confidence, How, Statistics
@@ -245,7 +246,6 @@ class Synopsis:
         """
         return self._of_each(query, how, Statistics.counts)
 
-    @of_a_column
     def sum(self, column: str, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate the sum of a numeric column over the records that satisfy a query.
 
@@ -276,7 +276,6 @@ class Synopsis:
             )
         return self._of_each(query, how, Statistics.sums, column)
 
-    @of_a_column
     def mean(self, column: str, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate the mean of a numeric column over the records that satisfy a query.
 
@@ -303,7 +302,6 @@ class Synopsis:
         """
         return self._of_each(query, how, Statistics.moments, "mean", [column])
 
-    @of_a_column
     def std(self, column: str, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate the standard deviation of a numeric column, as ``numpy.std``.
 
@@ -818,8 +816,6 @@ class Synopsis:
         ValueError
             As in `view`, or if there are no boxes to outline or too many.
         """
-        from ..plotting import PlotAxis, loss_title, plot_view
-
         domain = self.counted
         columns = domain.names[:2] if columns is None else columns
         columns = [columns] if isinstance(columns, str) else list(columns)
@@ -830,7 +826,7 @@ class Synopsis:
                     "blocks=True outlines boxes over two columns; this release or view has none."
                 )
             rectangles = self.model.rectangles([domain.index(name) for name in columns])
-        axes = [PlotAxis(**plot_axis(name, domain[name].declared)) for name in columns]
+        axes = [plot_axis(name, domain[name].declared) for name in columns]
         title = loss_title(self.mechanism, self.privacy_loss)
         return plot_view(table, axes, blocks=rectangles, title=title, ax=ax, norm=norm)
 
