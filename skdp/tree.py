@@ -31,12 +31,10 @@ __all__ = [
     "condition",
 ]
 
-# --- a released decision tree: its conditions in words, as text, as a picture
+# --- a released decision tree: its conditions in words, and as text
 
 # Groups that a condition names before it says how many more there are.
 _MOST_NAMED = 4
-# Leaves of a picture, two inches each: more could not be saved at usual resolutions.
-_MOST_LEAVES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,45 +128,6 @@ class ReleasedTree:
                 yield f"{indent}|   |--- {self.leaf_text(child)}"
             else:
                 yield from self._lines(child, level + 1, max_depth)
-
-    def plot(self, max_depth=3, *, ax=None, title="") -> Any:
-        """Draw the tree.
-
-        Parameters
-        ----------
-        max_depth : int, default=3
-            Deeper conditions are left out, and so are levels with which the picture would have
-            more than 100 leaves. The first level is always drawn.
-        ax : matplotlib Axes, default=None
-            None: those of a new figure.
-        title : str, default=""
-            Above the picture.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        from .plotting import plot_tree
-
-        rows, here = [(0, -1, 0, "")], [0]
-        for level in range(1, max_depth + 1):
-            below = [
-                (child, node, level, words) for node in here for child, words in self.branches(node)
-            ]
-            n_leaves = len(rows) + len(below) - len({parent for _, parent, *_ in rows + below}) + 1
-            if level > 1 and n_leaves > _MOST_LEAVES:
-                break
-            rows += below
-            here = [child for child, *_ in below]
-        divided = {parent for _, parent, *_ in rows}
-
-        def text(node: int) -> str:
-            inner = self.model.nodes[node]
-            if inner is None or node not in divided:
-                return self.leaf_text(node)
-            return self.columns[inner.column]
-
-        return plot_tree([(*row, text(row[0])) for row in rows], title=title, ax=ax)
 
 
 def condition(column: str, grouping: Grouping, groups: IntArray) -> str:
@@ -424,26 +383,6 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
 
     def _trees(self):
         return [self.tree_]
-
-    def plot(self, max_depth=3, *, ax=None) -> Any:
-        """Draw the tree.
-
-        Parameters
-        ----------
-        max_depth : int, default=3
-            Deeper conditions are left out, and so are levels with which the picture would have
-            more than 100 leaves. The first level is always drawn.
-        ax : matplotlib Axes, default=None
-            None: those of a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        from .plotting import loss_title
-
-        check_is_fitted(self)
-        return self.tree_.plot(max_depth, ax=ax, title=loss_title("", self.privacy_loss_))
 
 
 def tree_settings(quality, max_depth):

@@ -35,8 +35,8 @@ from .statistics import (
     BINS,
     NOTHING,
     Confidence,
-    Statistics,
     normal_draws,
+    said_of,
 )
 
 # --- documents
@@ -198,7 +198,7 @@ class _Packed:
 
 def _law(confidence: Confidence, synopsis: Any) -> tuple[str, dict[str, Any]]:
     """A level, how wide its intervals are, and what they cover."""
-    simulated = Statistics(synopsis.model, synopsis.counted, confidence).said(False)
+    simulated = said_of(synopsis.model, confidence)
     law = prepared_law(synopsis.model, confidence)
     return f"{100 * confidence.level:g}", {**law, "simulated": simulated}
 

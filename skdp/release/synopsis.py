@@ -449,9 +449,9 @@ class Synopsis:
         query : dict, str or None, default=None
             Conditions on the records to include.
         bands : mapping of str to array-like, default=None
-            For numeric columns of ``by`` the edges of the groups, as for ``pandas.cut``, or a
-            ``pandas.IntervalIndex``: ``{"age": [17, 29, 64, 90]}``. An infinite edge leaves an end
-            open. Values outside, and missing values, are in no group.
+            For numeric columns of ``by`` the edges of the groups, as for ``pandas.cut``:
+            ``{"age": [17, 29, 64, 90]}``. An infinite edge leaves an end open. Values outside, and
+            missing values, are in no group.
         right : bool, default=True
             Whether a band contains its right edge, as in ``pandas.cut``; else its left.
         return_interval : bool, default=False
@@ -516,7 +516,10 @@ class Synopsis:
             return results if column is None else results | {"mean": as_value(found)}, {}
         held = found.shown(as_value)
         results["count" if column is None else "mean"] = held.pop("value")
-        said = {"level": statistics.confidence.level, "guarantee": found.said}
+        said = {
+            "level": statistics.confidence.level,
+            "guarantee": max(sorted(set(found.guarantee)), key=len),
+        }
         return results | held, said
 
     def crosstab(
