@@ -905,9 +905,9 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         asked, name = self._asked()
         return asked.proportion(as_conditions(query, name), as_conditions(among, name), **how)
 
-    def describe(self, *, level: float = 0.95, numbers: bool = False) -> pd.DataFrame:
-        """Statistics of the values with margins; see :meth:`skdp.Synopsis.describe`."""
-        return self._asked()[0].describe(level=level, numbers=numbers)
+    def describe(self, *, level: float = 0.95) -> pd.DataFrame:
+        """Statistics of the values with intervals; see :meth:`skdp.Synopsis.describe`."""
+        return self._asked()[0].describe(level=level)
 
     def _statistic(self, statistic: str, query: Any, how: Mapping[str, Any]) -> Any:
         """A statistic of the attribute, of one query or several."""

@@ -429,7 +429,10 @@ class Statistics:
     def counts(self, queries: Sequence[Any]) -> Any:
         """Numbers of records."""
         parts = (queries[at : at + _AT_ONCE] for at in range(0, len(queries), _AT_ONCE))
-        asked = [query for part in parts for query in parse_all(part, self.domain)]
+        return self.counted([query for part in parts for query in parse_all(part, self.domain)])
+
+    def counted(self, asked: Sequence[Query]) -> Any:
+        """Numbers of records, of queries as they are understood."""
         value = self.release.answer(asked) if asked else np.zeros(0)
         if self.confidence is None or not asked:
             return value
