@@ -84,9 +84,8 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> PlotAxis:
     else:
         # A bar stands over its integers, the first one included.
         edges, log = attribute.edges - 0.5 * attribute.integer, attribute.scale == "log"
-    missing, ordered = attribute.nullable, getattr(attribute, "ordered", True)
-    alone = attribute.n_alone - missing
-    return PlotAxis(name, edges, labels, missing, dates, log, ordered, n_alone=alone)
+    ordered = getattr(attribute, "ordered", True)
+    return PlotAxis(name, edges, labels, attribute.nullable, dates, log, ordered)
 
 
 # ------------------------------------------------------------------------------------------------
