@@ -25,13 +25,11 @@ from .base import (
     feature_rows,
     label_classes,
     match_labelled,
-    refuse_beside_rows,
     warn_of_emptiness,
-    without_label,
 )
 from .domain import FEW_BINS, Attribute, Domain, Level, Numeric
 from .exceptions import DomainError
-from .tables import Frame, read_rows, weighted_rows
+from .tables import weighted_rows
 
 __all__ = [
     "CUTTING",
@@ -286,17 +284,10 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        refuse_beside_rows(type(self).__name__, fit_params)
-        read = read_rows(X)
-        rows, domain, target = match_labelled(
-            self, read, y, self._declared_label(), *self._shorthand
+        rows, domain, target, features = match_labelled(
+            self, X, y, fit_params, self._declared_label(), *self._shorthand
         )
         names = [name for name in domain.names if name != target]
-        if not names:
-            raise DomainError(
-                f"The domain has no column except the label {target!r}. Declare at least one "
-                "predictor."
-            )
         link, label_of = self._link(domain, target)
         # Groups are finer where records are; until these are known, a plan checks parameters.
         fine, wide = fine_domain(domain, target) if self._cuts else (domain, [])
@@ -327,10 +318,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         records = grouped_records(codes, counts, groupings, label_of)
         self._progress("model")
         model, total, std = self._release(records, columns, link, parts, source)
-        if y is None and isinstance(read, Frame):
-            # The label is a column of X; the features are the others.
-            X = without_label(X, read, domain, target)
-        self._remember_columns(X, rows, target)
+        self._remember_columns(features, rows, target)
         self.domain_ = domain
         self.target_ = target
         self.privacy_loss_ = loss

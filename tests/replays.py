@@ -484,16 +484,9 @@ TREES = [
     of(f"{TREE}, defaults", target="s", runs=1),
     of(f"{TREE}, many classes", CLASSES, target="s", runs=1, quality="gini"),
     of(f"{TREE}, id3", target="s", runs=1, algorithm="id3", max_depth=2),
-    of(
-        f"{TREE}, c4.5",
-        target="s",
-        runs=1,
-        algorithm="c4.5",
-        quality="information",
-        max_depth=2,
-    ),
+    of(f"{TREE}, c4.5", target="s", runs=1, algorithm="c4.5", max_depth=2),
     of(f"{TREE}, max", target="s", runs=1, quality="max", max_depth=1),
-    of(FOREST, target="s", runs=1, max_features=0.5),
+    of(FOREST, target="s", runs=1),
 ]
 
 LINEAR = [
