@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ._random import NoiseSource
-from ._validation import FloatArray, IntArray, as_epsilon, as_integer, integer_sums
+from ._validation import FloatArray, IntArray, as_epsilon, as_integer, check_choice, integer_sums
 from .algorithms.additive import UNIT, Identity, Logit, Records, additive_parts, released_total
 from .algorithms.linear import Column, Design
 from .algorithms.quantiles import equal_groups, line_counts
@@ -577,7 +577,7 @@ def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_Feat
     Parameters
     ----------
     domain : Domain
-    one_hot : {"categories", "all"} or sequence of str
+    one_hot : {"categories", "all"}
         Which columns of numbers become indicators too: none, all, or those named.
     max_groups : int
         Most indicators of ordered values.
@@ -587,7 +587,7 @@ def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_Feat
     DomainError, TypeError, ValueError
         If ``one_hot`` is none of these, or a column has too many categories.
     """
-    wanted = _one_hot(domain, one_hot)
+    check_choice(one_hot, "one_hot", ("categories", "all"))
     for name, attribute in domain.items():
         # Ordered ones are merged.
         if attribute.order() is None and attribute.size > _MOST_FEATURES:
@@ -599,7 +599,7 @@ def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_Feat
             )
     return [
         _indicators(name, attribute, max_groups)
-        if name in wanted or not _is_number(attribute)
+        if one_hot == "all" or not _is_number(attribute)
         else _number(name, attribute)
         for name, attribute in domain.items()
     ]
@@ -625,25 +625,6 @@ def check_pairs(columns: Sequence[_FeatureColumn]) -> None:
             f"measured: at most {_MOST_FEATURES:,} features. Declare fewer columns or categories, "
             "or take solver='auto' where there is one."
         )
-
-
-def _one_hot(domain: Domain, one_hot: Any) -> set[str]:
-    if isinstance(one_hot, str):
-        if one_hot not in ("categories", "all"):
-            raise ValueError(
-                f"one_hot must be 'categories', 'all' or a list of columns, got {one_hot!r}."
-            )
-        return {*domain.names} if one_hot == "all" else set()
-    if not isinstance(one_hot, Sequence):
-        raise TypeError(
-            f"one_hot must be 'categories', 'all' or a list of columns, got {one_hot!r}."
-        )
-    if unknown := [name for name in one_hot if name not in domain.names]:
-        raise DomainError(
-            f"one_hot names {unknown}, which are no features of the domain; it has "
-            f"{list(domain.names)}."
-        )
-    return {*one_hot}
 
 
 def _is_number(attribute: Attribute) -> bool:

@@ -515,7 +515,6 @@ LINEAR = [
         solver="functional",
         one_hot="all",
     ),
-    of("PrivateRidge", WHOLE, target="x"),
     of("PrivateNaiveBayes", target="s"),
     of("PrivatePCA", WHOLE),
     of("PrivatePCA, persons", WHOLE, runs=1),
@@ -527,7 +526,6 @@ PERSONS = [
     for target, names in {
         "x": (
             "PrivateLinearRegression",
-            "PrivateRidge",
             "PrivateAdditiveRegressor",
             "PrivateRegressor",
         ),

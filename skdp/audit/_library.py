@@ -30,7 +30,6 @@ from ..linear_model import (
     PrivateLinearRegression,
     PrivateLinearSVC,
     PrivateLogisticRegression,
-    PrivateRidge,
 )
 from ..naive_bayes import PrivateNaiveBayes
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
@@ -113,7 +112,6 @@ def cases() -> tuple[tuple[Any, Any, Any], ...]:
         _last_gone(PrivateDecisionTreeClassifier(**_LABELS, max_depth=1, prune=False), PLANE_ROWS),
         _last_gone(PrivateRandomForestClassifier(**_LABELS, max_depth=1), PLANE_ROWS),
         _last_gone(PrivateLinearRegression(**_PLANES, target="x"), PLANE_ROWS),
-        _last_gone(PrivateRidge(**_PLANES, target="x", alpha=2), PLANE_ROWS),
         _last_gone(PrivateLogisticRegression(**_LABELS), PLANE_ROWS),
         _last_gone(PrivateLinearSVC(**_LABELS, solver="genetic"), PLANE_ROWS),
         _last_gone(PrivateNaiveBayes(**_LABELS), PLANE_ROWS),
