@@ -364,7 +364,6 @@ HISTOGRAMS = [
         of(f"RangeTreeHistogram, {key}={value}", LINE, **{key: value})
         for key, value in (
             ("workload", "quantiles"),
-            ("consistency", None),
             ("consistency", "iterative"),
             ("non_negative", True),
             ("partition", "dawa"),
@@ -373,10 +372,7 @@ HISTOGRAMS = [
             ("partition", "auto"),
         )
     ),
-    *(
-        of(f"RangeTreeHistogram, budget={budget}", LINE, branching=2, budget=budget)
-        for budget in ("uniform", "geometric")
-    ),
+    of("RangeTreeHistogram, budget=uniform", LINE, branching=2, budget="uniform"),
     of("RangeTreeHistogram, persons", LINE),
     *(
         of(f"RangeTreeHistogram, {partition}, 600 bins", WIDE, partition=partition)
