@@ -65,7 +65,7 @@ def test_findings_are_replaced_by_later_ones_and_published(tmp_path, monkeypatch
         assert rows[-1] is None
         command.publish(tmp_path, docs)
         now["gblue_figure_5"] = right
-        (tmp_path / "kmeans_figure_4_1.json").unlink()
+        (tmp_path / "kmeans_figure_4_1.json").unlink(missing_ok=True)
         now.pop("kmeans_figure_4_1", None)
     text = (docs / "gblue.txt").read_text()
     assert "Figure 4: **disagrees** (full run, 0 CPU s)" in text

@@ -14,7 +14,6 @@ import importlib
 import json
 import multiprocessing
 import re
-import shutil
 import time
 import warnings
 from pathlib import Path
@@ -25,7 +24,6 @@ import pandas as pd
 from benchmarks import _data
 from benchmarks.reproduce import Figure
 from benchmarks.reproduce.claims import QUOTES, experiment
-from benchmarks.reproduce.classification import RUNS
 
 __all__ = ["COLUMNS", "VERDICTS", "WORKS", "drawn", "figures", "publish", "together"]
 
@@ -39,7 +37,7 @@ WORKS = {
     "kmeans": "Dissertation, chapter 4 (k-means)",
     "svt": "Dissertation, chapter 5 (sparse vector)",
 }
-# The same by time, the longest first.
+# By time, the longest first.
 LONGEST = ("kmeans", "privpfc", "svt", "hdpview", "cubes", "background", "dpcube", "gblue")
 VERDICTS = ["agrees", "agrees in part", "disagrees", "tie", "not comparable"]
 # Pictures of the documentation: at most so many pixels wide, and so many colours.
@@ -103,7 +101,7 @@ def publish(out: Path, folder: Path) -> None:
         Has ``NAME.json`` and ``NAME.png`` of figures; they replace those of the folder.
     folder : Path
         Gets ``findings.csv`` with all figures, ``verdicts.csv``, ``summary.csv``, a text for each
-        work, ``pictures.txt``, the pictures made small, and the errors of runs that figures share.
+        work, ``pictures.txt``, and the pictures made small.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path, order = folder / "findings.csv", list(figures())
@@ -122,9 +120,6 @@ def publish(out: Path, folder: Path) -> None:
     for work, part in found.groupby("work", sort=False):
         text = "\n".join(_entry(row) for row in part.itertuples())
         (folder / f"{work}.txt").write_text(text, encoding="utf-8")
-    # Errors of runs that several figures share.
-    if (out / RUNS).exists():
-        shutil.copyfile(out / RUNS, folder / RUNS)
     shown = [row for row in found.itertuples() if (folder / f"{row.figure}.png").exists()]
     grid = "\n".join(_picture(row, folder.name) for row in shown)
     (folder / "pictures.txt").write_text(grid, encoding="utf-8")
@@ -278,7 +273,7 @@ def main() -> None:
     what.add_argument("--all", action="store_true", help="draw every figure")
     what.add_argument("--publish", type=Path, metavar="DIR", help="write tables of the findings")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    parser.add_argument("--jobs", type=int, default=1, help="processes; a work is drawn by one")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write")
     options = parser.parse_args()
     if options.publish:
@@ -295,11 +290,13 @@ def main() -> None:
     if unknown:
         parser.error(f"no figure {unknown[0]!r}; --list names them")
     options.out.mkdir(parents=True, exist_ok=True)
-    # Figures of a work share runs, so a work is one job, and the longest ones begin.
-    jobs = [[name for name in names if known[name][0] == WORKS[work]] for work in LONGEST]
+    # Figures of an experiment share runs, so an experiment is one job; the longest works begin.
+    jobs: dict[str, list[str]] = {}
+    for name in sorted(names, key=lambda name: LONGEST.index(name.split("_")[0])):
+        jobs.setdefault(experiment(name), []).append(name)
     draw = functools.partial(_drawn_together, options.out, options.quick)
     with multiprocessing.Pool(options.jobs) as pool:
-        rows = [row for some in pool.imap(draw, jobs) for row in some]
+        rows = [row for some in pool.imap_unordered(draw, jobs.values()) for row in some]
     seconds = sum(row["cpu_s"] for row in rows)
     print(f"{len(rows)} of {len(names)} figures, {seconds / 60:.1f} CPU minutes.")
 

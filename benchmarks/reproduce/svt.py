@@ -90,7 +90,7 @@ def _cell(name: str, epsilon: float, c: int, runs: int) -> dict[str, Any]:
 
 def results(names: tuple[str, ...], epsilon: float, quick: bool) -> pd.DataFrame:
     """Tidy table: one row for each set, c, setting, method and measure."""
-    sizes, runs = ((25, 100, 300), 20) if quick else (SIZES, 50)
+    sizes, runs = ((25, 100, 300), 20) if quick else (SIZES, 40)
     return pd.DataFrame(
         [
             {
