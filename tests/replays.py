@@ -458,7 +458,6 @@ GRIDS = [
     of("PrivPfCClassifier, more than 20 classes", CLASSES, target="s", max_grids=500),
     of("DPTopKSelector", target="s", k=2),
     of("DPTopKSelector, canonical", target="s", k=2, method="canonical"),
-    of("DPTopKSelector, joint", target="s", k=2, method="joint"),
     of("DPTopKSelector, sparse vector", target="s", k=1, method="sparse-vector"),
     of("DPTopKSelector, sparse vector, a number", target="x", k=2, method="sparse-vector"),
 ]
