@@ -309,10 +309,6 @@ MARGINALS = [
         "workload of sets",
         workload={("x", "s"): 1, ("y", "z"): 0.5, ("x", "y", "s"): 0.25},
     ),
-    marginal("workload of means", workload={"means": {"x": ["s", "y"]}}),
-    marginal(
-        "workload of means, rules", RULED, runs=1, workload={"means": {"y": "s"}, ("x", "s"): 1}
-    ),
     marginal("pairs", SPACE, CROWDED, epsilons=(1.3,), runs=4, max_order=2),
     marginal("pairs, rules", RULED, CROWDED, epsilons=(3.0,), max_order=2),
     marginal("all columns, or pairs", SPACE, CROWDED, epsilons=(0.7,), runs=4),

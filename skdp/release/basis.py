@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from .._validation import BoolArray, FloatArray, IntArray
+from .._validation import FloatArray, IntArray
 
 __all__ = [
     "Coefficients",
     "ColumnBasis",
     "Ladder",
     "Look",
-    "MeasuredSums",
     "Prior",
     "SCALES",
     "along",
@@ -547,44 +546,3 @@ class Prior:
             return _THIRD * min(map(self.scale, combinations(axes, 2)))
         ladders = [self._columns[axis].ladder for axis in axes]
         return self.unmeasured(n_ordered(ladders)) / self._reach(axes)
-
-
-# Values in measured sums are rounded by up to a part in a million of their range.
-_AFFINE = 1e-5
-
-
-class MeasuredSums(NamedTuple):
-    """Noisy sums of a number for each code of another column.
-
-    Attributes
-    ----------
-    values : ndarray of float64, shape (n_codes,)
-        Of each code of the number, less their middle; 0 for codes without a value.
-    has_value, missing : ndarray of bool, shape (n_codes,)
-        Codes with a value, and those without one that records can have.
-    sums, n_missing : ndarray of float64, shape (n_groups,)
-        Of the values, and the number of records without one.
-    variances : tuple of float
-        Of a sum, and of a number of records without a value: 0 if all have one.
-    """
-
-    values: FloatArray
-    has_value: BoolArray
-    missing: BoolArray
-    sums: FloatArray
-    n_missing: FloatArray
-    variances: tuple[float, float]
-
-    def told(self, weights: Sequence[FloatArray]) -> tuple[FloatArray, BoolArray]:
-        """Vectors of weights of codes as those of records with a value, of it, and of others.
-
-        Returns
-        -------
-        ndarray of float64, shape (3, n), and for each whether these are the weights.
-        """
-        basis = np.stack([self.has_value, self.values, self.missing], axis=1).astype(np.float64)
-        asked = np.reshape(weights, (-1, len(basis))).T
-        scale = np.maximum(np.abs(basis).max(axis=0), 1e-300)
-        found = np.linalg.lstsq(basis / scale, asked, rcond=None)[0] / scale[:, None]
-        away = np.abs(basis @ found - asked).max(axis=0)
-        return found, away <= _AFFINE * np.abs(asked).max(axis=0)

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._validation import replacing
+from .._validation import FloatArray, replacing
 from ..accounting import PrivacyLoss
 
 _METADATA = "metadata.json"
@@ -206,40 +206,46 @@ def _read_array(content: bytes) -> np.ndarray:
     return np.frombuffer(body, dtype=dtype).reshape(shape)
 
 
-class Cutter:
-    """Takes pieces of an array, one after the other; ValueError where they do not fit."""
+# --- arrays among JSON values
 
-    def __init__(self, values: np.ndarray) -> None:
-        self._values = np.asarray(values).ravel()
-        self._position = 0
 
-    def take(self, *shape: int) -> np.ndarray:
-        """The next numbers, in a shape."""
-        start, self._position = self._position, self._position + math.prod(shape)
-        demand(self._position <= len(self._values), "an array is too short")
-        return self._values[start : self._position].reshape(shape)
+def packed(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """JSON values that name the arrays among them, and the arrays, by their places there."""
+    arrays: dict[str, np.ndarray] = {}
 
-    def take_groups(self, n_codes: int) -> np.ndarray:
-        """The group of each code, numbered without gaps."""
-        groups = self.take(n_codes)
-        whole = groups.dtype.kind in "iu" and groups.min(initial=0) >= 0
-        demand(whole, "the groups are not whole numbers")
-        every = np.arange(int(groups.max(initial=-1)) + 1)
-        demand(np.array_equal(np.unique(groups), every), "the groups have gaps")
-        return groups.astype(np.int64)
+    def placed(value: Any, place: str) -> Any:
+        if isinstance(value, np.ndarray):
+            arrays[place] = value
+            return {"array": place}
+        if isinstance(value, dict):
+            return {name: placed(each, f"{place}.{name}") for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [placed(each, f"{place}.{i}") for i, each in enumerate(value)]
+        return value
 
-    def take_probabilities(self, *shape: int, each_row: bool = False) -> np.ndarray:
-        """Probabilities that sum to 1, all together or those of each row."""
-        found = self.take(*shape).astype(np.float64)
-        held = np.isfinite(found).all() and (found >= 0).all()
-        demand(held, "a probability is negative or not finite")
-        off = np.abs(found.sum(axis=-1 if each_row else None) - 1.0)
-        demand((off <= _ROUNDING).all(), "the probabilities do not sum to 1")
-        return found
+    return {name: placed(each, name) for name, each in data.items()}, arrays
 
-    def finish(self) -> None:
-        """Check that nothing is left."""
-        demand(self._position == len(self._values), "an array is too long")
+
+def unpacked(facts: Any, arrays: Arrays) -> Any:
+    """The inverse of `packed`; all numbers of arrays are finite."""
+    if isinstance(facts, list):
+        return [unpacked(each, arrays) for each in facts]
+    if not isinstance(facts, dict):
+        return facts
+    if "array" not in facts:
+        return {name: unpacked(each, arrays) for name, each in facts.items()}
+    found = arrays[facts["array"]]
+    demand(np.isfinite(found).all(), f"{facts['array']} must be finite")
+    return found
+
+
+def as_probabilities(values: np.ndarray) -> FloatArray:
+    """Probabilities that sum to 1 along the last axis."""
+    found: FloatArray = values.astype(np.float64)
+    demand((found >= 0).all(), "a probability is negative")
+    off = np.abs(found.sum(axis=-1) - 1.0)
+    demand((off <= _ROUNDING).all(), "the probabilities do not sum to 1")
+    return found
 
 
 # Probabilities in a file may differ from a sum of 1 by rounding.

@@ -74,18 +74,6 @@ def _views(model: ViewsModel) -> dict[str, Any]:
         "scales": {
             ",".join(map(str, axes)): model.believed.scale(axes) for axes in scales if len(axes) > 1
         },
-        "sums": [
-            {
-                "axes": axes,
-                "key": ",".join(map(str, sorted(axes))),
-                "basis": np.column_stack([each.has_value, each.values, each.missing]),
-                "solve": each.told([*np.eye(len(each.values))])[0],
-                "sums": each.sums,
-                "missing": each.n_missing,
-                "variances": each.variances,
-            }
-            for axes, each in model.sums.items()
-        ],
     }
 
 
@@ -111,7 +99,7 @@ def _boxes(model: BoxModel) -> dict[str, Any]:
         "counts": counts if intervals.measured is None else intervals.measured * 1.0,
         "uneven": intervals.spread is not None,
     }
-    nothing: dict[str, Any] = {"possible": [], "tables": [], "sums": []}
+    nothing: dict[str, Any] = {"possible": [], "tables": []}
     return {"total": model.total, "masses": counts, "columns": columns, "cells": cells, **nothing}
 
 

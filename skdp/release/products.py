@@ -337,10 +337,6 @@ class Products:
 
     def __init__(self, model: Any, products: Sequence[Weights]) -> None:
         self.model, self.asked, self.parts = model, products, _parts(model, products)
-        self._more = np.zeros(len(self.parts))
-        self._noise: dict[Any, dict[int, FloatArray]] = {}
-        for axes, members in by_attributes([part.weights for part in self.parts]).items():
-            self._take_sums(axes, members)
         alike = by_attributes([part.weights for part in self.parts])
         self.groups = {axes: np.array(own) for axes, own in alike.items()}
         self.factors = np.array([part.factor for part in self.parts])
@@ -363,30 +359,12 @@ class Products:
             latest.append(made)
         return made
 
-    def _take_sums(self, axes: Axes, members: Sequence[int]) -> None:
-        """Take off what measured sums answer; of their noise the features are kept."""
-        for axis, by in (key for key in self.model.sums if axes == tuple(sorted(key))):
-            members = [place for place in members if axis in self.parts[place].weights]
-            known = self.model.sums[axis, by]
-            told, fits = known.told([self.parts[place].weights[axis] for place in members])
-            for number in np.flatnonzero(fits).tolist():
-                place = members[number]
-                part = self.parts[place]
-                whole, of_value, none = part.factor * told[:, number]
-                w = part.weights[by]
-                value, missing = np.sqrt(known.variances)
-                noise = np.concatenate([value * of_value * w, missing * (none - whole) * w])
-                self._noise.setdefault((axis, by), {})[place] = noise
-                self._more[place] = of_value * (known.sums @ w)
-                self._more[place] += (none - whole) * (known.n_missing @ w)
-                self.parts[place] = Part(float(whole), {by: w})
-
     def answers(self) -> FloatArray:
         """Expected counts under the weights."""
-        found = self._more.copy()
+        found = np.zeros(len(self.parts))
         for axes, members in self.groups.items():
             asked = self._asked(axes, members).answers() if axes else self.model.total
-            found[members] += self.factors[members] * asked
+            found[members] = self.factors[members] * asked
         return found
 
     def covariances(self, i: IntArray, j: IntArray) -> FloatArray:
@@ -425,10 +403,6 @@ class Products:
     def _terms(self) -> Iterator[tuple[FloatArray, Covariance]]:
         """Independent errors: how often each product has them, and their covariances."""
         n = len(self.parts)
-        for each in self._noise.values():
-            own = np.zeros((len(next(iter(each.values()))), n))
-            own[:, [*each]] = np.stack([*each.values()], axis=1)
-            yield (own != 0).any(axis=0) * np.ones(n), functools.partial(_inner, own, own)
         times: dict[Axes, FloatArray] = {}
         means = {axis: np.zeros(given.weights.shape[1]) for axis, given in self.given.items()}
         for axes, members in self.groups.items():

@@ -21,6 +21,9 @@ __all__ = ["WeightedRows"]
 
 Axes = tuple[int, ...]
 
+# Fewer weighted rows than this that meet a condition, by their effective number, say too little
+# about the other columns.
+_ENOUGH = 50
 # Rounded rows keep the counts of at most this many columns, and of as many pairs.
 _ROUNDED = 64
 # From so many questions on, rows that agree are put together first. So many questions are computed
@@ -138,7 +141,11 @@ class WeightedRows:
         return codes
 
     def draw(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights, enough: float
+        self,
+        n_samples: int,
+        generator: np.random.Generator,
+        weights: Weights,
+        enough: float = _ENOUGH,
     ) -> CodeArray:
         """Draw records by their weights, under those of a condition.
 
@@ -147,7 +154,7 @@ class WeightedRows:
         n_samples : int
         generator : numpy.random.Generator
         weights : mapping of int to ndarray
-        enough : float
+        enough : float, default=50
             How many records must agree, by their effective number, to say anything about the other
             columns.
         """
@@ -160,8 +167,8 @@ class WeightedRows:
         n_samples: int,
         generator: np.random.Generator,
         weights: Weights,
-        enough: float,
         pairs: Sequence[IntArray],
+        enough: float = _ENOUGH,
     ) -> CodeArray:
         """Records, as `draw`, each as often as is expected, rounded.
 

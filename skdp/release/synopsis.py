@@ -44,7 +44,7 @@ _MAX_VIEW_CELLS = 50_000_000
 _FORMAT = "skdp synopsis"
 
 
-_VERSION = 1
+_VERSION = 2
 
 
 _KINDS = (BoxModel, StrategyModel, NetworkModel, ViewsModel)
@@ -926,13 +926,13 @@ class Synopsis:
         Notes
         -----
         The file is a zip archive of ``metadata.json`` (UTF-8: ``format`` "skdp synopsis",
-        ``version`` 1, ``domain``, ``privacy`` with epsilon and parts as exact fractions and
+        ``version`` 2, ``domain``, ``privacy`` with epsilon and parts as exact fractions and
         ``seeded``, ``mechanism``, ``skipped`` with noisy counts or null, ``model`` with its kind
         and facts) and of one ``NAME.npy`` array for each array of the model
         (NumPy's format, numbers only; for boxes ``lower``, ``upper``, ``counts``, perhaps
-        ``measured``; for marginals ``rows``, ``row_weights``, ``counts`` and others; for networks
-        ``tables``, perhaps ``groups``). It never holds a seed. Equal
-        releases give equal bytes.
+        ``measured``; for marginals ``rows``, ``row_weights``, ``columns.0.counts`` and others; for
+        networks ``nodes.0.table`` and others), named where it belongs in the facts. It never holds
+        a seed. Equal releases give equal bytes.
         """
         facts, arrays = self.model.to_arrays()
         loss = self.privacy_loss
