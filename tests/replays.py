@@ -766,7 +766,7 @@ def distances(rows: Any, epsilon: float) -> Any:
 
 def quality(rows: Any, epsilon: float) -> Any:
     report = skdp.quality.quality_report(rows, edge(SPACE, 0), domain=SPACE, epsilon=epsilon)
-    return [report.scores, report.columns.fillna(-1.0), report.pairs]
+    return [report.scores, report.columns, report.pairs]
 
 
 of_labels = labels_and_scores(lambda score: np.where(score > 0.4, 1, 0))

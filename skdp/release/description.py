@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .._validation import FloatArray
-from ..domain import Categorical, Domain, Numeric
+from ..domain import Categorical, Domain
 from ..domain.query import Query
 from .grouping import Groups, view_of
 from .model import Release
@@ -141,26 +141,20 @@ def _of_categories(counted: ColumnCounts, _: bool) -> dict[str, Any]:
 
 def _of_numbers(counted: ColumnCounts, has_margins: bool) -> dict[str, Any]:
     """Mean, standard deviation and quantiles."""
-    attribute: Numeric = counted.attribute
-    release, domain, name = counted.release, counted.domain, counted.name
-
-    def shown(number: float) -> Any:
-        return number if attribute.summable else attribute.shown(np.array([number]))[0]
-
-    result: dict[str, Any] = {"lower": shown(attribute.lower), "upper": shown(attribute.upper)}
+    attribute, name = counted.attribute, counted.name
+    ends = attribute.shown(np.array([attribute.lower, attribute.upper])).tolist()
+    result: dict[str, Any] = dict(zip(("lower", "upper"), ends, strict=True))
     if counted.known.sum() <= 0:
         return result
-    asked = Statistics(release, domain, Confidence(counted.level) if has_margins else None)
-    ends = quantiles(asked, name, list(_QUANTILES.values()), None)
-    found = dict(zip(_QUANTILES, ends, strict=True))
-    [found["mean"]] = asked.moments("mean", [name], [None])
-    if attribute.summable:
-        [found["std"]] = asked.moments("std", [name], [None])
+    confidence = Confidence(counted.level) if has_margins else None
+    asked = Statistics(counted.release, counted.domain, confidence)
+    values = quantiles(asked, name, list(_QUANTILES.values()), None)
+    found = dict(zip(_QUANTILES, values, strict=True))
+    for statistic in ("mean", "std") if attribute.summable else ("mean",):
+        [found[statistic]] = asked.moments(statistic, [name], [None])
     for row, each in found.items():
-        if isinstance(each, QueryResult):
-            # How far the further end of the interval is.
-            result[row] = each.value
-            result[f"{row}_margin"] = max(each.upper - each.value, each.value - each.lower)
-        else:
-            result |= {row: each, f"{row}_margin": np.nan}
+        held = isinstance(each, QueryResult)
+        # How far the further end of the interval is.
+        margin = max(each.upper - each.value, each.value - each.lower) if held else np.nan
+        result |= {row: each.value if held else each, f"{row}_margin": margin}
     return result

@@ -107,7 +107,7 @@ def prepared_law(model: Any, confidence: Confidence) -> dict[str, Any]:
     """How wide the intervals of counts are at a level, and what they cover."""
     # Of two, as the law of one has no short form.
     text = model.reach([Query(({},))] * 2, confidence.level).guarantee
-    found = {"quantile": confidence.quantile, "counts": text + confidence.text}
+    found = {"quantile": confidence.quantile, "counts": text + confidence.about}
     if not isinstance(model, BoxModel):
         return found
     alpha, spread = (1.0 - confidence.level) / 2, model.intervals.spread
@@ -120,7 +120,7 @@ def prepared_law(model: Any, confidence: Confidence) -> dict[str, Any]:
     if isinstance(spread, LeafErrorBound):
         # Half of it for the bounds on the boxes that are cut.
         tails[1] = {**law(alpha / 2), "bounds": spread.bounds(alpha)}
-    cut = text.partition(", the only error")[0] + model.intervals.covers + confidence.text
+    cut = text.partition(", the only error")[0] + model.intervals.covers + confidence.about
     return {**found, "tails": tails, "cut": cut}
 
 

@@ -124,25 +124,18 @@ class _Ranked:
             return value if categories else attribute.shown(np.array([value])).tolist()[0]
         balance = np.cumsum(self.counts[self.order]) - share * total
         variance, cut = self._variances(share)
-        left = confidence.left(self.asked.release.total)
-        sampling = max(total, 0.0) * share * (1.0 - share) * left
-        noise, both = (
-            self._held(balance, confidence.quantile * np.sqrt(variance + more))
-            for more in (0.0, sampling)
-        )
+        both = self._held(balance, confidence.quantile * np.sqrt(variance))
         text = self.asked.said(cut)
         if len(balance) > 1 and both == (self.order[0], self.order[-1]):
             text += NOTHING
         if categories:
             low, high = (attribute.categories[code] for code in both)
-            return QueryResult(value, math.nan, low, high, text, math.nan)
+            return QueryResult(value, math.nan, low, high, text)
         text += BINS * bool(attribute.bins < attribute.upper - attribute.lower)
-        (low, high), (start, stop) = (self._numbers(value, each) for each in (both, noise))
-        spread = math.sqrt(max((high - low) ** 2 - (stop - start) ** 2, 0.0))
-        twice = 2.0 * confidence.quantile
-        numbers = (value, (stop - start) / twice, spread / twice, low, high)
+        low, high = self._numbers(value, both)
+        numbers = (value, (high - low) / (2.0 * confidence.quantile), low, high)
         found = Estimates._make([*(np.array([each]) for each in numbers), [text]])
-        return found.results(None if attribute.summable else attribute.shown)[0]
+        return found.results(attribute.shown)[0]
 
     def _variances(self, share: float) -> tuple[FloatArray, bool]:
         """Variance of the balance after each code, and whether the query cuts bins.
