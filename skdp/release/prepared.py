@@ -260,7 +260,7 @@ def _pieces(attribute: Numeric) -> dict[str, FloatArray]:
     if isinstance(held, Points):
         points = np.rint(parts * held.whole[0][codes])
         high = held.values_at(codes, cuts[1:] - codes)
-        low = high - (points - 1.0) * held.grid.step()
+        low = high - (points - 1.0) * held.step
     one = np.ones(len(special))
     single = np.stack([rising + bins, one, special[rising], special[rising], one])
     both = np.concatenate([single, np.stack([codes, parts, low, high, points])], axis=1)
@@ -272,9 +272,8 @@ def _bands(counted: ColumnCounts, low: FloatArray, high: FloatArray) -> dict[str
     """Groups of a column of many codes, and the edges that make them in Python."""
     attribute, bins = counted.attribute, counted.attribute.bins
     ends = [*range(0, bins, -(-bins // _BANDS)), bins]
-    held = attribute.contents
-    step = held.grid.step() if isinstance(held, Points) else 0.0
-    edges: list[Any] = [*low[ends[:-1]].tolist(), float(high[bins - 1] + step)]
+    last = float(high[bins - 1] + attribute.contents.step)
+    edges: list[Any] = [*low[ends[:-1]].tolist(), last]
     if isinstance(attribute, Date):
         edges = [f"{day:%Y-%m-%d}" for day in attribute.shown(np.array(edges))]
     regions = Bands(counted.name, edges, counted.domain, right=False).regions
