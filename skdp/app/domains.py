@@ -15,7 +15,7 @@ import numpy as np
 from .._keys import number_written
 from ..domain import Domain, DomainReport
 from ..domain.check import rows_kept
-from ..domain.schemas import editable, read_json
+from ..domain.schemas import read_json
 from ..domain.values import some
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..tables import as_frame, identities
@@ -121,7 +121,7 @@ def _is_number(text: str) -> bool:
 def from_schema(options: Namespace) -> int:
     """Make a domain from a code book."""
     domain = Domain.from_schema(Path(options.schema))
-    write_text(editable(domain), options.out, options.force, [options.schema])
+    write_text(domain.to_json(), options.out, options.force, [options.schema])
     return 0
 
 
@@ -139,7 +139,7 @@ def check(options: Namespace) -> int:
     if _shows(options):
         print(report)
         if report.findings:
-            print(f"\n{report.declaration('json')}")
+            print(f"\n{report.declaration()}")
     else:
         print(replace(report, findings=()))
     return 0 if report.clean else 1
@@ -181,7 +181,7 @@ def _propose(options: Namespace) -> int:
     report = proposed(options, Progress(options.quiet))
     # A file that keeps what is printed has the declaration alone.
     print("\n".join(f"- {line}" for line in report.findings), file=sys.stderr)
-    print(report.declaration("json"))
+    print(report.declaration())
     return 1
 
 
