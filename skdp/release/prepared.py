@@ -197,7 +197,7 @@ def prepared_column(counted: ColumnCounts) -> dict[str, Any]:
         "groups": [[label, {"codes": [code]}] for code, label in enumerate(labels)],
     }
     if base != name:
-        found["of"] = structure.codes_of(name)
+        found["of"] = structure.lifted(name, np.arange(attribute.size))
     low, high = spans_of(attribute)
     if isinstance(attribute, Categorical):
         found |= {"kind": "category", "literals": [repr(each) for each in attribute.categories]}
