@@ -387,7 +387,7 @@ class ColumnBasis:
         return found
 
     def coefficients(self, weights: FloatArray, size: int) -> FloatArray:
-        """Coefficients of mean weights of groups, (size, n), the constant function first.
+        """Coefficients of mean weights of groups but the constant one, (size - 1, n).
 
         Nothing is in groups without codes: they have the weight of the groups around them.
         """
@@ -396,7 +396,7 @@ class ColumnBasis:
         return found
 
     def of_codes(self, size: int) -> FloatArray:
-        """`coefficients` of a weight of 1 for each code, (size, n_codes)."""
+        """`coefficients` of a weight of 1 for each code, (size - 1, n_codes)."""
         averages, filled, group = self._average(size)
         found: FloatArray = (self._functions(size).T @ filled)[:, group] * averages.data
         return found
@@ -404,7 +404,7 @@ class ColumnBasis:
     def _functions(self, size: int) -> FloatArray:
         sizes = self.ladder.sizes
         scale = math.sqrt(self.ladder.n_units / size)
-        return basis_of(sizes[: sizes.index(size) + 1]) * scale
+        return basis_of(sizes[: sizes.index(size) + 1])[:, 1:] * scale
 
     @functools.cached_property
     def even(self) -> FloatArray:

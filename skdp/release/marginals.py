@@ -31,7 +31,7 @@ from .basis import (
 from .columns import ColumnEstimate
 from .files import as_probabilities, demand, packed, unpacked
 from .model import Covariances, Weights, added, product_of_weights
-from .products import Products, Stacked, covariances
+from .products import Products, covariances
 from .result import labels_of_groups
 from .rows import WeightedRows
 
@@ -41,8 +41,6 @@ Axes = tuple[int, ...]
 
 # Largest number of cells that `to_frame` lists.
 _MAX_LISTED = 5_000_000
-# Two columns are tabulated over the rows if they have at most this many cells.
-_DENSE_CELLS = 1 << 20
 
 
 class ViewsModel(Covariances):
@@ -190,16 +188,6 @@ class ViewsModel(Covariances):
         found: FloatArray = self.once(("rows", axes), lambda: self.rows.table(axes))
         return found
 
-    def of_rows(self, axes: Axes, weights: Stacked) -> FloatArray:
-        """Share of the rows under products of weights of the same columns."""
-        if len(axes) == 1:
-            alone: FloatArray = self._row_shares(*axes) @ weights[axes[0]]
-            return alone
-        if len(axes) == 2 and self.shape[axes[0]] * self.shape[axes[1]] <= _DENSE_CELLS:
-            table = self._row_shares(*axes)
-            return np.einsum("iq,iq->q", weights[axes[0]], table @ weights[axes[1]])
-        return self.rows.under(axes, weights)
-
     def column_residual(self, axis: int) -> FloatArray:
         """Counts of a column, less those of the rows."""
         return self.columns[axis].counts - self.total * self._row_shares(axis)
@@ -214,6 +202,23 @@ class ViewsModel(Covariances):
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
         return added(queries, lambda products: Products.of(self, products).answers())
+
+    def mean_of(self, axis: int, axes: Axes) -> FloatArray:
+        """How codes count where their column is not looked at: as its records do.
+
+        Beside a table of the columns all units alike: what this leaves out is in its coefficients.
+        Of a column by itself as the noise of its total is spread over its codes.
+        """
+
+        def alone() -> FloatArray:
+            spread = self.columns[axis].covariance(np.ones(self.shape[axis]))
+            return spread / spread.sum()
+
+        if len(axes) > 1:
+            basis = self.bases[axis]
+            return basis.even if axes in self.coefficients.looks else basis.mass
+        found: FloatArray = self.once(("alone", axis), alone)
+        return found
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""
@@ -252,7 +257,7 @@ class ViewsModel(Covariances):
         table += np.outer(means[0], other - means[1] * other.sum())
         if known:
             sizes = self.sizes((a, b))
-            hats = [each.of_codes(n)[1:] for each, n in zip((rows, columns), sizes, strict=True)]
+            hats = [each.of_codes(n) for each, n in zip((rows, columns), sizes, strict=True)]
             table += hats[0].T @ self.corrected((a, b)) @ hats[1]
         if (a, b) in self.possible:
             table = np.where(self.possible[a, b], table, 0.0)

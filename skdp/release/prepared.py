@@ -132,7 +132,6 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
         return found
     column, basis, codes = model.columns[axis], model.bases[axis], np.flatnonzero(allowed)
     ladder, sizes, lattice = basis.ladder, column.sizes, column.lattice
-    alone = column.covariance(np.ones(len(allowed)))
     precision = [
         sum(lattice / (finer * each) for finer, each in column.variances.items() if finer >= size)
         for size in sizes[:2]
@@ -145,7 +144,7 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
         "residual": column.counts - model.total * rows,
         "mass": basis.mass,
         "even": basis.even,
-        "alone": alone / alone.sum(),
+        "alone": model.mean_of(axis, (axis,)),
         "steps": _steps(basis.mass[: ladder.n_ordered]),
         "lumps": lumps(column.counts),
         "codes": codes,
@@ -158,7 +157,7 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
         if len(axes) > 1 and axis in axes:
             size = model.sizes(axes)[axes.index(axis)]
             of, whole = ladder.groups(size), ladder.sums(basis.mass, size)
-            functions = np.stack([ladder.sums(row, size) for row in basis.of_codes(size)[1:]])
+            functions = np.stack([ladder.sums(row, size) for row in basis.of_codes(size)])
             shares = basis.mass / whole[of]
             found["groups"][size] = {"of": of, "shares": shares, "functions": functions}
     if column.looks is not None:

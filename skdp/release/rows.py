@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from .._validation import CodeArray, FloatArray, IntArray
 from .density import codes_under, inverse
@@ -26,9 +29,8 @@ Axes = tuple[int, ...]
 _ENOUGH = 50
 # Rounded rows keep the counts of at most this many columns, and of as many pairs.
 _ROUNDED = 64
-# From so many questions on, rows that agree are put together first. So many questions are computed
-# together, and what they look at is kept for so many sets of columns.
-_MANY = 8
+# Tables that are kept, and numbers that are computed together.
+_MOST_TABLES, _AT_ONCE = 128, 1 << 20
 
 
 class WeightedRows:
@@ -50,8 +52,7 @@ class WeightedRows:
 
     def __init__(self, codes: CodeArray, weights: FloatArray, shape: Sequence[int]) -> None:
         self.codes, self.weights, self.shape = codes, weights, tuple(shape)
-        # Of columns that were asked for together.
-        self._cells: dict[Axes, tuple[list[CodeArray], FloatArray]] = {}
+        self._tables: dict[Axes, tuple[Any, list[CodeArray]]] = {}
         if codes.shape != (len(weights), len(self.shape)):
             raise ValueError("rows and row_weights do not fit together.")
         if codes.size and ((codes < 0).any() or (codes >= np.array(self.shape)).any()):
@@ -61,42 +62,34 @@ class WeightedRows:
 
     def under(self, axes: Axes, weights: Mapping[int, FloatArray]) -> FloatArray:
         """Share of the rows under each of n products of weights, (n_codes, n) for each column."""
-        n = weights[axes[0]].shape[1]
-        spans: dict[tuple[int, int], list[int]] = {(0, len(self.codes)): list(range(n))}
-        if n < _MANY or math.prod(self.shape[axis] for axis in axes) > np.iinfo(np.int64).max:
-            codes, masses = [self.codes[:, axis] for axis in axes], self.weights
-        else:
-            # Only rows with the codes between the first and the last that one column may have.
-            axes = tuple(
-                sorted(axes, key=lambda axis: np.count_nonzero(weights[axis]) / self.shape[axis])
-            )
-            codes, masses = self._cells_of(axes)
-            used = weights[axes[0]] != 0
-            ends = used.argmax(axis=0), len(used) - used[::-1].argmax(axis=0)
-            spans = {}
-            for place, span in enumerate(np.searchsorted(codes[0], ends).T.tolist()):
-                spans.setdefault(tuple(span), []).append(place)
-        shares = np.empty(n)
-        for (start, stop), members in spans.items():
-            for part in (members[at : at + _MANY] for at in range(0, len(members), _MANY)):
-                product = masses[start:stop, None]
-                for axis, column in zip(axes, codes, strict=True):
-                    product = product * weights[axis][:, part][column[start:stop]]
-                shares[part] = product.sum(axis=0)
-        return shares
+        first, *others = sorted(axes, key=lambda axis: self.shape[axis], reverse=True)
+        table, codes = self._cells_of(first, tuple(others))
+        shares, step = [np.zeros(0)], max(1, _AT_ONCE // table.shape[0])
+        for start in range(0, weights[first].shape[1], step):
+            part = slice(start, start + step)
+            product = table @ weights[first][:, part]
+            for axis, column in zip(others, codes, strict=True):
+                product *= weights[axis][:, part][column]
+            shares.append(product.sum(axis=0))
+        return np.concatenate(shares)
 
-    def _cells_of(self, axes: Axes) -> tuple[list[CodeArray], FloatArray]:
-        """Codes and weights of rows, as one where they agree on all of these; ascending."""
-        if axes not in self._cells:
-            if len(self._cells) >= _MANY:
-                self._cells.clear()
-            codes = [self.codes[:, axis] for axis in axes]
-            cell = np.ravel_multi_index(codes, [self.shape[axis] for axis in axes])
-            _, first, place = np.unique(cell, return_index=True, return_inverse=True)
-            sums = np.bincount(place.ravel(), weights=self.weights, minlength=len(first))
-            masses: FloatArray = sums.astype(np.float64, copy=False)
-            self._cells[axes] = [column[first] for column in codes], masses
-        return self._cells[axes]
+    def _cells_of(self, first: int, others: Axes) -> tuple[Any, list[CodeArray]]:
+        """Shares of the rows in the cells of some columns, by the codes of one more; and the cells.
+
+        Kept: they are asked for again.
+        """
+        if (first, *others) not in self._tables:
+            place = np.zeros(len(self.codes), dtype=np.int64)
+            for axis in others:
+                place, _ = pd.factorize(place * self.shape[axis] + self.codes[:, axis])
+            rows = np.zeros(int(place.max(initial=0)) + 1, dtype=np.int64)
+            rows[place] = np.arange(len(place))
+            at, shape = (place, self.codes[:, first]), (len(rows), self.shape[first])
+            if len(self._tables) >= _MOST_TABLES:
+                self._tables.clear()
+            cells = [self.codes[rows, axis] for axis in others]
+            self._tables[first, *others] = csr_array((self.weights, at), shape), cells
+        return self._tables[first, *others]
 
     def table(self, axes: Sequence[int]) -> FloatArray:
         """Shares of the rows with each combination of codes."""
