@@ -15,11 +15,9 @@ from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
-from ..domain import Domain
 from ..domain.query import Query, single_numbers
 from .basis import (
     Coefficients,
@@ -32,7 +30,6 @@ from .columns import ColumnEstimate
 from .files import as_probabilities, demand, packed, unpacked
 from .model import Covariances, Weights, added, product_of_weights
 from .products import Products, covariances
-from .result import labels_of_groups
 from .rows import WeightedRows
 
 __all__ = ["ViewsModel"]
@@ -338,49 +335,6 @@ class ViewsModel(Covariances):
 
     # ---------------------------------------------------------------- files
 
-    def to_frame(self, domain: Domain) -> pd.DataFrame:
-        """Counts of the codes of each column, and of the groups of each pair that was measured.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``first`` and ``second`` (names of columns; ``second`` is empty for one),
-            ``first_value``, ``second_value``, ``count``.
-
-        Raises
-        ------
-        ValueError
-            If there are too many cells to list.
-        """
-        cells = sum(self.shape) + sum(math.prod(self.sizes(axes)) for axes in self.pairs)
-        if cells > _MAX_LISTED:
-            raise ValueError(
-                f"The released views have {cells:,} cells, more than {_MAX_LISTED:,}: too many "
-                "for a readable table. Ask for a view of some columns instead."
-            )
-        titles = ["first", "second", "first_value", "second_value"]
-        labels = [each.labels() for each in domain.attributes]
-        parts = []
-        for axis, name in enumerate(domain.names):
-            index = pd.MultiIndex.from_product([[name], [""], labels[axis], [""]], names=titles)
-            parts.append(pd.Series(self.view([axis]), index, name="count"))
-        for axes in self.pairs:
-            groups, sizes = self._groups(axes), self.sizes(axes)
-            sums = {
-                axis: self.coefficients.ladders[axis].sums(self.columns[axis].counts, size)
-                for axis, size in zip(axes, sizes, strict=True)
-            }
-            counts = self.coefficients.table(axes, sizes, sums)[0]
-            texts = [
-                labels_of_groups(labels[axis], each)
-                for axis, each in zip(axes, groups, strict=True)
-            ]
-            names = [[domain.names[axis]] for axis in axes]
-            index = pd.MultiIndex.from_product([*names, *texts], names=titles)
-            some = counts[np.ix_(*map(np.unique, groups))]
-            parts.append(pd.Series(some.ravel(), index, name="count"))
-        return pd.concat(parts).reset_index()
-
     def __getstate__(self) -> dict[str, Any]:
         state = self.to_arrays()
         return {"shape": list(self.shape), "facts": state[0], "arrays": state[1]}
@@ -499,7 +453,7 @@ def _column_of(facts: Mapping[str, Any], allowed: BoolArray) -> tuple[ColumnEsti
     variances = {int(blocks): float(value) for blocks, value in facts["variances"]}
     fits = variances and {*variances} <= {*blocks} and n_inside <= blocks[-1]
     demand(fits, "the blocks of a column do not fit the domain")
-    codes = None if allowed.all() else np.flatnonzero(allowed)
+    codes = np.flatnonzero(allowed)
     column = ColumnEstimate(size, blocks, variances, total_variance, codes=codes)
     fits = facts["counts"].shape == (size,) and facts["finer"].shape == column.finer.shape
     demand(fits, "the counts of a column do not fit the domain")

@@ -455,7 +455,8 @@ class Products:
             basis = self.given[axis].basis
             weights = self.given[axis].weights[:, self.at[axis][members]]
             means, squares = basis.means(weights, size), basis.means(weights**2, size)
-            sides.append((means, squares - means**2 > _ROUNDING))
+            held = basis.ladder.sums(basis.mass, size)[:, None] > 0
+            sides.append((means, held & (squares - means**2 > _ROUNDING)))
         table, found = self.model.rows_in_groups(axes), np.zeros(len(members))
         for counts, (own, cut), (other, _) in ((table, *sides), (table.T, *reversed(sides))):
             records = counts.sum(axis=1)[:, None]

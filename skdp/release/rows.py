@@ -1,26 +1,31 @@
-"""WeightedRows: the records of a release of marginals, what they say, and draws among them.
+"""WeightedRows: the records of a release, what they say, and draws among them.
 
-Where few of them meet a condition, those are drawn that meet most of it, and codes of the other
-columns by themselves.
+Marginals are released with such records; of boxes and networks they are drawn once. Where few of
+them meet a condition, those are drawn that meet most of it, and codes of the other columns by
+themselves.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.stats import qmc
 
+from .._random import caller_level, sampling_generator
 from .._validation import CodeArray, FloatArray, IntArray
-from .density import codes_under, inverse
-from .model import Weights, product_of_weights, warn_of_zero
+from .density import inverse
+from .model import Weights, product_of_weights
 from .rounding import count_records
 
-__all__ = ["WeightedRows"]
+__all__ = ["DrawsRecords", "WeightedRows"]
 
 Axes = tuple[int, ...]
 
@@ -29,6 +34,8 @@ Axes = tuple[int, ...]
 _ENOUGH = 50
 # Rounded rows keep the counts of at most this many columns, and of as many pairs.
 _ROUNDED = 64
+# Records that stand for a release that can draw any number of them.
+_DRAWN = 1 << 17
 # Tables that are kept, and numbers that are computed together.
 _MOST_TABLES, _AT_ONCE = 128, 1 << 20
 
@@ -112,7 +119,12 @@ class WeightedRows:
         kept, others = dict(weights), {}
         agree = product_of_weights(self.codes, self.weights, kept)
         if not agree.any():
-            warn_of_zero("some of their columns are drawn by themselves")
+            warnings.warn(
+                "No record of the release meets this condition. The rows drawn satisfy it, but "
+                "some of their columns are drawn by themselves.",
+                UserWarning,
+                stacklevel=caller_level(),
+            )
         while kept and _effective(agree) < enough:
             without = {
                 axis: product_of_weights(
@@ -129,8 +141,8 @@ class WeightedRows:
     ) -> CodeArray:
         """Rows with new codes of some columns, drawn under weights."""
         for axis, vector in others.items():
-            shares = self.table((axis,))
-            codes[:, axis] = codes_under(shares, vector, len(codes), generator)
+            law = self.table((axis,)) * vector
+            codes[:, axis] = inverse(law if law.any() else vector, generator.random(len(codes)))
         return codes
 
     def draw(
@@ -185,3 +197,49 @@ def _effective(weights: FloatArray) -> float:
     """How many equal weights would say as much."""
     squares = float(weights @ weights)
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
+
+
+class DrawsRecords:
+    """What a kind of release inherits that defines `from_uniform`: draws, also under conditions.
+
+    Records under conditions, and rounded ones, are taken from records that are made once from
+    points that lie evenly, so that equal questions have equal answers.
+    """
+
+    shape: tuple[int, ...]
+
+    def from_uniform(self, u: FloatArray) -> tuple[CodeArray, list[IntArray]]:
+        """Records, and of each the cells whose counts rounded records keep.
+
+        From uniform numbers in [0, 1), (n_samples, n_attributes + 1).
+        """
+        raise NotImplementedError
+
+    @cached_property
+    def drawn(self) -> tuple[WeightedRows, list[IntArray]]:
+        """Records that stand for the release, and their cells."""
+        n_columns = len(self.shape) + 1
+        points = qmc.Sobol(n_columns, scramble=False).random_base2(_DRAWN.bit_length() - 1)
+        # A shift by public random numbers: none of the points lies at an end.
+        codes, cells = self.from_uniform((points + sampling_generator(0).random(n_columns)) % 1.0)
+        return WeightedRows(codes, np.full(_DRAWN, 1.0 / _DRAWN), self.shape), cells
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: each for name, each in vars(self).items() if name != "drawn"}
+
+    def sample_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Draw independent records; see `Release`."""
+        if not weights:
+            return self.from_uniform(generator.random((n_samples, len(self.shape) + 1)))[0]
+        return self.drawn[0].draw(n_samples, generator, weights)
+
+    def round_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Records whose counts are the expected ones, rounded; see `Release`."""
+        if n_samples > _DRAWN:
+            return self.sample_codes(n_samples, generator, weights)
+        rows, cells = self.drawn
+        return rows.rounded(n_samples, generator, weights or {}, cells)
