@@ -74,27 +74,6 @@ def inverse_rows(table: FloatArray, rows: IntArray, u: FloatArray) -> IntArray:
     return np.clip(found, 0, last[rows])
 
 
-def codes_under(
-    mass: FloatArray, weights: FloatArray | None, n_rows: int, generator: np.random.Generator
-) -> IntArray:
-    """Codes of one attribute in proportion to mass times weight; to the weight if that is zero.
-
-    Parameters
-    ----------
-    mass : ndarray of shape (size,)
-        Negative numbers count as zero.
-    weights : ndarray of shape (size,), or None
-        None: all codes count.
-    n_rows : int
-    generator : numpy.random.Generator
-    """
-    allowed = np.ones(len(mass)) if weights is None else weights
-    law = np.maximum(mass, 0.0) * allowed
-    law = law if law.any() else allowed
-    zeros = np.zeros(n_rows, dtype=np.int64)
-    return draw_in_ranges(law, zeros, zeros + len(law), generator.random(n_rows))
-
-
 # --- NetworkDensity: attributes joined by a Bayesian network
 #
 # The density is the product of the probabilities of each attribute's code given the codes, or
@@ -235,12 +214,11 @@ class NetworkDensity:
             row = row * size + (code if group is None else group[code])
         return row
 
-    def draw(self, n_samples: int, generator: np.random.Generator) -> CodeArray:
-        """Draw independent records, parents first."""
-        codes = np.zeros((n_samples, len(self.shape)), dtype=np.int32, order="F")
+    def from_uniform(self, u: FloatArray) -> CodeArray:
+        """Records from uniform numbers, (n_samples, at least n_attributes), parents first."""
+        codes = np.zeros((len(u), len(self.shape)), dtype=np.int32, order="F")
         for axis, node in self.nodes.items():
-            rows = self.rows_of(node, codes)
-            codes[:, axis] = inverse_rows(node.table, rows, generator.random(n_samples))
+            codes[:, axis] = inverse_rows(node.table, self.rows_of(node, codes), u[:, axis])
         return codes
 
 

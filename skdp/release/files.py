@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import re
 import zipfile
@@ -175,11 +174,13 @@ def _read(
         written = metadata.get("version")
         newer = f"its version is {written!r} and this skdp reads {version}; use a newer skdp"
         demand(written == version, newer)
-        arrays = {
-            name.removesuffix(".npy"): _read_array(_content(archive, entry))
-            for name, entry in listed.items()
-            if name.endswith(".npy")
-        }
+        arrays: dict[str, np.ndarray] = {}
+        for name, entry in listed.items():
+            if name.endswith(".npy"):
+                stream = io.BytesIO(_content(archive, entry))
+                found = np.lib.format.read_array(stream, allow_pickle=False)
+                demand(found.dtype.kind in "iuf", f"an array has the dtype {found.dtype}")
+                arrays[name.removesuffix(".npy")] = found
         return metadata, arrays
 
 
@@ -187,23 +188,6 @@ def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     """What an entry holds, and no more than it says: what is beyond is not unpacked."""
     with archive.open(entry) as file:
         return file.read(entry.file_size)
-
-
-def _read_array(content: bytes) -> np.ndarray:
-    """One array of numbers; its size is compared with its header before memory is taken."""
-    stream = io.BytesIO(content)
-    version = np.lib.format.read_magic(stream)
-    readers: dict[Any, Callable[..., Any]] = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    demand(version in readers, f"an array has the format {version}")
-    shape, fortran, dtype = readers[version](stream)
-    demand(dtype.kind in "iuf" and not fortran, f"an array has the dtype {dtype}")
-    body = content[stream.tell() :]
-    whole = math.prod(shape) * dtype.itemsize == len(body)
-    demand(whole, "an array does not have the size that its header says")
-    return np.frombuffer(body, dtype=dtype).reshape(shape)
 
 
 # --- arrays among JSON values

@@ -15,11 +15,9 @@ from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
-from ..domain import Domain
 from ..domain.query import Query, single_numbers
 from .basis import (
     Coefficients,
@@ -31,8 +29,7 @@ from .basis import (
 from .columns import ColumnEstimate
 from .files import as_probabilities, demand, packed, unpacked
 from .model import Covariances, Weights, added, product_of_weights
-from .products import Products, Stacked, covariances
-from .result import labels_of_groups
+from .products import Products, covariances
 from .rows import WeightedRows
 
 __all__ = ["ViewsModel"]
@@ -41,8 +38,6 @@ Axes = tuple[int, ...]
 
 # Largest number of cells that `to_frame` lists.
 _MAX_LISTED = 5_000_000
-# Two columns are tabulated over the rows if they have at most this many cells.
-_DENSE_CELLS = 1 << 20
 
 
 class ViewsModel(Covariances):
@@ -190,16 +185,6 @@ class ViewsModel(Covariances):
         found: FloatArray = self.once(("rows", axes), lambda: self.rows.table(axes))
         return found
 
-    def of_rows(self, axes: Axes, weights: Stacked) -> FloatArray:
-        """Share of the rows under products of weights of the same columns."""
-        if len(axes) == 1:
-            alone: FloatArray = self._row_shares(*axes) @ weights[axes[0]]
-            return alone
-        if len(axes) == 2 and self.shape[axes[0]] * self.shape[axes[1]] <= _DENSE_CELLS:
-            table = self._row_shares(*axes)
-            return np.einsum("iq,iq->q", weights[axes[0]], table @ weights[axes[1]])
-        return self.rows.under(axes, weights)
-
     def column_residual(self, axis: int) -> FloatArray:
         """Counts of a column, less those of the rows."""
         return self.columns[axis].counts - self.total * self._row_shares(axis)
@@ -214,6 +199,23 @@ class ViewsModel(Covariances):
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
         return added(queries, lambda products: Products.of(self, products).answers())
+
+    def mean_of(self, axis: int, axes: Axes) -> FloatArray:
+        """How codes count where their column is not looked at: as its records do.
+
+        Beside a table of the columns all units alike: what this leaves out is in its coefficients.
+        Of a column by itself as the noise of its total is spread over its codes.
+        """
+
+        def alone() -> FloatArray:
+            spread = self.columns[axis].covariance(np.ones(self.shape[axis]))
+            return spread / spread.sum()
+
+        if len(axes) > 1:
+            basis = self.bases[axis]
+            return basis.even if axes in self.coefficients.looks else basis.mass
+        found: FloatArray = self.once(("alone", axis), alone)
+        return found
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""
@@ -252,7 +254,7 @@ class ViewsModel(Covariances):
         table += np.outer(means[0], other - means[1] * other.sum())
         if known:
             sizes = self.sizes((a, b))
-            hats = [each.of_codes(n)[1:] for each, n in zip((rows, columns), sizes, strict=True)]
+            hats = [each.of_codes(n) for each, n in zip((rows, columns), sizes, strict=True)]
             table += hats[0].T @ self.corrected((a, b)) @ hats[1]
         if (a, b) in self.possible:
             table = np.where(self.possible[a, b], table, 0.0)
@@ -332,49 +334,6 @@ class ViewsModel(Covariances):
         return [self.coefficients.ladders[axis].groups(size) for axis, size in sizes]
 
     # ---------------------------------------------------------------- files
-
-    def to_frame(self, domain: Domain) -> pd.DataFrame:
-        """Counts of the codes of each column, and of the groups of each pair that was measured.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``first`` and ``second`` (names of columns; ``second`` is empty for one),
-            ``first_value``, ``second_value``, ``count``.
-
-        Raises
-        ------
-        ValueError
-            If there are too many cells to list.
-        """
-        cells = sum(self.shape) + sum(math.prod(self.sizes(axes)) for axes in self.pairs)
-        if cells > _MAX_LISTED:
-            raise ValueError(
-                f"The released views have {cells:,} cells, more than {_MAX_LISTED:,}: too many "
-                "for a readable table. Ask for a view of some columns instead."
-            )
-        titles = ["first", "second", "first_value", "second_value"]
-        labels = [each.labels() for each in domain.attributes]
-        parts = []
-        for axis, name in enumerate(domain.names):
-            index = pd.MultiIndex.from_product([[name], [""], labels[axis], [""]], names=titles)
-            parts.append(pd.Series(self.view([axis]), index, name="count"))
-        for axes in self.pairs:
-            groups, sizes = self._groups(axes), self.sizes(axes)
-            sums = {
-                axis: self.coefficients.ladders[axis].sums(self.columns[axis].counts, size)
-                for axis, size in zip(axes, sizes, strict=True)
-            }
-            counts = self.coefficients.table(axes, sizes, sums)[0]
-            texts = [
-                labels_of_groups(labels[axis], each)
-                for axis, each in zip(axes, groups, strict=True)
-            ]
-            names = [[domain.names[axis]] for axis in axes]
-            index = pd.MultiIndex.from_product([*names, *texts], names=titles)
-            some = counts[np.ix_(*map(np.unique, groups))]
-            parts.append(pd.Series(some.ravel(), index, name="count"))
-        return pd.concat(parts).reset_index()
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.to_arrays()
@@ -494,7 +453,7 @@ def _column_of(facts: Mapping[str, Any], allowed: BoolArray) -> tuple[ColumnEsti
     variances = {int(blocks): float(value) for blocks, value in facts["variances"]}
     fits = variances and {*variances} <= {*blocks} and n_inside <= blocks[-1]
     demand(fits, "the blocks of a column do not fit the domain")
-    codes = None if allowed.all() else np.flatnonzero(allowed)
+    codes = np.flatnonzero(allowed)
     column = ColumnEstimate(size, blocks, variances, total_variance, codes=codes)
     fits = facts["counts"].shape == (size,) and facts["finer"].shape == column.finer.shape
     demand(fits, "the counts of a column do not fit the domain")

@@ -1,41 +1,31 @@
 """NetworkModel: a released Bayesian network as a model of the records.
 
 Queries are answered exactly as long as eliminating the other attributes needs tables of affordable
-size (`NetworkDensity.joint`). Beyond that, they are answered from `_ROWS` records drawn from the
-network with a fixed public seed: a share p then has a standard deviation of sqrt(p (1 - p) /
-_ROWS), at most 0.0012 of the records. Rounded records, and records under a condition, are drawn
-among these.
+size (`NetworkDensity.joint`). Beyond that, they are answered from 131,072 records drawn from the
+network (`DrawsRecords`): a share p then has a standard deviation of at most 0.0014 of the records.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from .._random import sampling_generator
-from .._validation import CodeArray, FloatArray
-from ..domain import Domain
+from .._validation import CodeArray, FloatArray, IntArray
 from ..domain.query import Query
 from .basis import by_attributes, under
 from .density import Conditional, NetworkDensity
 from .files import as_probabilities, demand, packed, unpacked
 from .model import Covariances, Weights, added, product_of_weights
-from .result import labels_of_groups
-from .rows import WeightedRows
+from .rows import DrawsRecords
 
 __all__ = ["NetworkModel"]
 
 # --- NetworkModel
 
-# Records that answer what cannot be answered exactly.
-_ROWS = 200_000
 # Numbers held at once while a batch of queries is answered.
 _CHUNK = 1 << 21
 # Largest number of probabilities that `to_frame` lists.
@@ -53,7 +43,7 @@ _NO_ERRORS = (
 )
 
 
-class NetworkModel(Covariances):
+class NetworkModel(DrawsRecords, Covariances):
     """A released Bayesian network as a model of the records; see `Model`.
 
     Parameters
@@ -71,9 +61,6 @@ class NetworkModel(Covariances):
         self.density = density
         self.shape = density.shape
         self.total = float(total)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: each for name, each in vars(self).items() if name != "rows"}
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -110,14 +97,8 @@ class NetworkModel(Covariances):
         exact = self.density.joint((), weights)
         if exact is not None:
             return float(exact)
-        rows = self.rows
+        rows = self.drawn[0]
         return float(product_of_weights(rows.codes, rows.weights, weights).sum())
-
-    @cached_property
-    def rows(self) -> WeightedRows:
-        """Records drawn with a fixed seed, so that equal questions have equal answers."""
-        codes = self.density.draw(_ROWS, sampling_generator(0))
-        return WeightedRows(codes, np.full(_ROWS, 1.0 / _ROWS), self.shape)
 
     @property
     def covers(self) -> str:
@@ -128,65 +109,19 @@ class NetworkModel(Covariances):
         """Refuse, as `covers`."""
         raise ValueError(_NO_ERRORS)
 
-    def sample_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> CodeArray:
-        """Draw independent records; under weights, from the `rows` (see `WeightedRows.draw`)."""
-        if not weights:
-            return self.density.draw(n_samples, generator)
-        return self.rows.draw(n_samples, generator, weights)
-
-    def round_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> CodeArray:
-        """Records whose counts, also by the tables, are those of the `rows`, rounded."""
-        codes, cells = self.rows.codes, []
+    def from_uniform(self, u: FloatArray) -> tuple[CodeArray, list[IntArray]]:
+        """Records, and the cell of each in the tables of attributes with parents."""
+        codes, cells = self.density.from_uniform(u), []
         for axis, node in self.density.nodes.items():
             if node.parents:
                 place = self.density.rows_of(node, codes) * self.shape[axis]
                 cells.append(place + codes[:, axis])
-        return self.rows.rounded(n_samples, generator, weights or {}, cells)
+        return codes, cells
 
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Expected counts for every combination of the codes of some attributes."""
         joint = self.density.joint(axes)
-        return self.total * (self.rows.table(axes) if joint is None else joint)
-
-    def to_frame(self, domain: Domain) -> pd.DataFrame:
-        """The network: one row for each probability.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``column``, ``given`` (the values of its parents, or ranges of them, in words),
-            ``value``, ``probability``.
-
-        Raises
-        ------
-        ValueError
-            If there are too many probabilities to list.
-        """
-        cells = sum(node.table.size for node in self.density.nodes.values())
-        if cells > _MAX_LISTED:
-            raise ValueError(
-                f"The network has {cells:,} probabilities, more than {_MAX_LISTED:,}: too many for "
-                "a readable table. Ask for a view of some columns instead."
-            )
-        parts = []
-        for node in self.density.nodes.values():
-            texts = [
-                [
-                    f"{domain.names[parent]}: {text}"
-                    for text in labels_of_groups(domain.attributes[parent].labels(), group)
-                ]
-                for parent, group in zip(node.parents, node.groups, strict=True)
-            ]
-            given = [" and ".join(each) for each in itertools.product(*texts)]
-            values = domain.attributes[node.axis].labels()
-            listed = [[domain.names[node.axis]], given, values]
-            index = pd.MultiIndex.from_product(listed, names=["column", "given", "value"])
-            parts.append(pd.Series(node.table.ravel(), index, name="probability"))
-        return pd.concat(parts).reset_index()
+        return self.total * (self.drawn[0].table(axes) if joint is None else joint)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a file keeps: JSON values, and numeric arrays."""

@@ -11,13 +11,11 @@ from .._validation import (
     BoolArray,
     FloatArray,
     IntArray,
-    exclusive_cumsum,
     running_sums,
 )
 
 __all__ = [
     "count_records",
-    "places",
     "round_line",
     "round_table",
     "shuffled_line",
@@ -133,37 +131,6 @@ def _sampled(chance: FloatArray, number: int, generator: np.random.Generator) ->
     """Positions of a systematic sample; of so many also where the sum of chances is rounded."""
     chosen = np.flatnonzero(round_line(chance, number, generator))
     return chosen if len(chosen) == number else np.argsort(-chance, kind="stable")[:number]
-
-
-def places(sizes: IntArray, share: float | FloatArray, generator: np.random.Generator) -> IntArray:
-    """A place in its stratum for each row, each place once, so that neighbours are far apart.
-
-    Row i has the place ``i * step + start`` modulo the size of the stratum. The start is random.
-    The step is near a share of the size and has no factor in common with it.
-
-    Parameters
-    ----------
-    sizes : ndarray of int, shape (n_strata,)
-    share : float or ndarray of shape (n_strata,)
-        Between 0 and 1.
-    generator : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of int64, shape (sum of sizes,)
-        Those of the first stratum first.
-    """
-    sizes = sizes.astype(np.int64)
-    step = np.maximum(np.rint(sizes * share).astype(np.int64), 1)
-    while (shared := np.gcd(step, sizes) > 1).any():
-        step[shared] += 1
-    start = np.floor(generator.random(len(sizes)) * sizes).astype(np.int64)
-    place = np.arange(int(sizes.sum()))
-    place -= np.repeat(exclusive_cumsum(sizes), sizes)
-    place *= np.repeat(step, sizes)
-    place += np.repeat(start, sizes)
-    place %= np.repeat(sizes, sizes)
-    return place
 
 
 # --- weighted records taken whole numbers of times, so that counts of them stay near the expected

@@ -87,8 +87,8 @@ def test_answers_exact_and_from_rows(cells, monkeypatch):
             table = table * weights.reshape([-1 if axis == k else 1 for k in range(len(SHAPE))])
         expected.append(1000 * table.sum())
     answers = model.answer(asked(queries))
-    # Rows give shares with a standard deviation of at most 0.0012 of the records.
-    tolerance = 1e-9 if cells > 10**6 else 6.0
+    # Rows give shares with a standard deviation of at most 0.0016 of the records.
+    tolerance = 1e-9 if cells > 10**6 else 8.0
     np.testing.assert_allclose(answers, expected, atol=tolerance)
     np.testing.assert_allclose(model.view((2, 0)), 1000 * margin(whole, (2, 0)), atol=tolerance)
     assert (model.answer(asked(queries)) == answers).all()
@@ -128,7 +128,7 @@ def test_conditions_of_probability_zero():
     first = Conditional(0, (), (), np.array([[1.0, 0.0]]))
     second = Conditional(1, (0,), (None,), np.array([[1.0, 0.0], [0.5, 0.5]]))
     model = NetworkModel(NetworkDensity((2, 2), [first, second]), 5.0)
-    with pytest.warns(UserWarning, match="probability zero"):
+    with pytest.warns(UserWarning, match="No record of the release meets"):
         codes = model.sample_codes(50, np.random.default_rng(0), {1: np.array([0.0, 1.0])})
     assert (codes[:, 1] == 1).all()
 

@@ -290,7 +290,7 @@ def test_a_condition_of_probability_zero_follows_what_is_nearest_and_warns():
     rows = WeightedRows(codes, np.full(1000, 0.001), (2, 2, 2))
     never = {0: np.array([1.0, 0.0]), 1: np.array([0.0, 1.0])}
     for draw in (rows.draw, lambda *asked: rows.rounded(*asked, [])):
-        with pytest.warns(UserWarning, match="probability zero"):
+        with pytest.warns(UserWarning, match="No record of the release meets"):
             drawn = draw(1000, np.random.default_rng(0), never)
         # The third column follows the condition that more rows meet.
         assert (drawn == [0, 1, 0]).all()
