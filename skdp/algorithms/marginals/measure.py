@@ -37,7 +37,6 @@ from .fit import (
     Prior,
     Target,
     nearer_to,
-    parts_of_set,
     posterior_mean,
     with_margins,
 )
@@ -47,7 +46,6 @@ from .groups import (
     TINY,
     TUNING,
     Attribute,
-    coarse_size,
     column_plan,
     ladder_of,
 )
@@ -515,16 +513,10 @@ class _Views:
 
         A question that cuts a table of G cells in its middle has the noise of about G / 8 cells,
         and cuts sqrt(G) of them. The sum of G / epsilon^2 and sqrt(G) (n / G)^2 is least where G
-        is in proportion to (n epsilon)^0.8. Few codes are told apart as long as a mean cell stands
-        out from the noise.
+        is in proportion to (n epsilon)^0.8. Few codes are always told apart.
         """
         ladders = [self.known.ladders[axis] for axis in axes]
-        sizes = [coarse_size(ladder) for ladder in ladders]
-        for place, ladder in enumerate(ladders):
-            whole = math.prod(sizes) // sizes[place] * ladder.n_units
-            apart = ladder.n_units <= TUNING.few and whole <= signal
-            if apart:
-                sizes[place] = ladder.n_units
+        sizes = [ladder.sizes[min(1, len(ladder.sizes) - 1)] for ladder in ladders]
         most = self._most_cells(signal)
         while finer := list(_finer(ladders, sizes, most)):
             _, place, size = min(finer)
@@ -630,7 +622,7 @@ class _Views:
             else:
                 model = population.margin(axes)
             refined = self._refined(axes, sizes, model, possible, attributes)
-            found[axes] = with_margins(refined, axes, parts_of_set(axes, found))
+            found[axes] = with_margins(refined, [found[axis,] for axis in axes])
         return [Target(axes, table) for axes, table in found.items()]
 
     def _groups_of_rows(self, axis: int, size: int, attributes: Sequence[Attribute]) -> IntArray:
@@ -677,12 +669,7 @@ class _Views:
         self, population: Population, targets: Sequence[Target], prior: Prior | None
     ) -> Population:
         """Rows that follow the targets."""
-        whole = tuple(self.several) if self.joint is None and len(self.several) > 1 else None
-        alike = self.table.shape == self.sizes and max(self.sizes) <= self.groups
-        table = next((each for each in targets if each.axes == whole), None)
-        if alike and table is not None and table.table.size <= MOST_CELLS:
-            population.list_cells(table)
-        elif prior is not None:
+        if prior is not None:
             # Rows drawn again would forget what the prior knows.
             population.settle(targets, 4 * TUNING.sweeps)
         else:
@@ -731,11 +718,11 @@ class _Views:
 def _need(sizes: Sequence[float]) -> float:
     """Share of epsilon that a table of so many groups of each column needs beside others.
 
-    A question adds up about a quarter of the groups of a column. The noise of k counts is in
-    proportion to k / epsilon^2, and the sum over all tables is least if shares are in proportion to
-    the cube root of k.
+    A question adds up about a quarter of the groups of a column. The standard deviation of k counts
+    is in proportion to sqrt(k) / epsilon, and its sum over all tables, as that of the widths of
+    intervals, is least if shares are in proportion to the fourth root of k.
     """
-    return math.prod(max(size / 4, 1.0) for size in sizes) ** (1 / 3)
+    return math.prod(max(size / 4, 1.0) for size in sizes) ** (1 / 4)
 
 
 def _divided(whole: Fraction, needs: Mapping[Any, float]) -> dict[Any, Fraction]:
