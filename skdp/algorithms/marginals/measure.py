@@ -51,7 +51,7 @@ from .groups import (
 )
 from .joint import JointCounts, joint_share, measure_joint
 
-__all__ = ["Asked", "measured_views", "most_groups", "used_sets"]
+__all__ = ["Asked", "measured_views", "most_groups"]
 
 Axes = tuple[int, ...]
 Grids = dict[Axes, tuple[int, ...]]
@@ -138,7 +138,7 @@ def most_groups(shape: Sequence[int], max_order: int) -> int:
     return math.isqrt(MOST_CELLS) if len(used_attributes(shape)) <= 2 else TUNING.groups
 
 
-def used_sets(workload: Workload, shape: Sequence[int]) -> Workload:
+def _used_sets(workload: Workload, shape: Sequence[int]) -> Workload:
     """Sets of columns of more than one code; the largest weight of equal sets counts."""
     if isinstance(workload, str):
         return workload
@@ -181,7 +181,7 @@ class _Views:
         self.groups = most_groups(self.sizes, asked.max_order)
         self.several = [axis for axis in self.used if self.sizes[axis] > 1]
         distinct = [size if axis in self.several else 1 for axis, size in enumerate(self.sizes)]
-        self.asked = asked._replace(workload=used_sets(asked.workload, distinct))
+        self.asked = asked._replace(workload=_used_sets(asked.workload, distinct))
         self.budget = {"total": parts["total"]}
         self.blocks: dict[int, dict[int, FloatArray]] = {}
         self.columns: dict[int, ColumnEstimate] = {}
@@ -211,7 +211,8 @@ class _Views:
         # is post-processing.
         left, asked = self.parts["views"], self.asked
         joint, whole, sets = self.first_steps()
-        left = self.measure_means(left, self.share_of_means(bool(joint)))
+        # Joint counts tell sums by group better.
+        left = left if joint else self.measure_means(left)
         asked.progress("single columns")
         share = TUNING.beside if joint or whole else Fraction(1)
         if whole and self.table.shape != self.sizes:
@@ -250,25 +251,17 @@ class _Views:
 
     # ---------------------------------------------------------------- what is measured
 
-    def share_of_means(self, joint: bool) -> Fraction:
-        """Share of sums by group, if any are asked for. Joint counts tell them better."""
-        return TUNING.means if self._means() and not joint else Fraction(0)
-
-    def _means(self) -> dict[tuple[int, int], FloatArray]:
-        """Sums that are asked for, of columns of more than one code."""
-        used = {*self.used}
-        return {key: values for key, values in self.asked.means.items() if {*key} <= used}
-
-    def measure_means(self, left: Fraction, share: Fraction) -> Fraction:
-        """Measure sums of numbers for each code of another column; what is left."""
+    def measure_means(self, left: Fraction) -> Fraction:
+        """Measure the sums that are asked for, of numbers for each code of another column."""
         # Privacy. Released: for each pair of columns and each code of the second the noisy sum of
         # the values of the first, less the middle of their range, in units of a 2**20th of half of
         # it; and the number of records without a value, in as many units. A record lies in one
         # code and adds to one of the two: sensitivity 2**20. Values are those of public codes.
-        if not share:
+        used = {*self.used}
+        means = {key: values for key, values in self.asked.means.items() if {*key} <= used}
+        if not means:
             return left
-        means = self._means()
-        each = left * share / len(means)
+        each = left * TUNING.means / len(means)
         self.asked.progress("sums by group")
         counted = self.table.regrouped_many([(key, [None, None]) for key in means])
         for ((axis, by), values), counts in zip(means.items(), counted, strict=True):
