@@ -214,13 +214,23 @@ def _noise_of_total(synopsis: Synopsis) -> str:
 
 
 def query(options: Namespace) -> int:
-    """Answer questions in words, each with its interval, and say what the intervals cover."""
+    """Answer questions in words, each with its interval, and say what the intervals cover.
+
+    A release without error bars answers without them, and says why.
+    """
     synopsis = Synopsis.load(options.view)
     guarantees: dict[str, None] = {}
+    level = options.level
+    try:
+        _ = synopsis.model.covers
+    except ValueError as why:
+        level, guarantees = None, {f"none. {why}": None}
     for text in options.query or [""]:
-        answer = Asked.read(text).answer(synopsis, options.level)
-        print(f"{answer}  {text or 'all records'}")
-        guarantees[answer.guarantee] = None
+        answer = Asked.read(text).answer(synopsis, level)
+        told = f"{answer:,.4g}" if level is None and isinstance(answer, float) else str(answer)
+        print(f"{told}  {text or 'all records'}")
+        if level is not None:
+            guarantees[answer.guarantee] = None
     for each in guarantees:
         print(f"intervals: {each}")
     return 0
