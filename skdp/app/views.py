@@ -95,7 +95,7 @@ def _checks(
     same = published in (None, digits)
     checks["fingerprint"] = (digits if same else f"{digits}, not {published}", same)
     if made_by is not None and not options.no_replay:
-        replays = replay_library(None, names=[made_by], n=4, verbose=0)
+        replays = replay_library([made_by], n=4)
         passed = all(each.passed for each in replays)
         text = "computed losses within epsilon" if passed else "FAILED"
         checks["replay"] = (f"{len(replays)} of {made_by}: {text}", passed)
@@ -216,12 +216,11 @@ def _noise_of_total(synopsis: Synopsis) -> str:
 def query(options: Namespace) -> int:
     """Answer questions in words, each with its interval, and say what the intervals cover."""
     synopsis = Synopsis.load(options.view)
-    guarantees: dict[str, None] = {}
-    for text in options.query or [""]:
-        answer = Asked.read(text).answer(synopsis, options.level)
+    # All or none, so that no answer stands without what its interval covers.
+    answers = [Asked.read(text).answer(synopsis, options.level) for text in options.query]
+    for text, answer in zip(options.query, answers, strict=True):
         print(f"{answer}  {text or 'all records'}")
-        guarantees[answer.guarantee] = None
-    for each in guarantees:
+    for each in dict.fromkeys(answer.guarantee for answer in answers):
         print(f"intervals: {each}")
     return 0
 
