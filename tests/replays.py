@@ -778,11 +778,9 @@ SCORES = [
     score("roc_auc"),
     score("f1", pairs=of_labels),
     score("balanced_accuracy", pairs=of_labels),
-    score("log_loss", pairs=of_shares, interval="noise"),
-    score("log_loss", ", sampling", of_shares, interval="population"),
+    score("log_loss", pairs=of_shares),
     score("brier_score", pairs=of_three, labels=[0, 1, 2]),
     score("mean_absolute_error", pairs=real_numbers, domain=(0, 1)),
-    score("r2", pairs=real_numbers, domain=(0, 1)),
     call("private_score, nicv", distances, placed, runs=2),
     call("quality_report", quality, lambda: pairs_of(SPACE), runs=2),
 ]

@@ -26,29 +26,12 @@ Releases of private tables, without writing Python.
 
 `{prog} COMMAND --help` explains each command."""
 
-_EPILOG = """\
-exit codes:
-  0    done
-  1    values do not fit a domain; a release or a ledger is not what it should be
-  2    refused: the message says why and what to do
-  3    over budget; nothing was spent
-  4    failed on the data: the message is withheld, because it may quote values
-  5    stopped: the released counts say that more than a tenth of the records would be skipped;
-       99% of epsilon are not spent
-  130  interrupted by Ctrl-C
-  141  whoever read the output has gone"""
-
 _DATA = """\
-DATA is a CSV file: one record per line, with commas between fields; its first line names the
-columns. Each line is read by itself, so that no record can change how another is read, and nothing
-is guessed from the records: say with --sep, --encoding and --decimal how the file is written. Text
-is UTF-8; a line that is not is read as Windows-1252. Fields that are lacking at the end of a line
-are missing. Lines with an odd number of quotes, with more fields than the first line, or of more
-than 16 MiB fit no domain. Line breaks inside quotes need --multiline.
-
+DATA is a CSV file: one record per line, read by itself; the first line names the columns. Nothing
+is guessed from the records: say with --sep, --encoding and --decimal how the file is written.
 Numbers may be written as $1,234.50 or (12); empty fields, and text that is no number, are missing
-values. Dates are written as in 2021-03-31, or in the format that the domain declares. Columns that
-the domain does not declare are not read."""
+values. Lines with an odd number of quotes or too many fields fit no domain. Columns that the domain
+does not declare are not read."""
 
 _QUESTIONS = """\
 A QUESTION counts records, as in "age >= 30 and sex == 'Female'", or asks for a statistic of them:
@@ -69,7 +52,6 @@ def parser() -> ArgumentParser:
     top = ArgumentParser(
         prog=prog,
         description=_DESCRIPTION.format(prog=prog),
-        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")

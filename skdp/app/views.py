@@ -95,7 +95,7 @@ def _checks(
     same = published in (None, digits)
     checks["fingerprint"] = (digits if same else f"{digits}, not {published}", same)
     if made_by is not None and not options.no_replay:
-        replays = replay_library(None, names=[made_by], n=4, verbose=0)
+        replays = replay_library([made_by], n=4)
         passed = all(each.passed for each in replays)
         text = "computed losses within epsilon" if passed else "FAILED"
         checks["replay"] = (f"{len(replays)} of {made_by}: {text}", passed)
@@ -219,19 +219,17 @@ def query(options: Namespace) -> int:
     A release without error bars answers without them, and says why.
     """
     synopsis = Synopsis.load(options.view)
-    guarantees: dict[str, None] = {}
-    level = options.level
+    level, guarantees = options.level, {}
     try:
         _ = synopsis.model.covers
     except ValueError as why:
         level, guarantees = None, {f"none. {why}": None}
-    for text in options.query or [""]:
-        answer = Asked.read(text).answer(synopsis, level)
+    # All or none, so that no answer stands without what its interval covers.
+    answers = [Asked.read(text).answer(synopsis, level) for text in options.query]
+    for text, answer in zip(options.query, answers, strict=True):
         told = f"{answer:,.4g}" if level is None and isinstance(answer, float) else str(answer)
         print(f"{told}  {text or 'all records'}")
-        if level is not None:
-            guarantees[answer.guarantee] = None
-    for each in guarantees:
+    for each in guarantees or dict.fromkeys(answer.guarantee for answer in answers):
         print(f"intervals: {each}")
     return 0
 
