@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self, cast
@@ -30,6 +31,7 @@ from .base import (
     full_domain,
     label_classes,
     match_labelled,
+    match_rows,
     refuse_beside_rows,
     require_y,
 )
@@ -39,7 +41,7 @@ from .exceptions import DomainError, TrainingError
 from .inspection import Step, child, price, trained, walk
 from .mechanisms import discrete_laplace
 from .synthesis import MarginalSynthesizer
-from .tables import Frame, as_frame, count_rows, take_rows
+from .tables import Frame, Layout, as_frame, count_rows, take_rows
 
 __all__ = [
     "PrivateClassifier",
@@ -182,6 +184,9 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         ------
         DomainError
             If the schema does not fit or the label is not declared; nothing is spent.
+        ValueError
+            If ``estimator`` cannot be trained on a few rows drawn from the public domain, or
+            cannot predict them; nothing is spent.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
         TrainingError
@@ -198,6 +203,9 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         if isinstance(reader, FrozenEstimator):
             return self._train_frozen(reader.estimator, X)
         release = self._declared_release(as_frame(X))
+        # Rules that the release cannot honour are left to its own fit, which names it.
+        rows, domain = match_rows(X, y, release.domain, release.target, structure=True, of=release)
+        self._rehearse(hasattr(release, "page"), domain, release.target, Layout(X, rows, domain))
         release.fit(X, y)
         # Paid for, so it is kept whatever happens next.
         self._keep(release)
@@ -295,6 +303,41 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         if only is not None:
             return self._constant().fit([[0.0]], only)
         return fit_clone(self.estimator, X, y, weight, known, rng)
+
+    def _rehearse(self, draws: bool, domain: Domain, target: str, layout: Layout) -> None:
+        """Train and predict on rows of the public domain, so that wrong estimators cost nothing.
+
+        Releases that draw no rows are trained on as indicators of groups.
+        """
+        n_labels = domain[target].n_values
+        n, rng = min(max(500, 20 * n_labels), 20_000), np.random.default_rng(0)
+        codes = np.stack([rng.permutation(np.arange(n) % size) for size in domain.shape], axis=1)
+        # Some estimators refuse labels that follow from nothing.
+        order = codes.sum(axis=1).argsort(kind="stable")
+        codes[order, domain.index(target)] = np.arange(n) * n_labels // n
+        drawn = domain.decode(domain.structure.zeros.mended(codes), rng)
+        names = [name for name in layout.given if name != target and name in drawn]
+        X = layout.build({name: drawn[name] for name in names}) if draws else codes[:, :4] % 2
+        y = drawn[target].astype(object).to_numpy()
+        # Private estimators within it would charge their ledgers.
+        inner = clone(self.estimator)
+        ledgers = [key for key in inner.get_params() if key.rpartition("__")[2] == "ledger"]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                known, _ = copy.copy(self)._known(y, domain, target)
+                fit_clone(
+                    inner.set_params(**dict.fromkeys(ledgers)), X, y, None, known, rng
+                ).predict(X)
+        except Exception as error:
+            raise ValueError(
+                f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried "
+                f"on {n:,} rows drawn from the declared domain, with every label and, in nullable "
+                f"columns, with gaps, it raised {type(error).__name__}: {error}\nNothing was read "
+                "or spent. Text and dates need an encoder, and gaps an imputer, inside the "
+                "estimator. If it needs other rows than these, fit the synthesizer first, and pass "
+                "it as FrozenEstimator(synthesizer)."
+            ) from error
 
     def __sklearn_is_fitted__(self) -> bool:
         # A release whose training failed is kept, but predicts nothing.
@@ -529,8 +572,9 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
     private: it is for the data owner only. Cross-validation fits k releases and charges for each of
     them.
 
-    If training on the release fails, the release is kept in ``synthesizer_``: another estimator is
-    trained on it for nothing, as ``FrozenEstimator(release)``.
+    Before the charge, ``estimator`` is trained on a few rows drawn from the declared domain, so
+    that an estimator that cannot be trained costs no epsilon. If training on the release fails, the
+    release is kept in ``synthesizer_``.
 
     Meta-estimators of scikit-learn (voting, stacking, bagging, one-vs-rest) encode the labels as 0,
     1, ... before they fit the inner estimators. Where all declared labels are text, an array of
@@ -606,10 +650,9 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
 
     Like `PrivateClassifier`, for a number. Without an estimator it fits a
     `PrivateAdditiveRegressor`, which spends epsilon on, in this order: the number of records (a
-    fiftieth), the mean and the spread of the target (at most 0.75), functions of each column,
-    those of pairs of columns where they may pay (a quarter), and a calibration (at most 0.15). With
-    an estimator, only the release reads the true rows and targets, and ``estimator`` is trained on
-    synthetic (or weighted) rows.
+    fiftieth), the mean and the spread of the target (at most 0.75), functions of each column, and a
+    calibration (at most 0.15). With an estimator, only the release reads the true rows and targets,
+    and ``estimator`` is trained on synthetic (or weighted) rows.
 
     Parameters
     ----------

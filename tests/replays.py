@@ -461,13 +461,10 @@ GRIDS = [
 # --- models
 
 ADDITIVE = [
-    # With the largest epsilon sums of residuals pay, and "auto" chooses pairs.
+    # With the largest epsilon sums of residuals pay.
     of("PrivateAdditiveClassifier, two classes", target="s"),
     of("PrivateAdditiveClassifier, many classes", CLASSES, target="s"),
-    of("PrivateAdditiveClassifier, pairs chosen", target="s", interactions=1),
-    of("PrivateAdditiveClassifier, pairs listed", CLASSES, target="s", interactions=[("x", "y")]),
     of("PrivateAdditiveRegressor", target="x"),
-    of("PrivateAdditiveRegressor, pairs", target="x", interactions=1),
 ]
 
 TREE, FOREST = "PrivateDecisionTreeClassifier", "PrivateRandomForestClassifier"

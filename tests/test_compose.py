@@ -37,7 +37,7 @@ def encoded(classifier):
     return make_pipeline(encoder, classifier)
 
 
-def test_trains_on_the_release_and_on_nothing_else():
+def test_trains_on_public_rows_and_on_the_release_and_on_nothing_else():
     """The inner estimator must never meet a true row or label."""
     seen = []
 
@@ -50,7 +50,12 @@ def test_trains_on_the_release_and_on_nothing_else():
     release = skdp.HDPViewSynthesizer(epsilon=1.0, domain=domain, target="income")
     rows = pd.DataFrame({"age": np.random.default_rng(5).uniform(17, 90, len(X))})
     skdp.PrivateClassifier(Spy(), release).fit(rows, Y)
-    assert len(seen) == 1 and not {*seen[0][0][:, 0]} & {*rows["age"]}
+    assert len(seen) == 2 and not {*seen[1][0][:, 0]} & {*rows["age"]}
+    # It was tried out on public rows before, which depend on the domain alone.
+    skdp.PrivateClassifier(Spy(), release).fit(rows[:0], Y[:0])
+    (trial, labels), (other, _) = seen[0], seen[2]
+    assert len(trial) == 500 and set(labels) == {"low", "high"}
+    np.testing.assert_array_equal(trial, other)
 
 
 UNPAID = skdp.PrivacyLedger()
@@ -193,12 +198,16 @@ def test_a_failed_training_loses_no_release():
 @over(
     "changes, error, message",
     [
+        # Text without an encoder, a parameter that is refused when it trains, no predict.
+        ({"estimator": LogisticRegression()}, ValueError, "declared domain.*could not convert"),
+        ({"estimator": encoded(DecisionTreeClassifier(max_depth=-1))}, ValueError, "max_depth"),
+        ({"estimator": OneHotEncoder()}, ValueError, "predict"),
         ({"n_samples": -1}, ValueError, "n_samples"),
         ({"n_samples": "all"}, TypeError, "n_samples"),
         ({"random_state": "x"}, TypeError, "random_state"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused_before_the_charge(changes, error, message):
+def test_what_cannot_be_trained_is_refused_before_the_charge(changes, error, message):
     ledger = skdp.PrivacyLedger()
     release = clone(RELEASE).set_params(ledger=ledger)
     model = skdp.PrivateClassifier(encoded(DecisionTreeClassifier()), release)
@@ -213,6 +222,15 @@ def test_what_cannot_be_drawn_is_refused_before_the_charge(changes, error, messa
     with pytest.raises(error, match=f"(?s){message}"):
         private_cross_val_score(model, X, Y, epsilon=1, ledger=ledger)
     assert ledger.spent == 0
+
+
+def test_a_trial_charges_no_ledger_of_a_private_estimator_inside():
+    ledger = skdp.PrivacyLedger()
+    inner = skdp.PrivPfCClassifier(
+        epsilon=1.0, domain=DOMAIN, target="income", max_grids=10, ledger=ledger
+    )
+    skdp.PrivateClassifier(inner, RELEASE).fit(X, Y)
+    assert len(ledger.to_frame()) == 1
 
 
 # --- labels that were encoded on the way

@@ -223,7 +223,7 @@ def test_quantiles_without_noise(monkeypatch):
     estimator = histogram().fit(AGES + 0.5)
     shares = np.linspace(0, 1, 41)[1:-1]
     below = [
-        estimator.synopsis_.proportion({"age": (0, value)}) for value in estimator.quantile(shares)
+        estimator.synopsis_.proportion({"x0": (0, value)}) for value in estimator.quantile(shares)
     ]
     np.testing.assert_allclose(below, shares, atol=1e-9)
     numbers = RangeTreeHistogram(domain=Numeric(0, 39, integer=True)).fit(AGES)
