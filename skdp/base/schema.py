@@ -550,6 +550,6 @@ class AnswersStatistics:
         """Counts of all combinations of two columns; see :meth:`skdp.Synopsis.crosstab`."""
         return self._asked().crosstab(index, columns, query, **how)
 
-    def describe(self, *, level: float = 0.95, numbers: bool = False) -> Any:
-        """Statistics of every column with margins; see :meth:`skdp.Synopsis.describe`."""
-        return self._asked().describe(level=level, numbers=numbers)
+    def describe(self, *, level: float = 0.95) -> Any:
+        """Statistics of every column with intervals; see :meth:`skdp.Synopsis.describe`."""
+        return self._asked().describe(level=level)

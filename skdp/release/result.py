@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast, overload
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 import pandas as pd
@@ -139,8 +139,11 @@ class QueryResult:
         """The three numbers, in digits that the error does not make meaningless."""
         numbers = [self.shown, self.lower, self.upper]
         if not all(isinstance(each, float | int | np.number) for each in numbers):
-            shown = (str(each).removesuffix(" 00:00:00") for each in (self.value, *numbers[1:]))
-            return cast(tuple[str, str, str], tuple(shown))
+            if isinstance(self.lower, pd.Timestamp):
+                step = "D" if self.upper - self.lower > pd.Timedelta(2, "D") else "s"
+                numbers = [each.round(step) for each in numbers]
+            value, lower, upper = (str(each).removesuffix(" 00:00:00") for each in numbers)
+            return value, lower, upper
         reach = max(self.upper - self.value, self.value - self.lower)
         if math.isnan(reach):
             reach = self.upper - self.lower

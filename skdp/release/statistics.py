@@ -123,11 +123,6 @@ class Estimates(NamedTuple):
         shown = [each.tolist() for each in self.shown(as_value).values()]
         return list(itertools.starmap(QueryResult, zip(*shown, self.guarantee, strict=True)))
 
-    @property
-    def said(self) -> str:
-        """What is said of them together: of any."""
-        return max(sorted(set(self.guarantee)), key=len)
-
 
 IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
 BINS = " Numbers may lie anywhere in their bins."
@@ -316,16 +311,13 @@ def possible_ends(
     Where a value lies further beyond a bound than its interval reaches, the other end is that of
     the law of what is possible.
     """
-    tail = -math.log1p(-confidence.level) / confidence.quantile**2
-    lower, upper = np.clip(value - below, *bounds), np.clip(value + above, *bounds)
-
-    def moved(end: FloatArray, bound: Any, past: FloatArray, reach: FloatArray) -> FloatArray:
-        far = (np.abs(past) >= reach) & (past != 0)
-        with np.errstate(invalid="ignore"):
-            return np.where(far, bound + tail * reach**2 / np.where(far, past, 1.0), end)
-
-    upper = moved(upper, bounds[0], np.maximum(bounds[0] - value, 0.0), above)
-    return moved(lower, bounds[1], np.minimum(bounds[1] - value, 0.0), below), upper
+    tail, (least, most) = -math.log1p(-confidence.level) / confidence.quantile**2, bounds
+    lower, upper = np.clip(value - below, least, most), np.clip(value + above, least, most)
+    short, over = least - value, value - most
+    with np.errstate(divide="ignore", invalid="ignore"):
+        upper = np.where((short > 0) & (short >= above), least + tail * above**2 / short, upper)
+        lower = np.where((over > 0) & (over >= below), most - tail * below**2 / over, lower)
+    return lower, upper
 
 
 def _terms(statistic: str) -> list[Powers]:
@@ -377,50 +369,44 @@ def _correlation(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
     return found, known & enough[:, None]
 
 
-class Functions(NamedTuple):
-    """The same function of k answers each.
+Scale = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # start, unit, least and most
 
-    Attributes
-    ----------
-    statistic : str
-        A mean, std, covariance or correlation, of k sums over records.
-    answers : ndarray of float64, shape (n, k)
-    asked : sequence of n sequences of k Query
-    scale : tuple of ndarray of float64, shape (n,)
-        Where values count from, their unit, the smallest and the largest.
-    """
 
-    statistic: str
-    answers: FloatArray
-    asked: Sequence[Sequence[Query]]
-    scale: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+def _value(statistic: str, answers: FloatArray, scale: Scale) -> FloatArray:
+    """A statistic of k answers, (n, k); NaN where nobody is left."""
+    shift, unit, least, most = scale
+    found, known = (each[:, 0] for each in _spread(statistic, answers.T[:, :, None]))
+    return np.where(known, np.clip(shift + unit * found, least, most), np.nan)
 
-    @property
-    def value(self) -> FloatArray:
-        """Of the answers; NaN where nobody is left."""
-        shift, unit, least, most = self.scale
-        found, known = (each[:, 0] for each in _spread(self.statistic, self.answers.T[:, :, None]))
-        return np.where(known, np.clip(shift + unit * found, least, most), np.nan)
 
-    def ends(self, errors: FloatArray, confidence: Confidence) -> tuple[FloatArray, FloatArray]:
-        """Ends of intervals, by simulation; where nothing is known, each bound in turn counts."""
-        plain = functools.partial(_spread, self.statistic)
-        of = _correlation if self.statistic == "correlation" else plain
-        draws = normal_draws(self.answers.shape[1])
-        # At other levels the 95% interval of errors that are as much larger or smaller.
-        lower = confidence.quantile / float(ndtri(0.975)) * roots(errors)
-        low, high = np.zeros((2, len(errors)))
-        for start in range(0, len(errors), _SIMULATED):
-            part = slice(start, start + _SIMULATED)
-            shift, unit, least, most = (each[part, None] for each in self.scale)
-            drawn = lower[part] @ draws + self.answers[part, :, None]
-            found, known = of(np.moveaxis(drawn, 1, 0))
-            found = np.minimum(np.maximum(shift + unit * found, least), most)
-            unknown = np.flatnonzero(~known.all(axis=1))
-            either = np.where(np.arange(draws.shape[1]) % 2 == 0, least[unknown], most[unknown])
-            found[unknown] = np.where(known[unknown], found[unknown], either)
-            low[part], high[part] = _ends(found)
-        return low, high
+def _simulated(
+    statistic: str, answers: FloatArray, scale: Scale, errors: FloatArray, quantile: float
+) -> tuple[FloatArray, FloatArray]:
+    """Ends of the intervals of `_value`; where nothing is known, each bound in turn counts."""
+    of = _correlation if statistic == "correlation" else functools.partial(_spread, statistic)
+    draws = normal_draws(answers.shape[1])
+    # At other levels the 95% interval of errors that are as much larger or smaller.
+    lower = quantile / float(ndtri(0.975)) * roots(errors)
+    low, high = np.zeros((2, len(errors)))
+    for start in range(0, len(errors), _SIMULATED):
+        part = slice(start, start + _SIMULATED)
+        shift, unit, least, most = (each[part, None] for each in scale)
+        found, known = of(np.moveaxis(lower[part] @ draws + answers[part, :, None], 1, 0))
+        found = np.minimum(np.maximum(shift + unit * found, least), most)
+        unknown = np.flatnonzero(~known.all(axis=1))
+        either = np.where(np.arange(draws.shape[1]) % 2 == 0, least[unknown], most[unknown])
+        found[unknown] = np.where(known[unknown], found[unknown], either)
+        low[part], high[part] = _ends(found)
+    return low, high
+
+
+def said_of(release: Release, confidence: Confidence, cut: bool = False) -> str:
+    """What a simulated interval covers; ``cut`` says whether bins are covered in part."""
+    return (
+        f"The interval is made to contain the true answer with a probability of "
+        f"{100 * confidence.level:g}%, by simulation from a covariance that covers "
+        f"{release.covers}.{IN_PROPORTION * cut}{confidence.about}"
+    )
 
 
 class Statistics:
@@ -441,9 +427,14 @@ class Statistics:
     def counts(self, queries: Sequence[Any]) -> Any:
         """Numbers of records."""
         parts = (queries[at : at + _AT_ONCE] for at in range(0, len(queries), _AT_ONCE))
-        asked = [query for part in parts for query in parse_all(part, self.domain)]
+        return self.counted([query for part in parts for query in parse_all(part, self.domain)])
+
+    def counted(self, asked: Sequence[Query]) -> Any:
+        """Numbers of records, of queries as they are understood."""
         value = self.release.answer(asked) if asked else np.zeros(0)
-        return self._linear(asked, value).results() if self.confidence and asked else value
+        if self.confidence is None or not asked:
+            return value
+        return self._linear(self.confidence, asked, value).results()
 
     def sums(self, column: str, queries: Sequence[Any]) -> Any:
         """Sums of a column."""
@@ -455,10 +446,11 @@ class Statistics:
         low, high = (each[:, 0] for each in cases.ends())
         bounds = np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
         said = BINS * bool(more.any()) + IN_PROPORTION * any(cases.cut)
-        return self._linear(asked, value, bounds, more, said).results()
+        return self._linear(self.confidence, asked, value, bounds, more, said).results()
 
     def _linear(
         self,
+        confidence: Confidence,
         queries: Sequence[Query],
         value: FloatArray,
         bounds: tuple[Any, Any] = (0.0, math.inf),
@@ -469,6 +461,7 @@ class Statistics:
 
         Parameters
         ----------
+        confidence : Confidence
         queries : sequence of Query
         value : ndarray of float64
             Answers.
@@ -479,18 +472,12 @@ class Statistics:
         said : str, default=""
             What that is, in words.
         """
-        confidence = self._confidence
         found = self.release.reach(queries, confidence.level)
         beside = confidence.quantile * more
         below, above = np.hypot(found.below, beside), np.hypot(found.above, beside)
         lower, upper = possible_ends(value, below, above, confidence, bounds)
         text = found.guarantee + confidence.about + said
         return Estimates(value, np.hypot(found.std, more), lower, upper, [text] * len(value))
-
-    @property
-    def _confidence(self) -> Confidence:
-        assert self.confidence is not None
-        return self.confidence
 
     def _sums(self, cases: Cases, n_columns: int) -> FloatArray:
         """Number of records and sums of each column, (n_cases, 1 + n_columns)."""
@@ -556,9 +543,9 @@ class Statistics:
             "covariance": (zero, unit, -most, most),
             "correlation": (zero, one, -one, one),
         }
-        of = Functions(statistic, np.column_stack(values), asked, units[statistic])
         bins = self._off(cases) / scale[:, 0] if statistic == "mean" else zero
-        return self._simulated(of, cases.cut, bins)
+        answers = np.column_stack(values)
+        return self._function(statistic, answers, units[statistic], asked, cases.cut, bins)
 
     def proportion(self, query: Any, among: Any) -> QueryResult | float:
         """Share of a query among the records of another: the mean of being among them."""
@@ -570,47 +557,52 @@ class Statistics:
         ]
         zero, one = np.zeros(1), np.ones(1)
         answers = self.release.answer(asked)[None]
-        share = Functions("mean", answers, [asked], (zero, one, zero, one))
-        found = self._simulated(share, [any(each.cuts for each in asked)], zero)
+        cut, scale = [any(each.cuts for each in asked)], (zero, one, zero, one)
+        found = self._function("mean", answers, scale, [asked], cut, zero)
         return float(found[0]) if isinstance(found, np.ndarray) else found.results()[0]
 
-    def _simulated(
-        self, of: Functions, cut: Sequence[bool], bins: FloatArray
+    def _function(
+        self,
+        statistic: str,
+        answers: FloatArray,
+        scale: Scale,
+        asked: Sequence[Sequence[Query]],
+        cut: Sequence[bool],
+        bins: FloatArray,
     ) -> FloatArray | Estimates:
-        """Functions of answers, with their intervals where there is a confidence.
+        """The same function of k answers each, with intervals where there is a confidence.
 
         Parameters
         ----------
-        of : Functions
+        statistic : str
+            A mean, std, covariance or correlation, of k sums over records.
+        answers : ndarray of float64, shape (n, k)
+        scale : tuple of ndarray of float64, shape (n,)
+            Where values count from, their unit, the smallest and the largest.
+        asked : sequence of n sequences of k Query
+            What the answers are to.
         cut : sequence of bool
             Which cover bins in part.
         bins : ndarray of float64
             Standard deviation of what else is not known of the second answer.
         """
-        if self.confidence is None:
-            return of.value
-        errors = self.release.covariances(of.asked)
+        value, confidence = _value(statistic, answers, scale), self.confidence
+        if confidence is None:
+            return value
+        errors = self.release.covariances(asked)
         errors[:, 1, 1] += bins**2
-        low, high = of.ends(errors, self.confidence)
-        *_, least, most = of.scale
+        low, high = _simulated(statistic, answers, scale, errors, confidence.quantile)
+        *_, least, most = scale
         nothing = (low <= least) & (high >= most) & (least < most)
-        beside = _EVEN * (of.statistic != "mean")
-        beside += _CORRELATED * (of.statistic == "correlation")
+        beside = _EVEN * (statistic != "mean") + _CORRELATED * (statistic == "correlation")
         texts = [
-            self.said(each) + BINS * bool(off) + beside + NOTHING * bool(none)
+            said_of(self.release, confidence, each)
+            + BINS * bool(off)
+            + beside
+            + NOTHING * bool(none)
             for each, off, none in zip(cut, bins.tolist(), nothing.tolist(), strict=True)
         ]
-        std = (high - low) / (2.0 * self.confidence.quantile)
-        return Estimates(of.value, std, low, high, texts)
-
-    def said(self, cut: bool) -> str:
-        """What an interval covers; ``cut`` says whether bins are covered in part."""
-        confidence = self._confidence
-        return (
-            f"The interval is made to contain the true answer with a probability of "
-            f"{100 * confidence.level:g}%, by simulation from a covariance that covers "
-            f"{self.release.covers}.{IN_PROPORTION * cut}{confidence.about}"
-        )
+        return Estimates(value, (high - low) / (2.0 * confidence.quantile), low, high, texts)
 
     def groups(self, groups: Groups, query: Any, column: str | None) -> tuple[Any, Any, Any]:
         """Counts of all groups among the records of a query, sums of a column, and its means.
@@ -638,7 +630,7 @@ class Statistics:
             if column is not None:
                 found.append(self._moments("mean", cases, sums[-1]))
             elif self.confidence is not None:
-                found.append(self._linear(cases.plain([()]), sums[-1][:, 0]))
+                found.append(self._linear(self.confidence, cases.plain([()]), sums[-1][:, 0]))
         count, *total = np.concatenate(sums).T
         whole: Any = Estimates.joined if self.confidence else np.concatenate
         return count, total[0] if total else None, whole(found) if found else None

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from .._random import sampling_generator
-from .._validation import as_level, check_flag, table_html, write_text
+from .._validation import as_level, table_html, write_text
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..domain.query import Query
@@ -41,6 +41,11 @@ from .statistics import Confidence, How, Statistics
 
 _MAX_VIEW_CELLS = 50_000_000
 
+
+_FOLLOWS = (
+    " Intervals of means and standard deviations are simulated from a covariance that covers {}. "
+    "Those of means and quantiles allow numbers anywhere in their bins."
+)
 
 _FORMAT = "skdp synopsis"
 
@@ -449,9 +454,9 @@ class Synopsis:
         query : dict, str or None, default=None
             Conditions on the records to include.
         bands : mapping of str to array-like, default=None
-            For numeric columns of ``by`` the edges of the groups, as for ``pandas.cut``, or a
-            ``pandas.IntervalIndex``: ``{"age": [17, 29, 64, 90]}``. An infinite edge leaves an end
-            open. Values outside, and missing values, are in no group.
+            For numeric columns of ``by`` the edges of the groups, as for ``pandas.cut``:
+            ``{"age": [17, 29, 64, 90]}``. An infinite edge leaves an end open. Values outside, and
+            missing values, are in no group.
         right : bool, default=True
             Whether a band contains its right edge, as in ``pandas.cut``; else its left.
         return_interval : bool, default=False
@@ -516,7 +521,10 @@ class Synopsis:
             return results if column is None else results | {"mean": as_value(found)}, {}
         held = found.shown(as_value)
         results["count" if column is None else "mean"] = held.pop("value")
-        said = {"level": statistics.confidence.level, "guarantee": found.said}
+        said = {
+            "level": statistics.confidence.level,
+            "guarantee": max(sorted(set(found.guarantee)), key=len),
+        }
         return results | held, said
 
     def crosstab(
@@ -573,17 +581,13 @@ class Synopsis:
         table.attrs = said
         return table
 
-    def describe(self, *, level: float = 0.95, numbers: bool = False) -> pd.DataFrame:
-        """Statistics of every column with margins of error, one row a column.
+    def describe(self, *, level: float = 0.95) -> pd.DataFrame:
+        """Statistics of every column with their intervals, one row a column.
 
         Parameters
         ----------
         level : float, default=0.95
-            Confidence of the margins.
-        numbers : bool, default=False
-            False: to be read, texts such as "36.2 \u00b1 1.4" with the digits that the margin
-            leaves. True: to be computed with, numbers, where a column ``mean_margin`` follows
-            ``mean``, and so on, and NaN where there is none.
+            Confidence of each interval.
 
         Returns
         -------
@@ -591,16 +595,15 @@ class Synopsis:
             A row for each column that can be asked for, with ``count`` of values that are not
             missing; of categories ``unique`` (how many are declared), ``top`` (the most frequent
             one) and ``freq``; of numbers ``mean``, ``std``, ``25%``, ``50%``, ``75%`` and the range
-            of the domain, ``lower`` and ``upper``, which is no estimate and has no margin; dates
-            have no ``std``. A margin is how far the further end of the interval is; there is none
-            if the release has no error bars. ``attrs`` holds ``level`` and ``guarantee``: what the
-            margins cover.
+            of the domain, ``lower`` and ``upper``, which is no estimate; dates have no ``std``.
+            Estimates are each a `QueryResult`, which prints its interval, or plain numbers if the
+            release has no error bars. ``attrs`` holds ``level`` and ``guarantee``: what intervals
+            cover, or why there are none.
 
         Notes
         -----
-        This is post-processing of the release and costs no privacy. Margins are those of `count`,
-        `mean`, `std` and `quantile`. Those of means and quantiles allow records anywhere in their
-        bins.
+        This is post-processing of the release and costs no privacy. The answers are those of
+        `count`, `mean`, `std` and `quantile`.
 
         Examples
         --------
@@ -610,12 +613,16 @@ class Synopsis:
         >>> boxes = Boxes(lower=[[0], [20]], upper=[[20], [40]])
         >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape, Intervals(0.1)))
         >>> release.describe()[["count", "mean"]]
-                  count          mean
-        age  1,200 \u00b1 41  36.17 \u00b1 0.35
+                            count                  mean
+        age  1,200 [1,159, 1,241]  36.17 [35.82, 36.51]
         """
-        check_flag(numbers, "numbers")
-        found = describe(self.model, self.counted, as_level(level), numbers)
-        found.attrs["guarantee"] += self.about
+        asked = self._asked(True, level)
+        try:
+            found = describe(asked)
+            said = found["count"].iloc[0].guarantee + _FOLLOWS.format(self.model.covers)
+        except ValueError as error:
+            found, said = describe(self._asked()), str(error)
+        found.attrs = {"level": level, "guarantee": said}
         return found
 
     def page(

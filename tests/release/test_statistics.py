@@ -353,9 +353,9 @@ def test_what_is_printed_is_possible_and_values_add_up():
     assert cells["count"].sum() == pytest.approx(release.count())
     nobody = gaussian(-counts.clip(4), 1.0)
     described = nobody.describe()
-    assert described.loc["n", "count"].startswith("0 ")
-    assert described.loc["s", "freq"].startswith("0 ")
-    assert nobody.describe(numbers=True).loc["n", "count"] < 0
+    assert str(described.loc["n", "count"]).startswith("0 ")
+    assert str(described.loc["s", "freq"]).startswith("0 ")
+    assert described.loc["n", "count"].value < 0
     assert "estimated records 0" in repr(nobody)
 
 
