@@ -98,7 +98,7 @@ def check(options: Namespace) -> int:
     report = checked(options, read_domain(options.domain, options.data, owner=True))
     print(report)
     if report.findings:
-        print(f"\n{report.declaration('json')}")
+        print(f"\n{report.declaration()}")
     return 0 if report.clean else 1
 
 

@@ -410,7 +410,7 @@ class ViewsModel(Covariances):
             fits = look.values.ndim == len(axes) and look.values.shape == look.precision.shape
             levels = zip(axes, look.values.shape, strict=True)
             fits = fits and all(size + 1 in ladders[axis].sizes for axis, size in levels)
-            fits = fits and (look.precision >= 0).all()
+            fits = fits and bool((look.precision >= 0).all())
             demand(fits, "a table does not fit the groups of its columns")
             coefficients.looks[axes] = look
         held = () in coefficients.looks and (coefficients.looks[()].precision > 0).all()
