@@ -238,14 +238,11 @@ def plot_shapes(
     outputs: Sequence[str] = (),
     dates: Collection[str] = (),
 ) -> Any:
-    """Draw functions of columns, a panel each, with bands of noise; of pairs, maps of colours.
-
-    In a map the cells whose bands hold 0 are crossed.
+    """Draw functions of columns, a panel each, with bands of noise.
 
     Parameters
     ----------
-    shapes : mapping of str to ShapeFunction or PairFunction
-        By column or pair.
+    shapes : mapping of str to ShapeFunction
     score : str
         What the scores are.
     level : float
@@ -273,12 +270,7 @@ def plot_shapes(
     first.remove()
     grid = figure.subplots(n_rows, n_columns, squeeze=False)
     reach = NormalDist().inv_cdf((1 + as_level(level)) / 2)
-    lines = []
     for ax, (name, shape) in zip(grid.flat, shapes.items(), strict=False):
-        if np.ndim(shape.sizes) == 2:
-            _pair_panel(ax, shape, reach, score)
-            continue
-        lines.append(ax)
         n_left_out = _shape_panel(ax, shape, reach)
         if name in dates:
             _ticks(ax.xaxis, PlotAxis(name, shape.edges, None, False, dates=True), shape.edges)
@@ -289,23 +281,22 @@ def plot_shapes(
         if ax.get_xlabel() == "":
             ax.set_xlabel(f"{name} ({n_groups - n_left_out} of {n_groups})" if n_left_out else name)
         _wrap(ax)
-        ax.sharey(lines[0])
+        if ax is not grid[0, 0]:
+            ax.sharey(grid[0, 0])
     for ax in list(grid.flat)[len(shapes) :]:
         ax.remove()
-    if lines and len(outputs) > 2:
+    if shapes and len(outputs) > 2:
         names = _cut(outputs, 72.0, 7)
         handles = [
-            lines[0].plot([], [], color=f"C{place}", label=name)[0]
+            grid[0, 0].plot([], [], color=f"C{place}", label=name)[0]
             for place, name in enumerate(names)
         ]
-        lines[0].legend(handles=handles, fontsize=7)
+        grid[0, 0].legend(handles=handles, fontsize=7)
     # All scores are on one scale, written at the left end of each row.
-    if lines:
-        lines[0].autoscale(axis="y")
-    for row in grid:
-        first, *others = [ax for ax in row if ax in lines] or [None]
-        if first is not None:
-            first.set_ylabel(score)
+    if shapes:
+        grid[0, 0].autoscale(axis="y")
+    for first, *others in grid:
+        first.set_ylabel(score)
         for ax in others:
             ax.tick_params(labelleft=False)
     figure.suptitle(title, fontsize="medium")
@@ -348,26 +339,6 @@ def _category_order(shape: Any) -> np.ndarray:
         order = np.array([*shape.chain, *np.setdiff1d(order, shape.chain)], dtype=np.int64)
     kept = np.argsort(-np.abs(scores).max(axis=1), kind="stable")[:_MAX_LABELS]
     return order[np.isin(order, kept)]
-
-
-def _pair_panel(ax: Any, pair: Any, reach: float, score: str) -> None:
-    """A function of two columns as colours, in cells of equal size; of several classes the last."""
-    scores, errors = pair.scores, pair.std_errors
-    if scores.ndim == 3:
-        scores, errors = scores[..., -1], errors[..., -1]
-    most = max(float(np.abs(scores).max()), 1e-9)
-    mesh = ax.pcolormesh(scores.T, cmap="RdBu_r", vmin=-most, vmax=most, rasterized=True)
-    bar = ax.figure.colorbar(mesh, ax=ax)
-    bar.ax.tick_params(labelsize=7)
-    bar.set_label(score, fontsize=7)
-    rows, columns = np.nonzero(np.abs(scores) <= reach * errors)
-    ax.scatter(rows + 0.5, columns + 0.5, marker="x", s=9, linewidth=0.7, color="#5f5f5f")
-    for axis, labels, name in zip((ax.xaxis, ax.yaxis), pair.labels, pair.columns, strict=True):
-        axis.set_ticks(np.arange(len(labels)) + 0.5)
-        axis.set_tick_params(labelsize=7)
-        _name_ticks(axis, labels)
-        axis.set_label_text(name)
-    _wrap(ax)
 
 
 def _size(axes: Sequence[PlotAxis]) -> tuple[float, float]:

@@ -41,7 +41,7 @@ def tree(epsilon=1.0, **params):
 
 
 @over("algorithm", ["auto", "id3", "c4.5"])
-@over("quality", [None, "max", "gini", "clipped", "information"])
+@over("quality", [None, "max", "gini", "clipped"])
 def test_a_tree_learns(algorithm, quality):
     model = tree(4.0, algorithm=algorithm, quality=quality).fit(*table())
     assert model.score(*table(seed=1)) > 0.78
@@ -83,7 +83,6 @@ def test_conditions_in_words():
     assert condition("x", number, np.arange(5)) == "x is a number"
     word = group_values(skdp.Categorical(list("abcdefg")), 32)
     assert condition("w", word, np.array([2])) == "w is c"
-    assert condition("w", word, np.array([0, 1, 3, 4, 5, 6])) == "w is not c"
     assert condition("w", word, np.arange(5)) == "w is a or b or c or d or 1 more"
     day = group_values(skdp.Date("2001-01-01", "2004-01-01", bins=4), 32)
     assert condition("d", day, np.array([0, 1])) == "d <= 2002-07-02"
@@ -93,7 +92,7 @@ def test_conditions_in_words():
 @over(
     "params, match",
     [
-        ({"quality": "gain_ratio"}, "no public number bounds"),
+        ({"quality": "gain_ratio"}, "quality must be"),
         ({"max_depth": 17}, "at most 16"),
     ],
 )

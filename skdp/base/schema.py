@@ -389,22 +389,21 @@ class RefusesWeights:
 
 def match_labelled(
     estimator: PrivateEstimator,
-    read: Frame | LazyRows,
+    X: Any,
     y: Any,
+    fit_params: Iterable[str],
     declared: Any,
     kind: str,
     parameter: str,
-) -> tuple[Any, Domain, str]:
+) -> tuple[Any, Domain, str, Any]:
     """Match rows and labels to the columns of the domain; checks the schema only.
 
     Parameters
     ----------
     estimator : PrivateEstimator
         With the parameters ``domain`` and ``target``.
-    read : Frame or LazyRows
-        What was read of the rows that ``fit`` was given.
-    y : array-like or None
-        The labels that it was given.
+    X, y, fit_params
+        What ``fit`` was given.
     declared : Attribute, array-like or None
         Declaration of the label by the parameter that may do so.
     kind, parameter : str
@@ -414,16 +413,19 @@ def match_labelled(
     -------
     rows : Frame or LazyRows
     domain : Domain
-        With a column for the label.
+        With a column for the label, and at least one other.
     target : str
         Its name.
+    features : array-like or frame
+        ``X`` without the label.
 
     Raises
     ------
     DomainError, TypeError, ValueError
         If no label is declared, or the schema does not fit.
     """
-    privacy_id = estimator._privacy_id()
+    refuse_beside_rows(type(estimator).__name__, fit_params)
+    read, privacy_id = read_rows(X), estimator._privacy_id()
     domain, target = declare_label(
         estimator.domain, without_id(read, privacy_id), estimator.target, declared
     )
@@ -437,7 +439,13 @@ def match_labelled(
     rows, domain = match_rows(
         read, y, domain, target, lazy=True, privacy_id=privacy_id, of=estimator
     )
-    return rows, domain, target
+    if domain.names == (target,):
+        raise DomainError(
+            f"The domain has no column except the label {target!r}. Declare at least one predictor."
+        )
+    if y is None and isinstance(read, Frame):
+        X = without_label(X, read, domain, target)
+    return rows, domain, target, X
 
 
 def feature_rows(estimator: PrivateEstimator, X: Any, ignored: str | None = None) -> Frame:

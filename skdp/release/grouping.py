@@ -128,9 +128,9 @@ class Groups:
         self.sizes = [self._attributes[name].size for name in self.coded]
         # Code of each column for each code of the measured column that decides it.
         self.codes: list[IntArray] = []
-        for name, base in zip(self.coded, bases, strict=True):
+        for name in self.coded:
             own = np.arange(domain[name].size) if by_code else domain[name].labels_of
-            self.codes.append(own if base == name else structure.codes_of(name))
+            self.codes.append(structure.lifted(name, own))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 import pandas as pd
 
-from .._validation import IntArray
 from ..domain import Categorical, Date, Datetime, Numeric
 from ..plotting import PlotAxis
 
@@ -60,15 +59,6 @@ def group_labels(attribute: Numeric | Categorical) -> list[Any]:
             labels = list(pd.IntervalIndex.from_breaks(edges, closed="left"))
         labels += special
     return labels + [None] * attribute.nullable
-
-
-def labels_of_groups(labels: Sequence[str], groups: IntArray | None) -> list[str]:
-    """Text for each group that holds codes; without groups for each code."""
-    if groups is None:
-        return list(labels)
-    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
-    ends = [(labels[each[0]], labels[each[-1]]) for each in members]
-    return [first if first == last else f"{first} ... {last}" for first, last in ends]
 
 
 def plot_axis(name: str, attribute: Numeric | Categorical) -> PlotAxis:

@@ -20,7 +20,6 @@ from scipy.special import ndtri
 
 from .._validation import BoolArray, FloatArray
 from ..domain import Categorical, Domain, Numeric
-from ..domain.bins import Points
 from ..domain.query import (
     Query,
     Weights,
@@ -165,8 +164,7 @@ class Numbers(NamedTuple):
         if isinstance(attribute, Numeric):
             bins, held = attribute.bins, attribute.contents
             width = np.diff(np.asarray(attribute.edges, dtype=np.float64)) * share[:bins]
-            step = held.grid.step() if isinstance(held, Points) else 0.0
-            variance[:bins] = np.maximum(width**2 - step**2, 0.0) / 12.0
+            variance[:bins] = np.maximum(width**2 - held.step**2, 0.0) / 12.0
             ends = region.extent()
             low[: attribute.n_values], high[: attribute.n_values] = spans_of(attribute)
             low, high = (np.where(share > 0, np.clip(each, *ends), each) for each in (low, high))

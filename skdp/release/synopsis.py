@@ -40,7 +40,7 @@ from .skipped import SkippedRecords
 from .statistics import Confidence, How, Statistics
 
 _MAX_VIEW_CELLS = 50_000_000
-_FORMAT, _VERSION = "skdp synopsis", 1
+_FORMAT, _VERSION = "skdp synopsis", 2
 _FOLLOWS = (
     " Intervals of means and standard deviations are simulated from a covariance that covers {}. "
     "Those of means and quantiles allow numbers anywhere in their bins."
@@ -706,10 +706,10 @@ class Synopsis:
         where : dict, str or None, default=None
             A condition that every row satisfies, as in `count`. Rows follow the release's
             conditional distribution, and none are rejected: rare kinds cost no more than
-            frequent ones. Where fewer than 50 of the weighted records of `MarginalSynthesizer` meet
-            the condition, rows follow as much of it as 50 meet, and its other columns are drawn by
-            themselves. If the release gives the condition probability zero, columns follow what it
-            has nearest, and a warning says so.
+            frequent ones. Where fewer than 50 of the release's records meet the condition (the
+            weighted ones of `MarginalSynthesizer`, or 131,072 drawn from boxes or a network), rows
+            follow as much of it as 50 meet, and its other columns are drawn by themselves. If none
+            meets it, a warning says so.
         method : {"rounded", "independent"}, default="rounded"
             "rounded": the expected counts, rounded to whole numbers, in random order. Counts of
             single columns and of the pairs that the release joins are off by a few rows, and those
@@ -829,9 +829,23 @@ class Synopsis:
         Returns
         -------
         DataFrame
-            For boxes: one row each, its range in every column in words, and ``count``.
+            For boxes: one row each, its range in every column in words, and ``count``. Else the
+            `view` of each column, and of each pair that was measured together: ``first`` and
+            ``second`` (names of columns; ``second`` is empty for one), ``first_value``,
+            ``second_value`` and ``count``.
         """
-        return self.model.to_frame(self.counted)
+        if isinstance(self.model, BoxModel):
+            return self.model.to_frame(self.counted)
+        names, parts = self.counted.names, []
+        sets = [*zip(range(len(names))), *getattr(self.model, "pairs", ())]
+        for columns in [[names[axis] for axis in axes] for axes in sets]:
+            values = [self.domain[name].labels() for name in columns]
+            both = [[name] for name in columns], values
+            first, second = ([*each, [""]][:2] for each in both)
+            titles = ["first", "second", "first_value", "second_value"]
+            index = pd.MultiIndex.from_product([*first, *second], names=titles)
+            parts.append(pd.Series(self.view(columns).ravel(), index, name="count"))
+        return pd.concat(parts).reset_index()
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the release to one file; it holds what `Synopsis` holds and is safe to publish.
@@ -844,13 +858,13 @@ class Synopsis:
         Notes
         -----
         The file is a zip archive of ``metadata.json`` (UTF-8: ``format`` "skdp synopsis",
-        ``version`` 1, ``domain``, ``privacy`` with epsilon and parts as exact fractions and
+        ``version`` 2, ``domain``, ``privacy`` with epsilon and parts as exact fractions and
         ``seeded``, ``mechanism``, ``skipped`` with noisy counts or null, ``model`` with its kind
         and facts) and of one ``NAME.npy`` array for each array of the model
         (NumPy's format, numbers only; for boxes ``lower``, ``upper``, ``counts``, perhaps
-        ``measured``; for marginals ``rows``, ``row_weights``, ``counts`` and others; for networks
-        ``tables``, perhaps ``groups``). It never holds a seed. Equal
-        releases give equal bytes.
+        ``measured``; for marginals ``rows``, ``row_weights``, ``columns.0.counts`` and others; for
+        networks ``nodes.0.table`` and others), named where it belongs in the facts. It never holds
+        a seed. Equal releases give equal bytes.
         """
         facts, arrays = self.model.to_arrays()
         loss = self.privacy_loss
