@@ -47,7 +47,7 @@ from .domain import Level
 from .exceptions import DomainError
 from .hierarchy import project_to_simplex
 from .mechanisms import discrete_laplace, discrete_laplace_variance
-from .release.rounding import round_line, round_table, shuffled_line
+from .release.rounding import count_records, shuffled_line
 from .release.sampling import METHODS
 from .tables import Layout, as_frame, count_rows
 
@@ -380,10 +380,8 @@ def _noisy_total(noisy, n_records, parts):
 
 def _rounded(share, n_rows, rng):
     """Whole counts of cells and labels; those of cells and those of labels are rounded too."""
-    of_cell = share.sum(axis=1)
-    sizes = round_line(of_cell, n_rows, rng)
-    within = share / np.where(of_cell > 0, of_cell, 1.0)[:, None]
-    return round_table(within * sizes[:, None], sizes, rng)
+    order, places = np.arange(share.size), np.indices(share.shape).reshape(2, -1)
+    return count_records(share.ravel(), n_rows, order, places, rng).reshape(share.shape)
 
 
 def _draw_codes(groups, drawn, rng):

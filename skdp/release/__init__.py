@@ -22,7 +22,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``products``      what marginals answer to products of weights, and covariances of the errors
 ``quantiles``     quantiles of a column with intervals
 ``result``        an answer with its error bar
-``rounding``      whole counts near expected ones, and values dealt evenly
+``rounding``      whole counts near expected ones
 ``rows``          WeightedRows: the records of a release of marginals, and draws among them
 ``sampling``      synthetic rows: all, or those under a condition
 ``skipped``       `SkippedRecords`: noisy counts of the records kept and skipped

@@ -105,8 +105,8 @@ class QueryResult:
     guarantee : str
         What the interval covers, in words.
     sampling_std : float, default=0.0
-        With ``interval="population"``, the standard deviation of the statistic over random samples
-        of as many records. The interval covers it and the noise.
+        Of private scores, their standard deviation over random samples of as many records, which
+        the interval covers beside the noise.
     """
 
     value: Any

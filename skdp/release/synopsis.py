@@ -768,8 +768,8 @@ class Synopsis:
         cells = math.prod(self.counted.shape[axis] for axis in set(groups.axes))
         if len(groups.names) > 2 or max(groups.number, cells) > _MAX_VIEW_CELLS:
             raise ValueError(
-                f"A view has one or two columns and at most {_MAX_VIEW_CELLS:,} of them, got "
-                f"{' and '.join(groups.names)} with {cells:,} cells. Ask for counts of ranges."
+                f"A view has one or two columns and at most {_MAX_VIEW_CELLS:,} cells; "
+                f"{' and '.join(groups.names)} have {cells:,} cells. Ask for counts of ranges."
             )
         return view_of(self.model, groups)
 
