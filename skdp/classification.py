@@ -380,7 +380,7 @@ def _noisy_total(noisy, n_records, parts):
 
 def _rounded(share, n_rows, rng):
     """Whole counts of cells and labels; those of cells and those of labels are rounded too."""
-    order, places = np.arange(share.size), np.indices(share.shape).reshape(2, -1)
+    order, places = np.arange(share.size), [*np.indices(share.shape).reshape(2, -1)]
     return count_records(share.ravel(), n_rows, order, places, rng).reshape(share.shape)
 
 

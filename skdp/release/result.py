@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from ..domain import Categorical, Date, Datetime, Numeric
-from ..plotting import PlotAxis
 
 
 def range_label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
@@ -61,8 +60,10 @@ def group_labels(attribute: Numeric | Categorical) -> list[Any]:
     return labels + [None] * attribute.nullable
 
 
-def plot_axis(name: str, attribute: Numeric | Categorical) -> PlotAxis:
-    """How the codes of a column lie along an axis of a picture."""
+def plot_axis(name: str, attribute: Numeric | Categorical) -> Any:
+    """How the codes of a column lie along an axis of a picture: a `PlotAxis`."""
+    from ..plotting import PlotAxis
+
     dates, log = False, False
     labels: list[str] | None = None
     if isinstance(attribute, Categorical) or attribute.special:

@@ -24,7 +24,6 @@ from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..domain.query import Query
 from ..mechanisms import discrete_laplace_variance
-from ..plotting import loss_title, plot_view
 from .boxes import BoxModel, StrategyModel
 from .description import describe
 from .files import MOST_JSON, demand, loss_from_data, loss_to_data, read_archive, write_archive
@@ -809,6 +808,8 @@ class Synopsis:
         ValueError
             As in `view`, or if there are no boxes to outline or too many.
         """
+        from ..plotting import loss_title, plot_view
+
         domain = self.counted
         columns = domain.names[:2] if columns is None else columns
         columns = [columns] if isinstance(columns, str) else list(columns)
