@@ -187,11 +187,8 @@ def group_table(groups: Groups, results: Mapping[str, Any]) -> pd.DataFrame:
     places = np.indices(groups.shape).reshape(len(groups.names), -1)
     columns: dict[str, Any] = {}
     for name, label, place in zip(groups.names, groups.labels(), places, strict=True):
-        if name in groups.bands:
-            columns[name] = label.take(place)
-            continue
         values = [label[i] for i in place.tolist()]
-        columns[name] = pd.Series(values, dtype=object if None in label else None)
+        columns[name] = pd.Series(values, dtype=object if None in values else None)
     for title, values in results.items():
         columns[free_name(title, groups.names)] = values
     return pd.DataFrame(columns)
