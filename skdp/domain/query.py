@@ -162,9 +162,10 @@ def _checked(parts: Iterable[Part]) -> list[Part]:
 
 _TOKEN = re.compile(
     r"""\s*(?:
-        (?P<number>(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
+        (?P<number>[+-]?(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
       | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
       | (?P<quoted>`(?:[^`]|``)+`)
+      | (?P<word>(?i:and|or|not|in|is)\b)
       | (?P<name>[^\W\d]\w*)
       | (?P<symbol>[=!<>]=|[=<>()\[\],&|+\-~])
       | (?P<other>\S)
@@ -172,7 +173,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _SYMBOLS = {"=": "==", "&": "and", "|": "or", "~": "not"}
-# Words of the language; in capitals too, where no column has that name.
+# Columns of these names stand between backticks.
 _WORDS = ("and", "or", "not", "in", "is")
 _CONSTANTS = {"None": None, "null": None, "NULL": None, "True": True, "False": False}
 # What an operator says of the column on its left, and of one on its right.
@@ -183,16 +184,17 @@ _OPERATORS: dict[type, tuple[str, str]] = {
 }  # fmt: skip
 # Characters on each side of an error that a message shows of a long text.
 _SHOWN = 100
-# What is wrong where no token begins with a character, and where a piece of a tree has no meaning.
+# What is wrong where no token begins with a character, and elsewhere.
 _UNREADABLE = {
     **dict.fromkeys("'\"`", "a quotation mark is never closed"),
-    "@": "values stand in the text itself, as in f'age > {limit}'",
+    "@": "values stand in the text itself, as in f'age > {{limit}}'",
     ".": "methods of columns are not supported; write for example 'x is null', '1 <= x <= 2' or "
     "'x in [1, 2]'",
 }
-_UNEXPECTED = "unexpected {!r}; a column name that is not an identifier goes between backticks"
-_UNFINISHED = "it ends too early: a condition or a value is missing"
-_ARITHMETIC = "arithmetic is not supported; a column name with a sign goes between backticks"
+_UNEXPECTED = (
+    "something is missing or unexpected at {!r}; arithmetic is not supported, and a column name "
+    "that is not an identifier goes between backticks"
+)
 
 
 class _Column(NamedTuple):
@@ -238,32 +240,22 @@ class _Text:
         try:
             return _within([{}], self._condition(_tree("\\\n".join(lines))))
         except SyntaxError as error:
-            if error.offset != 1 or "never closed" in error.msg:
-                raise self.error(_UNFINISHED, len(self.text.rstrip())) from None
-            place = self.places[(error.end_lineno or 1) - 1]
-            match = _TOKEN.match(self.text, place)
-            raise self.error(f"unexpected {match and match[0]!r}", place) from None
+            raise self._unexpected(self.places[(error.end_lineno or 1) - 1]) from None
         except (MemoryError, RecursionError):
             raise self.error("too many operations are inside each other", 0) from None
 
     def _lines(self) -> Iterator[str]:
         """The expression of Python, a token on each line."""
-        before = ""
         for match in _TOKEN.finditer(self.text):
             kind = str(match.lastgroup)
             raw, place = match[kind], match.start(kind)
-            if kind == "other":
-                raise self.error(_UNREADABLE.get(raw, _UNEXPECTED.format(raw)), place)
             self.places.append(place)
-            word = raw.lower() if raw.isupper() else raw
-            if kind == "name" and word in _WORDS and self.schema.find(raw) is None:
-                kind, raw = "word", word
-            if before == "~" and raw not in ("(", "~"):
-                # pandas would negate the column alone.
-                raise self.error("after '~' come parentheses; or write 'not'", place)
-            before = raw
-            if kind in ("word", "symbol"):
+            if kind == "symbol":
                 yield _SYMBOLS.get(raw, raw)
+            elif kind == "word":
+                yield raw.lower()
+            elif kind == "other":
+                raise self._unexpected(place, _UNREADABLE.get(raw, _UNEXPECTED))
             else:
                 yield f"_{len(self.known)}"
                 self.known.append(self._operand(kind, raw, place))
@@ -302,12 +294,8 @@ class _Text:
             return _Joined(isinstance(tree.op, ast.And), [*map(self._condition, tree.values)])
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
             return _negated(self._condition(tree.operand))
-        value = self._read(tree)
-        if not isinstance(value, _Column):
-            raise self.error(f"unexpected {value!r}", self._place(tree))
-        how = f"write for example {value.name} == True"
-        reason = f"column {value.name!r} is not compared with anything; {how}"
-        raise self.error(reason, self._place(tree))
+        how = "write for example 'x == True' for a column x"
+        raise self.error(f"nothing is compared; {how}", self._place(tree))
 
     def _read(self, tree: ast.expr) -> Any:
         """A column, a value, or a list of values."""
@@ -317,13 +305,7 @@ class _Text:
             values = [self._read(each) for each in tree.elts]
             if not any(isinstance(each, _Column | list) for each in values):
                 return values
-        if isinstance(tree, ast.UnaryOp) and not isinstance(tree.op, ast.Not):
-            value = self._read(tree.operand)
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                return -value if isinstance(tree.op, ast.USub) else value
-        place = self._place(tree)
-        other = f"unexpected {self.text[place:][:20]!r}"
-        raise self.error(_ARITHMETIC if isinstance(tree, ast.BinOp) else other, place)
+        raise self._unexpected(self._place(tree))
 
     def _comparison(self, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Region:
         """A column, what is said of it, and a value; or the other way round."""
@@ -340,6 +322,9 @@ class _Text:
             return self.schema.region(column.name, column.attribute, said, value)
         except ValueError as error:
             raise self.error(str(error), place) from None
+
+    def _unexpected(self, place: int, reason: str = _UNEXPECTED) -> ValueError:
+        return self.error(reason.format(self.text[place:][:20].strip()), place)
 
     def error(self, reason: str, place: int) -> ValueError:
         """What is wrong at a place of the text, which is shown if it is long."""
@@ -382,21 +367,14 @@ def parts_of(query: Any, schema: Schema) -> list[Part]:
     )
 
 
-def listed(value: Any) -> Any:
-    """A list of the values of a container that is no range; anything else as it is."""
-    if isinstance(value, list | AbstractSet | range):
-        return list(value)
-    several = hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0
-    return value.tolist() if several else value
-
-
 # Values that differ where their texts do: conditions on them are kept.
 _PLAIN = {str, int, float, bool, type(None)}
 
 
 def _region(column: Any, value: Any, schema: Schema) -> Region:
     """The region of a condition of a dict."""
-    value = listed(value)
+    if isinstance(value, AbstractSet | range) or getattr(value, "ndim", 0):
+        value = list(value)
     if isinstance(value, tuple) and len(value) != 2:
         what = f"a tuple (low, high), got {value!r}. For a set of values use a list"
         raise ValueError(f"The range for column {column!r} must be {what}.")
@@ -431,12 +409,7 @@ class Query(NamedTuple):
 
     def times(self, axis: int, vector: FloatArray) -> Query:
         """The query with the weights of an attribute multiplied by others."""
-        return Query(
-            tuple(
-                {**each, axis: each[axis] * vector if axis in each else vector}
-                for each in self.products
-            )
-        )
+        return Query(tuple({**each, axis: each.get(axis, 1.0) * vector} for each in self.products))
 
     def plus(self, other: Query) -> Query:
         """The query whose answer is the sum of the answers to this and another one."""

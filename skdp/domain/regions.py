@@ -173,31 +173,30 @@ def _codes(column: str, attribute: Categorical, value: Any) -> list[int]:
 
 def region_of_range(column: str, attribute: Any, low: Any, high: Any, strict: str = "") -> Region:
     """Values from low to high; None is an open end, ``strict`` names the ends left out."""
-    ends: list[Any] = [-math.inf, math.inf]
-    if isinstance(attribute, Categorical):
-        if not attribute.ordered:
-            how = "Ask for a list of categories, or declare it with ordered=True."
-            raise ValueError(
-                f"Column {column!r} is an unordered Categorical, without ranges. {how}"
-            )
-        ends = [0, attribute.n_values - 1]
-    for place, end in enumerate((low, high)):
-        if isinstance(attribute, Numeric):
-            ends[place] = ends[place] if end is None else attribute.number(end, column)
-        elif end not in (None, -math.inf, math.inf):
-            ends[place] = code_of(column, attribute, end)
-    if ends[0] > ends[1]:
+    if isinstance(attribute, Categorical) and not attribute.ordered:
+        how = "Ask for a list of categories, or declare it with ordered=True."
+        raise ValueError(f"Column {column!r} is an unordered Categorical, without ranges. {how}")
+    start = -math.inf if low is None else _number(column, attribute, low)
+    stop = math.inf if high is None else _number(column, attribute, high)
+    if start > stop:
         what = f"it goes from {low!r} to {high!r}. Write the lower end first"
         raise ValueError(f"The range for column {column!r} is reversed: {what}.")
+    start = math.nextafter(start, math.inf) if "<" in strict else start
+    stop = stop if ">" in strict else math.nextafter(stop, math.inf)
     if isinstance(attribute, Categorical):
-        codes = range(ends[0] + ("<" in strict), ends[1] + (">" not in strict))
-        return Region(column, attribute, (), frozenset(codes))
-    start = math.nextafter(ends[0], math.inf) if "<" in strict else ends[0]
-    stop = ends[1] if ">" in strict else math.nextafter(ends[1], math.inf)
+        codes = frozenset(code for code in range(attribute.n_values) if start <= code < stop)
+        return Region(column, attribute, (), codes)
     special = enumerate(attribute.special, start=attribute.bins)
     cells = frozenset(code for code, value in special if start <= value < stop)
     cuts = tuple(map(attribute.contents.cut, (start, stop)))
     return Region(column, attribute, cuts if cuts[0] < cuts[1] else (), cells)
+
+
+def _number(column: str, attribute: Any, value: Any) -> float:
+    """Where a value lies on the line of numbers, or of the codes of ordered categories."""
+    if isinstance(attribute, Numeric):
+        return attribute.number(value, column)
+    return value if value in (-math.inf, math.inf) else code_of(column, attribute, value)
 
 
 def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Region:
