@@ -221,16 +221,15 @@ class Attribute:
 
     def _entries(self) -> dict[str, Any]:
         """The arguments that say something; flags are always there."""
-        kind: Any = type(self)
         found = self._said()
-        for name, default in _options(kind).items():
+        for name, default in _options(type(self)).items():
             value = getattr(self, name)
             if name not in found and (default is False or value != default):
-                found[name] = [*value] if name == "special" else value
+                found[name] = value
         return found
 
     def to_data(self) -> dict[str, Any]:
-        """What JSON says of it; flags are always there."""
+        """What JSON says of it."""
         plain = {name: _plain(value) for name, value in self.declared._entries().items()}
         fine = {} if self.declared is self else {"fine": True}
         return {"type": type(self).__name__.lower(), **plain, **fine}
@@ -391,21 +390,19 @@ class Categorical(Attribute):
         if not 1 <= len(values) <= MAX_BINS:
             raise DomainError(f"Categorical needs at least one category, and {MAX_BINS} at most.")
         if (shared := shared_key(values)) is not None:
-            first, second = shared
             raise DomainError(
-                f"Categories {first!r} and {second!r} mean one text, number, date or gap, which "
-                "readers of files may merge. Declare one of them; or write them with a letter, "
-                f"here and in the data: 'c{first}' and 'c{second}'."
+                "Categories {!r} and {!r} mean one text, number, date or gap, which readers of "
+                "files may merge. Declare one of them; or write them with a letter, here and in "
+                "the data: 'c{}' and 'c{}'.".format(*shared, *shared)
             )
         keys = positions_of(values)
         if None in keys and nullable is True:
             gap = f"The category {values[keys[None]]!r} is a gap, and so is what nullable=True adds"
             raise DomainError(f"{gap}: leave out one of them.")
         if other is not None:
-            code = keys.get(key_of(plain_category(other, "other")))
-            if code is None:
+            if (key := key_of(plain_category(other, "other"))) not in keys:
                 raise DomainError(f"other={other!r} is not one of the categories; add it there.")
-            other = values[code]
+            other = values[keys[key]]
         if not isinstance(taxonomy, Taxonomy | None):
             taxonomy = Taxonomy.from_tree(taxonomy)
         odd = set() if taxonomy is None else set(taxonomy.leaves) ^ set(values)

@@ -65,16 +65,15 @@ def apart(edges: FloatArray) -> FloatArray:
 
 def number_of_bins(given: Any, grid: Grid | None, scale: str) -> int:
     """The declared number of bins; by default one for each number of a grid."""
-    most = MAX_BINS if grid is None else min(len(grid), MAX_BINS)
-    if given is not None and 1 <= (bins := as_int(given, "bins")) <= most:
-        return bins
-    if given is None and grid is not None and (scale != "linear" or len(grid) <= MAX_BINS):
-        return len(grid) if scale == "linear" else min(FEW_BINS, len(grid))
-    values = "" if grid is None else f" There are {len(grid)} possible values."
-    raise DomainError(
-        f"bins must be in 1..{most}, got {given!r}.{values} Give bins=32 or so, with scale='log' "
-        "where most values are small, or edges=[...]."
-    )
+    most = MAX_BINS if grid is None else len(grid)
+    few = most if scale == "linear" else min(FEW_BINS, most)
+    bins = few if given is None else as_int(given, "bins")
+    if not 1 <= bins <= min(most, MAX_BINS):
+        raise DomainError(
+            f"bins must be in 1..{min(most, MAX_BINS)}, got {bins}. Give bins=32 or so, with "
+            "scale='log' where most values are small, or edges=[...]."
+        )
+    return bins
 
 
 def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool) -> NDArray[Any]:
@@ -181,12 +180,11 @@ def declared_grid(
     # As written: 0.1 is a tenth.
     first, last = (Fraction(repr(end)) * 10**places for end in (lower, upper))
     grid = Grid(math.ceil(first), math.floor(last), 10**places)
-    none = grid.last < grid.first
-    if none or max(abs(first), abs(last)) > MAX_INTEGER - 2 * (not integer):
-        how = "more decimals" if none else "nearer ends or fewer decimals (dates: a coarser unit)"
+    if grid.last < grid.first or max(abs(first), abs(last)) > MAX_INTEGER - 2 * (not integer):
         raise DomainError(
             f"The values from {digits(lower)} to {digits(upper)} with {places} decimals are none, "
-            f"or more than float64 can tell apart: give {how}."
+            "or more than float64 can tell apart: give other ends, or more or fewer decimals "
+            "(dates: a coarser unit)."
         )
     return grid, None if integer else places
 
@@ -234,15 +232,8 @@ class Spread:
     def codes(self, x: FloatArray) -> CodeArray:
         """Bin of each number of the range: how many inner edges are at or below it."""
         inner = self.edges[1:-1]
-        if len(x) < BLOCK or (self._guess is None and self._width is None):
+        if len(x) < BLOCK or self._guess is None:
             return np.searchsorted(inner, x, side="right").astype(np.int32)
-        if self._guess is None:
-            # The bin that arithmetic finds, or one beside it.
-            places = np.clip((x - self.edges[0]) / self._width, 0, len(inner))
-            codes: CodeArray = places.astype(np.int32)
-            codes -= x < np.append(-np.inf, inner)[codes]
-            codes += x >= np.append(inner, np.inf)[codes]
-            return codes
         anchor, near, first, bins = self._guess
         # All edges of lower buckets are below a number, and it is compared with the one in its own:
         # faster than a search.
@@ -251,15 +242,6 @@ class Spread:
         codes = bins[np.clip(buckets, 0, len(bins) - 1, out=buckets)]
         codes += x >= np.append(inner, np.inf)[codes]
         return codes
-
-    @functools.cached_property
-    def _width(self) -> float | None:
-        """For `codes`: the width of all bins; None where an edge is not near its place."""
-        with np.errstate(all="ignore"):
-            edges = self.edges.astype(np.float64)
-            width = float(edges[-1] - edges[0]) / max(len(edges) - 1, 1)
-            apart = np.abs(edges - (edges[0] + width * np.arange(len(edges))))
-        return width if (apart < width / 4).all() else None
 
     @functools.cached_property
     def _guess(self) -> tuple[float, int, int, CodeArray] | None:
@@ -294,13 +276,9 @@ class Spread:
         """What divides the numbers of bins below x from all others; on a grid a place."""
         return x
 
-    def after(self, cuts: NDArray[Any]) -> FloatArray:
-        """The smallest number that is not below each cut."""
-        return cuts
-
-    def before(self, cuts: NDArray[Any]) -> FloatArray:
-        """The largest number below each cut."""
-        return np.nextafter(cuts, -np.inf)
+    def numbers(self, starts: FloatArray, stops: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The first and the last number of runs from cuts to others."""
+        return starts, np.nextafter(stops, -np.inf)
 
     def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:
         """The bin of each cut, how much of it lies below the cut, and the sum of its numbers."""
@@ -356,12 +334,7 @@ class Spread:
 
     def empty(self) -> IntArray:
         """Bins without numbers."""
-        return np.arange(0)
-
-    def means(self) -> FloatArray:
-        """Mean of the numbers of each bin."""
-        amount, total = self.whole
-        return total / amount
+        return np.flatnonzero(self.whole[0] == 0)
 
     def draw(
         self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray
@@ -370,11 +343,7 @@ class Spread:
         share = rng.random(len(codes))
         left, right = self.span(codes)
         start, stop = np.clip(low, left, right), np.clip(high, left, right)
-        values = np.clip(start + share * (np.maximum(start, stop) - start), left, right)
-        # A draw that meets a special value would change its cell.
-        hit = np.isin(values, self.special)
-        up = np.minimum(np.nextafter(values, np.inf), right)
-        return np.where(hit, np.where(up > values, up, left), values)
+        return np.clip(start + share * (np.maximum(start, stop) - start), left, right)
 
     def span(self, codes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest number of each bin."""
@@ -409,11 +378,10 @@ class Points(Spread):
     def cut(self, x: float) -> int:  # noqa: D102
         return self.grid.cut(x)
 
-    def after(self, cuts: NDArray[Any]) -> FloatArray:  # noqa: D102
-        return self.grid.value(cuts)
-
-    def before(self, cuts: NDArray[Any]) -> FloatArray:  # noqa: D102
-        return self.grid.value(cuts - 1)
+    def numbers(  # noqa: D102
+        self, starts: FloatArray, stops: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        return self.grid.value(starts), self.grid.value(stops - 1)
 
     @functools.cached_property
     def ends(self) -> IntArray:  # noqa: D102
@@ -436,10 +404,6 @@ class Points(Spread):
     def _ranks(self, codes: IntArray) -> tuple[IntArray, IntArray]:
         """Ranks of the first and the last point of each bin; reversed if it has none."""
         return self._rank(self.ends[codes]), self._rank(self.ends[codes + 1]) - 1
-
-    def empty(self) -> IntArray:  # noqa: D102
-        first, last = self._ranks(np.arange(len(self.edges) - 1))
-        return np.flatnonzero(last < first)
 
     def draw(  # noqa: D102
         self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray

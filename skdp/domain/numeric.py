@@ -7,7 +7,6 @@ import copy
 import functools
 import itertools
 import numbers
-import sys
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -37,9 +36,6 @@ from .values import as_flag, as_float, as_int, as_list, digits, some
 # and in domains read from data.
 MOST_SINGLE = 256
 AUTO = "auto"
-
-# The largest whole number that is a float.
-_LARGEST = int(sys.float_info.max)
 
 
 class Numeric(Attribute):
@@ -218,8 +214,7 @@ class Numeric(Attribute):
             texts = [self.span_label(int(code), int(code) + 1) for code in empty[:8]]
             raise DomainError(
                 f"No value but special ones can fall into {', '.join(texts)}: declare fewer bins, "
-                "other edges, or a range without the special values. With one code for each "
-                "integer every value has a cell without being special."
+                "other edges, or no special values where every integer has a code."
             )
 
     def _join_empty(self, kept: Any = ()) -> None:
@@ -346,7 +341,8 @@ class Numeric(Attribute):
         -------
         ndarray of float64, shape (n_values,)
         """
-        return np.concatenate([self.contents.means(), np.array(self.special, dtype=np.float64)])
+        amount, total = self.contents.whole
+        return np.concatenate([total / amount, self.special])
 
     def span(self, codes: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest value that `decode` can give for each code; nan if missing.
@@ -391,14 +387,11 @@ class Numeric(Attribute):
         # Clipping first changes no code and keeps infinities out of the arithmetic.
         x = np.clip(values, self.lower, self.upper)
         missing = np.isnan(x)
-        some_missing = bool(missing.any())
-        if some_missing:
-            x[missing] = self.lower
+        x[missing] = self.lower
         codes = self.contents.codes(self.nearest(x))
         for place, value in enumerate(self.special):
             codes[values == value] = self.bins + place
-        if some_missing:
-            codes[missing] = self.n_values if self.nullable else -1
+        codes[missing] = self.n_values if self.nullable else -1
         return codes
 
     def nearest(self, numbers: FloatArray) -> FloatArray:
@@ -442,12 +435,11 @@ class Numeric(Attribute):
     def _finish(self, numbers: FloatArray) -> pd.Series:
         """Numbers, nan where missing, as values of the column."""
         values = pd.Series(numbers)
-        if not self.integer:
-            return values
-        return values.astype("Int64") if self.nullable else values.astype("int64")
+        kind: Any = "Int64" if self.nullable else "int64"
+        return values.astype(kind) if self.integer else values
 
     def number(self, value: Any, column: str) -> float | int:
-        """A value of a query as a number; integers stay exact.
+        """A value of a query as a number.
 
         Parameters
         ----------
@@ -462,14 +454,10 @@ class Numeric(Attribute):
         """
         flag = isinstance(value, bool | np.bool_)
         if flag or not isinstance(value, numbers.Real) or value != value:
-            given = f"{value!r} of type {type(value).__name__}"
-            how = "For missing values ask for None, if it is nullable."
             raise ValueError(
-                f"Column {column!r} is numeric and cannot be compared with {given}. {how}"
+                f"Column {column!r} is numeric and cannot be compared with {value!r} of type "
+                f"{type(value).__name__}. For missing values ask for None, if it is nullable."
             )
-        # No column reaches beyond what floats hold.
-        if isinstance(value, numbers.Integral):
-            return min(max(int(value), -_LARGEST), _LARGEST)
         return as_number(value, column)
 
     def _said(self) -> dict[str, Any]:
@@ -490,9 +478,8 @@ def runs(edges: list[int], written: Callable[[int], str]) -> list[str]:
 def declared_special(given: Any, read: Callable[[Any, str], float]) -> tuple[float, ...]:
     """The special values as plain numbers, in the declared order."""
     values = tuple(read(value, "A special value") for value in as_list(given, "special"))
-    repeated = [value for value in set(values) if values.count(value) > 1]
-    if repeated:
-        raise DomainError(f"special values must differ, but {some(repeated)} is repeated.")
+    if len({*values}) < len(values):
+        raise DomainError(f"special values must differ, got {some(values)}.")
     return values
 
 

@@ -53,6 +53,11 @@ class Schema:
             self._regions[key] = region_of_comparison(column, attribute, operator, value)
         return self._regions[key]
 
+    @functools.cached_property
+    def asked(self) -> dict[str, Query]:
+        """The latest question as text, and what it means. What is passed on of it has none."""
+        return {}
+
     @property
     def known(self) -> tuple[str, ...]:
         """Columns that can be asked for."""
@@ -512,9 +517,16 @@ def parse(query: Any, domain: Any) -> Query:
 
 def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
     """`parse` of each of many queries: weights of the conditions on a column are found together."""
+    one = queries[0] if len(queries) == 1 and isinstance(queries[0], str) else ""
+    if one in domain.asked:
+        return [domain.asked[one]]
     read = [parts_of(query, domain) for query in queries]
     weigh(region for parts in read for part in parts for region in part.values())
-    return [Query(tuple(weights_of(part, domain) for part in parts)) for parts in read]
+    found = [Query(tuple(weights_of(part, domain) for part in parts)) for parts in read]
+    if one:
+        domain.asked.clear()
+        domain.asked[one] = found[0]
+    return found
 
 
 def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArray]:

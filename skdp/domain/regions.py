@@ -78,9 +78,8 @@ class Region:
         if self.attribute.n_values in self.cells or not self:
             return -math.inf, math.inf
         assert isinstance(self.attribute, Numeric)
-        held, (starts, stops) = self.attribute.contents, self.runs
-        ends = held.after(starts[:1]), held.before(stops[-1:])
-        numbers = np.concatenate([*ends, self.attribute.means()[[*self.cells]]])
+        runs = self.attribute.contents.numbers(*self.runs)
+        numbers = np.concatenate([*runs, self.attribute.means()[[*self.cells]]])
         return float(numbers.min()), float(numbers.max())
 
     @functools.cached_property

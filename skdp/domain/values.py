@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._validation import plain_text
+from .._validation import as_number, plain_text
 from ..exceptions import DomainError
 
 Category: TypeAlias = str | int | bool | float
@@ -65,10 +65,7 @@ def as_float(value: Any, name: str) -> float:
     refuse_placeholder(value, name)
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise DomainError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
+    number = as_number(value, name)
     if not math.isfinite(number):
         how = "Declare the range that is publicly known; values beyond it are clipped."
         raise DomainError(f"{name} must be finite, got {value!r}. {how}")

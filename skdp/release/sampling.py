@@ -215,7 +215,7 @@ def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) 
         shares = held.between(starts[met], stops[met], np.arange(len(met)), len(met))[0][:, code]
         chosen = met[inverse(shares, generator.random(len(rows)))] if len(met) > 1 else met[0]
         low[rows], high[rows] = starts[chosen], stops[chosen]
-    return held.after(low), held.before(high)
+    return held.numbers(low, high)
 
 
 # --- draws
