@@ -317,7 +317,7 @@ def test_errors_say_what_and_where(query, message):
 def test_bands_that_are_refused():
     for bands, message in (
         ({"n": [3, 1]}, "ascending"),
-        ({"n": 3}, "list of edges"),
+        ({"n": 3}, "two or more ascending edges"),
         ({"m": [10, 12]}, "bands names 'm'"),
         ({"q": [10, 12]}, "no column 'q'"),
     ):
