@@ -226,9 +226,6 @@ class Spread:
     step: ClassVar[float] = 0.0
     least: ClassVar[float] = POINT
 
-    def __post_init__(self) -> None:
-        _ = self._guess
-
     def codes(self, x: FloatArray) -> CodeArray:
         """Bin of each number of the range: how many inner edges are at or below it."""
         inner = self.edges[1:-1]
@@ -491,9 +488,10 @@ def lattice_edges(lower: float, upper: float, least: Fraction) -> tuple[float, .
             bisect.bisect_left(widths, least),
         )
         for far in range(first, last + 1):
-            pieces = list(_pieces(low, high, min(near, far), far))
-            if sum(last - first + 1 for first, last, _ in pieces) < MOST_BINS:
-                return _inner(lower, upper, pieces)
+            inner = sorted(_multiples(low, high, min(near, far), far))
+            if len(inner) < MOST_BINS:
+                # No sliver at an end: its records lie in the bin beside it.
+                return tuple(x for x, width in inner if min(x - lower, upper - x) >= width / 2)
     raise AssertionError("one width for all bins fits always")
 
 
@@ -504,8 +502,8 @@ def _widths() -> list[Fraction]:
     return [digit * ten for ten in tens for digit in (1, 2, 5)]
 
 
-def _pieces(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tuple[int, int, int]]:
-    """Edges between low and high, as multiples from first to last of the width of an index.
+def _multiples(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tuple[float, float]]:
+    """Edges between low and high, each with the width that it is a multiple of.
 
     From 0 the widths are that of ``near``, from 50 times a width on that one, up to that of
     ``far``; on both sides of 0.
@@ -520,16 +518,6 @@ def _pieces(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tupl
             # 0 is on the first side alone.
             first = max(start, int(sign < 0), math.floor(left / width) + 1)
             last = int(min(end, math.ceil(right / width) - 1))
-            if first <= last:
-                yield (first, last, index) if sign > 0 else (-last, -first, index)
-
-
-def _inner(lower: float, upper: float, pieces: list[tuple[int, int, int]]) -> tuple[float, ...]:
-    numbers: list[tuple[float, float]] = []
-    for first, last, index in pieces:
-        width = _widths()[index]
-        # A quotient of whole numbers is the float nearest to the decimal number.
-        ks = range(first, last + 1)
-        numbers += [(k * width.numerator / width.denominator, float(width)) for k in ks]
-    # No sliver at an end: its records lie in the bin beside it.
-    return tuple(x for x, width in sorted(numbers) if min(x - lower, upper - x) >= width / 2)
+            for k in range(first, last + 1):
+                # A quotient of whole numbers is the float nearest to the decimal number.
+                yield sign * k * width.numerator / width.denominator, float(width)

@@ -24,11 +24,17 @@ import pandas as pd
 
 from .._validation import BoolArray, CodeArray, IntArray, plain_text
 from ..exceptions import DomainError
-from .attributes import Identifier
+from .attributes import Identifier, Numeric
 from .bins import Points
-from .numeric import Numeric
-from .query import Part, Schema, attribute_of, parts_of
-from .regions import Region, region_of_range, region_of_values
+from .query import (
+    Part,
+    Region,
+    Schema,
+    attribute_of,
+    parts_of,
+    region_of_range,
+    region_of_values,
+)
 from .values import plain_category, some
 
 # Cells of one table: 16 MB of booleans.

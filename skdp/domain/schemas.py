@@ -21,9 +21,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from ..exceptions import DomainError
-from .attributes import Attribute, Categorical, Identifier
+from .attributes import AUTO, MOST_SINGLE, Attribute, Categorical, Identifier, Numeric
 from .dates import DAY, Date, Datetime, moment
-from .numeric import AUTO, MOST_SINGLE, Numeric
 from .taxonomy import Taxonomy
 from .values import refuse_placeholder, some
 

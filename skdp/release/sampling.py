@@ -11,8 +11,16 @@ import pandas as pd
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
 from ..domain import Domain, Identifier, Numeric
 from ..domain.attributes import read
-from ..domain.query import Query, Weights, both, parts_of, weights_of
-from ..domain.regions import Region, region_of_range, region_of_values
+from ..domain.query import (
+    Query,
+    Region,
+    Weights,
+    both,
+    parts_of,
+    region_of_range,
+    region_of_values,
+    weights_of,
+)
 from ..domain.values import some
 from .density import inverse, inverse_rows
 from .model import Release, product_of_weights
