@@ -10,7 +10,8 @@ membership question for free. Only the schema (columns and declared types) is ch
 ===============  =================================================================================
 ``attributes``   what attributes share: codes, labels and levels; :class:`Categorical`,
                  `Numeric`: a range, cut into bins; `Identifier`, `Text`; how a domain gets at rows
-``bins``         how a range is cut into bins, which numbers each holds, automatic fine bins
+``bins``         numbers, categories and flags as they are declared; how a range is cut into bins,
+                 which numbers each holds, automatic fine bins
 ``check``        what a declaration does to the records of a table, and what it misses: not
                  private
 ``constraints``  rules between columns: declared, compiled, kept by drawn rows
@@ -20,7 +21,6 @@ membership question for free. Only the schema (columns and declared types) is ch
                  from text or from a dict, joined by or and not; as weights
 ``schemas``      domains in short, in JSON, from code books and types, and code with blanks
 ``taxonomy``     `Taxonomy`: nested groups of categories
-``values``       numbers, categories and flags as they are declared; gaps filled with values
 ===============  =================================================================================
 """
 

@@ -28,28 +28,26 @@ from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word, r
 from ..exceptions import DomainError
 from .bins import (
     BLOCK,
+    MAX_BINS,
     MOST_BINS,
+    Category,
     Points,
     Spread,
     apart,
-    declared_edges,
-    declared_grid,
-    edges_on,
-    lattice_edges,
-    number_of_bins,
-)
-from .taxonomy import Taxonomy
-from .values import (
-    MAX_BINS,
-    Category,
     as_flag,
     as_float,
     as_int,
     as_list,
+    declared_edges,
+    declared_grid,
     digits,
+    edges_on,
+    lattice_edges,
+    number_of_bins,
     plain_category,
     some,
 )
+from .taxonomy import Taxonomy
 
 # Integers in a range of at most this size get one code each where nobody gives bins, in schemas
 # and in domains read from data.
@@ -256,7 +254,7 @@ class Attribute:
         for name, default in _options(type(self)).items():
             value = getattr(self, name)
             if name not in found and (default is False or value != default):
-                found[name] = value
+                found[name] = [*value] if name == "special" else value
         return found
 
     def to_data(self) -> dict[str, Any]:
@@ -268,10 +266,11 @@ class Attribute:
     def __repr__(self) -> str:
         if self._coarse is not None:
             return f"{self._coarse!r}.fine"
-        said = self._entries()
+        first = ("categories", "lower", "upper")
         # A flag that is not set is left out; `other` may be the category False.
-        said = {k: v for k, v in said.items() if v is not False or k == "other"}
-        return call(type(self).__name__, said, _shown)
+        said = {k: v for k, v in self._entries().items() if v is not False or k == "other"}
+        parts = [_shown(v) if key in first else f"{key}={_shown(v)}" for key, v in said.items()]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def _key(self) -> str:
         # True, 1 and 1.0 are equal in Python, but are written differently.
@@ -295,13 +294,6 @@ def _options(kind: type) -> dict[str, Any]:
     given = inspect.signature(kind).parameters.values()
     found = {each.name: each.default for each in given if each.kind is each.KEYWORD_ONLY}
     return {name: default for name, default in found.items() if name != "edges"}
-
-
-def call(name: str, said: Mapping[str, Any], shown: Callable[[Any], str]) -> str:
-    """A declaration as code: range and categories stand first, without their names."""
-    first = ("categories",) if name == "Categorical" else ("lower", "upper")
-    parts = [shown(v) if key in first else f"{key}={shown(v)}" for key, v in said.items()]
-    return f"{name}({', '.join(parts)})"
 
 
 def _plain(value: Any) -> Any:
@@ -342,10 +334,6 @@ class Identifier:
     0   1   30
     1   2   40
     """
-
-    def fresh(self, n: int) -> pd.Series:
-        """Numbers of n synthetic rows, from 1."""
-        return pd.Series(range(1, n + 1), dtype="int64")
 
     def to_data(self) -> dict[str, Any]:
         """What JSON says of it."""
@@ -630,7 +618,10 @@ class Numeric(Attribute):
         self._grid, self.decimals = declared_grid(low, high, self.integer, decimals)
         if edges is None:
             self._cut(bins)
-        self.special = declared_special(special, self._read)
+        given = as_list(special, "special")
+        self.special = tuple(self._read(value, "A special value") for value in given)
+        if len({*self.special}) < len(self.special):
+            raise DomainError(f"special values must differ, got {some(self.special)}.")
         self._check_contents()
 
     def _read(self, value: Any, name: str) -> float:
@@ -776,8 +767,8 @@ class Numeric(Attribute):
             # Edges of a scale are not round: six digits, if these tell them apart.
             if (np.diff(self.edges) > 2e-6 * np.abs(self.edges[1:])).all():
                 edges = [float(f"{edge:.6g}") for edge in edges]
-        pairs = zip(edges[:-1], edges[1:], strict=True)
-        texts = [f"[{self._written(low)}, {self._written(high)})" for low, high in pairs]
+        ends = itertools.pairwise(map(self._written, edges))
+        texts = [f"[{low}, {high})" for low, high in ends]
         if cuts[-1] == self.bins and not self.integer:
             texts[-1] = texts[-1][:-1] + "]"
         return texts
@@ -896,7 +887,9 @@ class Numeric(Attribute):
         """
         given = np.asarray(codes, dtype=np.int64)
         positions = np.where(given < self.bins, given, 0)
-        drawn = self.contents.draw(positions, rng, _bound(lower, -np.inf), _bound(upper, np.inf))
+        low = np.fmax(np.asarray(lower, dtype=np.float64), -np.inf)
+        high = np.fmin(np.asarray(upper, dtype=np.float64), np.inf)
+        drawn = self.contents.draw(positions, rng, low, high)
         return self._with_cells(given, drawn)
 
     def _with_cells(self, codes: IntArray, numbers: FloatArray) -> FloatArray:
@@ -948,17 +941,3 @@ def runs(edges: list[int], written: Callable[[int], str]) -> list[str]:
     """Text for the whole numbers from each edge to before the next."""
     ends = [(written(low), written(stop - 1)) for low, stop in itertools.pairwise(edges)]
     return [low if low == high else f"{low} to {high}" for low, high in ends]
-
-
-def declared_special(given: Any, read: Callable[[Any, str], float]) -> tuple[float, ...]:
-    """The special values as plain numbers, in the declared order."""
-    values = tuple(read(value, "A special value") for value in as_list(given, "special"))
-    if len({*values}) < len(values):
-        raise DomainError(f"special values must differ, got {some(values)}.")
-    return values
-
-
-def _bound(given: Any, free: float) -> FloatArray:
-    """Bounds of numbers, where None and NaN are none."""
-    bounds = np.asarray(given, dtype=np.float64)
-    return np.where(np.isnan(bounds), free, bounds)

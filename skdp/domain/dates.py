@@ -20,8 +20,7 @@ from .._keys import DAY, FURTHEST, key_of, moment_of, moment_of_text
 from .._validation import FloatArray, IntArray, is_word
 from ..exceptions import DomainError
 from .attributes import AUTO, Coding, Numeric, runs
-from .bins import MOST_BINS, even_edges
-from .values import MAX_INTEGER, refuse_placeholder, some
+from .bins import MAX_INTEGER, MOST_BINS, even_edges, refuse_placeholder, some
 
 # Units, and how NumPy names them.
 UNITS = {

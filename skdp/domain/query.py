@@ -19,14 +19,13 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray
 from .attributes import Attribute, Categorical, Identifier, Numeric
-from .bins import POINT
+from .bins import POINT, Cut, some
 
 # ------------------------------------------------------------------------------------------------
 # Regions: the part of one attribute that a condition covers, as a weight for each code.
 #
-# The numbers of a region lie between cuts, each the first number that is covered, or the first that
-# is no more: after x comes the next float, and on a grid cuts are places. So regions are joined,
-# cut and turned round by comparing cuts, for integers and real numbers alike.
+# The numbers of a region lie between cuts, so that regions are joined, cut and turned round by
+# comparing cuts, for integers and real numbers alike.
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Region:
     ----------
     column : str
     attribute : Numeric or Categorical
-    cuts : tuple of float
+    cuts : tuple of Cut
         Where the numbers of bins that it covers begin and end, in turn, ascending.
     cells : frozenset of int
         The other codes: categories, special values, missing.
@@ -45,14 +44,14 @@ class Region:
 
     column: str = field(compare=False)
     attribute: Attribute = field(compare=False)
-    cuts: tuple[float, ...]
+    cuts: tuple[Cut, ...]
     cells: frozenset[int]
 
     def __bool__(self) -> bool:
         return bool(self.cuts or self.cells)
 
     def _combined(self, other: Region, by: Callable[[Any, Any], Any]) -> Region:
-        kept: list[float] = []
+        kept: list[Cut] = []
         for cut in sorted({*self.cuts, *other.cuts}):
             # After an odd number of its cuts a number is covered.
             inside = by(*(bisect.bisect(each.cuts, cut) % 2 for each in (self, other)))
@@ -114,9 +113,16 @@ class Region:
 
     @property
     def runs(self) -> tuple[FloatArray, FloatArray]:
-        """Cuts at which runs of numbers begin and end."""
-        cuts = np.array(self.cuts, dtype=np.float64)
-        return cuts[::2], cuts[1::2]
+        """Numbers of the cuts at which runs begin and end."""
+        numbers = np.array([number for number, _ in self.cuts], dtype=np.float64)
+        return numbers[::2], numbers[1::2]
+
+    @property
+    def edges(self) -> FloatArray:
+        """The cuts as edges of bins."""
+        numbers, after = np.array(self.cuts, dtype=np.float64).reshape(-1, 2).T
+        edges, _ = self.attribute.contents.numbers(numbers, numbers)
+        return np.where(after > 0, np.nextafter(edges, np.inf), edges)
 
 
 def weigh(regions: Iterable[Region]) -> None:
@@ -129,7 +135,7 @@ def weigh(regions: Iterable[Region]) -> None:
         attribute = alike[0].attribute
         found = np.zeros((len(alike), attribute.size))
         if isinstance(attribute, Numeric):
-            cuts = np.array([cut for each in alike for cut in each.cuts], dtype=np.float64)
+            cuts = np.array([x for each in alike for x, _ in each.cuts], dtype=np.float64)
             owners = np.repeat(np.arange(len(alike)), [len(each.cuts) // 2 for each in alike])
             shares, _ = attribute.contents.between(cuts[::2], cuts[1::2], owners, len(alike))
             found[:, : attribute.bins] = shares
@@ -145,15 +151,14 @@ def known_values(given: Any, known: Iterable[Any]) -> str:
     by_text = {str(each): each for each in known}
     close = difflib.get_close_matches(str(given), by_text, n=1)
     hint = f" Did you mean {by_text[close[0]]!r}?" if close else ""
-    shown = ", ".join(map(repr, [*by_text.values()][:20]))
-    return f"{hint} It has {shown}{', ...' if len(by_text) > 20 else ''}."
+    return f"{hint} It has {some([*by_text.values()], 20)}."
 
 
 def everything(column: str, attribute: Any) -> Region:
     """The region of no condition."""
     if isinstance(attribute, Categorical):
         return Region(column, attribute, (), frozenset(range(attribute.size)))
-    cuts = tuple(map(attribute.contents.cut, (-math.inf, math.inf)))
+    cuts = attribute.contents.cut(-math.inf, 0), attribute.contents.cut(math.inf, 1)
     return Region(column, attribute, cuts, frozenset(range(attribute.bins, attribute.size)))
 
 
@@ -174,19 +179,18 @@ def region_of_range(column: str, attribute: Any, low: Any, high: Any, strict: st
     if isinstance(attribute, Categorical) and not attribute.ordered:
         how = "Ask for a list of categories, or declare it with ordered=True."
         raise ValueError(f"Column {column!r} is an unordered Categorical, without ranges. {how}")
-    start = -math.inf if low is None else _number(column, attribute, low)
-    stop = math.inf if high is None else _number(column, attribute, high)
-    if start > stop:
+    first = -math.inf if low is None else _number(column, attribute, low)
+    last = math.inf if high is None else _number(column, attribute, high)
+    if first > last:
         what = f"it goes from {low!r} to {high!r}. Write the lower end first"
         raise ValueError(f"The range for column {column!r} is reversed: {what}.")
-    start = math.nextafter(start, math.inf) if "<" in strict else start
-    stop = stop if ">" in strict else math.nextafter(stop, math.inf)
+    start, stop = (first, int("<" in strict)), (last, int(">" not in strict))
     if isinstance(attribute, Categorical):
-        codes = frozenset(code for code in range(attribute.n_values) if start <= code < stop)
+        codes = frozenset(code for code in range(attribute.n_values) if start <= (code, 0) < stop)
         return Region(column, attribute, (), codes)
     special = enumerate(attribute.special, start=attribute.bins)
-    cells = frozenset(code for code, value in special if start <= value < stop)
-    cuts = tuple(map(attribute.contents.cut, (start, stop)))
+    cells = frozenset(code for code, value in special if start <= (value, 0) < stop)
+    cuts = attribute.contents.cut(*start), attribute.contents.cut(*stop)
     return Region(column, attribute, cuts if cuts[0] < cuts[1] else (), cells)
 
 
@@ -200,7 +204,7 @@ def _number(column: str, attribute: Any, value: Any) -> float:
 def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Region:
     """Any of the values; None is the missing cell."""
     cells: set[int] = set()
-    runs: set[tuple[float, ...]] = set()
+    runs: set[tuple[Cut, ...]] = set()
     for value in values:
         if value is None:
             if not attribute.nullable:
@@ -214,7 +218,7 @@ def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Regi
             cells |= one.cells
             runs |= {one.cuts} if not one.cells else set()
     # Where a run begins that another ends at, there is no cut.
-    cuts = functools.reduce(xor, map(set, runs), set[float]())
+    cuts = functools.reduce(xor, map(set, runs), set[Cut]())
     return Region(column, attribute, tuple(sorted(cuts)), frozenset(cells))
 
 
@@ -408,8 +412,6 @@ _OPERATORS: dict[type, tuple[str, str]] = {
     ast.Eq: ("==", "=="), ast.NotEq: ("!=", "!="), ast.In: ("in", ""), ast.NotIn: ("not in", ""),
     ast.Is: ("==", ""), ast.IsNot: ("!=", ""),
 }  # fmt: skip
-# Characters on each side of an error that a message shows of a long text.
-_SHOWN = 100
 # What is wrong where no token begins with a character, and elsewhere.
 _UNREADABLE = {
     **dict.fromkeys("'\"`", "a quotation mark is never closed"),
@@ -551,8 +553,8 @@ class _Text:
     def error(self, reason: str, place: int) -> ValueError:
         """What is wrong at a place of the text, which is shown if it is long."""
         text = self.text
-        if len(text) > 2 * _SHOWN:
-            text = f"...{text[max(0, place - _SHOWN) : place + _SHOWN]}..."
+        if len(text) > 200:
+            text = f"...{text[max(0, place - 100) : place + 100]}..."
         where = f"Cannot read the query {text!r} at position {place}"
         return ValueError(f"{where}: {reason.removesuffix('.')}.")
 
@@ -744,5 +746,4 @@ def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
 def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArray]:
     """Weights of a conjunction, by attribute."""
     weights = domain.structure.weights_of_regions(regions)
-    found = {domain.index(name): vector for name, vector in weights.items()}
-    return found if len(found) < 2 else dict(sorted(found.items()))
+    return dict(sorted((domain.index(name), vector) for name, vector in weights.items()))

@@ -11,6 +11,7 @@ import pandas as pd
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
 from ..domain import Domain, Identifier, Numeric
 from ..domain.attributes import read
+from ..domain.bins import some
 from ..domain.query import (
     Query,
     Region,
@@ -21,7 +22,6 @@ from ..domain.query import (
     region_of_values,
     weights_of,
 )
-from ..domain.values import some
 from .density import inverse, inverse_rows
 from .model import Release, product_of_weights
 from .rounding import round_line

@@ -197,6 +197,11 @@ def test_a_single_number_of_a_continuous_column_has_next_to_no_share_of_its_bin(
     assert one({"pay": 200}, "pay")[-1] == POINT and not one({"pay": 201}, "pay").any()
     assert one("pay != 50", "pay").all() and one("not pay == 50", "pay").all()
     assert one("wage not in [0.5]", "wage").tolist() == [1] * 5
+    # Also where a bin is not many floats wide.
+    narrow = Domain({"x": Numeric(1e9, 1e9 + 1, bins=1000)})
+    assert one("x == 1000000000.5004", "x", narrow).sum() == POINT
+    for query in ("x != 1000000000.5004", "x < 1000000000.5 or x > 1000000000.5"):
+        assert set(one(query, "x", narrow)) == {1.0}
 
 
 @over(
