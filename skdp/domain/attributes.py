@@ -251,7 +251,8 @@ class Attribute:
     def _entries(self) -> dict[str, Any]:
         """The arguments that say something; flags are always there."""
         found = self._said()
-        for name, default in _options(type(self)).items():
+        kind: Any = type(self)
+        for name, default in _options(kind).items():
             value = getattr(self, name)
             if name not in found and (default is False or value != default):
                 found[name] = [*value] if name == "special" else value
@@ -483,11 +484,9 @@ class Categorical(Attribute):
             return super()._nested()
         tree = self.taxonomy or Taxonomy.from_tree({"Any": self.categories})
         back = np.argsort(self.leaf_codes)
+        cuts = [(tree.groups(level)[back], tree.cut(level)) for level in range(tree.height + 1)]
         return [
-            self.level(
-                tree.groups(level)[back], [str(tree.labels[node]) for node in tree.cut(level)]
-            )
-            for level in range(tree.height + 1)
+            self.level(each, [str(tree.labels[node]) for node in nodes]) for each, nodes in cuts
         ]
 
     def order(self) -> IntArray | None:  # noqa: D102
@@ -604,7 +603,10 @@ class Numeric(Attribute):
         self.integer, self.nullable = as_flag(integer, "integer"), as_flag(nullable, "nullable")
         self._by_edges = edges is not None
         if edges is None:
-            low, high = self._range(lower, upper)
+            low, high = self._read(lower, "lower"), self._read(upper, "upper")
+            if low > high or (low == high and not self.integer):
+                what = f"{type(self).__name__} needs lower {'<=' if self.integer else '<'} upper"
+                raise DomainError(f"{what}, got lower={lower!r} and upper={upper!r}.")
         else:
             if scale != "linear" or (lower, upper, bins) != (None, None, None):
                 raise DomainError(
@@ -627,14 +629,6 @@ class Numeric(Attribute):
     def _read(self, value: Any, name: str) -> float:
         """A declared value as a number."""
         return as_int(value, name) if self.integer else as_float(value, name)
-
-    def _range(self, lower: Any, upper: Any) -> tuple[float, float]:
-        """The range of a declaration."""
-        low, high = self._read(lower, "lower"), self._read(upper, "upper")
-        if low > high or (low == high and not self.integer):
-            what = f"{type(self).__name__} needs lower {'<=' if self.integer else '<'} upper"
-            raise DomainError(f"{what}, got lower={lower!r} and upper={upper!r}.")
-        return low, high
 
     def __getstate__(self) -> dict[str, Any]:
         # What it is, and not what was computed from that.
@@ -748,8 +742,8 @@ class Numeric(Attribute):
         if grid is None:
             return Spread(self.edges, special)
         places = grid.at_least(special)
-        inside = (self.lower <= special) & (special <= self.upper) & (grid.value(places) == special)
-        return Points(self.edges, places[inside], grid)
+        own = (places <= grid.last) & (grid.value(places) == special)
+        return Points(self.edges, places[own], grid)
 
     def labels(self) -> list[str]:  # noqa: D102
         texts = [*self._texts(np.arange(self.bins + 1)), *map(self._written, self.special)]
@@ -763,10 +757,10 @@ class Numeric(Attribute):
         edges = self.edges[cuts].tolist()
         if self.one_each:
             return runs(edges, self._written)
-        if self.scale != "linear" and not self.integer:
+        near = 2e-6 * np.abs(self.edges[1:])
+        if self.scale != "linear" and not self.integer and (np.diff(self.edges) > near).all():
             # Edges of a scale are not round: six digits, if these tell them apart.
-            if (np.diff(self.edges) > 2e-6 * np.abs(self.edges[1:])).all():
-                edges = [float(f"{edge:.6g}") for edge in edges]
+            edges = [float(f"{edge:.6g}") for edge in edges]
         ends = itertools.pairwise(map(self._written, edges))
         texts = [f"[{low}, {high})" for low, high in ends]
         if cuts[-1] == self.bins and not self.integer:

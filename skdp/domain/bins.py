@@ -453,9 +453,7 @@ class Points(Spread):
     def cut(self, x: float, after: int) -> Cut:  # noqa: D102
         return self.grid.place(math.nextafter(x, math.inf) if after else x), 0
 
-    def numbers(  # noqa: D102
-        self, starts: FloatArray, stops: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def numbers(self, starts: Any, stops: Any) -> tuple[FloatArray, FloatArray]:  # noqa: D102
         return self.grid.value(starts), self.grid.value(stops - 1)
 
     @functools.cached_property

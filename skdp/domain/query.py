@@ -30,7 +30,7 @@ from .bins import POINT, Cut, some
 
 @dataclass(frozen=True)
 class Region:
-    """Some values of an attribute. Regions of one column are combined by ``&``, ``|`` and ``^``.
+    """Some values of an attribute. Regions of one column are combined by ``&`` and ``|``.
 
     Attributes
     ----------
@@ -65,13 +65,10 @@ class Region:
     def __or__(self, other: Region) -> Region:
         return self._combined(other, or_)
 
-    def __xor__(self, other: Region) -> Region:
-        return self._combined(other, xor)
-
     @functools.cached_property
     def complement(self) -> Region:
         """What it does not cover."""
-        return everything(self.column, self.attribute) ^ self
+        return everything(self.column, self.attribute)._combined(self, xor)
 
     @property
     def without_missing(self) -> Region:
@@ -120,6 +117,7 @@ class Region:
     @property
     def edges(self) -> FloatArray:
         """The cuts as edges of bins."""
+        assert isinstance(self.attribute, Numeric)
         numbers, after = np.array(self.cuts, dtype=np.float64).reshape(-1, 2).T
         edges, _ = self.attribute.contents.numbers(numbers, numbers)
         return np.where(after > 0, np.nextafter(edges, np.inf), edges)
@@ -552,10 +550,8 @@ class _Text:
 
     def error(self, reason: str, place: int) -> ValueError:
         """What is wrong at a place of the text, which is shown if it is long."""
-        text = self.text
-        if len(text) > 200:
-            text = f"...{text[max(0, place - 100) : place + 100]}..."
-        where = f"Cannot read the query {text!r} at position {place}"
+        near = self.text[max(0, place - 100) : place + 100]
+        where = f"Cannot read the query {near!r} at position {place}"
         return ValueError(f"{where}: {reason.removesuffix('.')}.")
 
 
@@ -597,7 +593,7 @@ _PLAIN = {str, int, float, bool, type(None)}
 
 def _region(column: Any, value: Any, schema: Schema) -> Region:
     """The region of a condition of a dict."""
-    if isinstance(value, AbstractSet | range) or getattr(value, "ndim", 0):
+    if isinstance(value, AbstractSet | range) or getattr(value, "ndim", False):
         value = list(value)
     if isinstance(value, tuple) and len(value) != 2:
         what = f"a tuple (low, high), got {value!r}. For a set of values use a list"
