@@ -207,6 +207,10 @@ class Clock:
         None for what is no date, and for a value with a time zone where UTC is not declared.
         """
         micros = moment(value, self.unit)
+        odd = self.form and datetime.date(2021, 3, 1).strftime(self.form)
+        if micros is None and odd and moment(odd, self.unit) is None:
+            # In the declared format, where its text cannot be taken for ISO text, as in %Y-%d-%m.
+            micros = moment(value, self.unit, self.form)
         zone = getattr(value, "tzinfo", None)
         if isinstance(value, str):
             zone = _ZONED.search(value, 10)
