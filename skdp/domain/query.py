@@ -692,7 +692,8 @@ def parse(query: Any, domain: Any) -> Query:
         A string is written as for ``DataFrame.query``: ``=``, ``==``, ``!=``, ``<``, ``<=``,
         ``>``, ``>=``, ``in``, ``not in``, chains such as ``30 <= age < 40``, ``is null`` and ``is
         not null``, joined by ``and``, ``or``, ``not`` or ``&``, ``|``, ``~``, with parentheses,
-        backticks around column names that are not identifiers, ``None`` for the missing cell.
+        backticks around column names that are not identifiers or are one of these words, ``None``
+        for the missing cell. ``~ age == 3`` is ``not age == 3``.
         ``not`` binds first, then ``and``, then ``or``. On a continuous column ``<`` and ``<=`` are
         the same but for special values. Conditions that contradict each other give weight zero
         everywhere. As in pandas, ``!=``, ``not in`` and ``not`` keep missing values and the

@@ -117,6 +117,8 @@ def test_means_are_those_of_draws(attribute):
 
 
 def test_edges_follow_the_scales():
+    even = [j * (0.9 - 0.1) / 7 + 0.1 for j in range(7)] + [0.9]
+    assert Numeric(0.1, 0.9, 7).edges.tolist() == even
     log = Numeric(1, 10_000, 4, scale="log")
     np.testing.assert_allclose(log.edges, [1, 10, 100, 1000, 10_000])
     from_zero = Numeric(0, 1000, 3, scale="log").edges
@@ -158,11 +160,6 @@ NEAR = [-np.inf, -1e308, -2.6, -1, -0.6, -0.5, 0, 0.49, 0.5, 1, 1.999, 2.5, 1e30
 )
 def test_codes_of_values(attribute, values, codes):
     assert codes_of(attribute, values).tolist() == codes
-
-
-def test_bins_follow_the_documented_formula():
-    attribute = Numeric(0.1, 0.9, 7)
-    assert attribute.edges.tolist() == [j * (0.9 - 0.1) / 7 + 0.1 for j in range(7)] + [0.9]
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(0, 500), st.data())
@@ -333,8 +330,9 @@ def test_histograms_of_special_and_uneven_columns(attribute):
     # A quantile is the first value up to which the share lies.
     assert (np.diff(values) >= 0).all()
     assert (release.count([(-1e9, x) for x in values]) >= (shares - 1e-4) * len(rows)).all()
-    for x in rng.choice(rows, 20):
-        assert release.count((-1e9, x)) / len(rows) == pytest.approx((rows <= x).mean(), abs=0.03)
+    some = rng.choice(rows, 20)
+    found = np.array(release.count([(-1e9, x) for x in some])) / len(rows)
+    assert found == pytest.approx([(rows <= x).mean() for x in some], abs=0.03)
     assert len(release.to_frame()) == attribute.size
 
 
