@@ -337,7 +337,7 @@ def _negated(condition: _Joined | Region) -> _Joined | Region:
 def _within(parts: list[Part], condition: _Joined | Region) -> list[Part]:
     """Disjoint conjunctions of the rows of some conjunctions that satisfy a condition."""
     if isinstance(condition, Region):
-        return _checked(both(part, {condition.column: condition}) for part in parts)
+        return [both(part, {condition.column: condition}) for part in parts]
     if condition.every:
         return functools.reduce(_within, condition.members, parts)
     done: list[Part] = []
@@ -462,7 +462,7 @@ class _Text:
         if not lines:
             raise self.error("the query is empty; use None or {} to ask for all records", 0)
         try:
-            return _within([{}], self._condition(_tree("\\\n".join(lines))))
+            return _checked(_within([{}], self._condition(_tree("\\\n".join(lines)))))
         except SyntaxError as error:
             raise self._unexpected(self.places[(error.end_lineno or 1) - 1]) from None
         except (MemoryError, RecursionError):
@@ -471,8 +471,8 @@ class _Text:
     def _lines(self) -> Iterator[str]:
         """The expression of Python, a token on each line."""
         for match in _TOKEN.finditer(self.text):
-            kind = str(match.lastgroup)
-            raw, place = match[kind], match.start(kind)
+            kind, group = match.lastgroup or "", match.lastindex or 0
+            raw, place = match[group], match.start(group)
             self.places.append(place)
             if kind == "symbol":
                 yield _SYMBOLS.get(raw, raw)
