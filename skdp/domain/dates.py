@@ -19,10 +19,8 @@ from .._foreign import reraise_interrupts
 from .._keys import DAY, FURTHEST, key_of, moment_of, moment_of_text
 from .._validation import FloatArray, IntArray, is_word
 from ..exceptions import DomainError
-from .attributes import Coding
-from .bins import MOST_BINS, even_edges
-from .numeric import AUTO, Numeric, runs
-from .values import MAX_INTEGER, refuse_placeholder, some
+from .attributes import AUTO, Coding, Numeric, runs
+from .bins import MAX_INTEGER, MOST_BINS, even_edges, refuse_placeholder, some
 
 # Units, and how NumPy names them.
 UNITS = {
@@ -209,6 +207,10 @@ class Clock:
         None for what is no date, and for a value with a time zone where UTC is not declared.
         """
         micros = moment(value, self.unit)
+        odd = self.form and datetime.date(2021, 3, 1).strftime(self.form)
+        if micros is None and odd and moment(odd, self.unit) is None:
+            # In the declared format, where its text cannot be taken for ISO text, as in %Y-%d-%m.
+            micros = moment(value, self.unit, self.form)
         zone = getattr(value, "tzinfo", None)
         if isinstance(value, str):
             zone = _ZONED.search(value, 10)
