@@ -251,7 +251,7 @@ YEARS = ("2021-01-01", "2021-12-31")
             Datetime,
             YEARS,
             {"tz": "Europe/Berlin"},
-            "must be in .*'UTC'.*got 'Eur.*first: .dt.tz_conv",
+            "must be in .*'UTC'.*got 'Eur.*convert local times",
         ),
         (Datetime, ("1000-01-01", "2021-01-01", "microsecond"), {}, "a coarser unit"),
         (Date, YEARS, {"tz": "UTC"}, "must be in"),
