@@ -591,8 +591,8 @@ def _cut_at(attribute: Any, regions: Sequence[Region]) -> Any:
         return attribute
     if attribute._coarse is not None:
         return _cut_at(attribute._coarse, regions).fine
-    cuts = np.concatenate([region.edges for region in regions])
     edges, held = attribute.edges, attribute.contents
+    cuts = held.after(np.concatenate([region.runs for region in regions], axis=None))
     # The upper end of a grid may be a bin by itself.
     inner = cuts[(cuts > edges[0]) & (cuts <= attribute.upper)]
     inner = np.unique(np.minimum(inner, np.nextafter(edges[-1], -np.inf)))
