@@ -21,7 +21,7 @@ membership question for free. Only the schema (columns and declared types) is ch
                  and not
 ``regions``      regions: the part of one attribute that a condition covers, as a weight for each
                  code
-``schemas``      domains in short, in JSON, from code books and types, and code with blanks
+``schemas``      domains in short, in JSON, from frames and code books, and drafts with blanks
 ``taxonomy``     `Taxonomy`: nested groups of categories
 ``values``       numbers, categories and flags as they are declared; gaps filled with values
 ===============  =================================================================================

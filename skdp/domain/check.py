@@ -442,10 +442,9 @@ class DomainReport:
         Counts with shares as text, at most a hundred rows of each.
         """
         shown = [table[table.any(axis=1)][:100] for table in (self.columns, self.rules)]
-        texts = [
-            each.map(lambda n: f"{n} ({_share(n, self.n_rows)})" if n else "") for each in shown
+        return [
+            x.map(lambda n: f"{n} ({_share(n, self.n_rows)})" * (n > 0)) for x in shown if len(x)
         ]
-        return [each for each in texts if len(each)]
 
     @property
     def summary(self) -> str:

@@ -23,7 +23,6 @@ from skdp import (
     Numeric,
     PrivateNaiveBayes,
     PrivPfCClassifier,
-    Text,
     at_most,
     derived,
     forbid,
@@ -479,39 +478,23 @@ SAME = {"p": "p", "q": "q"}
         ([derived("c", "id", {1: "p"})], "Identifier"),
         ([derived("c", "e", SAME), derived("e", "c", SAME)], "'.' and '.' form a circle"),
         ([derived("c", "e", SAME), derived("c", "n", {(0, None): "p"})], "follows from two rules"),
+        # What is no rule, in Python or in JSON.
+        (lambda: at_most("a", 5), "needs the name of a column, as text, got 5"),
+        (lambda: at_most(3, "a"), "name of a column"),
+        (lambda: derived("a", "b", 5), "must be a dict from values"),
+        (lambda: derived("a", "b", {(1, 2, 3): 1}), "intervals .low, high."),
+        (lambda: forbid({"a": 3}), "needs a query such as .*as text"),
+        ({}, "list of rules"),
+        ("at_most('a', 'b')", "list of rules"),
+        (["at_most"], "'at_most' is no rule"),
+        ([{"rule": "at_most", "column": "a"}], "'bound'"),
+        ([{"rule": "forbid", "condition": "a", "x": 1}], "'x'"),
+        ([{"rule": "only_if", "column": "a"}], "one of at_most, "),
     ],
 )
 def test_structures_that_are_refused(rules, message):
     with pytest.raises(DomainError, match=message):
-        Domain({**BASE, "wide2": BASE["wide"]}, structure=rules)
-
-
-@over(
-    "make, message",
-    [
-        (lambda: at_most("a", 5), "needs the name of a column, as text, got 5"),
-        (lambda: derived("a", "b", 5), "must be a dict from values"),
-        (lambda: derived("a", "b", {(1, 2, 3): 1}), "intervals .low, high."),
-        (lambda: forbid({"a": 3}), "needs a query such as .*as text"),
-        (lambda: at_most(3, "a"), "name of a column"),
-        (lambda: Domain({"a": Text()}), "free text"),
-        (lambda: Domain({"a": Identifier()}), "no attributes to measure"),
-        *(
-            (lambda rules=rules: Domain({"a": [1]}, structure=rules), message)
-            for rules, message in [
-                ({}, "list of rules"),
-                ("at_most('a', 'b')", "list of rules"),
-                (["at_most"], "'at_most' is no rule"),
-                ([{"rule": "at_most", "column": "a"}], "'bound'"),
-                ([{"rule": "forbid", "condition": "a", "x": 1}], "'x'"),
-                ([{"rule": "only_if", "column": "a"}], "one of at_most, "),
-            ]
-        ),
-    ],
-)
-def test_rules_that_are_refused(make, message):
-    with pytest.raises(DomainError, match=message):
-        make()
+        Domain({**BASE, "wide2": BASE["wide"]}, structure=rules() if callable(rules) else rules)
 
 
 @over(

@@ -18,7 +18,7 @@ from odd_values import ODD_VALUES, hostile
 from trees import trees
 
 from skdp._keys import key_of
-from skdp.domain import Categorical, Date, Datetime, Domain, Numeric, Taxonomy
+from skdp.domain import Categorical, Date, Datetime, Domain, Identifier, Numeric, Taxonomy, Text
 from skdp.exceptions import DomainError
 from skdp.tables import as_column, as_frame, object_array
 
@@ -120,6 +120,8 @@ def test_encode_arrays_by_position():
     "make, message",
     [
         (lambda: Domain({}), "no attributes"),
+        (lambda: Domain({"a": Identifier()}), "no attributes to measure"),
+        (lambda: Domain({"a": Text()}), "free text"),
         (lambda: Domain([("a", [1, 2]), ("a", [1, 2])]), "unique, but 'a' is repeated"),
         (lambda: Domain({1: Numeric(0, 1)}), "must be strings, got 1 of type int"),
         (lambda: Domain({"\udfff": Numeric(0, 1)}), "not valid Unicode"),

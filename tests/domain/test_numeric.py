@@ -338,7 +338,7 @@ def test_histograms_of_special_and_uneven_columns(attribute):
     assert (np.diff(values) >= 0).all()
     assert (release.count([(-1e9, x) for x in values]) >= (shares - 1e-4) * len(rows)).all()
     for x in rng.choice(rows, 20):
-        assert release.proportion((-1e9, x)) == pytest.approx((rows <= x).mean(), abs=0.03)
+        assert release.count((-1e9, x)) == pytest.approx((rows <= x).sum(), abs=90)
     assert len(release.to_frame()) == attribute.size
 
 
