@@ -65,6 +65,7 @@ _IDS = set("id ids uuid guid mrn ssn dni nif cpf curp pid key identifier identif
 _JOINED = re.compile(
     r"(?!.*(?:paid|bid|acid|lipid|humid|covid|oid)$)(.{2,})?(id|nr|no|num|number|numero|nummer)"
 )
+_PERSONS = set("patient paciente person persona subject participant respondent client".split())
 _QUANTITY = set("age day days week weeks month months year years hour hours minutes time".split())
 _DATES = set("date datum fecha dob day birth birthday admission discharge onset visit".split())
 # Codes have a digit and no blanks.
@@ -139,9 +140,10 @@ class _Values:
     @functools.cached_property
     def numeric(self) -> bool:
         """Whether the values are numbers, perhaps with a few words among them."""
-        # What says that there is no value is no word.
-        said = [(text, n) for text, n in self.texts if text.strip().casefold() not in _NO_NUMBER]
-        words = [n for text, n in said if np.isnan(number_written(text, self.decimal))]
+        # What says that there is no value is no word, nor what bounds one (<0.5).
+        said = [each for each in self.texts if each[0].strip().casefold() not in _NO_NUMBER]
+        shown = [(text.lstrip("<>≤≥=~ "), n) for text, n in said]
+        words = [n for text, n in shown if np.isnan(number_written(text, self.decimal))]
         few = len(words) <= CODES or sum(words) <= (1 - KIND) * self.n
         return len(self.figures) > 0 and len(self.figures) >= sum(words) and few
 
@@ -192,18 +194,23 @@ class _Values:
         shaped = sum(bool(_CODE.fullmatch(text.strip())) for text, _ in self.texts)
         if not self.numeric and shaped < KIND * self.distinct:
             return self.distinct == self.n
-        named = {*said} & _IDS or any(map(_JOINED.fullmatch, said[-1:]))
+        named = {*said} & _IDS or name.casefold() in _PERSONS
+        named = named or any(map(_JOINED.fullmatch, said[-1:]))
         if named and self.n <= ROWS * self.distinct:
             return True
-        if self.distinct <= CATEGORIES or not self.few_each(ROWS):
-            return False
-        return not self.numeric or not {*said} & _QUANTITY and self._serial()
+        if not self.numeric:
+            return self.few_each(1.5) or (self.distinct > CATEGORIES and self.few_each(ROWS))
+        return not {*said} & _QUANTITY and self._serial()
 
     def _serial(self) -> bool:
         """Whether whole numbers are numbered through, or repeat more than by chance."""
         x = np.unique(self.figures)
         size, once = x[-1] - x[0] + 1, self.distinct == self.n
         if 1500 <= x[0] <= x[-1] <= 2200 or size > 2**53:  # years, and sizes
+            return False
+        if once and self.n >= 20 and size <= 1.1 * len(x):
+            return True
+        if self.distinct <= CATEGORIES or not self.few_each(ROWS):
             return False
         expected = -size * np.expm1(-self.n / size)
         if len(x) > 1.05 * expected and size <= 1.02 * len(x):
@@ -261,7 +268,7 @@ def _few_codes(column: _Values) -> bool:
     # Amounts may be 0 or of different lengths, and ages of a small file hardly repeat.
     amounts = (x >= 1000).sum() >= 4 and len({len(digits(float(each))) for each in x}) > 1
     narrow = np.ptp(x) <= CODES or column.n >= 5 * len(x)
-    return column.whole and len(x) <= CODES and bool(narrow) and not amounts
+    return len(x) <= (CODES if column.whole else 4) and bool(narrow) and not amounts
 
 
 # --- what there is to say of a column
@@ -443,7 +450,7 @@ class DomainReport:
         """
         shown = [table[table.any(axis=1)][:100] for table in (self.columns, self.rules)]
         return [
-            x.map(lambda n: f"{n} ({_share(n, self.n_rows)})" * (n > 0)) for x in shown if len(x)
+            x.map(lambda n: f"{n} ({_share(n, self.n_rows)})" * bool(n)) for x in shown if len(x)
         ]
 
     @property

@@ -94,9 +94,8 @@ def check_form(form: Any) -> None:
     day = datetime.datetime(2011, 12, 31, tzinfo=datetime.UTC)
     if not known or in_form(day.strftime(_plain(form)), form) is None:
         raise DomainError(
-            f"format={form!r} says no date. Write it as for strptime, with each part once: "
-            "'%m/%d/%Y' for 11/07/2020, '%d.%m.%Y' for 07.11.2020, '%d %b %Y' for 07 Nov 2020; "
-            f"known are %{', %'.join(_LETTERS)}. ISO dates need no format."
+            f"format={form!r} says no date. Write it as for strptime, with each part once: '%d.%m.%Y' "
+            f"for 07.11.2020; known are %{', %'.join(_LETTERS)}. ISO dates need no format."
         )
 
 

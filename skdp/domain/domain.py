@@ -173,8 +173,7 @@ class Domain(Schema):
         if name not in self:
             raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.names)}.")
         if name not in self._positions:
-            why = f"it follows from other columns, by {self.structure.derived[name]!r}"
-            raise DomainError(f"Column {name!r} is not measured: {why}.")
+            raise DomainError(f"Column {name!r} is not measured: it follows from other columns.")
         return self._positions[name]
 
     def __getitem__(self, name: str) -> Numeric | Categorical:
@@ -385,11 +384,9 @@ class Domain(Schema):
         missing = [name for name in self.names if name not in present]
         extra = [name for name in frame.names if name not in self._declared]
         if missing or extra:
-            what = "The columns of the data are not those of the domain."
-            what += f" Missing: {some(missing)}." if missing else ""
-            what += f" Not declared: {some(extra)}." if extra else ""
+            what = f"Missing: {some(missing) or 'none'}. Not declared: {some(extra) or 'none'}."
             how = "Select columns of the data (data[names]) or of the domain (domain.select)"
-            raise DomainError(f"{what} {how}, or declare all.")
+            raise DomainError(f"The data has other columns than the domain. {what} {how}.")
         frame = frame.select(self.names)
         # Privacy. Readers of files choose types by looking at the values, so one record decides
         # whether a column holds numbers, text, booleans, dates or times. It must not decide whether

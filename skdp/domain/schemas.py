@@ -122,8 +122,7 @@ def short_form(given: Any) -> Any:
         return given
     if not isinstance(given, dict | tuple | list):
         what = "a pair (smallest, largest), a list of all values, or an attribute such as Numeric"
-        got = f"got {type(given).__name__}. No release can hold free text: leave it out"
-        raise DomainError(f"it must be declared by {what}, {got}.")
+        raise DomainError(f"it must be declared by {what}. Leave out free text.")
     # A proposal has notes, too.
     data = {key: value for key, value in _entries(given).items() if key not in ("name", "note")}
     ends: Any = [data.get("lower"), data.get("upper")]
@@ -203,9 +202,8 @@ def from_schema(source: Any, ranges: Mapping[str, Any]) -> list[tuple[str, Any]]
     pairs = [(name, ranges.get(name, given)) for name, given in known]
     if gaps := [name for name, given in pairs if given is ...]:
         raise DomainError(
-            f"Types do not say what {len(gaps)} columns can hold: {some(gaps, 20)}. Give each in "
-            "ranges={...} a pair (smallest, largest), a list of all values, or an attribute such "
-            "as Identifier(), by what is publicly known, not by what the records hold."
+            f"Types do not say what {len(gaps)} columns can hold: {some(gaps, 20)}. Give each, by "
+            "public knowledge, a range, a list of all values or an attribute in ranges={...}."
         )
     # Only records show which columns of a frame have gaps, so all may have some.
     gap = {} if book else {"nullable": True}
@@ -254,7 +252,7 @@ def _of_row(row: dict[str, str]) -> dict[str, Any]:
 
 
 def _cell(entry: str, text: str) -> Any:
-    """What a cell says of an entry; lists hold numbers or truth values where all are, else text."""
+    """What a cell says of an entry; lists hold numbers or booleans where all are, else text."""
     if entry not in ("categories", "special", "edges"):
         return text if entry in ("other", "format") else _FLAGS.get(text.casefold(), _value(text))
     mark = next((mark for mark in "|;," if mark in text), ";")
