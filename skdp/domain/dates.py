@@ -94,8 +94,8 @@ def check_form(form: Any) -> None:
     day = datetime.datetime(2011, 12, 31, tzinfo=datetime.UTC)
     if not known or in_form(day.strftime(_plain(form)), form) is None:
         raise DomainError(
-            f"format={form!r} says no date. Write it as for strptime, with each part once: '%d.%m.%Y' "
-            f"for 07.11.2020; known are %{', %'.join(_LETTERS)}. ISO dates need no format."
+            f"format={form!r} says no date. Write it as for strptime, with each part once: "
+            f"'%d.%m.%Y' for 07.11.2020; known are %{', %'.join(_LETTERS)}. ISO needs no format."
         )
 
 
@@ -206,6 +206,10 @@ class Clock:
         None for what is no date, and for a value with a time zone where UTC is not declared.
         """
         micros = moment(value, self.unit)
+        if micros is None and self.form:
+            # Not where text in the format may be taken for ISO text, as in %Y-%d-%m.
+            like = moment(datetime.date(2021, 3, 1).strftime(self.form), self.unit)
+            micros = moment(value, self.unit, self.form) if like is None else None
         is_text = isinstance(value, str)
         zone = _ZONED.search(value, 10) if is_text else getattr(value, "tzinfo", None)
         if micros is None or (zone is not None and self.tz is None):
