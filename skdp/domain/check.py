@@ -489,8 +489,7 @@ def examined(domain: Any, frame: Any) -> DomainReport:
     table = pd.DataFrame.from_dict(fates, orient="index")
     rules = pd.DataFrame.from_dict(kept, orient="index", columns=["breaks"])
     skipped = int(((codes < 0).any(axis=1) | structure.zeros.breaks(codes)).sum())
-    found = (*lines,), drafts, structure.rules
-    return DomainReport(table, frame.n_rows, skipped, rules, *found)
+    return DomainReport(table, frame.n_rows, skipped, rules, (*lines,), drafts, structure.rules)
 
 
 def _fates(column: Any, held: _Values, readable: BoolArray, attribute: Any) -> dict[str, int]:

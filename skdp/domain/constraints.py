@@ -109,7 +109,7 @@ def derived(column: str, from_: str, map: Mapping[Any, Any] | Iterable[Any]) -> 
     except (TypeError, ValueError) as error:
         what = "a dict from values, or intervals (low, high), to values"
         raise DomainError(f"The map of {column!r} must be {what}, got {map!r}. {error}") from None
-    return Rule("derived", _text(column, _COLUMN), _text(from_, _COLUMN), plain)
+    return Rule("derived", _text(column), _text(from_), plain)
 
 
 def at_most(column: str, bound: str) -> Rule:
@@ -128,7 +128,7 @@ def at_most(column: str, bound: str) -> Rule:
     >>> at_most("balance", "amount")
     at_most('balance', 'amount')
     """
-    return Rule("at_most", _text(column, _COLUMN), bound=_text(bound, _COLUMN))
+    return Rule("at_most", _text(column), bound=_text(bound))
 
 
 def forbid(condition: str) -> Rule:
@@ -155,10 +155,7 @@ def forbid(condition: str) -> Rule:
     return Rule("forbid", condition=_text(condition, 'a query such as "age < 15 and paid > 0"'))
 
 
-_COLUMN = "the name of a column"
-
-
-def _text(value: Any, what: str) -> str:
+def _text(value: Any, what: str = "the name of a column") -> str:
     """An argument of a rule that is text."""
     if not isinstance(value, str) or not value.strip():
         raise DomainError(f"A rule needs {what}, as text, got {value!r}.")

@@ -350,8 +350,7 @@ class Domain(Schema):
         DomainError
             If the column is declared already.
         """
-        pairs = [*self._given.items(), (name, attribute)]
-        return Domain(pairs, structure=self.structure.rules)
+        return Domain([*self._given.items(), (name, attribute)], structure=self.structure.rules)
 
     def check_schema(self, data: Any) -> Any:
         """Check columns and declared types, and nothing that depends on a value.

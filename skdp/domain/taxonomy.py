@@ -80,8 +80,7 @@ class Taxonomy:
         """
         rooted = isinstance(tree, Mapping) and len(tree) == 1
         root, below = next(iter(tree.items())) if rooted else ("Any", tree)
-        labels: list[Category] = [root]
-        above = [-1]
+        labels, above = [root], [-1]
         waiting: list[tuple[int, Any]] = [(0, below)]
         for node, part in waiting:
             single = isinstance(part, str | Mapping) or not isinstance(part, Iterable)
