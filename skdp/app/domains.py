@@ -14,8 +14,8 @@ import numpy as np
 
 from .._keys import number_written
 from ..domain import Domain, DomainReport
+from ..domain.bins import some
 from ..domain.check import rows_kept
-from ..domain.values import some
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..tables import as_frame, identities
 from .csv import Form, columns_of, open_source

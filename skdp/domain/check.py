@@ -20,10 +20,10 @@ import pandas as pd
 from .._keys import key_of, number_in, number_written
 from .._validation import BoolArray, FloatArray, IntArray
 from ..exceptions import PrivacyLeakWarning
+from .attributes import MOST_SINGLE
+from .bins import digits
 from .dates import DAY, EXCEL, in_form, moment
-from .numeric import MOST_SINGLE
 from .schemas import Draft, drafts_of, json_text
-from .values import digits
 
 _ABOUT = "Replace every `...` by what is publicly known, never by what the records hold."
 

@@ -24,12 +24,17 @@ import pandas as pd
 
 from .._validation import BoolArray, CodeArray, IntArray, plain_text
 from ..exceptions import DomainError
-from .attributes import Identifier
-from .bins import Points
-from .numeric import Numeric
-from .query import Part, Schema, attribute_of, parts_of
-from .regions import Region, region_of_range, region_of_values
-from .values import plain_category, some
+from .attributes import Identifier, Numeric
+from .bins import Points, plain_category, some
+from .query import (
+    Part,
+    Region,
+    Schema,
+    attribute_of,
+    parts_of,
+    region_of_range,
+    region_of_values,
+)
 
 # Cells of one table: 16 MB of booleans.
 MAX_CELLS = 2**24
@@ -496,7 +501,7 @@ class Structure(Schema):
         drawn: dict[str, pd.Series] = {}
         for name, attribute in self._declared.items():
             if isinstance(attribute, Identifier):
-                drawn[name] = attribute.fresh(len(codes[self.measured[0]]))
+                drawn[name] = pd.Series(np.arange(len(codes[self.measured[0]])) + 1)
             elif name in numbers:
                 drawn[name] = attribute._finish(numbers[name])
             else:
@@ -533,7 +538,7 @@ def _line(attribute: Any) -> tuple[Any, Any]:
     if not isinstance(attribute, Numeric):
         return object(), None  # equal categories lie on none, either
     grid = attribute._grid
-    special = [x for x in attribute.special if grid and grid.at_most(x) != grid.at_least(x)]
+    special = [x for x in attribute.special if grid and grid.value(grid.at_least(x)) != x]
     line = getattr(attribute, "unit", None), getattr(attribute, "tz", None)
     return line, (grid and grid.denominator, *special)
 
@@ -589,7 +594,7 @@ def _cut_at(attribute: Any, regions: Sequence[Region]) -> Any:
     if attribute._coarse is not None:
         return _cut_at(attribute._coarse, regions).fine
     edges, held = attribute.edges, attribute.contents
-    cuts = held.after(np.concatenate([region.runs for region in regions], axis=None))
+    cuts = np.concatenate([region.edges for region in regions])
     # The upper end of a grid may be a bin by itself.
     inner = cuts[(cuts > edges[0]) & (cuts <= attribute.upper)]
     inner = np.unique(np.minimum(inner, np.nextafter(edges[-1], -np.inf)))

@@ -19,10 +19,8 @@ from .._foreign import reraise_interrupts
 from .._keys import DAY, FURTHEST, key_of, moment_of, moment_of_text
 from .._validation import FloatArray, IntArray, is_word
 from ..exceptions import DomainError
-from .attributes import Coding
-from .bins import MOST_BINS, even_edges
-from .numeric import AUTO, Numeric, runs
-from .values import MAX_INTEGER, refuse_placeholder, some
+from .attributes import AUTO, Coding, Numeric, runs
+from .bins import MAX_INTEGER, MOST_BINS, even_edges, refuse_placeholder, some
 
 # Units, and how NumPy names them.
 UNITS = {

@@ -15,13 +15,12 @@ from numpy.typing import ArrayLike
 from .._random import sampling_generator
 from .._validation import CodeArray, plain_text
 from ..exceptions import DomainError
-from .attributes import Attribute, Categorical, Identifier, read
+from .attributes import Attribute, Categorical, Identifier, Numeric, read
+from .bins import some
 from .check import DomainReport, examined
 from .constraints import Structure, rules_of
-from .numeric import Numeric
 from .query import Schema
 from .schemas import drafts_of, from_schema, json_text, parts_from_text, short_form
-from .values import some
 
 
 class Domain(Schema):

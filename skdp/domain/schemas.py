@@ -21,11 +21,10 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from ..exceptions import DomainError
-from .attributes import Attribute, Categorical, Identifier
+from .attributes import AUTO, MOST_SINGLE, Attribute, Categorical, Identifier, Numeric
+from .bins import refuse_placeholder, some
 from .dates import Date, Datetime, moment
-from .numeric import AUTO, MOST_SINGLE, Numeric
 from .taxonomy import Taxonomy
-from .values import refuse_placeholder, some
 
 # What every domain in JSON begins with; one that was read from records is none.
 _HEAD = {"format": "skdp.domain", "version": 1, "inferred": False}

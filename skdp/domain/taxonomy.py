@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._validation import IntArray
 from ..exceptions import DomainError
-from .values import Category, as_int, plain_category, some
+from .bins import Category, as_int, plain_category, some
 
 
 class Taxonomy:

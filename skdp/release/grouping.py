@@ -11,9 +11,8 @@ import pandas as pd
 
 from .._validation import FloatArray, IntArray, free_name
 from ..domain import Categorical, Domain
-from ..domain.query import attribute_of, both, parts_of
-from ..domain.regions import Region, region_of_range
-from ..domain.values import some
+from ..domain.bins import some
+from ..domain.query import Region, attribute_of, both, parts_of, region_of_range
 from .model import Release
 from .result import group_labels
 

@@ -27,7 +27,7 @@ import pandas as pd
 
 from ..accounting import PrivacyLoss, extremes_text
 from ..domain import Categorical, Numeric
-from ..domain.values import some
+from ..domain.bins import some
 from .description import ColumnCounts
 from .prepared import label_of, prepared_column, prepared_law, prepared_model
 from .result import rounded_to

@@ -16,8 +16,7 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, as_level, running_sums
 from ..domain import Categorical, Numeric
-from ..domain.query import Query, attribute_of, parts_of, weights_of
-from ..domain.regions import everything
+from ..domain.query import Query, attribute_of, everything, parts_of, weights_of
 from ..hierarchy import without_negatives
 from .grouping import Groups, view_of
 from .result import QueryResult

@@ -452,7 +452,7 @@ SAME = {"p": "p", "q": "q"}
         ([at_most("wide", "wide2")], r"100,000,000 cells together.*fewer bins"),
         ([forbid("a > 20")], "covers no cell"),
         ([forbid("a >= 0")], r"contradict each other.*forbid\('a >= 0'\)"),
-        ([forbid("a <")], "ends too early"),
+        ([forbid("a <")], "missing or unexpected at '<'"),
         ([forbid("c == 'p' and n < 5"), forbid("c == 'q'"), forbid("n >= 5")], "contradict"),
         # Any two of three columns with two values can differ, but not all three.
         (
