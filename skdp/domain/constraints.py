@@ -26,15 +26,7 @@ from .._validation import BoolArray, CodeArray, IntArray, plain_text
 from ..exceptions import DomainError
 from .attributes import Identifier, Numeric
 from .bins import Points, plain_category, some
-from .query import (
-    Part,
-    Region,
-    Schema,
-    attribute_of,
-    parts_of,
-    region_of_range,
-    region_of_values,
-)
+from .query import Part, Region, Schema, attribute_of, parts_of, region_of_range, region_of_values
 
 # Cells of one table: 16 MB of booleans.
 MAX_CELLS = 2**24
