@@ -19,7 +19,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``domain``       `Domain`: columns and their declarations; records to codes and back
 ``query``        conditions on columns: regions, the part of an attribute that each covers; parsed
                  from text or from a dict, joined by or and not; as weights
-``schemas``      domains in short, in JSON, from code books and types, and code with blanks
+``schemas``      domains in short, in JSON, from frames and code books, and drafts with blanks
 ``taxonomy``     `Taxonomy`: nested groups of categories
 ===============  =================================================================================
 """
