@@ -281,10 +281,10 @@ class Asked(NamedTuple):
                 raise _unread(question) from None
         return cls(statistic, about, rest[1])
 
-    def answer(self, release: Any, level: float = 0.95) -> Any:
-        """The answer of a release, with its interval."""
-        method = getattr(release, self.statistic)
-        return method(*self.about, self.where, return_interval=True, level=level)
+    def answer(self, release: Any, level: float | None = 0.95) -> Any:
+        """The answer of a release, with its interval, or without if ``level`` is None."""
+        how = {} if level is None else {"return_interval": True, "level": level}
+        return getattr(release, self.statistic)(*self.about, self.where, **how)
 
 
 def _unquoted(name: str) -> str:

@@ -18,7 +18,6 @@ import numpy as np
 from .._random import caller_level, sampling_generator
 from .._validation import (
     CodeArray,
-    FloatArray,
     as_fraction,
     as_integer,
     check_choice,
@@ -31,13 +30,13 @@ from ..algorithms.marginals import (
     measured_views,
     most_groups,
 )
-from ..domain import Domain, Numeric
+from ..domain import Domain
 from ..exceptions import DomainError
 from ..release import Synopsis
 from ..tables import PublicTable
 from .base import Synthesizer
 
-__all__ = ["as_prior", "as_workload", "means_of", "MarginalSynthesizer"]
+__all__ = ["as_prior", "as_workload", "MarginalSynthesizer"]
 
 # --- what a prior may be, and its codes: public rows, or rows of a release
 
@@ -143,8 +142,7 @@ def as_workload(
     Parameters
     ----------
     workload : {"all", "ranges", "cells"} or dict
-        Sets of column names, as tuples or frozensets, with weights in (0, 1]; and "means", which
-        `means_of` reads. With nothing but "means" the other queries are "all".
+        Sets of column names, as tuples or frozensets, with weights in (0, 1].
     domain : Domain
     max_order : int
         Largest number of columns of a set.
@@ -178,78 +176,14 @@ def as_workload(
         raise ValueError(
             "workload has no set of columns. Name at least one, or give 'all' for every query."
         )
-    if [*workload] == ["means"]:
-        return "all"
     weights: dict[tuple[int, ...], Fraction] = {}
     for columns, weight in workload.items():
-        if isinstance(columns, str) and columns == "means":
-            continue
         axes = _axes(columns, domain, max_order)
         if axes in weights:
             names = tuple(domain.names[axis] for axis in axes)
             raise ValueError(f"workload has the set of columns {names} twice. Give it one weight.")
         weights[axes] = _weight(weight, columns)
     return weights
-
-
-def means_of(workload: Any, domain: Domain) -> dict[tuple[int, int], FloatArray]:
-    """Means by group that a workload asks for.
-
-    Parameters
-    ----------
-    workload : {"all", "ranges", "cells"} or dict
-        A dict may have the key "means", with a dict from the name of a numeric column to a column
-        name or a list of them: by which its means are asked for.
-    domain : Domain
-
-    Returns
-    -------
-    dict of (int, int) to ndarray of float64, shape (size of the numeric column,)
-        Positions of the numeric column and of that by which it is grouped: mean value of each code
-        of the first, NaN where it has none.
-
-    Raises
-    ------
-    DomainError
-        If a column is not declared, not measured, or not numeric.
-    TypeError, ValueError
-        If "means" is something else, or asks for a mean by the column itself, or for a table of
-        more than 2**22 cells.
-    """
-    if not isinstance(workload, Mapping) or "means" not in workload:
-        return {}
-    asked = workload["means"]
-    form = 'a dict such as {"pay": ["sex", "region"]}'
-    if not isinstance(asked, Mapping) or not asked:
-        raise TypeError(f"The means of workload must be {form}, got {asked!r}.")
-    found: dict[tuple[int, int], FloatArray] = {}
-    for column, groups in asked.items():
-        attribute = domain[column]
-        if not isinstance(attribute, Numeric):
-            raise DomainError(
-                f"Column {column!r} of the means of workload is not numeric. Name a numeric column "
-                f"and the columns to group it by, as {form}."
-            )
-        names = [groups] if isinstance(groups, str) else groups
-        if not isinstance(names, list | tuple) or not names:
-            raise TypeError(
-                f"Name the columns by which means of {column!r} are asked for in a list, "
-                f"got {groups!r}."
-            )
-        axis = domain.index(column)
-        values = np.full(attribute.size, np.nan)
-        values[: attribute.n_values] = attribute.means()
-        for name in names:
-            by = domain.index(name)
-            if by == axis:
-                raise ValueError(f"The means of {column!r} by the column itself are its values.")
-            if attribute.size * domain.shape[by] > _MOST_CELLS:
-                raise ValueError(
-                    f"Means of {column!r} by {name!r} need a table of more than {_MOST_CELLS:,} "
-                    "cells, which would not fit into memory. Declare fewer bins or categories."
-                )
-            found[axis, by] = values
-    return found
 
 
 def _axes(columns: Any, domain: Domain, max_order: int) -> tuple[int, ...]:
@@ -341,10 +275,8 @@ class MarginalSynthesizer(Synthesizer):
         "cells" less than "all". A dict names the only sets that may be chosen, as tuples of at
         most ``max_order`` column names, with weights in (0, 1] by which their scores count, such
         as ``{("age", "sex"): 1, ("age", "pay"): 0.5}``. Tables of more than 2**22 cells, with at
-        most 128 groups of codes a column (512 if there are two columns), are refused. The key
-        "means", as in ``{"means": {"pay": ["sex", "region"]}}``, measures the sum of a numeric
-        column for each value of the others, so that its means by these are as accurate as they can
-        be; alone, it leaves the other queries as for "all". The workload is public.
+        most 128 groups of codes a column (512 if there are two columns), are refused. The
+        workload is public.
     prior : PublicTable or Synopsis, default=None
         What is known of the table beforehand, with the columns of the domain: rows that are public,
         such as ``PublicTable(last_year)``, or a release, of these records or of others, which costs
@@ -391,18 +323,16 @@ class MarginalSynthesizer(Synthesizer):
     two columns); counts of the column alone keep all codes.
 
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain and
-    parameters. *Released*: a noisy number of records, noisy sums of a number by group where
-    ``workload`` asks for means, and noisy counts of the blocks of every level of each column's
-    tree; then either the joint counts of all columns that reach a threshold (at an epsilon above
-    5), or one noisy table of all columns (where there are few cells for the number of records), or
-    which pairs of columns, or sets of a workload, were selected, a noisy table of groups of codes
-    for each of them, and how far the others are from the rows. *Cost*: a record changes the number
-    of records by one, one sum by at most half the range of the number (values count from its
-    middle), one block of each level by one, one cell of each table and of the joint counts by one,
-    every score of a set by at most its weight, up or down, and the distance by one for each of the
-    others. These are measured one after the other, and their budgets add up to epsilon. Budgets,
-    groups and candidate sets follow from public facts and earlier releases. Rows, answers and error
-    bars are computed from what was released.
+    parameters. *Released*: a noisy number of records, and noisy counts of the blocks of every level
+    of each column's tree; then either the joint counts of all columns that reach a threshold (at an
+    epsilon above 5), or one noisy table of all columns (where there are few cells for the number of
+    records), or which pairs of columns, or sets of a workload, were selected, a noisy table of
+    groups of codes for each of them, and how far the others are from the rows. *Cost*: a record
+    changes the number of records by one, one block of each level by one, one cell of each table and
+    of the joint counts by one, every score of a set by at most its weight, up or down, and the
+    distance by one for each of the others. These are measured one after the other, and their
+    budgets add up to epsilon. Budgets, groups and candidate sets follow from public facts and
+    earlier releases. Rows, answers and error bars are computed from what was released.
 
     A *prior* is public or released already, and is compared with released tables only: nothing
     more is charged. It changes rows, and the answers where nothing was measured; what was measured
@@ -503,7 +433,6 @@ class MarginalSynthesizer(Synthesizer):
             zeros=domain.structure.zeros,
             max_order=max_order,
             workload=workload,
-            means=means_of(self.workload, domain),
             prior=as_prior(self.prior, domain),
             trial=self._stand_for is not None,
             progress=self._progress,
@@ -527,7 +456,6 @@ class MarginalSynthesizer(Synthesizer):
                 "Wider tables are hardly ever above the noise; wider queries are answered anyway."
             )
         workload = as_workload(self.workload, domain, order)
-        means_of(self.workload, domain)
         if self.prior is not None and order == 1:
             raise ValueError(
                 "max_order=1 has no place for a prior: whether it is used is decided by tables of "

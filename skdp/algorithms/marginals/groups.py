@@ -100,8 +100,6 @@ class Tuning:
     # logarithm; distances of the tables of ``benchmarks/_question_tables.py``.
     dependence: float = 0.07
     unlike: float = 0.8
-    # Share of sums by group; questions.
-    means: Fraction = Fraction(1, 3)
 
     # ---------------------------------------------------------------- what is measured
 

@@ -25,7 +25,6 @@ from ...release import (
     Coefficients,
     ColumnEstimate,
     Ladder,
-    MeasuredSums,
     ViewsModel,
     WeightedRows,
     n_ordered,
@@ -58,8 +57,6 @@ Grids = dict[Axes, tuple[int, ...]]
 
 # Most columns of one table of all: a table has coefficients for each of their subsets.
 _WHOLE_COLUMN_COUNTS = 10
-# Units of half the range of a number in sums by group.
-_UNITS_OF_SUM = 1 << 20
 
 
 class Asked(NamedTuple):
@@ -85,9 +82,6 @@ class Asked(NamedTuple):
     workload : str or mapping of tuple of int to float, default="all"
         "all", "ranges" (more for single columns), "cells" (less), or the only sets that may be
         chosen with weights in (0, 1].
-    means : mapping of (int, int) to ndarray of float64, default={}
-        Of a number and another column the values of the codes of the number, NaN where they have
-        none: its sum is measured for each code of the other column.
     prior : Prior, default=None
         Rows that are public or released already.
     trial : bool, default=False
@@ -104,7 +98,6 @@ class Asked(NamedTuple):
     zeros: Zeros = Zeros()
     max_order: int = 3
     workload: Workload = "all"
-    means: Mapping[tuple[int, int], FloatArray] = {}
     prior: Prior | None = None
     trial: bool = False
     progress: Callable[[str], None] = lambda text: None
@@ -189,7 +182,6 @@ class _Views:
         # Grids of the chosen sets, to which rows are fitted.
         self.grids: Grids = {}
         self.joint: JointCounts | None = None
-        self.sums: dict[tuple[int, int], MeasuredSums] = {}
         # How far from the rows pairs are that were not measured, by how many columns are ordered.
         self.misfits: dict[int, float] = {}
         # Released tables, if there is a prior that they may be nearer to.
@@ -204,15 +196,12 @@ class _Views:
     def measured(self) -> ViewsModel:
         """Measure everything; the released model."""
         # Privacy. Released one after the other, within budgets that add up to the two parts: the
-        # total (sensitivity 1), sums by group if asked for, the columns, and then either the joint
-        # counts, or one table of all columns, or the choice of sets, their tables, and how far the
-        # other pairs are from rows that follow these tables. Which of these, budgets, groups and
-        # grids follow from public facts and releases before them, as do the rows. Everything else
-        # is post-processing.
+        # total (sensitivity 1), the columns, and then either the joint counts, or one table of all
+        # columns, or the choice of sets, their tables, and how far the other pairs are from rows
+        # that follow these tables. Which of these, budgets, groups and grids follow from public
+        # facts and releases before them, as do the rows. Everything else is post-processing.
         left, asked = self.parts["views"], self.asked
         joint, whole, sets = self.first_steps()
-        # Joint counts tell sums by group better.
-        left = left if joint else self.measure_means(left)
         asked.progress("single columns")
         share = TUNING.beside if joint or whole else Fraction(1)
         if whole and self.table.shape != self.sizes:
@@ -250,41 +239,6 @@ class _Views:
         return self._model(attributes, population, targets, prior)
 
     # ---------------------------------------------------------------- what is measured
-
-    def measure_means(self, left: Fraction) -> Fraction:
-        """Measure the sums that are asked for, of numbers for each code of another column."""
-        # Privacy. Released: for each pair of columns and each code of the second the noisy sum of
-        # the values of the first, less the middle of their range, in units of a 2**20th of half of
-        # it; and the number of records without a value, in as many units. A record lies in one
-        # code and adds to one of the two: sensitivity 2**20. Values are those of public codes.
-        used = {*self.used}
-        means = {key: values for key, values in self.asked.means.items() if {*key} <= used}
-        if not means:
-            return left
-        each = left * TUNING.means / len(means)
-        self.asked.progress("sums by group")
-        counted = self.table.regrouped_many([(key, [None, None]) for key in means])
-        for ((axis, by), values), counts in zip(means.items(), counted, strict=True):
-            has_value = ~np.isnan(values)
-            low, high = values[has_value].min(), values[has_value].max()
-            step = max(float(high - low) / 2, 1e-300) / _UNITS_OF_SUM
-            inside = np.where(has_value, values - (low + high) / 2, 0.0)
-            units = np.rint(inside / step).astype(np.int64).clip(-_UNITS_OF_SUM, _UNITS_OF_SUM)
-            exact = np.stack([units @ counts, _UNITS_OF_SUM * counts[~has_value].sum(axis=0)])
-            parts = exact if not has_value.all() else exact[:1]
-            noisy = discrete_laplace(parts, each, _UNITS_OF_SUM, random_state=self.source)
-            one = discrete_laplace_variance(each, _UNITS_OF_SUM)
-            none = noisy[1] / _UNITS_OF_SUM if len(noisy) > 1 else np.zeros(counts.shape[1])
-            self.sums[axis, by] = MeasuredSums(
-                units * step,
-                has_value,
-                ~has_value,
-                noisy[0] * step,
-                none,
-                (one * step**2, one / _UNITS_OF_SUM**2 if len(noisy) > 1 else 0.0),
-            )
-        self.budget["means"] = each * len(means)
-        return left - self.budget["means"]
 
     def measure_columns(self, left: Fraction, share: Fraction, sets: bool) -> Fraction:
         """Measure every column alone, in blocks of its own tree; what is left."""
@@ -700,7 +654,6 @@ class _Views:
             self.known,
             self.zeros,
             cells,
-            sums=self.sums,
             prior="" if prior is None else prior.name,
             followed=[each.axes for each in targets if len(each.axes) > 1],
             misfits=self.misfits,
