@@ -90,26 +90,23 @@ class Prior(NamedTuple):
 
 
 def nearer_to(
-    second: Sequence[FloatArray],
-    first: Sequence[FloatArray],
-    noisy: Sequence[FloatArray],
-    variances: Sequence[float],
+    second: Population,
+    first: Population,
+    tables: Sequence[tuple[Axes, Groups, FloatArray, float]],
+    records: float,
 ) -> bool:
-    """Whether released tables are clearly nearer to the second of two models.
+    """Whether released tables are clearly nearer to the second of two populations.
 
     The squared distances of each cell are compared, in units of the variance of its noise and of a
-    sample: twice the log likelihood ratio, whose standard deviation is known.
-
-    Parameters
-    ----------
-    second, first : sequence of ndarray of float64
-        Expected counts.
-    noisy : sequence of ndarray of float64
-    variances : sequence of float
-        Of the noise of a cell of each table.
+    sample: twice the log likelihood ratio, whose standard deviation is known. Of each table its
+    columns, their groups, noisy counts, and the variance of their noise.
     """
     nearer = doubt = 0.0
-    for two, one, told, variance in zip(second, first, noisy, variances, strict=True):
+    for axes, groups, told, variance in tables:
+        two, one = np.zeros(told.shape), np.zeros(told.shape)
+        for rows, found in ((second, two), (first, one)):
+            shares = rows.margin(axes, groups)
+            found[tuple(slice(0, n) for n in shares.shape)] = records * shares
         spread = variance + (one + two) / 2
         nearer += float((((told - one) ** 2 - (told - two) ** 2) / spread).sum())
         doubt += float((4 * (two - one) ** 2 / spread).sum())
@@ -166,7 +163,6 @@ class Population:
             for each, column in zip(attributes, rows.T, strict=True)
         ]
         self.weights = np.full(len(rows), 1.0 / len(rows))
-        self._worth = 0.0
         # Logarithms of a table over the codes of some attributes.
         self._factors: dict[Axes, FloatArray] = {
             (axis,): _log(each.grouped) for axis, each in enumerate(attributes)
@@ -207,14 +203,7 @@ class Population:
         for axis, (each, column) in enumerate(zip(attributes, self.columns, strict=True)):
             own = each.groups.astype(np.int32)[prior.rows[kept, axis]]
             found.columns.append(np.concatenate([own, column]))
-        # As the variance of a mean of two samples.
-        found._worth = 1.0 / (share**2 / prior.worth + (1 - share) ** 2 / self.n_rows)
         return found
-
-    @property
-    def worth(self) -> float:
-        """Number of independent records that tell as much as the rows."""
-        return self._worth or float(self.n_rows)
 
     @property
     def n_rows(self) -> int:

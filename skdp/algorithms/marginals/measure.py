@@ -186,8 +186,8 @@ class _Views:
         self.whole = False
         # How far from the rows pairs are that were not measured, by how many columns are ordered.
         self.misfits: dict[int, float] = {}
-        # Released tables, if there is a prior that they may be nearer to.
-        self.tables: list[tuple[Axes, tuple[int, ...], FloatArray, float]] = []
+        # Released tables, and the variance of their noise.
+        self.tables: list[tuple[Axes, FloatArray, float]] = []
 
     @property
     def records(self) -> float:
@@ -375,8 +375,7 @@ class _Views:
             noisy = discrete_laplace(full, shares[axes], random_state=self.source)
             variance = discrete_laplace_variance(shares[axes])
             self.known.add(axes, noisy, variance)
-            if self.asked.prior is not None:
-                self.tables.append((axes, sizes, noisy.astype(np.float64), variance))
+            self.tables.append((axes, noisy.astype(np.float64), variance))
 
     # ---------------------------------------------------------------- how it is divided
 
@@ -500,23 +499,15 @@ class _Views:
         """Rows of independent columns, or of a prior if it is clearly nearer to the tables."""
         alone = Population.of(attributes, self.zeros, self.rows, self.generator)
         prior = self.asked.prior
-        if prior is None or not len(prior.rows) or not self.tables:
+        if prior is None or not self.tables:
             return alone, None
         beside = alone.with_prior(prior, attributes, self.zeros)
-        targets = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
-        beside.settle(targets)
-        tables: tuple[list[FloatArray], list[FloatArray]] = [], []
-        for axes, sizes, _, _ in self.tables:
-            groups = [
-                self._groups_of_rows(axis, size, attributes)
-                for axis, size in zip(axes, sizes, strict=True)
-            ]
-            for rows, found in zip((beside, alone), tables, strict=True):
-                shares = rows.margin(axes, groups)
-                found.append(np.zeros(sizes))
-                found[-1][tuple(slice(0, n) for n in shares.shape)] = self.records * shares
-        _, _, noisy, variances = zip(*self.tables, strict=True)
-        return (beside, prior) if nearer_to(*tables, noisy, variances) else (alone, None)
+        beside.settle([Target((axis,), each.grouped) for axis, each in enumerate(attributes)])
+        tables = [
+            (axes, self._groups_of_rows(axes, told.shape, attributes), told, variance)
+            for axes, told, variance in self.tables
+        ]
+        return (beside, prior) if nearer_to(beside, alone, tables, self.records) else (alone, None)
 
     def _attributes(self) -> list[Attribute]:
         """Released columns as rows need them: probabilities of codes, and of units if many."""
@@ -569,10 +560,16 @@ class _Views:
             found[axes] = with_margins(refined, [found[axis,] for axis in axes])
         return [Target(axes, table) for axes, table in found.items()]
 
-    def _groups_of_rows(self, axis: int, size: int, attributes: Sequence[Attribute]) -> IntArray:
-        """Group of each code that rows tell apart."""
-        groups = self.known.ladders[axis].groups(size)
-        return groups[np.unique(attributes[axis].groups, return_index=True)[1]]
+    def _groups_of_rows(
+        self, axes: Axes, sizes: Sequence[int], attributes: Sequence[Attribute]
+    ) -> list[IntArray]:
+        """Group of each code that rows tell apart, of some columns."""
+        return [
+            self.known.ladders[axis].groups(size)[
+                np.unique(attributes[axis].groups, return_index=True)[1]
+            ]
+            for axis, size in zip(axes, sizes, strict=True)
+        ]
 
     def _refined(
         self,
@@ -583,10 +580,7 @@ class _Views:
         attributes: Sequence[Attribute],
     ) -> FloatArray:
         """Shares of the cells of a model whose sums over a grid follow what was measured."""
-        lines = [
-            self._groups_of_rows(axis, size, attributes)
-            for axis, size in zip(axes, sizes, strict=True)
-        ]
+        lines = self._groups_of_rows(axes, sizes, attributes)
         counts, variance = self._table(axes, sizes)
         cell = np.ravel_multi_index(np.ix_(*lines), sizes).ravel()
         sums = np.bincount(cell, weights=model.ravel(), minlength=counts.size)
