@@ -145,8 +145,7 @@ class Tuning:
     floor: float = 0.02
     # Share of even widths in the mass by which codes are grouped; fidelity.
     kept: float = 0.1
-    # Standard deviations of the noise by which blocks of codes must stand out, and a prior be
-    # nearer to tables to be used; questions,
+    # Standard deviations by which a prior must be nearer to tables to be used;
     # `tests/algorithms/marginals/test_prior.py`.
     clear: float = 2.0
     # Records that rows without a prior count for beside those of one; the same tests.
