@@ -462,12 +462,12 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
     branching : "auto" or int, default="auto"
         Children of a node. "auto" measures only the levels that reduce the error (for 4,096 bins:
         16, 256 and 4,096 nodes); an integer makes the near-balanced tree of the GBLUE paper.
-    budget : {"auto", "uniform", "geometric", "cube-root"} or array-like, default="auto"
+    budget : {"auto", "uniform", "cube-root"} or array-like, default="auto"
         How epsilon is divided among the nodes of a path. "auto" minimises the variance of the
-        consistent answers to ``workload`` (a level may get nothing); "uniform" treats all levels
-        alike, as in the paper; "geometric" grows by a constant factor toward the leaves;
-        "cube-root" is optimal for random ranges without consistency. An array holds one share
-        for each level (scaled to sum 1) or for each node of the tree.
+        consistent answers to ``workload`` (a level may get nothing), or takes the best of four
+        budgets on a tree of your own; "uniform" treats all levels alike, as in the paper;
+        "cube-root" is optimal for random ranges without consistency. An array holds one share for
+        each level (scaled to sum 1) or for each node of the tree.
     workload : {"lengths", "all", "quantiles"}, int or sequence of int, default="lengths"
         Ranges that "auto" plans for. "lengths": 1, 2, 4, 8, ... bins, all of equal importance;
         "all": all ranges, equally likely; "quantiles": ranges from the first bin on; an integer:
@@ -707,8 +707,6 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
                 return hierarchy.optimal_shares(tree, self._workload_of(tree.n_bins))
             if budget == "uniform":
                 return hierarchy.uniform_shares(tree)
-            if budget == "geometric":
-                return hierarchy.geometric_shares(tree)
             if budget == "cube-root":
                 return hierarchy.cube_root_shares(tree, hierarchy.range_usage(tree))
         else:
@@ -718,7 +716,7 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
             if shares.shape == (tree.n_nodes,):
                 return shares
         raise ValueError(
-            "budget must be 'auto', 'uniform', 'geometric', 'cube-root', or hold one share for "
+            "budget must be 'auto', 'uniform', 'cube-root', or hold one share for "
             f"each of the {tree.n_levels} levels or {tree.n_nodes} nodes of the tree, got "
             f"{budget!r}."
         )

@@ -375,7 +375,7 @@ HISTOGRAMS = [
     ),
     *(
         of(f"RangeTreeHistogram, budget={budget}", LINE, branching=2, budget=budget)
-        for budget in ("uniform", "geometric")
+        for budget in ("uniform", "cube-root")
     ),
     of("RangeTreeHistogram, persons", LINE),
     *(

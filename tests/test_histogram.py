@@ -29,7 +29,6 @@ SHAPES = {
     "short ranges": {"workload": 3},
     "non-negative": {"non_negative": True},
     "paper": {"branching": 3, "budget": "uniform"},
-    "geometric": {"branching": 3, "budget": "geometric"},
     "cube-root": {"branching": 2, "budget": "cube-root"},
     "levels": {"branching": 4, "budget": [0, 1, 0, 2]},
     "early leaves": {"tree": NESTED},
@@ -129,7 +128,7 @@ def test_every_form_of_a_query(monkeypatch):
     st.fixed_dictionaries(
         {
             "branching": st.integers(2, 5),
-            "budget": st.sampled_from(["auto", "uniform", "geometric", "cube-root"]),
+            "budget": st.sampled_from(["auto", "uniform", "cube-root"]),
             "consistency": st.sampled_from(["blue", "iterative"]),
             "random_state": st.integers(0, 1000),
         }
