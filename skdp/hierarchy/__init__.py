@@ -43,7 +43,7 @@ from .budget import (
 )
 from .gblue import boost, gblue
 from .measure import Measurement, exact_shares, measure, measured_variances, noise_quantile
-from .tree import Tree, balanced_tree, cover_weights, level_tree, perfect_tree, with_extra_bin
+from .tree import Tree, balanced_tree, level_tree, perfect_tree, with_extra_bin
 
 __all__ = [
     "Blue",
@@ -54,7 +54,6 @@ __all__ = [
     "as_workload",
     "balanced_tree",
     "boost",
-    "cover_weights",
     "cube_root_shares",
     "exact_shares",
     "gblue",
