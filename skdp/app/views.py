@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import math
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
@@ -21,8 +22,8 @@ from ..accounting import PrivacyLedger, PrivacyLoss, parts_text
 from ..expected import Asked
 from ..release import SKIPPED, BoxModel, StrategyModel, Synopsis, ViewsModel
 from ..release.page import Page, as_table, document, protected
-from .domains import domain_text
-from .outputs import class_of, output, write_text
+from .cli import METHODS
+from .release import output, write_text
 
 
 def info(options: Namespace) -> int:
@@ -44,8 +45,12 @@ def info(options: Namespace) -> int:
     rows = f", of {synopsis.rows}" * bool(synopsis.rows)
     print(f"estimated records: {synopsis.total:,.6g}{_noise_of_total(synopsis)}{rows}")
     print(f"records: {synopsis.skipped or 'not known how many were skipped'}")
-    print(f"columns: {len(synopsis.domain.columns)}\n")
-    print(domain_text(synopsis.domain))
+    domain = synopsis.domain
+    print(f"columns: {len(domain.columns)}\n")
+    for name in domain.columns:
+        print(f"{name}: {domain.declared(name)!r}")
+    for rule in domain.structure.rules:
+        print(f"rule: {rule!r}")
     return 0
 
 
@@ -70,7 +75,9 @@ def _checks(
     """What was found of a release, and whether it is as it should be."""
     from ..audit import replay_library
 
-    loss, lost, made_by = synopsis.privacy_loss, synopsis.skipped, class_of(synopsis.mechanism)
+    loss, lost = synopsis.privacy_loss, synopsis.skipped
+    # The description of a release begins with the name of its method.
+    made_by = METHODS.get(re.split("[,;]", synopsis.mechanism)[0].replace("-", "").lower())
     digits = hashlib.sha256(file.read_bytes()).hexdigest()
     checks = {
         "format": ("a synopsis of skdp, read without errors", True),
