@@ -117,7 +117,7 @@ def test_mutual_information_moves_up_and_down_by_half_its_range():
     assert certified(network, data, data[:-1], modes=("noisy",), n=4) > 0.7 + 0.17
 
 
-@over("quality", ["max", "gini", "clipped", "information"])
+@over("quality", ["max", "gini", "clipped"])
 def test_a_split_moves_up_and_another_down_by_half_the_range(quality):
     # By one column the record joins others of its class, by the other one those of another class.
     domain = skdp.Domain({"a": BIT, "b": BIT, "s": YES_NO})
@@ -237,12 +237,10 @@ def test_sums_of_an_additive_model_move_by_their_sensitivity(labels, monkeypatch
     # One column says yes and one says no of some records: far from zero, and undecided together.
     domain = skdp.Domain({"a": BIT, "b": BIT, "s": skdp.Categorical(labels)})
     rows = table([((1, 0, "yes"), 3_000), ((0, 1, "no"), 3_000)]).set_axis(["a", "b", "s"], axis=1)
-    model = skdp.PrivateAdditiveClassifier(
-        epsilon=10.0, domain=domain, target="s", interactions=[("a", "b")], random_state=0
-    )
+    model = skdp.PrivateAdditiveClassifier(epsilon=10.0, domain=domain, target="s", random_state=0)
     records = itertools.product((0, 1), (0, 1), labels)
     found = largest_changes(model, rows, "s", records, monkeypatch)
-    # The total; histograms; rounds of residuals; the pair; the calibration.
+    # The total; histograms; rounds of residuals; the calibration.
     assert (found <= 1).all() and (found > 0.9).all(), found
 
 
@@ -251,9 +249,7 @@ def test_sums_of_an_additive_regression_move_by_their_sensitivity(monkeypatch):
     number = skdp.Numeric(0, 8, bins=8)
     domain = skdp.Domain({"a": BIT, "b": BIT, "t": number})
     rows = table([((1, 0, 7.5), 3_000), ((0, 1, 0.5), 3_000)]).set_axis(["a", "b", "t"], axis=1)
-    model = skdp.PrivateAdditiveRegressor(
-        epsilon=10.0, domain=domain, target="t", interactions=[("a", "b")], random_state=0
-    )
+    model = skdp.PrivateAdditiveRegressor(epsilon=10.0, domain=domain, target="t", random_state=0)
     records = itertools.product((0, 1), (0, 1), (0.5, 4.0, 7.5))
     found = largest_changes(model, rows, "t", records, monkeypatch)
     assert (found <= 1).all() and found[-1] > 0.55

@@ -69,12 +69,12 @@ def check(options: Namespace) -> int:
         report = proposed(options)
         # A file that keeps what is printed has the declaration alone.
         print("\n".join(f"- {line}" for line in report.findings), file=sys.stderr)
-        print(report.declaration("json"))
+        print(report.declaration())
         return 1
     report = checked(options, read_domain(options.domain, options.data, owner=True))
     print(report)
     if report.findings:
-        print(f"\n{report.declaration('json')}")
+        print(f"\n{report.declaration()}")
     return 0 if report.clean else 1
 
 

@@ -215,13 +215,22 @@ def _noise_of_total(synopsis: Synopsis) -> str:
 
 
 def query(options: Namespace) -> int:
-    """Answer questions in words, each with its interval, and say what the intervals cover."""
+    """Answer questions in words, each with its interval, and say what the intervals cover.
+
+    A release without error bars answers without them, and says why.
+    """
     synopsis = Synopsis.load(options.view)
+    level, guarantees = options.level, {}
+    try:
+        _ = synopsis.model.covers
+    except ValueError as why:
+        level, guarantees = None, {f"none. {why}": None}
     # All or none, so that no answer stands without what its interval covers.
-    answers = [Asked.read(text).answer(synopsis, options.level) for text in options.query]
+    answers = [Asked.read(text).answer(synopsis, level) for text in options.query]
     for text, answer in zip(options.query, answers, strict=True):
-        print(f"{answer}  {text or 'all records'}")
-    for each in dict.fromkeys(answer.guarantee for answer in answers):
+        told = f"{answer:,.4g}" if level is None and isinstance(answer, float) else str(answer)
+        print(f"{told}  {text or 'all records'}")
+    for each in guarantees or dict.fromkeys(answer.guarantee for answer in answers):
         print(f"intervals: {each}")
     return 0
 

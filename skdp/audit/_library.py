@@ -27,7 +27,6 @@ from ..linear_model import (
     PrivateLinearRegression,
     PrivateLinearSVC,
     PrivateLogisticRegression,
-    PrivateRidge,
 )
 from ..naive_bayes import PrivateNaiveBayes
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
@@ -99,7 +98,6 @@ def cases() -> tuple[tuple[Any, Any], ...]:
         (PrivateDecisionTreeClassifier(**_LABELS, max_depth=1, prune=False), PLANE_ROWS),
         (PrivateRandomForestClassifier(**_LABELS, max_depth=1), PLANE_ROWS),
         (PrivateLinearRegression(**_PLANES, target="x"), PLANE_ROWS),
-        (PrivateRidge(**_PLANES, target="x", alpha=2), PLANE_ROWS),
         (PrivateLogisticRegression(**_LABELS), PLANE_ROWS),
         (PrivateLinearSVC(**_LABELS, solver="genetic"), PLANE_ROWS),
         (PrivateNaiveBayes(**_LABELS), PLANE_ROWS),

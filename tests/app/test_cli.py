@@ -64,6 +64,17 @@ def test_release_query_sample_ledger(files, capsys):
     assert skdp.PrivacyLedger(path=ledger).spent == 1
 
 
+def test_a_release_without_error_bars_answers_without_them(files, capsys):
+    assert release(files, "--method", "privbayes") == 0
+    capsys.readouterr()
+    assert run("query", files / "view.skdp", "income == 'high'", "mean(age)") == 0
+    count, mean, why = capsys.readouterr().out.splitlines()
+    true = len(ROWS.query("income == 'high'"))
+    assert abs(float(count.split()[0].replace(",", "")) - true) < 300
+    assert 17 <= float(mean.split()[0]) <= 90
+    assert why.startswith("intervals: none. Answers of a Bayesian network")
+
+
 def test_nothing_of_a_file_of_records_is_shown(files, capsys):
     """A file without a header, of another format, or given for the domain."""
     rows = pd.DataFrame({"name": ["Canary Smith"] * 5, "age": [77.125] * 5, "sex": "Male"})

@@ -384,16 +384,11 @@ CASES = ALL_AUDITS | {
         wide_noise, 0, 10**6, 1.0, 1_000_000, {"vectorised": True, "sensitivity": 10**6}
     ),
     "top_k, canonical": top_two("canonical"),
-    "top_k, joint": top_two("joint"),
     "SparseVector, monotonic with answers": streamed(
         [0] * 6 + [2, 2], [1] * 6 + [2, 2], 2, 2, monotonic=True, answer_share=0.2
     ),
     "SparseVector, a new threshold each time": streamed(
         [0] * 4 + [2, 2], [1] * 4 + [1, 1], 2, 2, variant="dwork-roth", noise="two-sided"
-    ),
-    # From 0.1 to 0.6 is two steps of the lattice.
-    "SparseVector, on a lattice": streamed(
-        [0.1] * 6 + [1.6], [0.6] * 6 + [1.1], 1.5, 1, sensitivity=0.5, lattice=0.25
     ),
 }
 

@@ -339,7 +339,7 @@ def no_noise_on_queries(answers):
 def publishes_what_it_compared(answers):
     vector = SparseVector(0.5, 0, 1)
     signs = vector.query_many(answers).tolist()
-    return signs, vector.gap, answers[len(signs) - 1]
+    return signs, vector.gaps.tolist(), answers[len(signs) - 1]
 
 
 def monotonic(answers):

@@ -33,7 +33,7 @@ from ..._random import token
 from ..._validation import as_epsilon, write_text
 from ...accounting import PrivacyLedger
 from ...domain import Domain
-from ...domain.schemas import drafts_of, editable
+from ...domain.schemas import drafts_of
 from ...exceptions import LedgerError
 from ...expected import bar_of, bar_texts
 from .. import csv
@@ -374,7 +374,7 @@ class Wizard:
         }  # fmt: skip
         commands = self._commands(plan, form)
         script = "\n".join(shlex.join(["skdp", *command]) for command in commands)
-        write_text(files["json"], editable(self.domain))
+        write_text(files["json"], self.domain.to_json())
         write_text(files["sh"], f"#!/bin/sh\nset -e\n{script}\n")
         self._written |= {files["json"], files["sh"]}
         self.plan = {**plan, "commands": commands, "script": script}
