@@ -216,34 +216,21 @@ class Counts:
         reach = _PRESENT * float(np.sqrt(self.noisy.variance * number))
         return bool((self.noisy.values.sum(1) > reach).all())
 
-    def fine(self, *, tilted: bool = True, merged: bool = False) -> FloatArray:
+    def fine(self, *, merged: bool = False) -> FloatArray:
         """Counts of both classes in each public interval, shape (2, INTERVALS).
 
-        Within a bin both classes have the shape of the whole, or the share of the positives grows
-        as between its neighbours (``tilted``). ``merged`` gives what half as many bins would show.
+        Within a bin both classes have the shape of the whole. ``merged`` gives what half as many
+        bins would show.
         """
         bin_of, within = self.binned.bin_of, self.binned.within
         fine = self.noisy.values[:, bin_of] * within
-        if merged:
-            whole = np.maximum(fine.sum(0), 0.0)
-            pair_of = (bin_of[-1] - bin_of) // 2
-            pairs = np.stack([np.bincount(pair_of, weights=row) for row in fine])
-            mass = np.maximum(np.bincount(pair_of, weights=whole), 1e-12)
-            fine = pairs[:, pair_of] * whole / mass[pair_of]
-        number = self.noisy.values.shape[1]
-        if merged or not tilted or number < 3:
+        if not merged:
             return fine
-        weight = np.maximum(self.noisy.values, 0.0)
-        weight = weight / np.maximum(weight.sum(1, keepdims=True), 1.0)
-        share = weight[1] / np.maximum(weight.sum(0), 1e-12)
-        slope = np.gradient(share)
-        # From -1/2 to 1/2 through each bin.
-        place = np.cumsum(within) - bin_of - within / 2 - 0.5
-        for label, sign in ((1, 1.0), (0, -1.0)):
-            own = share if label else 1.0 - share
-            tilt = np.clip(sign * slope / np.maximum(own, 1e-9), -2.0, 2.0)
-            fine[label] *= 1.0 + tilt[bin_of] * place
-        return fine
+        whole = np.maximum(fine.sum(0), 0.0)
+        pair_of = (bin_of[-1] - bin_of) // 2
+        pairs = np.stack([np.bincount(pair_of, weights=row) for row in fine])
+        mass = np.maximum(np.bincount(pair_of, weights=whole), 1e-12)
+        return pairs[:, pair_of] * whole / mass[pair_of]
 
 
 # --- the order of the scores
@@ -255,18 +242,17 @@ def mean_area(tables: Sequence[Counts], level: float) -> QueryResult:
     def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
         return np.mean([roc_auc(each[..., 0, :], each[..., 1, :]) for each in arrays], axis=0)
 
-    def of_intervals(**options: bool) -> float:
-        return float(np.mean([roc_auc(*table.fine(**options)) for table in tables]))
-
-    value = of_intervals()
-    flat, halved = of_intervals(tilted=False), of_intervals(tilted=False, merged=True)
+    value, halved = (
+        float(np.mean([roc_auc(*table.fine(merged=merged)) for table in tables]))
+        for merged in (False, True)
+    )
     return with_interval(
         statistic,
         [table.noisy for table in tables],
         level,
         value=value,
         known=all(table.present for table in tables),
-        resolution=max(abs(value - flat), _LEFT * abs(flat - halved)),
+        resolution=_LEFT * abs(value - halved),
     )
 
 
