@@ -941,7 +941,7 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         ImportError
             If matplotlib is missing.
         """
-        from .plotting import PlotAxis, loss_title, plot_view
+        from .plotting import loss_title, plot_view
 
         check_is_fitted(self)
         level = as_level(level)
@@ -954,7 +954,7 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         edges = np.append(at, attribute.size)
         counts, low, high = self._model.bars(edges, level)
         where = np.append(at[at < n], n)
-        axis = PlotAxis(**plot_axis(self.domain_.names[0], attribute))
+        axis = plot_axis(self.domain_.names[0], attribute)
         axis = axis._replace(edges=axis.edges[where])
         title = loss_title(f"{100 * level:g}% intervals", self.privacy_loss_)
         return plot_view(counts, [axis], ax=ax, title=title, interval=(low, high))

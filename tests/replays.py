@@ -309,10 +309,6 @@ MARGINALS = [
         "workload of sets",
         workload={("x", "s"): 1, ("y", "z"): 0.5, ("x", "y", "s"): 0.25},
     ),
-    marginal("workload of means", workload={"means": {"x": ["s", "y"]}}),
-    marginal(
-        "workload of means, rules", RULED, runs=1, workload={"means": {"y": "s"}, ("x", "s"): 1}
-    ),
     marginal("pairs", SPACE, CROWDED, epsilons=(1.3,), runs=4, max_order=2),
     marginal("pairs, rules", RULED, CROWDED, epsilons=(3.0,), max_order=2),
     marginal("all columns, or pairs", SPACE, CROWDED, epsilons=(0.7,), runs=4),
@@ -458,7 +454,6 @@ GRIDS = [
     of("PrivPfCClassifier, more than 20 classes", CLASSES, target="s", max_grids=500),
     of("DPTopKSelector", target="s", k=2),
     of("DPTopKSelector, canonical", target="s", k=2, method="canonical"),
-    of("DPTopKSelector, joint", target="s", k=2, method="joint"),
     of("DPTopKSelector, sparse vector", target="s", k=1, method="sparse-vector"),
     of("DPTopKSelector, sparse vector, a number", target="x", k=2, method="sparse-vector"),
 ]
@@ -768,7 +763,7 @@ def distances(rows: Any, epsilon: float) -> Any:
 
 def quality(rows: Any, epsilon: float) -> Any:
     report = skdp.quality.quality_report(rows, edge(SPACE, 0), domain=SPACE, epsilon=epsilon)
-    return [report.scores, report.columns.fillna(-1.0), report.pairs]
+    return [report.scores, report.columns, report.pairs]
 
 
 of_labels = labels_and_scores(lambda score: np.where(score > 0.4, 1, 0))
@@ -780,11 +775,9 @@ SCORES = [
     score("roc_auc"),
     score("f1", pairs=of_labels),
     score("balanced_accuracy", pairs=of_labels),
-    score("log_loss", pairs=of_shares, interval="noise"),
-    score("log_loss", ", sampling", of_shares, interval="population"),
+    score("log_loss", pairs=of_shares),
     score("brier_score", pairs=of_three, labels=[0, 1, 2]),
     score("mean_absolute_error", pairs=real_numbers, domain=(0, 1)),
-    score("r2", pairs=real_numbers, domain=(0, 1)),
     call("private_score, nicv", distances, placed, runs=2),
     call("quality_report", quality, lambda: pairs_of(SPACE), runs=2),
 ]

@@ -13,12 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from loops import over
+from scored import of_model
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 
 import skdp
 from skdp.audit import replay
-from skdp.model_selection import make_private_scorer, private_cross_val_score
+from skdp.model_selection import private_cross_val_score
 
 BIT = skdp.Numeric(0, 2, bins=2)
 YES_NO = skdp.Categorical(["no", "yes"])
@@ -77,7 +78,7 @@ def test_the_place_of_a_row_does_not_depend_on_the_rows_before_it():
     labels = np.arange(400) % 2
 
     def score(pair):
-        return make_private_scorer("balanced_accuracy", epsilon=1.0)(ByPlace(), *pair)
+        return of_model("balanced_accuracy", epsilon=1.0)(ByPlace(), *pair)
 
     assert certified(score, (rows, labels), (rows[1:], labels[1:]), 1.0) > 0.3
 

@@ -15,7 +15,7 @@ from .._random import caller_level
 from .._validation import FloatArray, IntArray, free_name
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..exceptions import DomainError
-from ..release.result import of_a_column, of_records
+from ..release.result import of_records
 from ..tables import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
 from .estimator import PrivateEstimator
 
@@ -514,17 +514,14 @@ class AnswersStatistics:
         """Expected number of records that satisfy a query; see :meth:`skdp.Synopsis.count`."""
         return self._asked().count(query, **how)
 
-    @of_a_column
     def sum(self, column: str, query: Any = None, **how: Any) -> Any:
         """Sum of a numeric column over a query; see :meth:`skdp.Synopsis.sum`."""
         return self._asked().sum(column, query, **how)
 
-    @of_a_column
     def mean(self, column: str, query: Any = None, **how: Any) -> Any:
         """Mean of a numeric column over a query; see :meth:`skdp.Synopsis.mean`."""
         return self._asked().mean(column, query, **how)
 
-    @of_a_column
     def std(self, column: str, query: Any = None, **how: Any) -> Any:
         """Standard deviation of a column over a query; see :meth:`skdp.Synopsis.std`."""
         return self._asked().std(column, query, **how)
@@ -541,10 +538,8 @@ class AnswersStatistics:
         """Covariance of two columns over a query; see :meth:`skdp.Synopsis.covariance`."""
         return self._asked().covariance(first, second, query, **how)
 
-    def correlation(
-        self, first: Any = None, second: str | None = None, query: Any = None, **how: Any
-    ) -> Any:
-        """Correlation of two columns or a matrix; see :meth:`skdp.Synopsis.correlation`."""
+    def correlation(self, first: str, second: str, query: Any = None, **how: Any) -> Any:
+        """Correlation of two columns over a query; see :meth:`skdp.Synopsis.correlation`."""
         return self._asked().correlation(first, second, query, **how)
 
     def aggregate(self, by: Any, column: Any = None, query: Any = None, **how: Any) -> Any:
@@ -555,6 +550,6 @@ class AnswersStatistics:
         """Counts of all combinations of two columns; see :meth:`skdp.Synopsis.crosstab`."""
         return self._asked().crosstab(index, columns, query, **how)
 
-    def describe(self, *, level: float = 0.95, numbers: bool = False) -> Any:
-        """Statistics of every column with margins; see :meth:`skdp.Synopsis.describe`."""
-        return self._asked().describe(level=level, numbers=numbers)
+    def describe(self, *, level: float = 0.95) -> Any:
+        """Statistics of every column with intervals; see :meth:`skdp.Synopsis.describe`."""
+        return self._asked().describe(level=level)

@@ -32,7 +32,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 """
 
 from ..domain.query import Query, parse
-from .basis import Coefficients, Ladder, MeasuredSums, basis_of, n_ordered
+from .basis import Coefficients, Ladder, basis_of, n_ordered
 from .boxes import BoxModel, StrategyModel
 from .columns import ColumnEstimate, EffectLaw
 from .combined import CombinedRelease, combine
@@ -57,7 +57,6 @@ __all__ = [
     "Intervals",
     "Ladder",
     "LeafErrorBound",
-    "MeasuredSums",
     "NetworkDensity",
     "NetworkModel",
     "SKIPPED",

@@ -18,16 +18,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
+from scipy.sparse import csr_array
 
-from .._validation import BoolArray, FloatArray, IntArray
+from .._validation import FloatArray, IntArray
 
 __all__ = [
     "Coefficients",
     "ColumnBasis",
     "Ladder",
     "Look",
-    "MeasuredSums",
     "Prior",
     "SCALES",
     "along",
@@ -177,22 +176,18 @@ class Coefficients:
 
     def average(self, axes: Axes, values: FloatArray, variance: float) -> None:
         """Average equally precise values of the coarser coefficients with those known."""
-        shape = np.shape(values)
-        known = self.looks.get(axes)
-        if known is None:
-            self.looks[axes] = Look(np.array(values), np.full(shape, 1.0 / variance))
-            return
-        if any(new > old for new, old in zip(shape, known.values.shape, strict=True)):
-            wide = tuple(max(two) for two in zip(shape, known.values.shape, strict=True))
-            grown = Look(np.zeros(wide), np.zeros(wide))
-            place = tuple(slice(0, size) for size in known.values.shape)
-            grown.values[place], grown.precision[place] = known
-            self.looks[axes] = known = grown
-        place = tuple(slice(0, size) for size in shape)
-        before = known.precision[place]
+        known = self.looks.get(axes, Look(*np.zeros((2,) + (0,) * len(axes))))
+        values = np.asarray(values)
+        wide = tuple(map(max, values.shape, known.values.shape))
+        found = self.looks[axes] = Look(np.zeros(wide), np.zeros(wide))
+        place = tuple(slice(0, size) for size in known.values.shape)
+        found.values[place], found.precision[place] = known
+        place = tuple(slice(0, size) for size in values.shape)
+        before = found.precision[place].copy()
         after = before + 1.0 / variance
-        known.values[place] = (known.values[place] * before + values / variance) / after
-        known.precision[place] = after
+        mean = (found.values[place] * before + values / variance) / after
+        found.values[place] = np.where(before > 0, mean, values)
+        found.precision[place] = after
 
     def _forward(self, axes: Axes, table: FloatArray) -> FloatArray:
         """Coefficients of a table of groups, in the basis of these groups."""
@@ -324,8 +319,8 @@ class ColumnBasis:
         self._ordered = self.mass[: ladder.n_ordered]
         ranks = np.append(0.0, np.cumsum(self._ordered))
         angles = np.arcsin(np.sqrt(np.minimum(ranks / max(ranks[-1], 1e-300), 1.0)))
-        self._steps = np.sqrt(np.diff(angles) * 2.0 / math.pi)[:, None]
-        self._averages: dict[int, tuple[Any, FloatArray, IntArray]] = {}
+        self.steps = np.sqrt(np.diff(angles) * 2.0 / math.pi)[:, None]
+        self._kept: dict[int, csr_array] = {}
 
     def features(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Features of the field of a column, and of what independent records do by chance.
@@ -339,7 +334,7 @@ class ColumnBasis:
     def ends(self, cut: FloatArray) -> tuple[FloatArray, FloatArray]:
         """More features, of codes that ranges cover in part; of the `cut_shares` of weights."""
         apart, n = np.sqrt(self.mass[:, None] * cut), len(self._ordered)
-        return (2.0 * self._steps * self._ordered[:, None] * cut[:n] if n else apart), apart
+        return (2.0 * self.steps * self._ordered[:, None] * cut[:n] if n else apart), apart
 
     def _walk(self, weights: FloatArray, mean: FloatArray) -> FloatArray:
         """Features of a random walk over ordered codes."""
@@ -349,8 +344,8 @@ class ColumnBasis:
         inside = self._ordered[:, None] * (weights[:n] - middle)
         walk = np.cumsum(inside, axis=0)
         walk -= inside / 2.0
-        walk *= math.sqrt(12.0) * self._steps
-        inside *= self._steps
+        walk *= math.sqrt(12.0) * self.steps
+        inside *= self.steps
         found = [walk, inside]
         if n < len(self.mass):
             # All ordered codes together are one category among the others.
@@ -360,13 +355,16 @@ class ColumnBasis:
             ]
         return np.concatenate(found)
 
-    def _average(self, size: int) -> tuple[Any, FloatArray, IntArray]:
-        """What makes means of groups of weights, what fills groups without codes, and groups."""
-        if size not in self._averages:
+    def _averages(self, size: int) -> csr_array:
+        """What makes means of groups of weights, (size, n_codes).
+
+        Nothing is in groups without codes: they have the weight of the groups around them.
+        """
+        if size not in self._kept:
             group = self.ladder.groups(size)
             whole = self.ladder.sums(self.mass, size)
-            places = group, np.arange(len(group))
-            averages = csc_array((self.mass / whole[group], places), shape=(size, len(group)))
+            at = group, np.arange(len(group))
+            averages = csr_array((self.mass / whole[group], at), shape=(size, len(group)))
             filled = np.diag((whole > 0).astype(np.float64))
             for level in reversed([each for each in self.ladder.sizes if each < size]):
                 wide = size // level
@@ -375,8 +373,8 @@ class ColumnBasis:
                 for place in empty[around[empty] > 0].tolist():
                     near = slice(place // wide * wide, (place // wide + 1) * wide)
                     filled[place, near] = whole[near] / whole[near].sum()
-            self._averages[size] = averages, filled, group
-        return self._averages[size]
+            self._kept[size] = csr_array(filled) @ averages
+        return self._kept[size]
 
     def is_whole(self, size: int) -> bool:
         """Whether each code has a group to itself."""
@@ -384,35 +382,29 @@ class ColumnBasis:
 
     def means(self, weights: FloatArray, size: int) -> FloatArray:
         """Means of the weights of codes in groups, (size, n)."""
-        found: FloatArray = self._average(size)[0] @ weights
+        found: FloatArray = self._averages(size) @ weights
         return found
 
     def coefficients(self, weights: FloatArray, size: int) -> FloatArray:
-        """Coefficients of mean weights of groups, (size, n), the constant function first.
-
-        Nothing is in groups without codes: they have the weight of the groups around them.
-        """
-        averages, filled, _ = self._average(size)
-        found: FloatArray = self._functions(size).T @ (filled @ (averages @ weights))
+        """Coefficients of mean weights of groups but the constant one, (size - 1, n)."""
+        found: FloatArray = self._functions(size).T @ self.means(weights, size)
         return found
 
     def of_codes(self, size: int) -> FloatArray:
-        """`coefficients` of a weight of 1 for each code, (size, n_codes)."""
-        averages, filled, group = self._average(size)
-        found: FloatArray = (self._functions(size).T @ filled)[:, group] * averages.data
+        """`coefficients` of a weight of 1 for each code, (size - 1, n_codes)."""
+        found: FloatArray = self._functions(size).T @ self._averages(size)
         return found
 
     def _functions(self, size: int) -> FloatArray:
         sizes = self.ladder.sizes
         scale = math.sqrt(self.ladder.n_units / size)
-        return basis_of(sizes[: sizes.index(size) + 1]) * scale
+        return basis_of(sizes[: sizes.index(size) + 1])[:, 1:] * scale
 
     @functools.cached_property
     def even(self) -> FloatArray:
         """Shares of the codes if all units count alike: a mean over them is that of weights."""
         size = self.ladder.n_units
-        averages, filled, group = self._average(size)
-        shares: FloatArray = filled.mean(axis=0)[group] * averages.data
+        shares: FloatArray = self._averages(size).sum(axis=0) / size
         return shares
 
     @functools.cached_property
@@ -547,44 +539,3 @@ class Prior:
             return _THIRD * min(map(self.scale, combinations(axes, 2)))
         ladders = [self._columns[axis].ladder for axis in axes]
         return self.unmeasured(n_ordered(ladders)) / self._reach(axes)
-
-
-# Values in measured sums are rounded by up to a part in a million of their range.
-_AFFINE = 1e-5
-
-
-class MeasuredSums(NamedTuple):
-    """Noisy sums of a number for each code of another column.
-
-    Attributes
-    ----------
-    values : ndarray of float64, shape (n_codes,)
-        Of each code of the number, less their middle; 0 for codes without a value.
-    has_value, missing : ndarray of bool, shape (n_codes,)
-        Codes with a value, and those without one that records can have.
-    sums, n_missing : ndarray of float64, shape (n_groups,)
-        Of the values, and the number of records without one.
-    variances : tuple of float
-        Of a sum, and of a number of records without a value: 0 if all have one.
-    """
-
-    values: FloatArray
-    has_value: BoolArray
-    missing: BoolArray
-    sums: FloatArray
-    n_missing: FloatArray
-    variances: tuple[float, float]
-
-    def told(self, weights: Sequence[FloatArray]) -> tuple[FloatArray, BoolArray]:
-        """Vectors of weights of codes as those of records with a value, of it, and of others.
-
-        Returns
-        -------
-        ndarray of float64, shape (3, n), and for each whether these are the weights.
-        """
-        basis = np.stack([self.has_value, self.values, self.missing], axis=1).astype(np.float64)
-        asked = np.reshape(weights, (-1, len(basis))).T
-        scale = np.maximum(np.abs(basis).max(axis=0), 1e-300)
-        found = np.linalg.lstsq(basis / scale, asked, rcond=None)[0] / scale[:, None]
-        away = np.abs(basis @ found - asked).max(axis=0)
-        return found, away <= _AFFINE * np.abs(asked).max(axis=0)

@@ -16,7 +16,7 @@ from ..domain import Domain
 from ..domain.query import Query
 from ..hierarchy import noise_quantile
 from .basis import by_attributes
-from .density import codes_under, draw_in_ranges, inverse
+from .density import inverse
 from .intervals import Boxes, Cut, Intervals, checked_counts
 from .model import (
     Covariances,
@@ -25,23 +25,20 @@ from .model import (
     added,
     are_shares,
     semidefinite,
-    warn_of_zero,
     with_cut_bins,
 )
 from .result import range_label
-from .rounding import count_records, places
+from .rows import DrawsRecords
 
 __all__ = ["BoxModel", "StrategyModel"]
 
 # Numbers held at once while a batch of queries is answered: they fit into a core's cache.
 _CHUNK = 1 << 18
-# Rounded rows keep the counts of the sides of boxes on at most this many axes.
-_ROUNDED = 64
 # Shares of a box this near to 0 or 1 are rounding errors.
 _WHOLE = 1e-12
 
 
-class BoxModel(Covariances):
+class BoxModel(DrawsRecords, Covariances):
     """Noisy counts over boxes, records spread evenly inside each box.
 
     Parameters
@@ -75,7 +72,7 @@ class BoxModel(Covariances):
         self._sides: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_sides": {}}
+        return {**super().__getstate__(), "_sides": {}}
 
     @property
     def total(self) -> float:
@@ -222,66 +219,18 @@ class BoxModel(Covariances):
             high = np.where(mean == 1.0, 1.0, high)
         return Cut(mean, low, high, self.counts)
 
-    def sample_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> np.ndarray:
-        """Draw records: a box in proportion to its positive count, a cell evenly in the box.
+    def from_uniform(self, u: FloatArray) -> tuple[CodeArray, list[IntArray]]:
+        """Records, and their boxes: in proportion to positive counts, evenly inside.
 
-        If no count is positive, the cells of the whole domain are equally likely. Under weights
-        a box counts with its positive count times the share that they cover, and its cells in
-        proportion to their weights. Where no covered count is positive, each column is drawn by
-        itself, and a warning says so.
+        If no count is positive, the cells of the whole domain are equally likely.
         """
-        mass = self._mass(weights := weights or {})
-        if not mass.any():
-            return self._each_alone(n_samples, generator, weights)
-        chosen = inverse(mass, generator.random(n_samples))
-        lower, upper = self.boxes.lower[chosen], self.boxes.upper[chosen]
-        codes = generator.integers(lower, upper, dtype=np.int32)
-        for axis, vector in weights.items():
-            u = generator.random(n_samples)
-            codes[:, axis] = draw_in_ranges(vector, lower[:, axis], upper[:, axis], u)
-        return codes
-
-    def _mass(self, weights: Weights) -> FloatArray:
-        """Positive count of each box times the share that weights cover."""
-        covered = self._covered([weights], sorted(weights))[:, 0]
-        mass: FloatArray = np.maximum(self.counts, 0) * covered
-        return mass
-
-    def round_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> np.ndarray:
-        """Records of boxes whose counts are the expected ones, rounded; see `sample_codes`.
-
-        Counts of the boxes by their sides on one axis are also near what is expected. Inside a box,
-        records are spread evenly over the codes of each axis.
-        """
-        weights = weights or {}
-        mass = self._mass(weights)
-        if not mass.any():
-            return self.sample_codes(n_samples, generator, weights)
-        live = np.flatnonzero(mass)
-        sides = [self.sides(axis) for axis in range(len(self.shape))]
-        features = [place[live] for starts, _, place in sides if len(starts) > 1][:_ROUNDED]
-        order = np.arange(len(live))
-        counts = count_records(mass[live], n_samples, order, features, generator)
-        held = live[counts > 0]
-        lower, upper = self.boxes.lower[held], self.boxes.upper[held]
-        codes = _spread_evenly(lower, upper, counts[counts > 0], weights, generator)
-        return codes[generator.permutation(n_samples)]
-
-    def _each_alone(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights
-    ) -> CodeArray:
-        """Codes drawn column by column, where boxes know nothing of a condition."""
-        if weights:
-            warn_of_zero("each column is drawn by itself")
-        columns = [
-            codes_under(self.view([axis]), weights.get(axis), n_samples, generator)
-            for axis in range(len(self.shape))
-        ]
-        return np.stack(columns, axis=1).astype(np.int32)
+        lower, upper = self.boxes.lower, self.boxes.upper
+        mass = np.maximum(self.counts, 0) * 1.0
+        mass = mass if mass.any() else (upper - lower).prod(axis=1, dtype=np.float64)
+        chosen = inverse(mass, u[:, -1])
+        lower, upper = lower[chosen], upper[chosen]
+        inside = np.floor(u[:, :-1] * (upper - lower)).astype(np.int32)
+        return np.minimum(lower + inside, upper - 1), [chosen]
 
     def view(self, axes: Sequence[int]) -> np.ndarray:
         """Expected counts for every combination of the codes of one or two attributes."""
@@ -433,47 +382,3 @@ def _product(one: Query, two: Query) -> Query:
         both |= {axis: first[axis] * second[axis] for axis in first.keys() & second.keys()}
         found.append(both)
     return Query(tuple(found))
-
-
-def _spread_evenly(
-    lower: CodeArray,
-    upper: CodeArray,
-    counts: IntArray,
-    weights: Mapping[int, FloatArray],
-    generator: np.random.Generator,
-) -> CodeArray:
-    """Codes inside boxes, those of each axis spread evenly; box after box.
-
-    The records of a box divide each of its sides into as many equal parts as there are records, and
-    each part has one of them. Which ones come together differs from box to box, at random.
-
-    Parameters
-    ----------
-    lower, upper : ndarray of int32, shape (n_boxes, n_attributes)
-        First codes, and codes after the last.
-    counts : ndarray of int, shape (n_boxes,)
-        Number of records in each box, at least 1.
-    weights : mapping of int to ndarray
-        Codes of these attributes are spread in proportion to the weights.
-    generator : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of int32, shape (sum of counts, n_attributes)
-    """
-    number = int(counts.sum())
-    codes = np.empty((number, lower.shape[1]), dtype=np.int32, order="F")
-    of_box = np.repeat(np.arange(len(counts)), counts)
-    for axis in range(codes.shape[1]):
-        first, stop = lower[:, axis].astype(np.int64), upper[:, axis].astype(np.int64)
-        if (stop == first + 1).all():
-            codes[:, axis] = first[of_box]
-            continue
-        place = places(counts, generator.random(len(counts)), generator)
-        u = (place + generator.random(number)) / counts[of_box]
-        if axis in weights:
-            codes[:, axis] = draw_in_ranges(weights[axis], first[of_box], stop[of_box], u)
-        else:
-            drawn = first[of_box] + np.floor(u * (stop - first)[of_box]).astype(np.int64)
-            codes[:, axis] = np.minimum(drawn, (stop - 1)[of_box])
-    return codes

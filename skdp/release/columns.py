@@ -138,20 +138,16 @@ class ColumnEstimate:
         self.sizes = tuple(sizes)
         self.variances = dict(variances)
         self.total_variance = total_variance
-        self._scales = self._scale_variances()
+        self.scales = self._scale_variances()
         self.counts = np.zeros(n_codes)
-        self._codes = None if codes is None or len(codes) == n_codes else codes
+        # Codes that records can have, in the order of the lattice.
+        self.codes = np.arange(n_codes) if codes is None else codes
         # The covariance is that of the levels less ``lowered @ lowered.T``.
         self._lowered: FloatArray | None = None
         # And with it, the covariance is larger by ``outer(restored, restored)``.
-        self._restored = np.zeros(len(self.codes))
+        self.restored = np.zeros(len(self.codes))
         self._shares: FloatArray | None = None
         self.looks: tuple[Ladder, FloatArray] | None = None
-
-    @property
-    def codes(self) -> IntArray:
-        """Codes that records can have, in the order of the lattice."""
-        return np.arange(self.n_codes) if self._codes is None else self._codes
 
     @property
     def lattice(self) -> int:
@@ -170,16 +166,17 @@ class ColumnEstimate:
         """
         found: list[FloatArray] = []
         for size in self.sizes:
-            precision = sum(
-                self.lattice / (finer * each)
-                for finer, each in self.variances.items()
-                if finer >= size
-            )
+            precision = sum(self._precisions(size).values())
             if size == 1:
                 precision += self.lattice / self.total_variance
             n_blocks = self.sizes[max(len(found) - 1, 0)]
             found.append(np.full(n_blocks, 1.0 / precision))
         return found
+
+    def _precisions(self, size: int) -> dict[int, float]:
+        """Of a coefficient of a level: as the counts of each level that was measured tell it."""
+        known = self.variances.items()
+        return {finer: self.lattice / (finer * each) for finer, each in known if finer >= size}
 
     def own_total(self, tables: Mapping[int, FloatArray]) -> float:
         """The total as the column's own counts tell it."""
@@ -190,12 +187,12 @@ class ColumnEstimate:
     @property
     def finer(self) -> FloatArray:
         """Variances of the scales below the first, block by block."""
-        return np.concatenate([np.zeros(0), *self._scales[2:]])
+        return np.concatenate([np.zeros(0), *self.scales[2:]])
 
     @finer.setter
     def finer(self, variances: FloatArray) -> None:
-        ends = np.cumsum([0, *(len(each) for each in self._scales[2:])])
-        self._scales[2:] = [variances[a:b] for a, b in pairwise(ends)]
+        ends = np.cumsum([0, *(len(each) for each in self.scales[2:])])
+        self.scales[2:] = [variances[a:b] for a, b in pairwise(ends)]
         self._shares = None
 
     def fit(self, tables: Mapping[int, FloatArray], total: float) -> None:
@@ -207,12 +204,10 @@ class ColumnEstimate:
         counts, unsure = np.zeros(1), np.zeros(1)
         before = np.zeros(1)
         for place, size in enumerate(self.sizes):
-            precision, told = 0.0, np.zeros(size)
-            for finer, each in self.variances.items():
-                if finer >= size:
-                    part = self.lattice / (finer * each)
-                    precision += part
-                    told += part * tables[finer].reshape(size, -1).sum(axis=1)
+            precisions = self._precisions(size)
+            precision, told = sum(precisions.values()), np.zeros(size)
+            for finer, part in precisions.items():
+                told += part * tables[finer].reshape(size, -1).sum(axis=1)
             if size == 1 and math.isfinite(self.total_variance):
                 part = self.lattice / self.total_variance
                 precision += part
@@ -227,7 +222,7 @@ class ColumnEstimate:
             counts = np.repeat(counts, ratio) + detail / width
             # Of the mean of the codes of a block, its square adds up to this over the details.
             part = (1.0 - 1.0 / ratio if place else 1.0) / width
-            unsure = np.repeat(unsure + part * self._scales[place], ratio)
+            unsure = np.repeat(unsure + part * self.scales[place], ratio)
             before = told
         n_inside = len(self.codes)
         inside = counts[:n_inside]
@@ -274,8 +269,8 @@ class ColumnEstimate:
         trust, mean, spread = EffectLaw.fitted(*seen, 1.0).told(*seen)
         # The noise that is left, and what is not believed: no more than all of the noise.
         lacking = (1.0 - trust) ** 2 * (mean + spread) * square
-        self._scales[place] = np.full(len(counts), noise)
-        self._scales[place][:n_alike] = np.minimum(trust**2 * noise + lacking, noise)
+        self.scales[place] = np.full(len(counts), noise)
+        self.scales[place][:n_alike] = np.minimum(trust**2 * noise + lacking, noise)
         found = detail.copy()
         found[: 2 * n_alike : 2] = expected + trust * (halves - expected)
         found[1 : 2 * n_alike : 2] = -found[: 2 * n_alike : 2]
@@ -309,7 +304,7 @@ class ColumnEstimate:
             moved = lowered @ np.linalg.solve(root, values - asked.T @ inside)
             self.counts[self.codes] = inside + moved - back * moved.sum()
         self._lowered = lowered
-        self._restored = back * math.sqrt(float((lowered.sum(axis=0) ** 2).sum()))
+        self.restored = back * math.sqrt(float((lowered.sum(axis=0) ** 2).sum()))
         self.looks = (ladder, np.asarray(variances, dtype=np.float64))
 
     def around(self, code: int) -> FloatArray:
@@ -337,7 +332,7 @@ class ColumnEstimate:
             n_inside = len(self.codes)
             outside = np.zeros(self.lattice)
             outside[n_inside:] = 1.0
-            spread = self._spread(outside, [np.zeros(1), *self._scales[1:]])
+            spread = self._spread(outside, [np.zeros(1), *self.scales[1:]])
             self._shares = -spread[:n_inside] / float(outside @ spread)
         return self._shares
 
@@ -347,10 +342,10 @@ class ColumnEstimate:
         n_inside = len(weights)
         padded[:n_inside] = weights
         if n_inside == self.lattice:
-            return self._spread(padded, self._scales)
+            return self._spread(padded, self.scales)
         shares = self._beyond()
         padded[n_inside:] = shares @ weights
-        found = self._spread(padded, self._scales)
+        found = self._spread(padded, self.scales)
         return found[:n_inside] + np.multiply.outer(shares, found[n_inside:].sum(axis=0))
 
     def _spread(self, weights: FloatArray, scales: Sequence[FloatArray]) -> FloatArray:
@@ -373,7 +368,7 @@ class ColumnEstimate:
         found = self.covered(inside)
         if self._lowered is not None:
             found = found - self._lowered @ (self._lowered.T @ inside)
-            found = found + np.multiply.outer(self._restored, self._restored @ inside)
+            found = found + np.multiply.outer(self.restored, self.restored @ inside)
         whole = np.zeros(weights.shape)
         whole[self.codes] = found
         return whole

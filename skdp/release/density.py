@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from .._validation import (
-    BoolArray,
     CodeArray,
     FloatArray,
     IntArray,
@@ -75,27 +74,6 @@ def inverse_rows(table: FloatArray, rows: IntArray, u: FloatArray) -> IntArray:
     return np.clip(found, 0, last[rows])
 
 
-def codes_under(
-    mass: FloatArray, weights: FloatArray | None, n_rows: int, generator: np.random.Generator
-) -> IntArray:
-    """Codes of one attribute in proportion to mass times weight; to the weight if that is zero.
-
-    Parameters
-    ----------
-    mass : ndarray of shape (size,)
-        Negative numbers count as zero.
-    weights : ndarray of shape (size,), or None
-        None: all codes count.
-    n_rows : int
-    generator : numpy.random.Generator
-    """
-    allowed = np.ones(len(mass)) if weights is None else weights
-    law = np.maximum(mass, 0.0) * allowed
-    law = law if law.any() else allowed
-    zeros = np.zeros(n_rows, dtype=np.int64)
-    return draw_in_ranges(law, zeros, zeros + len(law), generator.random(n_rows))
-
-
 # --- NetworkDensity: attributes joined by a Bayesian network
 #
 # The density is the product of the probabilities of each attribute's code given the codes, or
@@ -106,14 +84,6 @@ def codes_under(
 
 # Largest number of cells of all tables together while attributes are eliminated: 32 MB.
 MOST_CELLS = 1 << 22
-# Where these tables would be too large, each row is chosen among so many draws that have its known
-# codes, in proportion to the probability of these.
-_TRIALS = 64
-# So many rows are chosen at once.
-_BATCH = 1 << 12
-# Rows are drawn as if no code had less than this probability: then no condition is impossible, and
-# codes of probability zero are drawn only where a condition leaves no others.
-_LEAST = 1e-30
 
 
 @dataclass(frozen=True)
@@ -207,42 +177,20 @@ class NetworkDensity:
         ndarray of float64, one axis for each of ``axes``; None
             None where the tables would have more than `MOST_CELLS` cells.
         """
-        weights = {} if weights is None else weights
+        weights = weights or {}
         wanted = self.ancestors([*axes, *weights])
-        eliminated = self._eliminated(wanted, axes, weights)
-        if eliminated is None or math.prod(self.shape[axis] for axis in axes) > MOST_CELLS:
-            return None
-        result = _product(eliminated[1])
-        return result.values.transpose([result.axes.index(axis) for axis in axes])
-
-    def _eliminated(
-        self, wanted: Sequence[int], kept: Collection[int], weights: Weights
-    ) -> tuple[list[Factor], list[Factor]] | None:
-        """Sum over the attributes that are not kept, one by one.
-
-        Returns
-        -------
-        steps, left : list of Factor
-            The tables that were summed over their last attribute, in this order, and those over the
-            attributes that are kept. None where they would be too large.
-        """
         scopes = [{axis, *self.nodes[axis].parents} for axis in wanted]
-        order = _elimination_order(scopes, [a for a in wanted if a not in kept], self.shape)
-        if order is None:
+        order = _elimination_order(scopes, [a for a in wanted if a not in axes], self.shape)
+        if order is None or math.prod(self.shape[axis] for axis in axes) > MOST_CELLS:
             return None
         left = [self._factor(self.nodes[axis], weights.get(axis)) for axis in wanted]
-        steps = []
         for axis in order:
             whole = _product([each for each in left if axis in each.axes])
             left = [each for each in left if axis not in each.axes]
             others = tuple(other for other in whole.axes if other != axis)
-            values = np.moveaxis(whole.values, whole.axes.index(axis), -1)
-            steps.append(Factor((*others, axis), values))
-            # Proportions and their scale apart: small probabilities would vanish.
-            sums = values.sum(axis=-1)
-            scale = np.maximum(np.abs(sums).max(), np.finfo(float).tiny)
-            left += [Factor(others, sums / scale), Factor((), scale)]
-        return steps, left
+            left.append(Factor(others, whole.values.sum(axis=whole.axes.index(axis))))
+        result = _product(left)
+        return result.values.transpose([result.axes.index(axis) for axis in axes])
 
     def _factor(self, node: Conditional, weights: FloatArray | None) -> Factor:
         """A node's probabilities, times weights, over the codes of it and its parents."""
@@ -266,91 +214,12 @@ class NetworkDensity:
             row = row * size + (code if group is None else group[code])
         return row
 
-    def sample(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights
-    ) -> tuple[CodeArray, BoolArray]:
-        """Draw records.
-
-        The attributes above those with weights are eliminated one by one, and then drawn in the
-        reverse order, each from the table it was eliminated from: the conditional distribution,
-        exactly.
-
-        Parameters
-        ----------
-        n_samples : int
-        generator : numpy.random.Generator
-        weights : mapping of int to ndarray
-            Each vector has a positive one.
-
-        Returns
-        -------
-        codes : ndarray of int32, shape (n_samples, n_attributes)
-        impossible : ndarray of bool, shape (n_samples,)
-            Rows whose condition has probability zero; they have as few codes of probability zero as
-            it allows.
-        """
-        tables = [replace(n, table=np.maximum(n.table, _LEAST)) for n in self.nodes.values()]
-        likely = NetworkDensity(self.shape, tables)
-        codes = np.zeros((n_samples, len(self.shape)), dtype=np.int32, order="F")
-        above = self.ancestors(weights)
-        eliminated = likely._eliminated(above, (), weights)
-        if eliminated is None:
-            likely._choose(codes, above, weights, generator)
-        else:
-            for (*others, axis), values in reversed(eliminated[0]):
-                row = np.zeros(len(codes), dtype=np.int64)
-                for other in others:
-                    row = row * self.shape[other] + codes[:, other]
-                used, row = np.unique(row, return_inverse=True)
-                table = values.reshape(-1, values.shape[-1])[used]
-                # Where products of small probabilities vanish, any code with a weight.
-                nothing = table.sum(axis=1, keepdims=True) <= 0
-                table = np.where(nothing, weights.get(axis, 1.0), table)
-                codes[:, axis] = inverse_rows(table, row.ravel(), generator.random(len(codes)))
-        likely.fill(codes, [axis for axis in self.nodes if axis not in above], generator, {})
-        impossible = np.zeros(len(codes), dtype=bool)
+    def from_uniform(self, u: FloatArray) -> CodeArray:
+        """Records from uniform numbers, (n_samples, at least n_attributes), parents first."""
+        codes = np.zeros((len(u), len(self.shape)), dtype=np.int32, order="F")
         for axis, node in self.nodes.items():
-            impossible |= node.table[self.rows_of(node, codes), codes[:, axis]] <= 0
-        return codes, impossible
-
-    def _choose(
-        self,
-        codes: CodeArray,
-        above: Sequence[int],
-        weights: Weights,
-        generator: np.random.Generator,
-    ) -> None:
-        """Choose each row among several draws, by the expected weights; in place."""
-        for first in range(0, len(codes), _BATCH):
-            part = slice(first, first + _BATCH)
-            trials = np.repeat(codes[part], _TRIALS, axis=0)
-            logs = self.fill(trials, above, generator, weights).reshape(-1, _TRIALS)
-            chance = np.exp(logs - logs.max(axis=1, keepdims=True))
-            rows = np.arange(len(chance))
-            chosen = inverse_rows(chance, rows, generator.random(len(rows)))
-            codes[part] = trials[rows * _TRIALS + chosen]
-
-    def fill(
-        self,
-        codes: CodeArray,
-        axes: Sequence[int],
-        generator: np.random.Generator,
-        weights: Weights,
-    ) -> FloatArray:
-        """Draw attributes, parents first, each by its weights; in place.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows,)
-            Logarithm of the expected weights.
-        """
-        logs = np.zeros(len(codes))
-        for axis in axes:
-            node = self.nodes[axis]
-            rows, table = self.rows_of(node, codes), node.table * weights.get(axis, 1.0)
-            codes[:, axis] = inverse_rows(table, rows, generator.random(len(codes)))
-            logs += np.log(table.sum(axis=1))[rows]
-        return logs
+            codes[:, axis] = inverse_rows(node.table, self.rows_of(node, codes), u[:, axis])
+        return codes
 
 
 def _elimination_order(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import re
 import zipfile
@@ -18,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._validation import replacing
+from .._validation import FloatArray, replacing
 from ..accounting import PrivacyLoss
 
 _METADATA = "metadata.json"
@@ -175,11 +174,13 @@ def _read(
         written = metadata.get("version")
         newer = f"its version is {written!r} and this skdp reads {version}; use a newer skdp"
         demand(written == version, newer)
-        arrays = {
-            name.removesuffix(".npy"): _read_array(_content(archive, entry))
-            for name, entry in listed.items()
-            if name.endswith(".npy")
-        }
+        arrays: dict[str, np.ndarray] = {}
+        for name, entry in listed.items():
+            if name.endswith(".npy"):
+                stream = io.BytesIO(_content(archive, entry))
+                found = np.lib.format.read_array(stream, allow_pickle=False)
+                demand(found.dtype.kind in "iuf", f"an array has the dtype {found.dtype}")
+                arrays[name.removesuffix(".npy")] = found
         return metadata, arrays
 
 
@@ -189,57 +190,46 @@ def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
         return file.read(entry.file_size)
 
 
-def _read_array(content: bytes) -> np.ndarray:
-    """One array of numbers; its size is compared with its header before memory is taken."""
-    stream = io.BytesIO(content)
-    version = np.lib.format.read_magic(stream)
-    readers: dict[Any, Callable[..., Any]] = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    demand(version in readers, f"an array has the format {version}")
-    shape, fortran, dtype = readers[version](stream)
-    demand(dtype.kind in "iuf" and not fortran, f"an array has the dtype {dtype}")
-    body = content[stream.tell() :]
-    whole = math.prod(shape) * dtype.itemsize == len(body)
-    demand(whole, "an array does not have the size that its header says")
-    return np.frombuffer(body, dtype=dtype).reshape(shape)
+# --- arrays among JSON values
 
 
-class Cutter:
-    """Takes pieces of an array, one after the other; ValueError where they do not fit."""
+def packed(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """JSON values that name the arrays among them, and the arrays, by their places there."""
+    arrays: dict[str, np.ndarray] = {}
 
-    def __init__(self, values: np.ndarray) -> None:
-        self._values = np.asarray(values).ravel()
-        self._position = 0
+    def placed(value: Any, place: str) -> Any:
+        if isinstance(value, np.ndarray):
+            arrays[place] = value
+            return {"array": place}
+        if isinstance(value, dict):
+            return {name: placed(each, f"{place}.{name}") for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [placed(each, f"{place}.{i}") for i, each in enumerate(value)]
+        return value
 
-    def take(self, *shape: int) -> np.ndarray:
-        """The next numbers, in a shape."""
-        start, self._position = self._position, self._position + math.prod(shape)
-        demand(self._position <= len(self._values), "an array is too short")
-        return self._values[start : self._position].reshape(shape)
+    return {name: placed(each, name) for name, each in data.items()}, arrays
 
-    def take_groups(self, n_codes: int) -> np.ndarray:
-        """The group of each code, numbered without gaps."""
-        groups = self.take(n_codes)
-        whole = groups.dtype.kind in "iu" and groups.min(initial=0) >= 0
-        demand(whole, "the groups are not whole numbers")
-        every = np.arange(int(groups.max(initial=-1)) + 1)
-        demand(np.array_equal(np.unique(groups), every), "the groups have gaps")
-        return groups.astype(np.int64)
 
-    def take_probabilities(self, *shape: int, each_row: bool = False) -> np.ndarray:
-        """Probabilities that sum to 1, all together or those of each row."""
-        found = self.take(*shape).astype(np.float64)
-        held = np.isfinite(found).all() and (found >= 0).all()
-        demand(held, "a probability is negative or not finite")
-        off = np.abs(found.sum(axis=-1 if each_row else None) - 1.0)
-        demand((off <= _ROUNDING).all(), "the probabilities do not sum to 1")
-        return found
+def unpacked(facts: Any, arrays: Arrays) -> Any:
+    """The inverse of `packed`; all numbers of arrays are finite."""
+    if isinstance(facts, list):
+        return [unpacked(each, arrays) for each in facts]
+    if not isinstance(facts, dict):
+        return facts
+    if "array" not in facts:
+        return {name: unpacked(each, arrays) for name, each in facts.items()}
+    found = arrays[facts["array"]]
+    demand(np.isfinite(found).all(), f"{facts['array']} must be finite")
+    return found
 
-    def finish(self) -> None:
-        """Check that nothing is left."""
-        demand(self._position == len(self._values), "an array is too long")
+
+def as_probabilities(values: np.ndarray) -> FloatArray:
+    """Probabilities that sum to 1 along the last axis."""
+    found: FloatArray = values.astype(np.float64)
+    demand((found >= 0).all(), "a probability is negative")
+    off = np.abs(found.sum(axis=-1) - 1.0)
+    demand((off <= _ROUNDING).all(), "the probabilities do not sum to 1")
+    return found
 
 
 # Probabilities in a file may differ from a sum of 1 by rounding.

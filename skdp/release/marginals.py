@@ -15,38 +15,29 @@ from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
-from ..domain import Domain
 from ..domain.query import Query, single_numbers
 from .basis import (
     Coefficients,
     ColumnBasis,
     Ladder,
     Look,
-    MeasuredSums,
     Prior,
 )
 from .columns import ColumnEstimate
-from .files import Cutter, demand
+from .files import as_probabilities, demand, packed, unpacked
 from .model import Covariances, Weights, added, product_of_weights
-from .products import Products, Stacked, covariances
-from .result import labels_of_groups
+from .products import Products, covariances
 from .rows import WeightedRows
 
 __all__ = ["ViewsModel"]
 
 Axes = tuple[int, ...]
 
-# Fewer weighted rows than this that meet a condition, by their effective number, say too little
-# about the other columns.
-_ENOUGH = 50
 # Largest number of cells that `to_frame` lists.
 _MAX_LISTED = 5_000_000
-# Two columns are tabulated over the rows if they have at most this many cells.
-_DENSE_CELLS = 1 << 20
 
 
 class ViewsModel(Covariances):
@@ -65,8 +56,6 @@ class ViewsModel(Covariances):
     cells : tuple of float, default=None
         If the rows are the counts of all columns together: the variance of one of them, and that of
         the sum over all other cells.
-    sums : mapping of (int, int) to MeasuredSums, default=()
-        Of a number, for each code of another column.
     prior : str, default=""
         Kind and fingerprint of the prior that the rows start from.
     followed : collection of tuple of int, default=()
@@ -88,7 +77,6 @@ class ViewsModel(Covariances):
         coefficients: Coefficients,
         possible: Mapping[Axes, BoolArray] | None = None,
         cells: tuple[float, float] | None = None,
-        sums: Mapping[tuple[int, int], MeasuredSums] | None = None,
         prior: str = "",
         followed: Collection[Axes] = (),
         misfits: Mapping[int, float] | None = None,
@@ -99,7 +87,6 @@ class ViewsModel(Covariances):
         self.coefficients = coefficients
         self.possible = dict(possible or {})
         self.cells = cells
-        self.sums = dict(sums or {})
         self.prior = prior
         self.followed = sorted(followed)
         self.misfits = dict(misfits or {})
@@ -198,16 +185,6 @@ class ViewsModel(Covariances):
         found: FloatArray = self.once(("rows", axes), lambda: self.rows.table(axes))
         return found
 
-    def of_rows(self, axes: Axes, weights: Stacked) -> FloatArray:
-        """Share of the rows under products of weights of the same columns."""
-        if len(axes) == 1:
-            alone: FloatArray = self._row_shares(*axes) @ weights[axes[0]]
-            return alone
-        if len(axes) == 2 and self.shape[axes[0]] * self.shape[axes[1]] <= _DENSE_CELLS:
-            table = self._row_shares(*axes)
-            return np.einsum("iq,iq->q", weights[axes[0]], table @ weights[axes[1]])
-        return self.rows.under(axes, weights)
-
     def column_residual(self, axis: int) -> FloatArray:
         """Counts of a column, less those of the rows."""
         return self.columns[axis].counts - self.total * self._row_shares(axis)
@@ -222,6 +199,23 @@ class ViewsModel(Covariances):
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
         return added(queries, lambda products: Products.of(self, products).answers())
+
+    def mean_of(self, axis: int, axes: Axes) -> FloatArray:
+        """How codes count where their column is not looked at: as its records do.
+
+        Beside a table of the columns all units alike: what this leaves out is in its coefficients.
+        Of a column by itself as the noise of its total is spread over its codes.
+        """
+
+        def alone() -> FloatArray:
+            spread = self.columns[axis].covariance(np.ones(self.shape[axis]))
+            return spread / spread.sum()
+
+        if len(axes) > 1:
+            basis = self.bases[axis]
+            return basis.even if axes in self.coefficients.looks else basis.mass
+        found: FloatArray = self.once(("alone", axis), alone)
+        return found
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""
@@ -260,7 +254,7 @@ class ViewsModel(Covariances):
         table += np.outer(means[0], other - means[1] * other.sum())
         if known:
             sizes = self.sizes((a, b))
-            hats = [each.of_codes(n)[1:] for each, n in zip((rows, columns), sizes, strict=True)]
+            hats = [each.of_codes(n) for each, n in zip((rows, columns), sizes, strict=True)]
             table += hats[0].T @ self.corrected((a, b)) @ hats[1]
         if (a, b) in self.possible:
             table = np.where(self.possible[a, b], table, 0.0)
@@ -310,18 +304,18 @@ class ViewsModel(Covariances):
     # ---------------------------------------------------------------- draws
 
     @property
-    def _enough(self) -> float:
-        """How many rows must meet a condition; any, where they are the cells of all columns."""
+    def _enough(self) -> dict[str, float]:
+        """Any rows that meet a condition are enough, where they are the cells of all columns."""
         whole = any({*axes} >= {*self.columns} for axes in self.followed)
         ladders = self.coefficients.ladders.values()
         alone = all(np.bincount(each.units).max() == 1 for each in ladders)
-        return 0.5 if self.cells is not None or (whole and alone) else _ENOUGH
+        return {"enough": 0.5} if self.cells is not None or (whole and alone) else {}
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
     ) -> CodeArray:
         """Draw records from the weighted ones; see `WeightedRows.draw`."""
-        return self.rows.draw(n_samples, generator, weights or {}, self._enough)
+        return self.rows.draw(n_samples, generator, weights or {}, **self._enough)
 
     def round_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
@@ -332,7 +326,7 @@ class ViewsModel(Covariances):
             one, two = self._groups(axes)
             rows = self.rows.codes[:, axes]
             cells.append(one[rows[:, 0]] * (int(two.max()) + 1) + two[rows[:, 1]])
-        return self.rows.rounded(n_samples, generator, weights or {}, self._enough, cells)
+        return self.rows.rounded(n_samples, generator, weights or {}, cells, **self._enough)
 
     def _groups(self, axes: Axes) -> list[IntArray]:
         """Group of each code of some columns in the finest table of them."""
@@ -340,49 +334,6 @@ class ViewsModel(Covariances):
         return [self.coefficients.ladders[axis].groups(size) for axis, size in sizes]
 
     # ---------------------------------------------------------------- files
-
-    def to_frame(self, domain: Domain) -> pd.DataFrame:
-        """Counts of the codes of each column, and of the groups of each pair that was measured.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``first`` and ``second`` (names of columns; ``second`` is empty for one),
-            ``first_value``, ``second_value``, ``count``.
-
-        Raises
-        ------
-        ValueError
-            If there are too many cells to list.
-        """
-        cells = sum(self.shape) + sum(math.prod(self.sizes(axes)) for axes in self.pairs)
-        if cells > _MAX_LISTED:
-            raise ValueError(
-                f"The released views have {cells:,} cells, more than {_MAX_LISTED:,}: too many "
-                "for a readable table. Ask for a view of some columns instead."
-            )
-        titles = ["first", "second", "first_value", "second_value"]
-        labels = [each.labels() for each in domain.attributes]
-        parts = []
-        for axis, name in enumerate(domain.names):
-            index = pd.MultiIndex.from_product([[name], [""], labels[axis], [""]], names=titles)
-            parts.append(pd.Series(self.view([axis]), index, name="count"))
-        for axes in self.pairs:
-            groups, sizes = self._groups(axes), self.sizes(axes)
-            sums = {
-                axis: self.coefficients.ladders[axis].sums(self.columns[axis].counts, size)
-                for axis, size in zip(axes, sizes, strict=True)
-            }
-            counts = self.coefficients.table(axes, sizes, sums)[0]
-            texts = [
-                labels_of_groups(labels[axis], each)
-                for axis, each in zip(axes, groups, strict=True)
-            ]
-            names = [[domain.names[axis]] for axis in axes]
-            index = pd.MultiIndex.from_product([*names, *texts], names=titles)
-            some = counts[np.ix_(*map(np.unique, groups))]
-            parts.append(pd.Series(some.ravel(), index, name="count"))
-        return pd.concat(parts).reset_index()
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.to_arrays()
@@ -394,54 +345,39 @@ class ViewsModel(Covariances):
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a file keeps: JSON values, and numeric arrays."""
-        facts: dict[str, Any] = {"budget": self.budget}
-        arrays: dict[str, NDArray[Any]] = {
-            "rows": self.rows.codes,
-            "row_weights": self.rows.weights,
-        }
-        columns = []
-        for axis in sorted(self.columns):
-            each, ladder = self.columns[axis], self.coefficients.ladders[axis]
-            columns.append(
-                {
-                    "axis": axis,
-                    "blocks": list(each.sizes),
-                    "variances": [[size, value] for size, value in each.variances.items()],
-                    "total_variance": each.total_variance,
-                    "groups": list(ladder.sizes),
-                    "ordered": ladder.n_ordered,
-                    "looks": 0 if each.looks is None else len(each.looks[1]),
-                }
-            )
-        tables = self.coefficients.looks
-        facts["columns"] = columns
-        shapes = ([list(axes), list(look.values.shape)] for axes, look in tables.items())
-        facts["looks"] = list(shapes)
-        facts["possible"] = [list(axes) for axes in self.possible]
-        facts["followed"] = [list(axes) for axes in self.followed]
-        facts["misfits"] = sorted(map(list, self.misfits.items()))
-        facts["cells"] = None if self.cells is None else list(self.cells)
-        facts["sums"] = [[*key, *map(float, each.variances)] for key, each in self.sums.items()]
-        for name in ("values", "has_value", "missing", "sums", "n_missing"):
-            vectors = [getattr(each, name).astype(np.float64) for each in self.sums.values()]
-            if vectors:
-                arrays[f"sums_{name}"] = _chained(vectors)
-        if self.prior:
-            facts["prior"] = self.prior
-        order = sorted(self.columns)
-        arrays["counts"] = _chained([self.columns[axis].counts for axis in order])
-        arrays["units"] = _chained([self.coefficients.ladders[axis].units for axis in order])
-        arrays["finer"] = _chained([self.columns[axis].finer for axis in order])
-        arrays["margin_variances"] = _chained(
-            [each.looks[1] for axis in order if (each := self.columns[axis]).looks is not None]
+        ladders, looks = self.coefficients.ladders, self.coefficients.looks
+        columns = [
+            {
+                "axis": axis,
+                "blocks": each.sizes,
+                "variances": [*each.variances.items()],
+                "total_variance": each.total_variance,
+                "counts": each.counts,
+                "finer": each.finer,
+                "margins": np.zeros(0) if each.looks is None else each.looks[1],
+                "groups": ladders[axis].sizes,
+                "units": ladders[axis].units,
+                "ordered": ladders[axis].n_ordered,
+            }
+            for axis, each in sorted(self.columns.items())
+        ]
+        return packed(
+            {
+                "rows": self.rows.codes,
+                "row_weights": self.rows.weights,
+                "columns": columns,
+                "looks": [{"axes": axes, **look._asdict()} for axes, look in looks.items()],
+                "possible": [
+                    {"axes": axes, "mask": mask.astype(np.int8)}
+                    for axes, mask in self.possible.items()
+                ],
+                "followed": self.followed,
+                "misfits": sorted(self.misfits.items()),
+                "cells": self.cells,
+                "prior": self.prior,
+                "budget": self.budget,
+            }
         )
-        arrays["look_values"] = _chained([np.ravel(look.values) for look in tables.values()])
-        arrays["look_precision"] = _chained([np.ravel(look.precision) for look in tables.values()])
-        if self.possible:
-            arrays["possible"] = _chained(
-                [mask.ravel().astype(np.int8) for mask in self.possible.values()]
-            )
-        return facts, arrays
 
     @classmethod
     def from_arrays(
@@ -451,122 +387,86 @@ class ViewsModel(Covariances):
         arrays: Mapping[str, NDArray[Any]],
     ) -> ViewsModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
-        weights = Cutter(arrays["row_weights"]).take_probabilities(*arrays["row_weights"].shape)
-        rows = WeightedRows(arrays["rows"].astype(np.int32), weights, shape)
-        for name in ("counts", "margin_variances", "finer", "look_values", "look_precision"):
-            demand(np.isfinite(arrays[name]).all(), f"{name} must be finite")
-        possible: dict[Axes, BoolArray] = {}
-        if facts["possible"]:
-            masks = Cutter(arrays["possible"])
-            for axes in facts["possible"]:
-                key = tuple(int(axis) for axis in axes)
-                sizes = [shape[axis] for axis in key]
-                possible[key] = masks.take(*sizes).astype(bool)
-        counts, units = Cutter(arrays["counts"]), Cutter(arrays["units"])
-        margins = Cutter(arrays["margin_variances"])
-        finer = Cutter(arrays["finer"])
-        columns: dict[int, ColumnEstimate] = {}
-        ladders: dict[int, Ladder] = {}
+        facts = unpacked(facts, arrays)
+        weights = as_probabilities(facts["row_weights"])
+        rows = WeightedRows(facts["rows"].astype(np.int32), weights, shape)
+        possible = {_axes(each["axes"]): each["mask"].astype(bool) for each in facts["possible"]}
+        for axes, mask in possible.items():
+            demand(mask.shape == tuple(shape[axis] for axis in axes), "a rule has another shape")
+        allowed = [
+            possible.get((axis,), np.ones(size, dtype=bool)) for axis, size in enumerate(shape)
+        ]
+        columns, ladders = {}, {}
         for each in facts["columns"]:
             axis = int(each["axis"])
-            size, allowed = shape[axis], possible.get((axis,))
-            ladder = Ladder(
-                units.take(size).astype(np.int64), _levels(each["groups"]), int(each["ordered"])
-            )
-            demand(0 <= ladder.n_ordered <= size, "a column has not so many codes in an order")
-            held = 0 <= ladder.units.min() and ladder.units.max() < ladder.n_units
-            demand(held, "the units of a column do not fit its groups")
-            variances = {int(blocks): float(value) for blocks, value in each["variances"]}
-            blocks = _levels(each["blocks"])
-            known = {*variances} <= {*blocks} and all(map(_is_variance, variances.values()))
-            demand(variances and known, "the variances of a column do not fit its blocks")
-            n_inside = size if allowed is None else int(allowed.sum())
-            total_variance = float(each["total_variance"])
-            fits = n_inside <= blocks[-1] and _is_variance(total_variance)
-            demand(fits, "the blocks of a column do not fit the domain")
-            codes = None if allowed is None else np.flatnonzero(allowed)
-            column = ColumnEstimate(size, blocks, variances, total_variance, codes=codes)
-            column.counts = counts.take(size).astype(np.float64)
-            column.finer = finer.take(len(column.finer))
-            demand((column.finer > 0).all(), "the variances of a column must be positive")
-            if each["looks"]:
-                found = margins.take(int(each["looks"]))
-                fits = len(found) < ladder.n_units and found.min() > 0
-                demand(fits, "the looks at a column do not fit its groups")
-                column.join(ladder, None, found)
-            columns[axis], ladders[axis] = column, ladder
-        several = {
-            axis
-            for axis, size in enumerate(shape)
-            if possible.get((axis,), np.ones(size)).sum() > 1
-        }
+            columns[axis], ladders[axis] = _column_of(each, allowed[axis])
+        several = {axis for axis, each in enumerate(allowed) if each.sum() > 1}
         demand({*columns} == several, "the columns do not fit the domain")
         coefficients = Coefficients(ladders)
-        values, precision = Cutter(arrays["look_values"]), Cutter(arrays["look_precision"])
-        for axes, sizes in facts["looks"]:
-            key = tuple(int(axis) for axis in axes)
-            known = list(key) == sorted({*key} & {*columns})
+        for each in facts["looks"]:
+            axes, look = _axes(each["axes"]), Look(each["values"], each["precision"])
+            known = list(axes) == sorted({*axes} & several)
             demand(known, "a table is not of columns of the domain")
-            levels = zip(key, sizes, strict=True)
-            fits = all(size + 1 in ladders[axis].sizes for axis, size in levels)
+            fits = look.values.ndim == len(axes) and look.values.shape == look.precision.shape
+            levels = zip(axes, look.values.shape, strict=True)
+            fits = fits and all(size + 1 in ladders[axis].sizes for axis, size in levels)
+            fits = fits and bool((look.precision >= 0).all())
             demand(fits, "a table does not fit the groups of its columns")
-            look = Look(values.take(*sizes), precision.take(*sizes))
-            demand((look.precision >= 0).all(), "precisions must not be negative")
-            coefficients.looks[key] = look
+            coefficients.looks[axes] = look
         held = () in coefficients.looks and (coefficients.looks[()].precision > 0).all()
         demand(held, "the total is missing")
-        cells = None if facts["cells"] is None else _two_variances(facts["cells"])
-        sums = _sums_of(facts["sums"], arrays, shape, several)
-        prior = str(facts.get("prior", ""))
-        followed = [tuple(int(axis) for axis in axes) for axes in facts["followed"]]
-        known = all({*axes} <= {*columns} for axes in followed)
+        followed = [_axes(axes) for axes in facts["followed"]]
+        known = all({*axes} <= several for axes in followed)
         demand(known, "the rows follow a table that is not of columns of the domain")
         misfits = {int(kind): float(each) for kind, each in facts["misfits"]}
-        fits = all(0 <= each < math.inf for each in misfits.values())
-        demand(fits, "a distance from the rows must not be negative")
+        cells = None
+        if facts["cells"] is not None:
+            noise, elsewhere = map(float, facts["cells"])
+            cells = noise, elsewhere
+        numbers = [*misfits.values(), *(cells or ())]
+        fits = all(0 <= each < math.inf for each in numbers)
+        demand(fits, "a distance or a variance must not be negative")
         return cls(
             rows,
             columns,
             coefficients,
             possible,
             cells,
-            sums,
-            prior,
+            str(facts["prior"]),
             followed,
             misfits,
             facts["budget"],
         )
 
 
-def _sums_of(
-    facts: Sequence[Any],
-    arrays: Mapping[str, NDArray[Any]],
-    shape: tuple[int, ...],
-    columns: set[int],
-) -> dict[tuple[int, int], MeasuredSums]:
-    """Measured sums from a file."""
-    found: dict[tuple[int, int], MeasuredSums] = {}
-    if not facts:
-        return found
-    cut = {name: Cutter(arrays[f"sums_{name}"]) for name in MeasuredSums._fields[:-1]}
-    for axis, by, *variances in facts:
-        axis, by = int(axis), int(by)
-        known = axis != by and {axis, by} <= columns
-        demand(known, "sums are not of columns of the domain")
-        read = {
-            name: each.take(shape[axis if name in ("values", "has_value", "missing") else by])
-            for name, each in cut.items()
-        }
-        demand(all(np.isfinite(each).all() for each in read.values()), "sums must be finite")
-        found[axis, by] = MeasuredSums(
-            read["values"],
-            read["has_value"].astype(bool),
-            read["missing"].astype(bool),
-            read["sums"],
-            read["n_missing"],
-            _two_variances(variances),
-        )
-    return found
+def _column_of(facts: Mapping[str, Any], allowed: BoolArray) -> tuple[ColumnEstimate, Ladder]:
+    """A column of a file, and its groups."""
+    size, n_inside = len(allowed), int(allowed.sum())
+    ladder = Ladder(
+        facts["units"].astype(np.int64), _levels(facts["groups"]), int(facts["ordered"])
+    )
+    units, margins = ladder.units, facts["margins"]
+    fits = units.shape == (size,) and 0 <= units.min() and units.max() < ladder.n_units
+    fits = fits and 0 <= ladder.n_ordered <= size and len(margins) < ladder.n_units
+    demand(fits, "the groups of a column do not fit the domain")
+    blocks, total_variance = _levels(facts["blocks"]), float(facts["total_variance"])
+    variances = {int(blocks): float(value) for blocks, value in facts["variances"]}
+    fits = variances and {*variances} <= {*blocks} and n_inside <= blocks[-1]
+    demand(fits, "the blocks of a column do not fit the domain")
+    codes = np.flatnonzero(allowed)
+    column = ColumnEstimate(size, blocks, variances, total_variance, codes=codes)
+    fits = facts["counts"].shape == (size,) and facts["finer"].shape == column.finer.shape
+    demand(fits, "the counts of a column do not fit the domain")
+    positive = [*variances.values(), total_variance, *facts["finer"], *margins]
+    demand(all(0 < each < math.inf for each in positive), "a variance must be positive")
+    column.counts, column.finer = facts["counts"].astype(np.float64), facts["finer"]
+    column.join(ladder, None, margins)
+    return column, ladder
+
+
+def _axes(given: Sequence[Any]) -> Axes:
+    """Positions of columns in a file."""
+    return tuple(int(axis) for axis in given)
 
 
 def _levels(sizes: Sequence[int]) -> tuple[int, ...]:
@@ -575,19 +475,3 @@ def _levels(sizes: Sequence[int]) -> tuple[int, ...]:
     nested = found[:1] == (1,) and all(a < b and not b % a for a, b in pairwise(found))
     demand(nested, "levels must begin with 1, and each must divide the next")
     return found
-
-
-def _is_variance(number: float) -> bool:
-    """Whether it is positive and finite."""
-    return 0 < number < math.inf
-
-
-def _two_variances(given: Sequence[Any]) -> tuple[float, float]:
-    """Two numbers of a file, which may be 0."""
-    one, two = map(float, given)
-    demand(0 <= min(one, two) <= max(one, two) < math.inf, "a variance must not be negative")
-    return one, two
-
-
-def _chained(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.zeros(0)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtri
 
-from .._random import caller_level
 from .._validation import CodeArray, FloatArray
-from ..domain import Domain
 from ..domain.query import Query, Weights, has_points, is_cut, single_numbers, weights_in
 
 __all__ = [
@@ -26,7 +22,6 @@ __all__ = [
     "product_of_weights",
     "roots",
     "semidefinite",
-    "warn_of_zero",
     "with_cut_bins",
 ]
 
@@ -104,9 +99,6 @@ class Release(Protocol):
         In random order. Where the weights have probability zero, as `sample_codes`.
         """
 
-    def to_frame(self, domain: Domain) -> pd.DataFrame:
-        """Everything released, as a readable table."""
-
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a file keeps: JSON values, and numeric arrays."""
 
@@ -167,15 +159,6 @@ class Covariances:
             above[points] += self.answer(whole) - self.answer(alone)
         text += " Bins covered in part are taken as covered in proportion."
         return Reach(std, below, above, text)
-
-
-def warn_of_zero(how: str) -> None:
-    """Warn that a public condition has probability zero in the release."""
-    warnings.warn(
-        f"The release gives this condition probability zero. The rows drawn satisfy it, but {how}.",
-        UserWarning,
-        stacklevel=caller_level(),
-    )
 
 
 # --- sums of products

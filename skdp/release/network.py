@@ -1,50 +1,31 @@
 """NetworkModel: a released Bayesian network as a model of the records.
 
 Queries are answered exactly as long as eliminating the other attributes needs tables of affordable
-size (`NetworkDensity.joint`). Beyond that, they are answered from `_ROWS` records drawn from the
-network with a fixed public seed: a share p then has a standard deviation of sqrt(p (1 - p) /
-_ROWS), at most 0.0012 of the records.
+size (`NetworkDensity.joint`). Beyond that, they are answered from 131,072 records drawn from the
+network (`DrawsRecords`): a share p then has a standard deviation of at most 0.0014 of the records.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from .._random import sampling_generator
 from .._validation import CodeArray, FloatArray, IntArray
-from ..domain import Domain
 from ..domain.query import Query
 from .basis import by_attributes, under
 from .density import Conditional, NetworkDensity
-from .files import Cutter, demand
-from .model import (
-    Covariances,
-    Weights,
-    added,
-    product_of_weights,
-    warn_of_zero,
-)
-from .result import labels_of_groups
-from .rounding import (
-    deal,
-    round_table,
-    share_of,
-)
+from .files import as_probabilities, demand, packed, unpacked
+from .model import Covariances, Weights, added, product_of_weights
+from .rows import DrawsRecords
 
 __all__ = ["NetworkModel"]
 
 # --- NetworkModel
 
-# Records that answer what cannot be answered exactly.
-_ROWS = 200_000
 # Numbers held at once while a batch of queries is answered.
 _CHUNK = 1 << 21
 # Largest number of probabilities that `to_frame` lists.
@@ -62,7 +43,7 @@ _NO_ERRORS = (
 )
 
 
-class NetworkModel(Covariances):
+class NetworkModel(DrawsRecords, Covariances):
     """A released Bayesian network as a model of the records; see `Model`.
 
     Parameters
@@ -80,10 +61,6 @@ class NetworkModel(Covariances):
         self.density = density
         self.shape = density.shape
         self.total = float(total)
-        self._rows: CodeArray | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_rows": None}
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -120,14 +97,8 @@ class NetworkModel(Covariances):
         exact = self.density.joint((), weights)
         if exact is not None:
             return float(exact)
-        rows = self._drawn()
-        return float(product_of_weights(rows, np.ones(len(rows)), weights).mean())
-
-    def _drawn(self) -> CodeArray:
-        """Records drawn with a fixed seed, so that equal questions have equal answers."""
-        if self._rows is None:
-            self._rows = self.sample_codes(_ROWS, sampling_generator(0))
-        return self._rows
+        rows = self.drawn[0]
+        return float(product_of_weights(rows.codes, rows.weights, weights).sum())
 
     @property
     def covers(self) -> str:
@@ -138,93 +109,24 @@ class NetworkModel(Covariances):
         """Refuse, as `covers`."""
         raise ValueError(_NO_ERRORS)
 
-    def sample_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> CodeArray:
-        """Draw independent records from the network.
-
-        Under weights they follow the conditional distribution, exactly where elimination is
-        affordable. Where its probability is zero, rows have as few codes of probability zero as it
-        allows, and a warning says so.
-        """
-        codes, impossible = self.density.sample(n_samples, generator, weights or {})
-        if impossible.any():
-            warn_of_zero("their other columns follow the network only roughly")
-        return codes
-
-    def round_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> CodeArray:
-        """Records whose counts are the expected ones, rounded; independent ones under weights."""
-        if weights:
-            return self.sample_codes(n_samples, generator, weights)
-        return _rounded(self.density, n_samples, generator)
+    def from_uniform(self, u: FloatArray) -> tuple[CodeArray, list[IntArray]]:
+        """Records, and the cell of each in the tables of attributes with parents."""
+        codes, cells = self.density.from_uniform(u), []
+        for axis, node in self.density.nodes.items():
+            if node.parents:
+                place = self.density.rows_of(node, codes) * self.shape[axis]
+                cells.append(place + codes[:, axis])
+        return codes, cells
 
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Expected counts for every combination of the codes of some attributes."""
         joint = self.density.joint(axes)
-        if joint is None:
-            joint = np.zeros([self.shape[axis] for axis in axes])
-            np.add.at(joint, tuple(self._drawn()[:, axis] for axis in axes), 1.0 / _ROWS)
-        return self.total * joint
-
-    def to_frame(self, domain: Domain) -> pd.DataFrame:
-        """The network: one row for each probability.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``column``, ``given`` (the values of its parents, or ranges of them, in words),
-            ``value``, ``probability``.
-
-        Raises
-        ------
-        ValueError
-            If there are too many probabilities to list.
-        """
-        cells = sum(node.table.size for node in self.density.nodes.values())
-        if cells > _MAX_LISTED:
-            raise ValueError(
-                f"The network has {cells:,} probabilities, more than {_MAX_LISTED:,}: too many for "
-                "a readable table. Ask for a view of some columns instead."
-            )
-        parts = []
-        for node in self.density.nodes.values():
-            texts = [
-                [
-                    f"{domain.names[parent]}: {text}"
-                    for text in labels_of_groups(domain.attributes[parent].labels(), group)
-                ]
-                for parent, group in zip(node.parents, node.groups, strict=True)
-            ]
-            given = [" and ".join(each) for each in itertools.product(*texts)]
-            values = domain.attributes[node.axis].labels()
-            listed = [[domain.names[node.axis]], given, values]
-            index = pd.MultiIndex.from_product(listed, names=["column", "given", "value"])
-            parts.append(pd.Series(node.table.ravel(), index, name="probability"))
-        return pd.concat(parts).reset_index()
+        return self.total * (self.drawn[0].table(axes) if joint is None else joint)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a file keeps: JSON values, and numeric arrays."""
-        nodes = list(self.density.nodes.values())
-        groups = [group for node in nodes for group in node.groups if group is not None]
-        facts = {
-            "total": self.total,
-            "nodes": [
-                {
-                    "axis": node.axis,
-                    "parents": list(node.parents),
-                    "grouped": [group is not None for group in node.groups],
-                }
-                for node in nodes
-            ],
-        }
-        arrays: dict[str, NDArray[Any]] = {
-            "tables": np.concatenate([node.table.ravel() for node in nodes])
-        }
-        if groups:
-            arrays["groups"] = np.concatenate(groups)
-        return facts, arrays
+        nodes = [vars(node) for node in self.density.nodes.values()]
+        return packed({"total": self.total, "nodes": nodes})
 
     @classmethod
     def from_arrays(
@@ -234,47 +136,20 @@ class NetworkModel(Covariances):
         arrays: Mapping[str, NDArray[Any]],
     ) -> NetworkModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
-        total = float(facts["total"])
+        total, nodes = float(facts["total"]), []
         demand(math.isfinite(total), "the total is not finite")
-        tables = Cutter(arrays["tables"])
-        groups = Cutter(arrays.get("groups", np.zeros(0, dtype=np.int64)))
-        nodes = []
-        for node in facts["nodes"]:
+        for node in unpacked(facts["nodes"], arrays):
             axis, parents = int(node["axis"]), tuple(node["parents"])
             known = all(0 <= each < len(shape) for each in (axis, *parents))
             demand(known, f"there are no attributes {(axis, *parents)}")
-            told = tuple(
-                groups.take_groups(shape[parent]) if grouped else None
-                for parent, grouped in zip(parents, node["grouped"], strict=True)
-            )
-            empty = Conditional(axis, parents, told, np.zeros((0, 0)))
-            rows = math.prod(empty.sizes(shape))
-            table = tables.take_probabilities(rows, shape[axis], each_row=True)
-            nodes.append(replace(empty, table=table))
-        tables.finish()
-        groups.finish()
+            for parent, group in zip(parents, node["groups"], strict=True):
+                demand(group is None or _are_groups(group, shape[parent]), "groups do not fit")
+            table = as_probabilities(node["table"])
+            nodes.append(Conditional(axis, parents, tuple(node["groups"]), table))
         return cls(NetworkDensity(shape, nodes), total)
 
 
-def _rounded(density: NetworkDensity, n_samples: int, generator: np.random.Generator) -> CodeArray:
-    """Records whose counts are the expected ones, rounded; in random order.
-
-    The codes of an attribute are rounded as a table within each combination of its parents'
-    groups that was drawn, and dealt evenly there along an order of the attributes drawn before.
-    """
-    codes = np.zeros((n_samples, len(density.shape)), dtype=np.int32, order="F")
-    rows: IntArray = generator.permutation(n_samples)
-    last: Conditional | None = None
-    for number, (axis, node) in enumerate(density.nodes.items()):
-        if last is not None and last.parents == node.parents:
-            # Nor may the children of an attribute be dealt along the same order.
-            rows = rows[np.argsort(codes[rows, last.axis], kind="stable")]
-        last = node
-        drawn, stratum = np.unique(density.rows_of(node, codes), return_inverse=True)
-        rows = rows[np.argsort(stratum[rows], kind="stable")]
-        sizes = np.bincount(stratum, minlength=len(drawn))
-        counts = round_table(node.table[drawn] * sizes[:, None], sizes, generator)
-        values = np.tile(np.arange(counts.shape[1], dtype=np.int32), len(counts))
-        line = np.repeat(values, counts.ravel())
-        codes[rows, axis] = deal(line, sizes, share_of(number), generator)
-    return codes
+def _are_groups(groups: NDArray[Any], size: int) -> bool:
+    """Whether they are groups of so many codes, numbered without gaps."""
+    every = np.arange(int(groups.max(initial=-1)) + 1)
+    return groups.shape == (size,) and np.array_equal(np.unique(groups), every)

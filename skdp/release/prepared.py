@@ -74,18 +74,6 @@ def _views(model: ViewsModel) -> dict[str, Any]:
         "scales": {
             ",".join(map(str, axes)): model.believed.scale(axes) for axes in scales if len(axes) > 1
         },
-        "sums": [
-            {
-                "axes": axes,
-                "key": ",".join(map(str, sorted(axes))),
-                "basis": np.column_stack([each.has_value, each.values, each.missing]),
-                "solve": each.told([*np.eye(len(each.values))])[0],
-                "sums": each.sums,
-                "missing": each.n_missing,
-                "variances": each.variances,
-            }
-            for axes, each in model.sums.items()
-        ],
     }
 
 
@@ -111,7 +99,7 @@ def _boxes(model: BoxModel) -> dict[str, Any]:
         "counts": counts if intervals.measured is None else intervals.measured * 1.0,
         "uneven": intervals.spread is not None,
     }
-    nothing: dict[str, Any] = {"possible": [], "tables": [], "sums": []}
+    nothing: dict[str, Any] = {"possible": [], "tables": []}
     return {"total": model.total, "masses": counts, "columns": columns, "cells": cells, **nothing}
 
 
@@ -119,7 +107,7 @@ def prepared_law(model: Any, confidence: Confidence) -> dict[str, Any]:
     """How wide the intervals of counts are at a level, and what they cover."""
     # Of two, as the law of one has no short form.
     text = model.reach([Query(({},))] * 2, confidence.level).guarantee
-    found = {"quantile": confidence.quantile, "counts": text + confidence.text}
+    found = {"quantile": confidence.quantile, "counts": text + confidence.about}
     if not isinstance(model, BoxModel):
         return found
     alpha, spread = (1.0 - confidence.level) / 2, model.intervals.spread
@@ -132,7 +120,7 @@ def prepared_law(model: Any, confidence: Confidence) -> dict[str, Any]:
     if isinstance(spread, LeafErrorBound):
         # Half of it for the bounds on the boxes that are cut.
         tails[1] = {**law(alpha / 2), "bounds": spread.bounds(alpha)}
-    cut = text.partition(", the only error")[0] + model.intervals.covers + confidence.text
+    cut = text.partition(", the only error")[0] + model.intervals.covers + confidence.about
     return {**found, "tails": tails, "cut": cut}
 
 
@@ -143,13 +131,7 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
     if axis not in model.columns:
         return found
     column, basis, codes = model.columns[axis], model.bases[axis], np.flatnonzero(allowed)
-    ladder, sizes, lattice = basis.ladder, column.sizes, column.lattice
-    alone = column.covariance(np.ones(len(allowed)))
-    precision = [
-        sum(lattice / (finer * each) for finer, each in column.variances.items() if finer >= size)
-        for size in sizes[:2]
-    ]
-    precision[0] += lattice / column.total_variance
+    ladder, sizes = basis.ladder, column.sizes
     rows = np.bincount(found["rows"], model.rows.weights, len(allowed))
     found |= {
         "counts": column.counts,
@@ -157,12 +139,12 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
         "residual": column.counts - model.total * rows,
         "mass": basis.mass,
         "even": basis.even,
-        "alone": alone / alone.sum(),
-        "steps": _steps(basis.mass[: ladder.n_ordered]),
+        "alone": model.mean_of(axis, (axis,)),
+        "steps": basis.steps,
         "lumps": lumps(column.counts),
         "codes": codes,
         "sizes": sizes,
-        "scales": np.append(1.0 / np.array(precision), column.finer),
+        "scales": np.concatenate(column.scales),
         "units": ladder.units,
         "groups": {},
     }
@@ -170,26 +152,16 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
         if len(axes) > 1 and axis in axes:
             size = model.sizes(axes)[axes.index(axis)]
             of, whole = ladder.groups(size), ladder.sums(basis.mass, size)
-            functions = np.stack([ladder.sums(row, size) for row in basis.of_codes(size)[1:]])
+            functions = np.stack([ladder.sums(row, size) for row in basis.of_codes(size)])
             shares = basis.mass / whole[of]
             found["groups"][size] = {"of": of, "shares": shares, "functions": functions}
     if column.looks is not None:
         # How far sums over groups, which were measured too, are known.
         functions = basis_of(column.looks[0].sizes)[:, 1 : len(column.looks[1]) + 1]
         asked = functions[ladder.units[codes]]
-        spread, back = column.covered(asked), column.covered(np.ones(len(codes)))
-        inverse = np.linalg.inv(asked.T @ spread + np.diag(column.looks[1]))
-        moved = spread.sum(axis=0)
-        found["groupsTell"] = functions @ inverse @ functions.T
-        found["restored"] = back / back.sum() * math.sqrt(moved @ inverse @ moved)
+        inverse = np.linalg.inv(asked.T @ column.covered(asked) + np.diag(column.looks[1]))
+        found |= {"groupsTell": functions @ inverse @ functions.T, "restored": column.restored}
     return found
-
-
-def _steps(mass: FloatArray) -> FloatArray:
-    """Steps of ordered codes in the angles whose squared sines are their ranks."""
-    ranks = np.cumsum(mass)
-    angles = np.arcsin(np.sqrt(np.minimum(ranks / ranks[-1:], 1.0)))
-    return np.sqrt(np.diff(angles, prepend=0.0) * 2.0 / math.pi)
 
 
 # --- columns
@@ -209,7 +181,7 @@ def prepared_column(counted: ColumnCounts) -> dict[str, Any]:
         "groups": [[label, {"codes": [code]}] for code, label in enumerate(labels)],
     }
     if base != name:
-        found["of"] = structure.codes_of(name)
+        found["of"] = structure.lifted(name, np.arange(attribute.size))
     low, high = spans_of(attribute)
     if isinstance(attribute, Categorical):
         found |= {"kind": "category", "literals": [repr(each) for each in attribute.categories]}
@@ -272,7 +244,7 @@ def _pieces(attribute: Numeric) -> dict[str, FloatArray]:
     if isinstance(held, Points):
         points = np.rint(parts * held.whole[0][codes])
         high = held.values_at(codes, cuts[1:] - codes)
-        low = high - (points - 1.0) * held.grid.step()
+        low = high - (points - 1.0) * held.step
     one = np.ones(len(special))
     single = np.stack([rising + bins, one, special[rising], special[rising], one])
     both = np.concatenate([single, np.stack([codes, parts, low, high, points])], axis=1)
@@ -284,9 +256,8 @@ def _bands(counted: ColumnCounts, low: FloatArray, high: FloatArray) -> dict[str
     """Groups of a column of many codes, and the edges that make them in Python."""
     attribute, bins = counted.attribute, counted.attribute.bins
     ends = [*range(0, bins, -(-bins // _BANDS)), bins]
-    held = attribute.contents
-    step = held.grid.step() if isinstance(held, Points) else 0.0
-    edges: list[Any] = [*low[ends[:-1]].tolist(), float(high[bins - 1] + step)]
+    last = float(high[bins - 1] + attribute.contents.step)
+    edges: list[Any] = [*low[ends[:-1]].tolist(), last]
     if isinstance(attribute, Date):
         edges = [f"{day:%Y-%m-%d}" for day in attribute.shown(np.array(edges))]
     regions = Bands(counted.name, edges, counted.domain, right=False).regions

@@ -41,8 +41,6 @@ _MOST_TOGETHER = 3
 _AT_ONCE = 1 << 20
 # Numbers of weights that are kept from an answer to its error.
 _KEPT = 1 << 22
-# Linear functions of weights are kept as matrices that have at most so many numbers.
-_FEW_AT_ONCE = 1 << 16
 
 
 class Part(NamedTuple):
@@ -104,9 +102,7 @@ class Asked:
 
     def __init__(self, model: Any, axes: Axes, weights: Stacked) -> None:
         self._model, self._axes, self._weights = model, axes, weights
-        self.means = {
-            axis: _Column.of(model, axis).mean(model, axes) @ weights[axis] for axis in axes
-        }
+        self.means = {axis: model.mean_of(axis, axes) @ weights[axis] for axis in axes}
         self.shared = len(axes) > 2 and axes not in model.coefficients.looks
         self._shares: dict[frozenset[int], FloatArray] = {}
 
@@ -117,7 +113,7 @@ class Asked:
 
     def _rows_with(self, key: frozenset[int], kept: Stacked) -> FloatArray:
         if key not in self._shares:
-            self._shares[key] = self._model.of_rows(self._axes, self._weights | kept)
+            self._shares[key] = self._model.rows.under(self._axes, self._weights | kept)
         return self._shares[key]
 
     def answers(self) -> FloatArray:
@@ -135,7 +131,7 @@ class Asked:
             found += alone * self.outside((axis,))
         for part in model.measured(axes):
             hats = [
-                model.bases[axis].coefficients(weights[axis], size)[1:]
+                model.bases[axis].coefficients(weights[axis], size)
                 for axis, size in zip(part, model.sizes(part), strict=True)
             ]
             found += under(model.corrected(part), hats) * self.outside(part)
@@ -149,7 +145,7 @@ class Asked:
         """Share of the rows with weight on a column that meets the conditions on the others."""
         if len(self._axes) == 1:
             return np.ones(1)
-        alone = self._model.of_rows((axis,), self._weights)
+        alone = self._model.rows.under((axis,), self._weights)
         return np.divide(self.rows, alone, out=np.zeros_like(alone), where=alone > 0)
 
     def outside(self, part: Axes) -> FloatArray:
@@ -168,70 +164,15 @@ class Asked:
         kept = {axis: _on(self._weights[axis]) for axis in part}
         # Conditions are their own; only values are replaced.
         key = frozenset(a for a in part if not np.array_equal(kept[a], self._weights[a]))
-        meeting = self._model.of_rows(part, kept)
+        meeting = self._model.rows.under(part, kept)
         return (rows * self._rows_with(key, kept) + others) / (rows * meeting + 1.0)
-
-
-class _Column:
-    """Of one column what no question changes."""
-
-    def __init__(self, model: Any, axis: int) -> None:
-        self.basis, self._estimate = model.bases[axis], model.columns[axis]
-        spread = self._estimate.covariance(np.ones(len(self.basis.mass)))
-        self._alone = spread / spread.sum()
-        self.lumps = lumps(self._estimate.counts)[:, None]
-        self._matrices: dict[Any, Features] = {}
-
-    @classmethod
-    def of(cls, model: Any, axis: int) -> _Column:
-        """The column of a release; it is made once."""
-        found: _Column = model.once(("errors", axis), lambda: cls(model, axis))
-        return found
-
-    def mean(self, model: Any, axes: Axes) -> FloatArray:
-        """How codes count where the column is not looked at: as its records do.
-
-        Beside a table of the columns all units alike: what this leaves out is in its coefficients.
-        Of a column by itself as the noise of its total is spread over its codes.
-        """
-        if len(axes) == 1:
-            return self._alone
-        even: FloatArray = self.basis.even
-        return even if axes in model.coefficients.looks else self.basis.mass
-
-    def covariance(self, weights: FloatArray) -> FloatArray:
-        """Covariances of the counts with weighted sums of them."""
-        [found] = self._linear("covariance", lambda w: (self._estimate.covariance(w),), weights)
-        return found
-
-    def features(self, weights: FloatArray, size: int | None = None) -> Features:
-        """Features of weights, or of their means in so many groups."""
-        if size is None:
-            return self._linear("features", self.basis.features, weights)
-        group, means = self.basis.ladder.groups(size), self.basis.means(weights, size)
-        return self._linear(("features", size), lambda w: self.basis.features(w[group]), means)
-
-    def coefficients(self, weights: FloatArray, size: int) -> FloatArray:
-        """Coefficients of weights in tables of so many groups, without the constant function."""
-        [found] = self._linear(
-            ("coefficients", size), lambda w: (self.basis.coefficients(w, size)[1:],), weights
-        )
-        return found
-
-    def _linear(self, name: Any, of: Callable[[FloatArray], Features], weights: FloatArray) -> Any:
-        """A linear function of weights of codes, or of their means in groups."""
-        if len(weights) * len(self.basis.mass) > _FEW_AT_ONCE:
-            return of(weights)
-        if name not in self._matrices:
-            self._matrices[name] = of(np.eye(len(weights)))
-        return tuple(matrix @ weights for matrix in self._matrices[name])
 
 
 class _Given:
     """Weights of the codes of one column, (n_codes, n), in all products that have any."""
 
-    def __init__(self, column: _Column, weights: FloatArray) -> None:
-        self.column, self.weights = column, weights
+    def __init__(self, model: Any, axis: int, weights: FloatArray) -> None:
+        self.basis, self.column, self.weights = model.bases[axis], model.columns[axis], weights
         self._features: dict[int | None, Features] = {}
         self._squares: dict[Any, FloatArray] = {}
 
@@ -255,25 +196,28 @@ class _Given:
     @functools.cached_property
     def shares(self) -> FloatArray:
         """Shares of the records, as far as the weights are shares of codes."""
-        found: FloatArray = self.column.basis.mass @ self.weights
+        found: FloatArray = self.basis.mass @ self.weights
         return found
 
     @functools.cached_property
     def noise(self) -> FloatArray:
         """Standard deviations of the counts of the column under the weights."""
-        squares = np.einsum("kp,kp->p", self.weights, self.column.covariance(self.weights))
-        found: FloatArray = np.sqrt(np.maximum(squares, 0.0))
+        found: FloatArray = np.sqrt(self.column.variance(self.weights))
         return found
 
     @functools.cached_property
     def ends(self) -> Features:
         """Features of the codes that are covered in part."""
-        return self.column.basis.ends(self.cut)
+        ends: Features = self.basis.ends(self.cut)
+        return ends
 
     def features(self, size: int | None = None) -> Features:
         """Features of the weights, or of their means in so many groups."""
         if size not in self._features:
-            self._features[size] = self.column.features(self.weights, size)
+            weights = self.weights
+            if size is not None:
+                weights = self.basis.means(weights, size)[self.basis.ladder.groups(size)]
+            self._features[size] = self.basis.features(weights)
         return self._features[size]
 
     def inner(self, law: int, sizes: tuple[Any, Any], i: IntArray, j: IntArray) -> FloatArray:
@@ -337,10 +281,6 @@ class Products:
 
     def __init__(self, model: Any, products: Sequence[Weights]) -> None:
         self.model, self.asked, self.parts = model, products, _parts(model, products)
-        self._more = np.zeros(len(self.parts))
-        self._noise: dict[Any, dict[int, FloatArray]] = {}
-        for axes, members in by_attributes([part.weights for part in self.parts]).items():
-            self._take_sums(axes, members)
         alike = by_attributes([part.weights for part in self.parts])
         self.groups = {axes: np.array(own) for axes, own in alike.items()}
         self.factors = np.array([part.factor for part in self.parts])
@@ -363,30 +303,12 @@ class Products:
             latest.append(made)
         return made
 
-    def _take_sums(self, axes: Axes, members: Sequence[int]) -> None:
-        """Take off what measured sums answer; of their noise the features are kept."""
-        for axis, by in (key for key in self.model.sums if axes == tuple(sorted(key))):
-            members = [place for place in members if axis in self.parts[place].weights]
-            known = self.model.sums[axis, by]
-            told, fits = known.told([self.parts[place].weights[axis] for place in members])
-            for number in np.flatnonzero(fits).tolist():
-                place = members[number]
-                part = self.parts[place]
-                whole, of_value, none = part.factor * told[:, number]
-                w = part.weights[by]
-                value, missing = np.sqrt(known.variances)
-                noise = np.concatenate([value * of_value * w, missing * (none - whole) * w])
-                self._noise.setdefault((axis, by), {})[place] = noise
-                self._more[place] = of_value * (known.sums @ w)
-                self._more[place] += (none - whole) * (known.n_missing @ w)
-                self.parts[place] = Part(float(whole), {by: w})
-
     def answers(self) -> FloatArray:
         """Expected counts under the weights."""
-        found = self._more.copy()
+        found = np.zeros(len(self.parts))
         for axes, members in self.groups.items():
             asked = self._asked(axes, members).answers() if axes else self.model.total
-            found[members] += self.factors[members] * asked
+            found[members] = self.factors[members] * asked
         return found
 
     def covariances(self, i: IntArray, j: IntArray) -> FloatArray:
@@ -404,17 +326,16 @@ class Products:
         own = [place for place, part in enumerate(self.parts) if axis in part.weights]
         vectors = [self.parts[place].weights[axis] for place in own]
         # Beside other columns means are others.
-        column = _Column.of(self.model, axis)
         beside = [tuple(sorted(self.parts[place].weights)) for place in own]
         keys = [
-            (id(vector), id(column.mean(self.model, axes)))
+            (id(vector), id(self.model.mean_of(axis, axes)))
             for axes, vector in zip(beside, vectors, strict=True)
         ]
         places: dict[Any, int] = {}
         at = [places.setdefault(key, len(places)) for key in keys]
         first = np.unique(at, return_index=True)[1]
         weights = np.stack([vectors[place] for place in first.tolist()], axis=1)
-        self.given[axis] = _Given(column, weights)
+        self.given[axis] = _Given(self.model, axis, weights)
         self.at[axis] = np.zeros(len(self.parts), dtype=np.int64)
         self.at[axis][own] = at
 
@@ -425,10 +346,6 @@ class Products:
     def _terms(self) -> Iterator[tuple[FloatArray, Covariance]]:
         """Independent errors: how often each product has them, and their covariances."""
         n = len(self.parts)
-        for each in self._noise.values():
-            own = np.zeros((len(next(iter(each.values()))), n))
-            own[:, [*each]] = np.stack([*each.values()], axis=1)
-            yield (own != 0).any(axis=0) * np.ones(n), functools.partial(_inner, own, own)
         times: dict[Axes, FloatArray] = {}
         means = {axis: np.zeros(given.weights.shape[1]) for axis, given in self.given.items()}
         for axes, members in self.groups.items():
@@ -455,7 +372,7 @@ class Products:
     def _within_codes(self, axis: int) -> Covariance:
         """Records of a code that a range cuts may lie anywhere in it."""
         given, at = self.given[axis], self.at[axis]
-        own = (given.cut > 0) * given.column.lumps
+        own = (given.cut > 0) * lumps(given.column.counts)[:, None]
         return lambda i, j: _inner(own, own, at[i], at[j])
 
     def _of_one(self, axis: int, means: FloatArray) -> Covariance:
@@ -475,8 +392,8 @@ class Products:
         if axes in model.coefficients.looks:
             sizes = model.sizes(axes)
             both = list(zip(given, sizes, strict=True))
-            coefficients = [each.column.coefficients(each.weights, size) for each, size in both]
-            whole = all(each.column.basis.is_whole(size) and not each.cuts for each, size in both)
+            coefficients = [each.basis.coefficients(each.weights, size) for each, size in both]
+            whole = all(each.basis.is_whole(size) and not each.cuts for each, size in both)
             grouped = [] if whole else [*grouped, sizes]
         scales = self.records**2 * model.believed.scale(axes), self.records
 
@@ -519,7 +436,7 @@ class Products:
         plain: BoolArray = np.logical_and(*(each.are_shares[at] for each, at in given))
         expected = np.prod([each.shares[at] for each, at in given], axis=0)
         first, second = (np.hypot(each.shares, each.noise / self.records)[at] for each, at in given)
-        rows = self.model.of_rows(axes, self.weights(axes, members))
+        rows = self.model.rows.under(axes, self.weights(axes, members))
         found = np.maximum(rows, first * second) / np.maximum(expected, 1e-12)
         found = np.where(plain, found, 1.0)
         known = axes in self.model.coefficients.looks
@@ -535,10 +452,11 @@ class Products:
         """
         sides = []
         for axis, size in zip(axes, self.model.sizes(axes), strict=True):
-            basis = self.given[axis].column.basis
+            basis = self.given[axis].basis
             weights = self.given[axis].weights[:, self.at[axis][members]]
             means, squares = basis.means(weights, size), basis.means(weights**2, size)
-            sides.append((means, squares - means**2 > _ROUNDING))
+            held = basis.ladder.sums(basis.mass, size)[:, None] > 0
+            sides.append((means, held & (squares - means**2 > _ROUNDING)))
         table, found = self.model.rows_in_groups(axes), np.zeros(len(members))
         for counts, (own, cut), (other, _) in ((table, *sides), (table.T, *reversed(sides))):
             records = counts.sum(axis=1)[:, None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,17 +11,13 @@ from .._validation import (
     BoolArray,
     FloatArray,
     IntArray,
-    exclusive_cumsum,
     running_sums,
 )
 
 __all__ = [
     "count_records",
-    "deal",
-    "places",
     "round_line",
     "round_table",
-    "share_of",
     "shuffled_line",
 ]
 
@@ -136,70 +131,6 @@ def _sampled(chance: FloatArray, number: int, generator: np.random.Generator) ->
     """Positions of a systematic sample; of so many also where the sum of chances is rounded."""
     chosen = np.flatnonzero(round_line(chance, number, generator))
     return chosen if len(chosen) == number else np.argsort(-chance, kind="stable")[:number]
-
-
-# --- values dealt to the rows of strata, evenly along an order of the rows
-
-# Shares by which columns are dealt, in turn: with the same one they would depend on each other.
-_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83)
-
-
-def share_of(number: int) -> float:
-    """Share by which a column of this number is dealt."""
-    return math.sqrt(_PRIMES[number % len(_PRIMES)]) % 1.0
-
-
-def places(sizes: IntArray, share: float | FloatArray, generator: np.random.Generator) -> IntArray:
-    """A place in its stratum for each row, each place once, so that neighbours are far apart.
-
-    Row i has the place ``i * step + start`` modulo the size of the stratum. The start is random.
-    The step is near a share of the size and has no factor in common with it.
-
-    Parameters
-    ----------
-    sizes : ndarray of int, shape (n_strata,)
-    share : float or ndarray of shape (n_strata,)
-        Between 0 and 1.
-    generator : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of int64, shape (sum of sizes,)
-        Those of the first stratum first.
-    """
-    sizes = sizes.astype(np.int64)
-    step = np.maximum(np.rint(sizes * share).astype(np.int64), 1)
-    while (shared := np.gcd(step, sizes) > 1).any():
-        step[shared] += 1
-    start = np.floor(generator.random(len(sizes)) * sizes).astype(np.int64)
-    place = np.arange(int(sizes.sum()))
-    place -= np.repeat(exclusive_cumsum(sizes), sizes)
-    place *= np.repeat(step, sizes)
-    place += np.repeat(start, sizes)
-    place %= np.repeat(sizes, sizes)
-    return place
-
-
-def deal(
-    line: NDArray[np.int32], sizes: IntArray, share: float, generator: np.random.Generator
-) -> NDArray[np.int32]:
-    """Values of each stratum, dealt to its rows so that consecutive rows get each in its share.
-
-    Parameters
-    ----------
-    line : ndarray of int32, shape (sum of sizes,)
-        The values of the first stratum, sorted, then those of the next.
-    sizes, share, generator
-        As for `places`.
-
-    Returns
-    -------
-    ndarray of int32, shape (sum of sizes,)
-    """
-    place = places(sizes, share, generator)
-    place += np.repeat(exclusive_cumsum(sizes), sizes)
-    dealt: NDArray[np.int32] = line[place]
-    return dealt
 
 
 # --- weighted records taken whole numbers of times, so that counts of them stay near the expected

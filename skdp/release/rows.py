@@ -1,31 +1,43 @@
-"""WeightedRows: the records of a release of marginals, what they say, and draws among them.
+"""WeightedRows: the records of a release, what they say, and draws among them.
 
-Where few of them meet a condition, those are drawn that meet most of it, and codes of the other
-columns by themselves.
+Marginals are released with such records; of boxes and networks they are drawn once. Where few of
+them meet a condition, those are drawn that meet most of it, and codes of the other columns by
+themselves.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.stats import qmc
 
+from .._random import caller_level, sampling_generator
 from .._validation import CodeArray, FloatArray, IntArray
-from .density import codes_under, inverse
-from .model import Weights, product_of_weights, warn_of_zero
+from .density import inverse
+from .model import Weights, product_of_weights
 from .rounding import count_records
 
-__all__ = ["WeightedRows"]
+__all__ = ["DrawsRecords", "WeightedRows"]
 
 Axes = tuple[int, ...]
 
+# Fewer weighted rows than this that meet a condition, by their effective number, say too little
+# about the other columns.
+_ENOUGH = 50
 # Rounded rows keep the counts of at most this many columns, and of as many pairs.
 _ROUNDED = 64
-# From so many questions on, rows that agree are put together first. So many questions are computed
-# together, and what they look at is kept for so many sets of columns.
-_MANY = 8
+# Records that stand for a release that can draw any number of them.
+_DRAWN = 1 << 17
+# Tables that are kept, and numbers that are computed together.
+_MOST_TABLES, _AT_ONCE = 128, 1 << 20
 
 
 class WeightedRows:
@@ -47,8 +59,7 @@ class WeightedRows:
 
     def __init__(self, codes: CodeArray, weights: FloatArray, shape: Sequence[int]) -> None:
         self.codes, self.weights, self.shape = codes, weights, tuple(shape)
-        # Of columns that were asked for together.
-        self._cells: dict[Axes, tuple[list[CodeArray], FloatArray]] = {}
+        self._tables: dict[Axes, tuple[Any, list[CodeArray]]] = {}
         if codes.shape != (len(weights), len(self.shape)):
             raise ValueError("rows and row_weights do not fit together.")
         if codes.size and ((codes < 0).any() or (codes >= np.array(self.shape)).any()):
@@ -58,42 +69,34 @@ class WeightedRows:
 
     def under(self, axes: Axes, weights: Mapping[int, FloatArray]) -> FloatArray:
         """Share of the rows under each of n products of weights, (n_codes, n) for each column."""
-        n = weights[axes[0]].shape[1]
-        spans: dict[tuple[int, int], list[int]] = {(0, len(self.codes)): list(range(n))}
-        if n < _MANY or math.prod(self.shape[axis] for axis in axes) > np.iinfo(np.int64).max:
-            codes, masses = [self.codes[:, axis] for axis in axes], self.weights
-        else:
-            # Only rows with the codes between the first and the last that one column may have.
-            axes = tuple(
-                sorted(axes, key=lambda axis: np.count_nonzero(weights[axis]) / self.shape[axis])
-            )
-            codes, masses = self._cells_of(axes)
-            used = weights[axes[0]] != 0
-            ends = used.argmax(axis=0), len(used) - used[::-1].argmax(axis=0)
-            spans = {}
-            for place, span in enumerate(np.searchsorted(codes[0], ends).T.tolist()):
-                spans.setdefault(tuple(span), []).append(place)
-        shares = np.empty(n)
-        for (start, stop), members in spans.items():
-            for part in (members[at : at + _MANY] for at in range(0, len(members), _MANY)):
-                product = masses[start:stop, None]
-                for axis, column in zip(axes, codes, strict=True):
-                    product = product * weights[axis][:, part][column[start:stop]]
-                shares[part] = product.sum(axis=0)
-        return shares
+        first, *others = sorted(axes, key=lambda axis: self.shape[axis], reverse=True)
+        table, codes = self._cells_of(first, tuple(others))
+        shares, step = [np.zeros(0)], max(1, _AT_ONCE // table.shape[0])
+        for start in range(0, weights[first].shape[1], step):
+            part = slice(start, start + step)
+            product = table @ weights[first][:, part]
+            for axis, column in zip(others, codes, strict=True):
+                product *= weights[axis][:, part][column]
+            shares.append(product.sum(axis=0))
+        return np.concatenate(shares)
 
-    def _cells_of(self, axes: Axes) -> tuple[list[CodeArray], FloatArray]:
-        """Codes and weights of rows, as one where they agree on all of these; ascending."""
-        if axes not in self._cells:
-            if len(self._cells) >= _MANY:
-                self._cells.clear()
-            codes = [self.codes[:, axis] for axis in axes]
-            cell = np.ravel_multi_index(codes, [self.shape[axis] for axis in axes])
-            _, first, place = np.unique(cell, return_index=True, return_inverse=True)
-            sums = np.bincount(place.ravel(), weights=self.weights, minlength=len(first))
-            masses: FloatArray = sums.astype(np.float64, copy=False)
-            self._cells[axes] = [column[first] for column in codes], masses
-        return self._cells[axes]
+    def _cells_of(self, first: int, others: Axes) -> tuple[Any, list[CodeArray]]:
+        """Shares of the rows in the cells of some columns, by the codes of one more; and the cells.
+
+        Kept: they are asked for again.
+        """
+        if (first, *others) not in self._tables:
+            place = np.zeros(len(self.codes), dtype=np.int64)
+            for axis in others:
+                place, _ = pd.factorize(place * self.shape[axis] + self.codes[:, axis])
+            rows = np.zeros(int(place.max(initial=0)) + 1, dtype=np.int64)
+            rows[place] = np.arange(len(place))
+            at, shape = (place, self.codes[:, first]), (len(rows), self.shape[first])
+            if len(self._tables) >= _MOST_TABLES:
+                self._tables.clear()
+            cells = [self.codes[rows, axis] for axis in others]
+            self._tables[first, *others] = csr_array((self.weights, at), shape), cells
+        return self._tables[first, *others]
 
     def table(self, axes: Sequence[int]) -> FloatArray:
         """Shares of the rows with each combination of codes."""
@@ -116,7 +119,12 @@ class WeightedRows:
         kept, others = dict(weights), {}
         agree = product_of_weights(self.codes, self.weights, kept)
         if not agree.any():
-            warn_of_zero("some of their columns are drawn by themselves")
+            warnings.warn(
+                "No record of the release meets this condition. The rows drawn satisfy it, but "
+                "some of their columns are drawn by themselves.",
+                UserWarning,
+                stacklevel=caller_level(),
+            )
         while kept and _effective(agree) < enough:
             without = {
                 axis: product_of_weights(
@@ -133,12 +141,16 @@ class WeightedRows:
     ) -> CodeArray:
         """Rows with new codes of some columns, drawn under weights."""
         for axis, vector in others.items():
-            shares = self.table((axis,))
-            codes[:, axis] = codes_under(shares, vector, len(codes), generator)
+            law = self.table((axis,)) * vector
+            codes[:, axis] = inverse(law if law.any() else vector, generator.random(len(codes)))
         return codes
 
     def draw(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights, enough: float
+        self,
+        n_samples: int,
+        generator: np.random.Generator,
+        weights: Weights,
+        enough: float = _ENOUGH,
     ) -> CodeArray:
         """Draw records by their weights, under those of a condition.
 
@@ -147,7 +159,7 @@ class WeightedRows:
         n_samples : int
         generator : numpy.random.Generator
         weights : mapping of int to ndarray
-        enough : float
+        enough : float, default=50
             How many records must agree, by their effective number, to say anything about the other
             columns.
         """
@@ -160,8 +172,8 @@ class WeightedRows:
         n_samples: int,
         generator: np.random.Generator,
         weights: Weights,
-        enough: float,
         pairs: Sequence[IntArray],
+        enough: float = _ENOUGH,
     ) -> CodeArray:
         """Records, as `draw`, each as often as is expected, rounded.
 
@@ -185,3 +197,49 @@ def _effective(weights: FloatArray) -> float:
     """How many equal weights would say as much."""
     squares = float(weights @ weights)
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
+
+
+class DrawsRecords:
+    """What a kind of release inherits that defines `from_uniform`: draws, also under conditions.
+
+    Records under conditions, and rounded ones, are taken from records that are made once from
+    points that lie evenly, so that equal questions have equal answers.
+    """
+
+    shape: tuple[int, ...]
+
+    def from_uniform(self, u: FloatArray) -> tuple[CodeArray, list[IntArray]]:
+        """Records, and of each the cells whose counts rounded records keep.
+
+        From uniform numbers in [0, 1), (n_samples, n_attributes + 1).
+        """
+        raise NotImplementedError
+
+    @cached_property
+    def drawn(self) -> tuple[WeightedRows, list[IntArray]]:
+        """Records that stand for the release, and their cells."""
+        n_columns = len(self.shape) + 1
+        points = qmc.Sobol(n_columns, scramble=False).random_base2(_DRAWN.bit_length() - 1)
+        # A shift by public random numbers: none of the points lies at an end.
+        codes, cells = self.from_uniform((points + sampling_generator(0).random(n_columns)) % 1.0)
+        return WeightedRows(codes, np.full(_DRAWN, 1.0 / _DRAWN), self.shape), cells
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: each for name, each in vars(self).items() if name != "drawn"}
+
+    def sample_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Draw independent records; see `Release`."""
+        if not weights:
+            return self.from_uniform(generator.random((n_samples, len(self.shape) + 1)))[0]
+        return self.drawn[0].draw(n_samples, generator, weights)
+
+    def round_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Records whose counts are the expected ones, rounded; see `Release`."""
+        if n_samples > _DRAWN:
+            return self.sample_codes(n_samples, generator, weights)
+        rows, cells = self.drawn
+        return rows.rounded(n_samples, generator, weights or {}, cells)

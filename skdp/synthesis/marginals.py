@@ -18,7 +18,6 @@ import numpy as np
 from .._random import caller_level, sampling_generator
 from .._validation import (
     CodeArray,
-    FloatArray,
     as_fraction,
     as_integer,
     check_choice,
@@ -30,15 +29,14 @@ from ..algorithms.marginals import (
     Prior,
     measured_views,
     most_groups,
-    used_sets,
 )
-from ..domain import Domain, Numeric
+from ..domain import Domain
 from ..exceptions import DomainError
 from ..release import Synopsis
 from ..tables import PublicTable
 from .base import Synthesizer
 
-__all__ = ["as_prior", "as_workload", "means_of", "MarginalSynthesizer"]
+__all__ = ["as_prior", "as_workload", "MarginalSynthesizer"]
 
 # --- what a prior may be, and its codes: public rows, or rows of a release
 
@@ -85,7 +83,10 @@ def as_prior(prior: Any, domain: Domain, *, warn: bool = False) -> Prior | None:
     fits = (codes >= 0).all(axis=1) & ~domain.structure.zeros.breaks(np.maximum(codes, 0))
     n_out = len(codes) - int(fits.sum())
     if n_out == len(codes):
-        raise ValueError(_why_empty(codes, domain))
+        raise ValueError(
+            f"None of the {len(codes):,} rows of the prior fits the domain and its rules. "
+            "Domain.check(rows) says why; or leave the prior out: prior=None."
+        )
     if warn and n_out:
         warnings.warn(
             f"{n_out:,} of {len(codes):,} rows of the prior do not fit the domain or break its "
@@ -126,20 +127,6 @@ def _codes_of_synopsis(prior: Synopsis, domain: Domain) -> CodeArray:
     return codes[:, [theirs.index(name) for name in domain.names]]
 
 
-def _why_empty(codes: CodeArray, domain: Domain) -> str:
-    if not len(codes):
-        return "The prior has no rows. Leave it out: prior=None."
-    nowhere = [
-        repr(name) for name, column in zip(domain.names, codes.T, strict=True) if column.max() < 0
-    ]
-    where = f"no value of {', '.join(nowhere[:5])} does" if nowhere else "or all break its rules"
-    return (
-        f"None of the {len(codes):,} rows of the prior fits the domain ({where}): numbers may be "
-        "text, or categories be written otherwise. Domain.check(rows) says why; or leave the prior "
-        "out."
-    )
-
-
 # --- which queries a release of views is planned for, as the user says it
 
 _WORDS = ("all", "ranges", "cells")
@@ -155,8 +142,7 @@ def as_workload(
     Parameters
     ----------
     workload : {"all", "ranges", "cells"} or dict
-        Sets of column names, as tuples or frozensets, with weights in (0, 1]; and "means", which
-        `means_of` reads. With nothing but "means" the other queries are "all".
+        Sets of column names, as tuples or frozensets, with weights in (0, 1].
     domain : Domain
     max_order : int
         Largest number of columns of a set.
@@ -190,78 +176,14 @@ def as_workload(
         raise ValueError(
             "workload has no set of columns. Name at least one, or give 'all' for every query."
         )
-    if [*workload] == ["means"]:
-        return "all"
     weights: dict[tuple[int, ...], Fraction] = {}
     for columns, weight in workload.items():
-        if isinstance(columns, str) and columns == "means":
-            continue
         axes = _axes(columns, domain, max_order)
         if axes in weights:
             names = tuple(domain.names[axis] for axis in axes)
             raise ValueError(f"workload has the set of columns {names} twice. Give it one weight.")
         weights[axes] = _weight(weight, columns)
     return weights
-
-
-def means_of(workload: Any, domain: Domain) -> dict[tuple[int, int], FloatArray]:
-    """Means by group that a workload asks for.
-
-    Parameters
-    ----------
-    workload : {"all", "ranges", "cells"} or dict
-        A dict may have the key "means", with a dict from the name of a numeric column to a column
-        name or a list of them: by which its means are asked for.
-    domain : Domain
-
-    Returns
-    -------
-    dict of (int, int) to ndarray of float64, shape (size of the numeric column,)
-        Positions of the numeric column and of that by which it is grouped: mean value of each code
-        of the first, NaN where it has none.
-
-    Raises
-    ------
-    DomainError
-        If a column is not declared, not measured, or not numeric.
-    TypeError, ValueError
-        If "means" is something else, or asks for a mean by the column itself, or for a table of
-        more than 2**22 cells.
-    """
-    if not isinstance(workload, Mapping) or "means" not in workload:
-        return {}
-    asked = workload["means"]
-    form = 'a dict such as {"pay": ["sex", "region"]}'
-    if not isinstance(asked, Mapping) or not asked:
-        raise TypeError(f"The means of workload must be {form}, got {asked!r}.")
-    found: dict[tuple[int, int], FloatArray] = {}
-    for column, groups in asked.items():
-        attribute = domain[column]
-        if not isinstance(attribute, Numeric):
-            raise DomainError(
-                f"Column {column!r} of the means of workload is not numeric. Name a numeric column "
-                f"and the columns to group it by, as {form}."
-            )
-        names = [groups] if isinstance(groups, str) else groups
-        if not isinstance(names, list | tuple) or not names:
-            raise TypeError(
-                f"Name the columns by which means of {column!r} are asked for in a list, "
-                f"got {groups!r}."
-            )
-        axis = domain.index(column)
-        values = np.full(attribute.size, np.nan)
-        values[: attribute.n_values] = attribute.means()
-        for name in names:
-            by = domain.index(name)
-            if by == axis:
-                raise ValueError(f"The means of {column!r} by the column itself are its values.")
-            if attribute.size * domain.shape[by] > _MOST_CELLS:
-                raise ValueError(
-                    f"Means of {column!r} by {name!r} need a table of more than {_MOST_CELLS:,} "
-                    "cells, which would not fit into memory. Declare fewer bins or categories."
-                )
-            found[axis, by] = values
-    return found
 
 
 def _axes(columns: Any, domain: Domain, max_order: int) -> tuple[int, ...]:
@@ -353,10 +275,8 @@ class MarginalSynthesizer(Synthesizer):
         "cells" less than "all". A dict names the only sets that may be chosen, as tuples of at
         most ``max_order`` column names, with weights in (0, 1] by which their scores count, such
         as ``{("age", "sex"): 1, ("age", "pay"): 0.5}``. Tables of more than 2**22 cells, with at
-        most 128 groups of codes a column (512 if there are two columns), are refused. The key
-        "means", as in ``{"means": {"pay": ["sex", "region"]}}``, measures the sum of a numeric
-        column for each value of the others, so that its means by these are as accurate as they can
-        be; alone, it leaves the other queries as for "all". The workload is public.
+        most 128 groups of codes a column (512 if there are two columns), are refused. The
+        workload is public.
     prior : PublicTable or Synopsis, default=None
         What is known of the table beforehand, with the columns of the domain: rows that are public,
         such as ``PublicTable(last_year)``, or a release, of these records or of others, which costs
@@ -397,27 +317,22 @@ class MarginalSynthesizer(Synthesizer):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
 
-    Warns
-    -----
-    UserWarning
-        If a column has more codes than tables of several columns distinguish (128; 512 if there
-        are two columns). Counts of the column alone keep all codes.
-
     Notes
     -----
+    Tables of several columns tell at most 128 groups of codes of a column apart (512 if there are
+    two columns); counts of the column alone keep all codes.
+
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain and
-    parameters. *Released*: a noisy number of records, noisy sums of a number by group where
-    ``workload`` asks for means, and noisy counts of the blocks of every level of each column's
-    tree; then either the joint counts of all columns that reach a threshold (at an epsilon above
-    5), or one noisy table of all columns (where there are few cells for the number of records), or
-    which pairs of columns, or sets of a workload, were selected, a noisy table of groups of codes
-    for each of them, and how far the others are from the rows. *Cost*: a record changes the number
-    of records by one, one sum by at most half the range of the number (values count from its
-    middle), one block of each level by one, one cell of each table and of the joint counts by one,
-    every score of a set by at most its weight, up or down, and the distance by one for each of the
-    others. These are measured one after the other, and their budgets add up to epsilon. Budgets,
-    groups and candidate sets follow from public facts and earlier releases. Rows, answers and error
-    bars are computed from what was released.
+    parameters. *Released*: a noisy number of records, and noisy counts of the blocks of every level
+    of each column's tree; then either the joint counts of all columns that reach a threshold (at an
+    epsilon above 5), or one noisy table of all columns (where there are few cells for the number of
+    records), or which pairs of columns, or sets of a workload, were selected, a noisy table of
+    groups of codes for each of them, and how far the others are from the rows. *Cost*: a record
+    changes the number of records by one, one block of each level by one, one cell of each table and
+    of the joint counts by one, every score of a set by at most its weight, up or down, and the
+    distance by one for each of the others. These are measured one after the other, and their
+    budgets add up to epsilon. Budgets, groups and candidate sets follow from public facts and
+    earlier releases. Rows, answers and error bars are computed from what was released.
 
     A *prior* is public or released already, and is compared with released tables only: nothing
     more is charged. It changes rows, and the answers where nothing was measured; what was measured
@@ -477,15 +392,6 @@ class MarginalSynthesizer(Synthesizer):
     def _parts(self, epsilon, domain):
         self._wanted(domain)
         as_prior(self.prior, domain, warn=True)
-        coarse = self._told_in_groups(domain)
-        if coarse:
-            most = most_groups(domain.shape, self._wanted(domain)[0])
-            warnings.warn(
-                f"Tables of several columns do not tell all codes of {coarse} apart. A column has "
-                f"at most {most} groups in them, with about equal numbers of records. "
-                "Declare fewer bins or categories to choose the groups yourself.",
-                stacklevel=caller_level(),
-            )
         used = len(used_attributes(domain.shape))
         total = epsilon * (_TOTAL if used > 1 else _TOTAL_OF_ONE)
         parts = {"total": total, "views": epsilon - total}
@@ -527,7 +433,6 @@ class MarginalSynthesizer(Synthesizer):
             zeros=domain.structure.zeros,
             max_order=max_order,
             workload=workload,
-            means=means_of(self.workload, domain),
             prior=as_prior(self.prior, domain),
             trial=self._stand_for is not None,
             progress=self._progress,
@@ -550,8 +455,7 @@ class MarginalSynthesizer(Synthesizer):
                 f"max_order must be at most {_MOST_COLUMNS}, got {self.max_order!r}: {meaning} "
                 "Wider tables are hardly ever above the noise; wider queries are answered anyway."
             )
-        workload = used_sets(as_workload(self.workload, domain, order), _group_sizes(domain))
-        means_of(self.workload, domain)
+        workload = as_workload(self.workload, domain, order)
         if self.prior is not None and order == 1:
             raise ValueError(
                 "max_order=1 has no place for a prior: whether it is used is decided by tables of "

@@ -103,8 +103,7 @@ def test_boxes_get_their_counts_and_sides_theirs():
         expected = np.maximum(counts, 0)
         expected *= n / expected.sum()
         found = np.bincount(codes[:, 0] // 2 * 15 + codes[:, 1] // 2, minlength=180)
-        if n * 8 >= 180:
-            assert (np.abs(found - expected) < 1 + SLACK).all()
+        assert np.abs(found - expected).max() < 3
         table = (found - expected).reshape(12, 15)
         assert max(np.abs(table.sum(axis=axis)).max() for axis in (0, 1)) < 5
 

@@ -252,9 +252,9 @@ def test_draws_under_a_condition_follow_the_exact_law(rounded):
     rows, table = random_rows(np.random.default_rng(5), SHAPE)
     rng = np.random.default_rng(1)
     if rounded:
-        codes = rows.rounded(60_000, rng, WHERE, 50, [])
+        codes = rows.rounded(60_000, rng, WHERE, [])
     else:
-        codes = rows.draw(60_000, rng, WHERE, 50)
+        codes = rows.draw(60_000, rng, WHERE)
     assert codes.dtype == np.int32 and codes.shape == (60_000, 4)
     assert fits(codes, under(table, WHERE))
     # Wrong laws are rejected: no condition, weights taken as all or nothing, independent columns.
@@ -277,7 +277,7 @@ def test_codes_of_weight_zero_are_never_drawn(shape, seed):
         weights[axis][rng.integers(shape[axis])] = 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        drawn = rows.draw(15, rng, weights, 50), rows.rounded(15, rng, weights, 50, [])
+        drawn = rows.draw(15, rng, weights), rows.rounded(15, rng, weights, [])
     for codes in drawn:
         assert codes.shape == (15, len(shape)) and (codes >= 0).all() and (codes < shape).all()
         for axis, vector in weights.items():
@@ -290,13 +290,13 @@ def test_a_condition_of_probability_zero_follows_what_is_nearest_and_warns():
     rows = WeightedRows(codes, np.full(1000, 0.001), (2, 2, 2))
     never = {0: np.array([1.0, 0.0]), 1: np.array([0.0, 1.0])}
     for draw in (rows.draw, lambda *asked: rows.rounded(*asked, [])):
-        with pytest.warns(UserWarning, match="probability zero"):
-            drawn = draw(1000, np.random.default_rng(0), never, 50)
+        with pytest.warns(UserWarning, match="No record of the release meets"):
+            drawn = draw(1000, np.random.default_rng(0), never)
         # The third column follows the condition that more rows meet.
         assert (drawn == [0, 1, 0]).all()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert (rows.draw(9, np.random.default_rng(0), {0: never[0]}, 50)[:, 1] == 0).all()
+        assert (rows.draw(9, np.random.default_rng(0), {0: never[0]})[:, 1] == 0).all()
 
 
 def test_of_a_rare_condition_rows_meet_as_much_as_enough_of_them_do():
@@ -311,7 +311,7 @@ def test_of_a_rare_condition_rows_meet_as_much_as_enough_of_them_do():
     rare = {0: np.eye(3)[2], 2: np.eye(5)[4], 3: np.eye(2)[1]}
     share = {axis: rows.table((axis,))[np.argmax(rare[axis])] for axis in (0, 2)}
     kept, lost = (0, 2) if share[0] > share[2] else (2, 0)
-    drawn = rows.draw(40_000, rng, rare, 50)
+    drawn = rows.draw(40_000, rng, rare)
     assert (drawn[:, lost] == rare[lost].argmax()).all()
     law = under(table, {axis: rare[axis] for axis in (kept, 3)}).sum(axis=lost)
     assert fits(np.delete(drawn, lost, axis=1), law)

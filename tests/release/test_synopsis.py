@@ -339,7 +339,7 @@ def test_foreign_and_hostile_files_are_refused(small, tmp_path):
     for changes, message in (
         ({"metadata.json": b'{"a": 1}'}, "not written by skdp"),
         ({"metadata.json": b"[" * 100_000}, "not a usable synopsis"),
-        (facts("version", 2), "version is 2 and this skdp reads 1"),
+        (facts("version", 1), "version is 1 and this skdp reads 2"),
         (facts("model", "kind", "tree"), "'tree' is unknown"),
         (counts(np.array([print] * 40, dtype=object)), "dtype object"),
         ({"counts.npy": huge}, "size that its header says"),

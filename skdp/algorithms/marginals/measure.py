@@ -25,7 +25,6 @@ from ...release import (
     Coefficients,
     ColumnEstimate,
     Ladder,
-    MeasuredSums,
     ViewsModel,
     WeightedRows,
     n_ordered,
@@ -37,7 +36,6 @@ from .fit import (
     Prior,
     Target,
     nearer_to,
-    parts_of_set,
     posterior_mean,
     with_margins,
 )
@@ -47,21 +45,18 @@ from .groups import (
     TINY,
     TUNING,
     Attribute,
-    coarse_size,
     column_plan,
     ladder_of,
 )
 from .joint import JointCounts, joint_share, measure_joint
 
-__all__ = ["Asked", "measured_views", "most_groups", "used_sets"]
+__all__ = ["Asked", "measured_views", "most_groups"]
 
 Axes = tuple[int, ...]
 Grids = dict[Axes, tuple[int, ...]]
 
 # Most columns of one table of all: a table has coefficients for each of their subsets.
 _WHOLE_COLUMN_COUNTS = 10
-# Units of half the range of a number in sums by group.
-_UNITS_OF_SUM = 1 << 20
 
 
 class Asked(NamedTuple):
@@ -87,9 +82,6 @@ class Asked(NamedTuple):
     workload : str or mapping of tuple of int to float, default="all"
         "all", "ranges" (more for single columns), "cells" (less), or the only sets that may be
         chosen with weights in (0, 1].
-    means : mapping of (int, int) to ndarray of float64, default={}
-        Of a number and another column the values of the codes of the number, NaN where they have
-        none: its sum is measured for each code of the other column.
     prior : Prior, default=None
         Rows that are public or released already.
     trial : bool, default=False
@@ -106,7 +98,6 @@ class Asked(NamedTuple):
     zeros: Zeros = Zeros()
     max_order: int = 3
     workload: Workload = "all"
-    means: Mapping[tuple[int, int], FloatArray] = {}
     prior: Prior | None = None
     trial: bool = False
     progress: Callable[[str], None] = lambda text: None
@@ -140,7 +131,7 @@ def most_groups(shape: Sequence[int], max_order: int) -> int:
     return math.isqrt(MOST_CELLS) if len(used_attributes(shape)) <= 2 else TUNING.groups
 
 
-def used_sets(workload: Workload, shape: Sequence[int]) -> Workload:
+def _used_sets(workload: Workload, shape: Sequence[int]) -> Workload:
     """Sets of columns of more than one code; the largest weight of equal sets counts."""
     if isinstance(workload, str):
         return workload
@@ -183,7 +174,7 @@ class _Views:
         self.groups = most_groups(self.sizes, asked.max_order)
         self.several = [axis for axis in self.used if self.sizes[axis] > 1]
         distinct = [size if axis in self.several else 1 for axis, size in enumerate(self.sizes)]
-        self.asked = asked._replace(workload=used_sets(asked.workload, distinct))
+        self.asked = asked._replace(workload=_used_sets(asked.workload, distinct))
         self.budget = {"total": parts["total"]}
         self.blocks: dict[int, dict[int, FloatArray]] = {}
         self.columns: dict[int, ColumnEstimate] = {}
@@ -191,7 +182,6 @@ class _Views:
         # Grids of the chosen sets, to which rows are fitted.
         self.grids: Grids = {}
         self.joint: JointCounts | None = None
-        self.sums: dict[tuple[int, int], MeasuredSums] = {}
         # How far from the rows pairs are that were not measured, by how many columns are ordered.
         self.misfits: dict[int, float] = {}
         # Released tables, if there is a prior that they may be nearer to.
@@ -206,14 +196,12 @@ class _Views:
     def measured(self) -> ViewsModel:
         """Measure everything; the released model."""
         # Privacy. Released one after the other, within budgets that add up to the two parts: the
-        # total (sensitivity 1), sums by group if asked for, the columns, and then either the joint
-        # counts, or one table of all columns, or the choice of sets, their tables, and how far the
-        # other pairs are from rows that follow these tables. Which of these, budgets, groups and
-        # grids follow from public facts and releases before them, as do the rows. Everything else
-        # is post-processing.
+        # total (sensitivity 1), the columns, and then either the joint counts, or one table of all
+        # columns, or the choice of sets, their tables, and how far the other pairs are from rows
+        # that follow these tables. Which of these, budgets, groups and grids follow from public
+        # facts and releases before them, as do the rows. Everything else is post-processing.
         left, asked = self.parts["views"], self.asked
         joint, whole, sets = self.first_steps()
-        left = self.measure_means(left, self.share_of_means(bool(joint)))
         asked.progress("single columns")
         share = TUNING.beside if joint or whole else Fraction(1)
         if whole and self.table.shape != self.sizes:
@@ -251,49 +239,6 @@ class _Views:
         return self._model(attributes, population, targets, prior)
 
     # ---------------------------------------------------------------- what is measured
-
-    def share_of_means(self, joint: bool) -> Fraction:
-        """Share of sums by group, if any are asked for. Joint counts tell them better."""
-        return TUNING.means if self._means() and not joint else Fraction(0)
-
-    def _means(self) -> dict[tuple[int, int], FloatArray]:
-        """Sums that are asked for, of columns of more than one code."""
-        used = {*self.used}
-        return {key: values for key, values in self.asked.means.items() if {*key} <= used}
-
-    def measure_means(self, left: Fraction, share: Fraction) -> Fraction:
-        """Measure sums of numbers for each code of another column; what is left."""
-        # Privacy. Released: for each pair of columns and each code of the second the noisy sum of
-        # the values of the first, less the middle of their range, in units of a 2**20th of half of
-        # it; and the number of records without a value, in as many units. A record lies in one
-        # code and adds to one of the two: sensitivity 2**20. Values are those of public codes.
-        if not share:
-            return left
-        means = self._means()
-        each = left * share / len(means)
-        self.asked.progress("sums by group")
-        counted = self.table.regrouped_many([(key, [None, None]) for key in means])
-        for ((axis, by), values), counts in zip(means.items(), counted, strict=True):
-            has_value = ~np.isnan(values)
-            low, high = values[has_value].min(), values[has_value].max()
-            step = max(float(high - low) / 2, 1e-300) / _UNITS_OF_SUM
-            inside = np.where(has_value, values - (low + high) / 2, 0.0)
-            units = np.rint(inside / step).astype(np.int64).clip(-_UNITS_OF_SUM, _UNITS_OF_SUM)
-            exact = np.stack([units @ counts, _UNITS_OF_SUM * counts[~has_value].sum(axis=0)])
-            parts = exact if not has_value.all() else exact[:1]
-            noisy = discrete_laplace(parts, each, _UNITS_OF_SUM, random_state=self.source)
-            one = discrete_laplace_variance(each, _UNITS_OF_SUM)
-            none = noisy[1] / _UNITS_OF_SUM if len(noisy) > 1 else np.zeros(counts.shape[1])
-            self.sums[axis, by] = MeasuredSums(
-                units * step,
-                has_value,
-                ~has_value,
-                noisy[0] * step,
-                none,
-                (one * step**2, one / _UNITS_OF_SUM**2 if len(noisy) > 1 else 0.0),
-            )
-        self.budget["means"] = each * len(means)
-        return left - self.budget["means"]
 
     def measure_columns(self, left: Fraction, share: Fraction, sets: bool) -> Fraction:
         """Measure every column alone, in blocks of its own tree; what is left."""
@@ -515,16 +460,10 @@ class _Views:
 
         A question that cuts a table of G cells in its middle has the noise of about G / 8 cells,
         and cuts sqrt(G) of them. The sum of G / epsilon^2 and sqrt(G) (n / G)^2 is least where G
-        is in proportion to (n epsilon)^0.8. Few codes are told apart as long as a mean cell stands
-        out from the noise.
+        is in proportion to (n epsilon)^0.8. Few codes are always told apart.
         """
         ladders = [self.known.ladders[axis] for axis in axes]
-        sizes = [coarse_size(ladder) for ladder in ladders]
-        for place, ladder in enumerate(ladders):
-            whole = math.prod(sizes) // sizes[place] * ladder.n_units
-            apart = ladder.n_units <= TUNING.few and whole <= signal
-            if apart:
-                sizes[place] = ladder.n_units
+        sizes = [ladder.sizes[min(1, len(ladder.sizes) - 1)] for ladder in ladders]
         most = self._most_cells(signal)
         while finer := list(_finer(ladders, sizes, most)):
             _, place, size = min(finer)
@@ -630,7 +569,7 @@ class _Views:
             else:
                 model = population.margin(axes)
             refined = self._refined(axes, sizes, model, possible, attributes)
-            found[axes] = with_margins(refined, axes, parts_of_set(axes, found))
+            found[axes] = with_margins(refined, [found[axis,] for axis in axes])
         return [Target(axes, table) for axes, table in found.items()]
 
     def _groups_of_rows(self, axis: int, size: int, attributes: Sequence[Attribute]) -> IntArray:
@@ -677,12 +616,7 @@ class _Views:
         self, population: Population, targets: Sequence[Target], prior: Prior | None
     ) -> Population:
         """Rows that follow the targets."""
-        whole = tuple(self.several) if self.joint is None and len(self.several) > 1 else None
-        alike = self.table.shape == self.sizes and max(self.sizes) <= self.groups
-        table = next((each for each in targets if each.axes == whole), None)
-        if alike and table is not None and table.table.size <= MOST_CELLS:
-            population.list_cells(table)
-        elif prior is not None:
+        if prior is not None:
             # Rows drawn again would forget what the prior knows.
             population.settle(targets, 4 * TUNING.sweeps)
         else:
@@ -720,7 +654,6 @@ class _Views:
             self.known,
             self.zeros,
             cells,
-            sums=self.sums,
             prior="" if prior is None else prior.name,
             followed=[each.axes for each in targets if len(each.axes) > 1],
             misfits=self.misfits,
@@ -731,11 +664,11 @@ class _Views:
 def _need(sizes: Sequence[float]) -> float:
     """Share of epsilon that a table of so many groups of each column needs beside others.
 
-    A question adds up about a quarter of the groups of a column. The noise of k counts is in
-    proportion to k / epsilon^2, and the sum over all tables is least if shares are in proportion to
-    the cube root of k.
+    A question adds up about a quarter of the groups of a column. The standard deviation of k counts
+    is in proportion to sqrt(k) / epsilon, and its sum over all tables, as that of the widths of
+    intervals, is least if shares are in proportion to the fourth root of k.
     """
-    return math.prod(max(size / 4, 1.0) for size in sizes) ** (1 / 3)
+    return math.prod(max(size / 4, 1.0) for size in sizes) ** (1 / 4)
 
 
 def _divided(whole: Fraction, needs: Mapping[Any, float]) -> dict[Any, Fraction]:

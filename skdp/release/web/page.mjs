@@ -39,7 +39,7 @@ function combinations(items, size) {
     combinations(items.slice(i + 1), size - 1).map((rest) => [item, ...rest]));
 }
 
-const [THIRD, ROUNDING, AFFINE] = [0.1, 1e-9, 1e-5];
+const [THIRD, ROUNDING] = [0.1, 1e-9];
 
 // A measured column: see `ColumnEstimate` and `ColumnBasis`.
 class Column {
@@ -309,19 +309,6 @@ class Model {
     return (rows + means) / (this.records * this.ofRows(meeting) + 1);
   }
 
-  // What measured sums of a number by groups answer of weights of both: see `MeasuredSums`.
-  summed(given) {
-    const sums = this.sums.find(({ key }) => key === keyOf(given));
-    if (!sums) return null;
-    const [number, by] = sums.axes.map((axis) => given.find(({ column }) => column.axis === axis));
-    const parts = times(sums.solve, number.values);
-    const fitted = times(sums.basis, parts);
-    const off = number.values.map((each, code) => fitted[code] - each);
-    if (sizeOf(off) > AFFINE * sizeOf(number.values)) return null;
-    const [whole, ofValue, none] = parts;
-    return { ...sums, by, whole, ofValue, none: none - whole };
-  }
-
   answer(question) {
     const { factor, given } = this.part(question);
     return factor ? factor * this.answered(given) : 0;
@@ -331,12 +318,6 @@ class Model {
     if (!given.length) return this.total;
     if (this.cells) return this.ofRows(given);
     if (given.length === 1) return dot(given[0].column.counts, given[0].values);
-    const summed = this.summed(given);
-    if (summed) {
-      const { by, whole, ofValue, sums, none, missing } = summed;
-      const parts = [whole * dot(by.column.counts, by.values), ofValue * dot(sums, by.values)];
-      return sumOf(parts) + none * dot(missing, by.values);
-    }
     let found = this.total * this.ofRows(given);
     for (const each of given) {
       found += each.residual(this.meanOf(given, each)) * this.outside(given, [each]);
@@ -415,7 +396,7 @@ class Model {
   errors(question) {
     const found = new Map();
     const add = (key, much, own, together) => found.set(key, { much, own, together });
-    let { factor, given } = this.part(question);
+    const { factor, given } = this.part(question);
     if (this.cells) {
       const { noise, scatter, elsewhere } = this.cells;
       const met = this.met(question);
@@ -428,15 +409,6 @@ class Model {
       };
       if (scatter.length) add("scatter", 1, { question, met }, scattered);
       return add("elsewhere", 1, met, (a, b) => (a === b ? elsewhere : 0));
-    }
-    const summed = this.summed(given);
-    if (summed) {
-      const { key, variances, by, whole, ofValue, none } = summed;
-      const noise = [ofValue, none].map((each, k) => factor * each * Math.sqrt(variances[k]));
-      const own = joined(...noise.map((std) => by.values.map((each) => std * each)));
-      add(`sums ${key}`, 1, own, dot);
-      factor *= whole;
-      given = [by];
     }
     // Of a column by itself the total counts as its noise is spread.
     const alone = given.length === 1 ? dot(given[0].column.alone, given[0].values) : null;
