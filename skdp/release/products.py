@@ -113,7 +113,7 @@ class Asked:
 
     def _rows_with(self, key: frozenset[int], kept: Stacked) -> FloatArray:
         if key not in self._shares:
-            self._shares[key] = self._model.rows.under(self._axes, self._weights | kept)
+            self._shares[key] = self._model.of_rows(self._axes, self._weights | kept)
         return self._shares[key]
 
     def answers(self) -> FloatArray:
@@ -145,7 +145,7 @@ class Asked:
         """Share of the rows with weight on a column that meets the conditions on the others."""
         if len(self._axes) == 1:
             return np.ones(1)
-        alone = self._model.rows.under((axis,), self._weights)
+        alone = self._model.of_rows((axis,), self._weights)
         return np.divide(self.rows, alone, out=np.zeros_like(alone), where=alone > 0)
 
     def outside(self, part: Axes) -> FloatArray:
@@ -164,7 +164,7 @@ class Asked:
         kept = {axis: _on(self._weights[axis]) for axis in part}
         # Conditions are their own; only values are replaced.
         key = frozenset(a for a in part if not np.array_equal(kept[a], self._weights[a]))
-        meeting = self._model.rows.under(part, kept)
+        meeting = self._model.of_rows(part, kept)
         return (rows * self._rows_with(key, kept) + others) / (rows * meeting + 1.0)
 
 
@@ -436,7 +436,7 @@ class Products:
         plain: BoolArray = np.logical_and(*(each.are_shares[at] for each, at in given))
         expected = np.prod([each.shares[at] for each, at in given], axis=0)
         first, second = (np.hypot(each.shares, each.noise / self.records)[at] for each, at in given)
-        rows = self.model.rows.under(axes, self.weights(axes, members))
+        rows = self.model.of_rows(axes, self.weights(axes, members))
         found = np.maximum(rows, first * second) / np.maximum(expected, 1e-12)
         found = np.where(plain, found, 1.0)
         known = axes in self.model.coefficients.looks
