@@ -22,7 +22,7 @@ from skdp.base import SAID
 # Said once in a process, whichever test is the first.
 SAID.update(["ledger", "score", "fit_transform"])
 
-collect_ignore = ["skdp/demo.py", "skdp/__main__.py"]
+collect_ignore = ["skdp/__main__.py"]
 
 # No property test looks at a clock, which on a busy machine says nothing of a test.
 CLOCKS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

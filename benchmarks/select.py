@@ -151,37 +151,12 @@ def ours_interactive(task: Task, source: NoiseSource) -> Ints:
     return vector.positives
 
 
-def ours_default(task: Task, source: NoiseSource) -> Ints:
-    """The same with the default split, which has the least variance."""
-    vector = SparseVector(
-        task.epsilon,
-        task.threshold,
-        task.c,
-        monotonic=True,
-        expected_queries=len(task.counts),
-        random_state=source,
-    )
-    vector.query_many(task.counts)
-    return vector.positives
-
-
-def ours_plain(task: Task, source: NoiseSource) -> Ints:
-    """One-sided noise only."""
-    vector = SparseVector(task.epsilon, task.threshold, task.c, monotonic=True, random_state=source)
-    vector.query_many(task.counts)
-    return vector.positives
-
-
 def ours_offline(task: Task, source: NoiseSource) -> Ints:
     """One round of geometric noise."""
     return top_k(task.counts, task.c, task.epsilon, 1, random_state=source)
 
 
-OURS_INTERACTIVE: dict[str, Select] = {
-    "ours": ours_interactive,
-    "ours, default split": ours_default,
-    "ours, plain": ours_plain,
-}
+OURS_INTERACTIVE: dict[str, Select] = {"ours": ours_interactive}
 OURS_OFFLINE: dict[str, Select] = {"ours": ours_offline}
 SETTINGS = {
     "interactive": (PAPER_INTERACTIVE, OURS_INTERACTIVE),

@@ -73,7 +73,6 @@ OUTSIDE = {
     "model_selection": None,
     "datacube": None,
     "preprocessing": ("QuantileResult",),
-    "domain": ("structure_from_data",),
 }
 
 # Methods that scikit-learn adds to every estimator; its own documentation explains them.

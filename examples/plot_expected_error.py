@@ -70,8 +70,9 @@ plt.show()
 # Choosing epsilon
 # ----------------
 # Counts of two columns shall be right to about 150 of the 30,000.
-epsilon = release.epsilon_for(150, n=30_000, question="two-column range", like=survey, n_tables=1)
-print(f"epsilon {epsilon:g} is enough")
+tried = release.expected_error(30_000, [0.2, 0.4, 0.8, 1.6], like=survey, n_tables=1)
+enough = tried.columns[tried.loc["two-column range"] <= 150]
+print(f"epsilon {enough[0]:g} is enough")
 
 # %%
 # One release

@@ -103,11 +103,6 @@ axes[2].set_title("HDPView, epsilon 1")
 figure.suptitle("Area and rent of the flats")
 
 # %%
-# More than two columns of numbers make the matrix of their correlations. A cell has half the width
-# of the interval below its number, and the interval itself as a bar.
-release.plot(["area", "rooms", "rent", "people", "built"])
-
-# %%
 # How good are the synthetic rows?
 # --------------------------------
 # The data owner may compare them with the records, column by column and pair by pair. The

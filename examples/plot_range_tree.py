@@ -26,8 +26,7 @@ minutes = np.concatenate(
 
 # %%
 # Two trees over the same bins. The binary tree measures 12 levels with equal shares of epsilon; the
-# default measures the few levels that are worth their share. Both can answer with or without making
-# their counts consistent; what is measured, and what it costs, is the same.
+# default measures the few levels that are worth their share.
 day = {"epsilon": 1.0, "domain": skdp.Numeric(0, 1440, bins=1440)}
 trees = {
     "Binary tree, equal shares": {"branching": 2, "budget": "uniform"},
@@ -36,18 +35,15 @@ trees = {
 print(skdp.RangeTreeHistogram(**day).plan().round(1).to_string(index=False))
 
 # %%
-# ``plan`` computes the errors in closed form and reads no record. The shaded area is the gain from
-# consistency: each count is measured several times, by itself, by the sum of its children, and by
-# its parent minus its siblings. Weighted least squares combines these, at no cost to privacy.
+# ``plan`` computes the errors in closed form and reads no record. Each count is measured several
+# times, by itself, by the sum of its children, and by its parent minus its siblings. Weighted least
+# squares combines these, at no cost to privacy.
 figure, panels = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
 for ax, (title, options) in zip(panels, trees.items(), strict=True):
-    with_it = skdp.RangeTreeHistogram(**day, **options).plan()
-    without = skdp.RangeTreeHistogram(**day, **options, consistency=None).plan()
-    length = with_it["length"]
-    ax.plot(length, with_it["plain_std_error"], color="0.6", label="bins alone")
-    ax.plot(length, without["std_error"], "--", color="#31688e", label="the fewest noisy nodes")
-    ax.plot(length, with_it["std_error"], color="#31688e", label="consistent")
-    ax.fill_between(length, with_it["std_error"], without["std_error"], color="#31688e", alpha=0.15)
+    plan = skdp.RangeTreeHistogram(**day, **options).plan()
+    length = plan["length"]
+    ax.plot(length, plan["plain_std_error"], color="0.6", label="bins alone")
+    ax.plot(length, plan["std_error"], color="#31688e", label="the tree")
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")
     ax.set_title(title, loc="left")
@@ -56,7 +52,7 @@ for ax, (title, options) in zip(panels, trees.items(), strict=True):
 panels[0].set_ylabel("standard error, records")
 panels[0].set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
 panels[0].yaxis.set_minor_formatter("")
-figure.suptitle("Standard error of a range, with and without consistency")
+figure.suptitle("Standard error of a range")
 panels[1].legend(frameon=False, loc="lower right")
 plt.show()
 

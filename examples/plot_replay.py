@@ -113,4 +113,4 @@ plt.show()
 # -----------------------------------
 # A certificate holds exactly, for this pair of tables and the outputs that were tried. It trusts
 # that the mechanisms draw from the distribution that they state; the audit of :doc:`plot_audit`
-# does not. ``python -m skdp audit --replay`` replays the whole library.
+# does not. `skdp.audit.replay_library` replays the whole library.

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
         PrivateLinearRegression,
         PrivateLinearSVC,
         PrivateLogisticRegression,
-        PrivateRidge,
     )
     from .naive_bayes import PrivateNaiveBayes
     from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler, private_quantiles
@@ -74,7 +73,7 @@ __all__ = [
     "PrivateClassifier", "PrivateDecisionTreeClassifier", "PrivateRandomForestClassifier",
     "SampleAggregate", "ProjectedHistogramTransformer", "PrivateLinearRegression",
     "PrivateLinearSVC", "PrivateLogisticRegression", "PrivateNaiveBayes", "PrivatePCA",
-    "PrivateQuantileClipper", "PrivateRegressor", "PrivateRidge", "PrivateStandardScaler",
+    "PrivateQuantileClipper", "PrivateRegressor", "PrivateStandardScaler",
     "PublicTable", "QueryResult", "RangeTreeHistogram", "Synopsis", "Taxonomy", "Text", "at_most",
     "derived", "forbid", "private_quantiles", "most_frequent_items",
 ]  # fmt: skip
@@ -105,7 +104,7 @@ _HOMES = {
     "histogram": ("RangeTreeHistogram",),
     "interactive": ("Curator",),
     "linear_model": (
-        "PrivateLinearRegression", "PrivateLinearSVC", "PrivateLogisticRegression", "PrivateRidge",
+        "PrivateLinearRegression", "PrivateLinearSVC", "PrivateLogisticRegression",
     ),
     "naive_bayes": ("PrivateNaiveBayes",),
     "preprocessing": (

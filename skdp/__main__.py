@@ -6,14 +6,11 @@ Errors become messages on standard error, and exit codes.
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Self
 
 from .exceptions import BudgetExceededError, LedgerError, RecordsLostError
 
@@ -44,13 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from .app.cli import parsed
 
     options = parsed(arguments)
-    with _Stops() as stops, _warnings_as_messages():
-        try:
-            code = _run(options)
-        except KeyboardInterrupt as error:
-            code = _failed(128 + signal.SIGINT, str(error) or "Interrupted.")
-        # An engine may report another error when a signal interrupts it.
-        return 128 + stops.number if code and stops.number else code
+    with _warnings_as_messages():
+        return _run(options)
 
 
 @contextmanager
@@ -64,50 +56,8 @@ def _warnings_as_messages() -> Iterator[None]:
         warnings.formatwarning = usual
 
 
-class _Stopped(KeyboardInterrupt):
-    """SIGTERM or SIGHUP came.
-
-    A class of its own: where KeyboardInterrupt itself is raised in text that is executed, as in
-    dataclasses, Python ends with the signal of Ctrl-C.
-    """
-
-
-class _Stops:
-    """While it is entered, SIGTERM and SIGHUP interrupt the work as Ctrl-C does.
-
-    Attributes
-    ----------
-    number : int
-        The signal that came, or 0.
-    """
-
-    number = 0
-
-    def __enter__(self) -> Self:
-        self._taken: list[int] = []
-        if threading.current_thread() is threading.main_thread():
-            for name in ("SIGTERM", "SIGHUP"):
-                number = getattr(signal, name, None)
-                # What is ignored stays so, as under nohup.
-                if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                    signal.signal(number, self._stop)
-                    self._taken.append(number)
-        return self
-
-    def _stop(self, number: int, frame: object) -> None:
-        # Nothing interrupts the removal.
-        for each in self._taken:
-            signal.signal(each, signal.SIG_IGN)
-        self.number = number
-        raise _Stopped
-
-    def __exit__(self, *error: object) -> None:
-        for each in self._taken:
-            signal.signal(each, signal.SIG_DFL)
-
-
 def _run(options: Namespace) -> int:
-    """Run the command of the options; KeyboardInterrupt passes."""
+    """Run the command of the options."""
     # Help and mistakes in typing are answered without pandas, which this imports.
     from .app.outputs import Withheld
 
@@ -127,15 +77,15 @@ def _run(options: Namespace) -> int:
         return 141
     except OSError as error:
         known = error.strerror is not None and error.filename is not None
-        return _failed(
-            2, f"Refused: {error.filename}: {error.strerror}." if known else f"Refused: {error}"
-        )
+        return _failed(2, f"Refused: {f'{error.filename}: {error.strerror}.' if known else error}")
     except (ValueError, TypeError, LedgerError, ImportError) as error:
         return _failed(2, f"Refused: {error}")
     except MemoryError:
         return _failed(2, "Refused: this does not fit into memory. Ask for fewer rows or groups.")
     except Withheld as error:
         return _failed(4, str(error))
+    except KeyboardInterrupt as error:
+        return _failed(130, str(error) or "Interrupted.")
 
 
 def _in_a_shell(message: object) -> str:

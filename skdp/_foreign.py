@@ -11,7 +11,6 @@ import copy
 import functools
 import gc
 import os
-import signal
 import sys
 import sysconfig
 import types
@@ -87,26 +86,12 @@ def attempt(ask: Callable[[], T], otherwise: D) -> T | D:
 
 
 def reraise_interrupts(error: BaseException) -> None:
-    """Raise ``error`` again if the user ends the process with it, and return otherwise.
+    """Raise ``error`` again if the user ends the work with it, by Ctrl-C; return otherwise.
 
-    That is Ctrl-C, and what the handler of a signal raises, such as SystemExit for SIGTERM. A
-    SystemExit of the code that ran is like any other error: its text may quote a value.
+    A SystemExit of the code that ran is like any other error: its text may quote a value.
     """
     if isinstance(error, KeyboardInterrupt):
         raise error
-    if not isinstance(error, Exception) and _raised_by_a_signal(error):
-        raise error
-
-
-def _raised_by_a_signal(error: BaseException) -> bool:
-    handlers = (signal.getsignal(each) for each in signal.valid_signals())
-    codes = {getattr(handler, "__code__", None) for handler in handlers}
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code in codes:
-            return True
-        trace = trace.tb_next
-    return False
 
 
 # --- runs kept apart

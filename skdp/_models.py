@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ._random import NoiseSource
-from ._validation import FloatArray, IntArray, as_epsilon, as_integer, integer_sums
+from ._validation import FloatArray, IntArray, as_epsilon, as_integer, check_choice, integer_sums
 from .algorithms.additive import UNIT, Identity, Logit, Records, additive_parts, released_total
 from .algorithms.linear import Column, Design
 from .algorithms.quantiles import equal_groups, line_counts
@@ -25,13 +25,11 @@ from .base import (
     feature_rows,
     label_classes,
     match_labelled,
-    refuse_beside_rows,
     warn_of_emptiness,
-    without_label,
 )
 from .domain import FEW_BINS, Attribute, Domain, Level, Numeric
 from .exceptions import DomainError
-from .tables import Frame, read_rows, weighted_rows
+from .tables import weighted_rows
 
 __all__ = [
     "CUTTING",
@@ -286,17 +284,10 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        refuse_beside_rows(type(self).__name__, fit_params)
-        read = read_rows(X)
-        rows, domain, target = match_labelled(
-            self, read, y, self._declared_label(), *self._shorthand
+        rows, domain, target, features = match_labelled(
+            self, X, y, fit_params, self._declared_label(), *self._shorthand
         )
         names = [name for name in domain.names if name != target]
-        if not names:
-            raise DomainError(
-                f"The domain has no column except the label {target!r}. Declare at least one "
-                "predictor."
-            )
         link, label_of = self._link(domain, target)
         # Groups are finer where records are; until these are known, a plan checks parameters.
         fine, wide = fine_domain(domain, target) if self._cuts else (domain, [])
@@ -327,10 +318,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         records = grouped_records(codes, counts, groupings, label_of)
         self._progress("model")
         model, total, std = self._release(records, columns, link, parts, source)
-        if y is None and isinstance(read, Frame):
-            # The label is a column of X; the features are the others.
-            X = without_label(X, read, domain, target)
-        self._remember_columns(X, rows, target)
+        self._remember_columns(features, rows, target)
         self.domain_ = domain
         self.target_ = target
         self.privacy_loss_ = loss
@@ -589,7 +577,7 @@ def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_Feat
     Parameters
     ----------
     domain : Domain
-    one_hot : {"categories", "all"} or sequence of str
+    one_hot : {"categories", "all"}
         Which columns of numbers become indicators too: none, all, or those named.
     max_groups : int
         Most indicators of ordered values.
@@ -599,7 +587,7 @@ def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_Feat
     DomainError, TypeError, ValueError
         If ``one_hot`` is none of these, or a column has too many categories.
     """
-    wanted = _one_hot(domain, one_hot)
+    check_choice(one_hot, "one_hot", ("categories", "all"))
     for name, attribute in domain.items():
         # Ordered ones are merged.
         if attribute.order() is None and attribute.size > _MOST_FEATURES:
@@ -611,7 +599,7 @@ def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_Feat
             )
     return [
         _indicators(name, attribute, max_groups)
-        if name in wanted or not _is_number(attribute)
+        if one_hot == "all" or not _is_number(attribute)
         else _number(name, attribute)
         for name, attribute in domain.items()
     ]
@@ -637,25 +625,6 @@ def check_pairs(columns: Sequence[_FeatureColumn]) -> None:
             f"measured: at most {_MOST_FEATURES:,} features. Declare fewer columns or categories, "
             "or take solver='auto' where there is one."
         )
-
-
-def _one_hot(domain: Domain, one_hot: Any) -> set[str]:
-    if isinstance(one_hot, str):
-        if one_hot not in ("categories", "all"):
-            raise ValueError(
-                f"one_hot must be 'categories', 'all' or a list of columns, got {one_hot!r}."
-            )
-        return {*domain.names} if one_hot == "all" else set()
-    if not isinstance(one_hot, Sequence):
-        raise TypeError(
-            f"one_hot must be 'categories', 'all' or a list of columns, got {one_hot!r}."
-        )
-    if unknown := [name for name in one_hot if name not in domain.names]:
-        raise DomainError(
-            f"one_hot names {unknown}, which are no features of the domain; it has "
-            f"{list(domain.names)}."
-        )
-    return {*one_hot}
 
 
 def _is_number(attribute: Attribute) -> bool:

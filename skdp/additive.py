@@ -1,8 +1,7 @@
-"""Additive models: a function of each column and of some pairs, fitted with noise."""
+"""Additive models: a function of each column, fitted with noise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -11,18 +10,16 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from ._models import ModelOfClasses, ModelOfGroups, ModelOfNumbers, plain
-from ._validation import CodeArray, FloatArray, IntArray, as_integer, check_choice
-from .algorithms.additive import PairPlan, Prior, fit_additive
+from ._validation import CodeArray, FloatArray, IntArray
+from .algorithms.additive import Prior, fit_additive
 from .algorithms.additive.model import mean_size
 from .domain import Date, Datetime
 from .exceptions import DomainError
 
 __all__ = [
-    "PairFunction",
     "PrivateAdditiveClassifier",
     "PrivateAdditiveRegressor",
     "ShapeFunction",
-    "merged_labels",
 ]
 
 
@@ -92,93 +89,6 @@ class ShapeFunction:
         return pd.DataFrame(columns | {"records": np.round(self.sizes)})
 
 
-@dataclass(frozen=True, eq=False)
-class PairFunction:
-    """What two columns together add to the score, beyond what each adds alone.
-
-    Attributes
-    ----------
-    columns : (str, str)
-    groups : tuple of two ndarray of shape (n_codes,)
-        Group of each code of either column.
-    labels : tuple of two tuple of str
-        One for each group of either column.
-    scores : ndarray of shape (n_first, n_second), or with a last axis of classes
-        As in `ShapeFunction`. The mean along each axis is about 0.
-    std_errors : ndarray like ``scores``
-    sizes : ndarray of shape (n_first, n_second)
-        Records of each cell if the columns were independent, from released numbers.
-    """
-
-    columns: tuple[str, str]
-    groups: tuple[IntArray, IntArray]
-    labels: tuple[tuple[str, ...], tuple[str, ...]]
-    scores: FloatArray
-    std_errors: FloatArray
-    sizes: FloatArray
-
-    def at(self, first: CodeArray, second: CodeArray) -> FloatArray:
-        """Scores of records by their codes; a negative code adds 0.
-
-        Parameters
-        ----------
-        first, second : ndarray of shape (n,)
-        """
-        rows, columns = (
-            np.append(groups, 0)[codes]
-            for groups, codes in zip(self.groups, (first, second), strict=True)
-        )
-        known = self.scores[rows, columns]
-        known[(first < 0) | (second < 0)] = 0.0
-        return known
-
-    @property
-    def importance(self) -> float:
-        """Mean absolute score over the released records."""
-        flat = self.scores.reshape(self.sizes.size, -1)
-        return mean_size(flat, self.sizes.ravel())
-
-
-def _run(first, last):
-    """From one category, or run of them, to another."""
-    return f"{first.split(' .. ')[0]} to {last.split(' .. ')[-1]}"
-
-
-def _span(first, last):
-    """From one label of numbers or dates to another, as a single bin is written."""
-    if first.startswith("["):
-        return f"{first.split(', ')[0]}, {last.split(', ')[1]}"
-    return f"{first.split(' to ')[0]} to {last.split(' to ')[-1]}"
-
-
-def merged_labels(
-    labels: Sequence[str],
-    places: IntArray,
-    n_ordered: int,
-    span: Callable[[str, str], str] = _run,
-) -> list[str]:
-    """Labels of groups of groups: from the first to the last where there is an order.
-
-    Parameters
-    ----------
-    labels : sequence of str
-    places : ndarray of shape (n_groups,)
-        Where each group went.
-    n_ordered : int
-        So many places, the first, hold neighbours.
-    span : callable (first, last) -> str
-        The label of neighbours.
-    """
-    found = []
-    for place in range(int(places.max()) + 1):
-        inside = [label for label, other in zip(labels, places, strict=True) if other == place]
-        if len(inside) == 1:
-            found.append(inside[0])
-        else:
-            found.append(span(inside[0], inside[-1]) if place < n_ordered else "others")
-    return found
-
-
 # ------------------------------------------------------------------------------------------------
 # Additive models: an intercept and a function of each column.
 
@@ -188,26 +98,10 @@ class _Additive(ModelOfGroups):
     """Fitting, reading and editing; subclasses define the label and the predictions."""
 
     max_groups: Any = None
-    interactions: Any = "auto"
-
-    def _plan(self, domain):
-        groupings = super()._plan(domain)
-        self._pairs(groupings)
-        return groupings
-
-    def _pairs(self, groupings):
-        """The functions of two columns that the parameter asks for; checks it."""
-        chains = [each.chain for each in groupings.values()]
-        if isinstance(self.interactions, str):
-            check_choice(self.interactions, "interactions", ("auto",))
-            return PairPlan(chains)
-        if np.ndim(self.interactions) == 0:
-            return PairPlan(chains, n_pairs=as_integer(self.interactions, "interactions", 0))
-        return PairPlan(chains, _positions(self.interactions, list(groupings)))
 
     def _learn(self, records, groupings, link, epsilon, total, source):
         priors = [Prior(len(each.labels), each.chain) for each in groupings.values()]
-        return fit_additive(records, link, priors, epsilon, total, source, self._pairs(groupings))
+        return fit_additive(records, link, priors, epsilon, total, source)
 
     def _publish(self, model, groupings):
         """Set the released attributes, in the units that users see."""
@@ -223,46 +117,24 @@ class _Additive(ModelOfGroups):
                 grouping.edges,
                 None if grouping.chain is None else tuple(grouping.chain),
             )
-            for (name, grouping), term in zip(groupings.items(), model.terms, strict=False)
+            for (name, grouping), term in zip(groupings.items(), model.terms, strict=True)
         }
-        for term in model.terms[len(groupings) :]:
-            function = _pair_function(term, groupings, scale)
-            name = " x ".join(function.columns)
-            while name in functions:
-                name += "'"
-            functions[name] = function
         self._keep(functions)
 
     def _keep(self, functions):
         """Set the functions and what follows from them."""
         self.shape_functions_ = functions
-        single = self._columns()
-        importances = {name: functions[name].importance for name in single}
-        for name in functions.keys() - single.keys():
-            for column in functions[name].columns:
-                importances[column] += functions[name].importance / 2
-        self.feature_importances_ = np.array(list(importances.values()))
-
-    def _columns(self):
-        """Position of each column that has a function."""
-        single = [
-            name for name, each in self.shape_functions_.items() if isinstance(each, ShapeFunction)
-        ]
-        return {name: position for position, name in enumerate(single)}
+        self.feature_importances_ = np.array([each.importance for each in functions.values()])
 
     def _added(self, X):
         """What each function adds to the scores of the rows."""
         check_is_fitted(self)
-        places = self._columns()
-        codes = self._codes(X, list(places))
-        found = []
-        for name, function in self.shape_functions_.items():
-            columns = [name] if name in places else function.columns
-            found.append(function.at(*(codes[:, places[column]] for column in columns)))
-        return codes, found
+        codes = self._codes(X, list(self.shape_functions_))
+        functions = self.shape_functions_.values()
+        return codes, [each.at(column) for each, column in zip(functions, codes.T, strict=True)]
 
     def explain(self, X) -> np.ndarray:
-        """What each column, and each pair, adds to the score of each row; post-processing.
+        """What each column adds to the score of each row; post-processing.
 
         Parameters
         ----------
@@ -272,18 +144,17 @@ class _Additive(ModelOfGroups):
         -------
         ndarray of shape (n_rows, n_functions)
             With more than two classes (n_rows, n_functions, n_classes). In the order of
-            ``shape_functions_``: columns, then pairs. With ``intercept_`` they sum to the score. A
-            value that the domain cannot represent adds 0.
+            ``shape_functions_``. With ``intercept_`` they sum to the score. A value that the domain
+            cannot represent adds 0.
         """
         return np.stack(self._added(X)[1], axis=1)
 
     def set_shape(self, column, scores) -> Self:
-        """Replace the function of a column or pair; free, and the next ``fit`` forgets it.
+        """Replace the function of a column; free, and the next ``fit`` forgets it.
 
         Parameters
         ----------
         column : str
-            As in ``shape_functions_``, a pair like "age x hours".
         scores : array-like like ``shape_functions_[column].scores``
             New scores of the groups, in the same units.
 
@@ -305,14 +176,13 @@ class _Additive(ModelOfGroups):
         return self
 
     def plot(self, columns=None, *, level=0.95) -> Any:
-        """Draw the functions of some columns, with bands of what is not known, and of pairs.
+        """Draw the functions of some columns, with bands of what is not known.
 
         Parameters
         ----------
         columns : list of str, default=None
-            Names as in ``shape_functions_``. A pair is a map of colours (with more than two classes
-            of the last class). None: the six functions that add most to scores. Special and
-            missing values of a number are not drawn; ``shape_functions_`` has their scores.
+            None: the six whose functions add most to scores. Special and missing values of a number
+            are not drawn; ``shape_functions_`` has their scores.
         level : float, default=0.95
             Of the bands, which take errors as normal.
 
@@ -360,42 +230,6 @@ class _Additive(ModelOfGroups):
         return result
 
 
-def _positions(pairs, names):
-    """Positions of the columns of pairs of names, each pair once."""
-    asked = "interactions takes 'auto', a number, or a list of pairs of columns"
-    found = []
-    for pair in pairs:
-        if isinstance(pair, str) or np.shape(pair) != (2,):
-            raise ValueError(f"{asked}; {pair!r} is no pair.")
-        absent = [name for name in pair if name not in names]
-        if absent:
-            raise DomainError(f"{asked}; the predictors {names} do not have {absent}.")
-        found.append(tuple(sorted(names.index(name) for name in pair)))
-        if found[-1][0] == found[-1][1] or found[-1] in found[:-1]:
-            raise ValueError(f"{asked}, all different; {tuple(pair)} repeats.")
-    return tuple(found)
-
-
-def _pair_function(term, groupings, scale):
-    """A released function of two columns, in the units and by the codes that users see."""
-    names = tuple(groupings)
-    columns = tuple(names[column] for column in term.columns)
-    sides = [_merged(groupings[name], axis) for name, axis in zip(columns, term.axes, strict=True)]
-    groups, labels = zip(*sides, strict=True)
-    shape = tuple(axis.n_groups for axis in term.axes)
-    scores, errors = (
-        plain((values * scale).reshape(*shape, -1)) for values in (term.scores, term.std_errors)
-    )
-    return PairFunction(columns, groups, labels, scores, errors, term.sizes.reshape(shape))
-
-
-def _merged(grouping, axis):
-    """Group of each code of a column on an axis of a pair, and the labels of these groups."""
-    span = _run if grouping.edges is None else _span
-    labels = merged_labels(grouping.labels, axis.groups, axis.n_ordered, span)
-    return axis.groups[grouping.groups], tuple(labels)
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     """Generalised additive model of class probabilities: glass-box, exact noise, pure epsilon.
@@ -403,9 +237,9 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     The score of a class is an intercept plus a function of each column, which can be read, drawn
     and edited after the fit. It is learnt from few noisy sums: one histogram of each
     column and the label; and, where records times epsilon pay for it, rounds of sums of residuals,
-    one column after the other, so that columns that say the same do not count twice, and functions
-    of two columns together, which are chosen privately. A histogram of the scores that the model
-    gives the records calibrates it.
+    one column after the other, so that columns that say the same do not count twice. A histogram of
+    the scores that the model gives the records calibrates it. What two columns say only together is
+    not learnt: `PrivPfCClassifier` and trees do.
 
     Parameters
     ----------
@@ -422,11 +256,6 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     max_groups : int, default=None
         Most groups of an ordered column. Numbers are cut where released counts are about equal.
         None: 32; of numbers up to 128 where there are many records times epsilon.
-    interactions : "auto", int, or list of (str, str), default="auto"
-        Functions of two columns together. "auto": those that pay, at most six, and none where
-        records times epsilon are few. An int: so many, chosen privately among the pairs of the
-        twelve columns whose functions are largest. A list: these pairs; nothing is spent on a
-        choice. They take a quarter of the budget, or nothing if there are none.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -441,12 +270,12 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
 
     Attributes
     ----------
-    shape_functions_ : dict of str to ShapeFunction or PairFunction
+    shape_functions_ : dict of str to ShapeFunction
         What each column adds to the score: with two classes the logit of the second, with more
-        one score for each class. Then what pairs add, under names like "age x hours".
+        one score for each class.
     intercept_ : float or ndarray of shape (n_classes,)
     feature_importances_ : ndarray of shape (n_columns,)
-        Mean absolute contribution of each column, and half of that of each pair it is in.
+        Mean absolute contribution of each column.
     classes_ : ndarray of shape (n_classes,)
         The declared labels, sorted. They never come from ``y``.
     domain_ : Domain
@@ -465,12 +294,10 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: the noisy
     number of records; for each column the counts of groups and classes (sensitivity 1, with a
     public share of the budget); sums of residuals by group of each column (sensitivity 1, with more
-    than two classes 2); chosen pairs (scores that a record moves by as much, up or down) and their
-    sums of residuals (as those of columns); the counts of scores and classes (sensitivity 1), with
-    more than two classes of differences of scores, and those of the classes (sensitivity 1 each).
-    *Cost*: sequential composition; how the part "model" is divided follows from the released
-    number of records and from released choices. Reading, editing and predicting are
-    post-processing.
+    than two classes 2); the counts of scores and classes (sensitivity 1), with more than two
+    classes of differences of scores, and those of the classes (sensitivity 1 each). *Cost*:
+    sequential composition; how the part "model" is divided follows from the released number of
+    records. Reading, editing and predicting are post-processing.
 
     References
     ----------
@@ -524,7 +351,7 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
 
     Parameters
     ----------
-    epsilon, domain, target, max_groups, interactions, max_rows_per_id, unit, ledger, random_state
+    epsilon, domain, target, max_groups, max_rows_per_id, unit, ledger, random_state
         As for `PrivateAdditiveClassifier`. The column ``target`` is a `Numeric`.
     target_range : (low, high), default=None
         The public range of the target, where the domain has no column for it. It is divided into
@@ -532,11 +359,11 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
 
     Attributes
     ----------
-    shape_functions_ : dict of str to ShapeFunction or PairFunction
-        What each column, or pair, adds to the prediction, in units of the target.
+    shape_functions_ : dict of str to ShapeFunction
+        What each column adds to the prediction, in units of the target.
     intercept_ : float
     feature_importances_ : ndarray of shape (n_columns,)
-        Mean absolute contribution of each column, and half of that of each pair it is in.
+        Mean absolute contribution of each column.
     domain_ : Domain
     target_ : str
     privacy_loss_ : PrivacyLoss

@@ -41,9 +41,7 @@ from .base import (
     feature_rows,
     label_classes,
     match_labelled,
-    refuse_beside_rows,
     warn_of_emptiness,
-    without_label,
 )
 from .domain import Level
 from .exceptions import DomainError
@@ -51,7 +49,7 @@ from .hierarchy import project_to_simplex
 from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .release.rounding import round_line, round_table, shuffled_line
 from .release.sampling import METHODS
-from .tables import Frame, Layout, as_frame, count_rows, read_rows
+from .tables import Layout, as_frame, count_rows
 
 __all__ = [
     "DiffGenTransformer",
@@ -174,14 +172,12 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        refuse_beside_rows(type(self).__name__, fit_params)
         self._check_parameters()
-        read = read_rows(X)
-        rows, domain, target = match_labelled(
-            self, read, y, self.classes, "the list of", "classes="
+        rows, domain, target, features = match_labelled(
+            self, X, y, fit_params, self.classes, "the list of", "classes="
         )
         classes, class_of = label_classes(domain, target)
-        names = _predictors(domain, target)
+        names = [name for name in domain.names if name != target]
         layout = Layout(X, rows, domain)
         parts = self._parts(self._record_epsilon())
         if not self._projects:
@@ -209,10 +205,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         )
         histogram = self._post_process(noisy, n_records, noise)
 
-        if y is None and isinstance(read, Frame):
-            # The label is a column of X; the features are the others.
-            X = without_label(X, read, domain, target)
-        self._remember_columns(X, rows, target)
+        self._remember_columns(features, rows, target)
         self._layout = layout
         self.classes_ = classes
         self.domain_ = domain
@@ -305,18 +298,6 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         """
         return one_hot(self._coordinates(X), self.grid_.shape)
 
-    def _stand_in(self, domain, layout):
-        """Act as if fitted to a public grid, so that a model can be tried before the charge."""
-        self._layout = layout
-        self.domain_ = domain
-        self.target_ = self.target
-        self.classes_ = label_classes(domain, self.target)[0]
-        used = [name for name in domain.names if name != self.target and domain[name].size > 1][:2]
-        groups = [2 * np.arange(domain[name].size) // domain[name].size for name in used]
-        self.grid_ = Grid(tuple(used), tuple(groups), (("low", "high"),) * len(used))
-        self.histogram_ = np.ones((*self.grid_.shape, len(self.classes_)))
-        return self
-
     def _sample_columns(self, n_samples, random_state, method="rounded"):
         rng = sampling_generator(random_state)
         counts = self.histogram_.ravel()
@@ -387,16 +368,6 @@ class GridRelease(RefusesWeights, PrivateEstimator):
             other = discrete_laplace_variance(parts["total"])
             total = (total * other + n_records * own) / (own + other)
         return project_to_simplex(noisy, max(total, 0.0))
-
-
-def _predictors(domain, target):
-    """All columns of the domain except the label."""
-    names = [name for name in domain.names if name != target]
-    if not names:
-        raise DomainError(
-            f"The domain has no column except the label {target!r}. Declare at least one predictor."
-        )
-    return names
 
 
 def _noisy_total(noisy, n_records, parts):

@@ -6,7 +6,7 @@ import copy
 import warnings
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -34,15 +34,14 @@ from .base import (
     match_rows,
     refuse_beside_rows,
     require_y,
-    without_label,
 )
 from .classification import PrivPfCClassifier
-from .domain import Attribute, Categorical, Domain, Numeric
+from .domain import Domain, Numeric
 from .exceptions import DomainError, TrainingError
 from .inspection import Step, child, price, trained, walk
 from .mechanisms import discrete_laplace
 from .synthesis import MarginalSynthesizer
-from .tables import Frame, Layout, as_frame, count_rows, read_rows, take_rows
+from .tables import Frame, Layout, as_frame, count_rows, take_rows
 
 __all__ = [
     "PrivateClassifier",
@@ -98,9 +97,6 @@ def _counts(estimator: Any) -> bool:
 
 # Parameters of the default release, or of the default model; a synthesizer may take the last.
 _OWN = ("epsilon", "domain", "target", "max_rows_per_id", "privacy_id", "ledger")
-# Number of public rows on which an estimator is tried before the charge: the least, the number for
-# each label, and the most.
-_TRIAL = (500, 20, 20_000)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -161,11 +157,11 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         """Declaration of the label, or None where the synthesizer declares it."""
         raise NotImplementedError
 
-    def _check_label(self, attribute: Attribute, target: str) -> None:
+    def _check_label(self, domain: Domain, target: str) -> None:
         """Refuse a declared label that does not fit the task."""
         raise NotImplementedError
 
-    def _known(self, y: NDArray[Any], attribute: Any) -> tuple[BoolArray, Any]:
+    def _known(self, y: NDArray[Any], domain: Domain, target: str) -> tuple[BoolArray, Any]:
         """Which labels are known; the only prediction, as a list, where they allow no other."""
         raise NotImplementedError
 
@@ -207,10 +203,9 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         if isinstance(reader, FrozenEstimator):
             return self._train_frozen(reader.estimator, X)
         release = self._declared_release(as_frame(X))
-        # Rows that do not fit the domain are refused as such, not because the trial fails. Rules
-        # that the release cannot honour are left to its own fit, which names it.
+        # Rules that the release cannot honour are left to its own fit, which names it.
         rows, domain = match_rows(X, y, release.domain, release.target, structure=True, of=release)
-        self._try_out(release, domain, Layout(X, rows, domain))
+        self._rehearse(hasattr(release, "page"), domain, release.target, Layout(X, rows, domain))
         release.fit(X, y)
         # Paid for, so it is kept whatever happens next.
         self._keep(release)
@@ -256,7 +251,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
                 f"its domain), or {type(self).__name__} {self._shorthand}."
             )
         domain = full_domain(domain, rows)
-        self._check_label(domain[target], target)
+        self._check_label(domain, target)
         return release.set_params(domain=domain, target=target)
 
     def _train_frozen(self, release: Any, X: Any) -> Self:
@@ -267,7 +262,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
                 "A frozen release already has its label, in the column that its target= names: "
                 f"fit it with a target, and give {type(self).__name__} no label of its own."
             )
-        self._check_label(release.domain_[release.target], release.target)
+        self._check_label(release.domain_, release.target)
         validate_data(self, X, skip_check_array=True)
         return self._train_release(copy.copy(release))
 
@@ -304,40 +299,44 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
     def _train_on_rows_of(self, release: Any, n_samples: int | None, random_state: Any) -> Any:
         rng = sampling_generator(random_state)
         X, y, weight = release.make_training_set(n_samples, random_state=rng)
-        known, only = self._known(y, release.domain_[release.target])
+        known, only = self._known(y, release.domain_, release.target)
         if only is not None:
             return self._constant().fit([[0.0]], only)
         return fit_clone(self.estimator, X, y, weight, known, rng)
 
-    def _try_out(self, release: Any, domain: Domain, layout: Layout) -> None:
-        """Train and predict on rows of the public domain, before anything is charged.
+    def _rehearse(self, draws: bool, domain: Domain, target: str, layout: Layout) -> None:
+        """Train and predict on rows of the public domain, so that wrong estimators cost nothing.
 
-        No private row is read: an error here follows from the parameters and the domain.
+        Releases that draw no rows are trained on as indicators of groups.
         """
-        if not hasattr(release, "_stand_in"):
-            return
-        public = clone(release)._stand_in(domain, layout)
-        twin = copy.copy(self)
-        # Private estimators within it would charge their ledgers for training on a release.
+        n_labels = domain[target].n_values
+        n, rng = min(max(500, 20 * n_labels), 20_000), np.random.default_rng(0)
+        codes = np.stack([rng.permutation(np.arange(n) % size) for size in domain.shape], axis=1)
+        # Some estimators refuse labels that follow from nothing.
+        order = codes.sum(axis=1).argsort(kind="stable")
+        codes[order, domain.index(target)] = np.arange(n) * n_labels // n
+        drawn = domain.decode(domain.structure.zeros.mended(codes), rng)
+        names = [name for name in layout.given if name != target and name in drawn]
+        X = layout.build({name: drawn[name] for name in names}) if draws else codes[:, :4] % 2
+        y = drawn[target].astype(object).to_numpy()
+        # Private estimators within it would charge their ledgers.
         inner = clone(self.estimator)
-        books = [key for key in inner.get_params() if key.rpartition("__")[2] == "ledger"]
-        twin.estimator = inner.set_params(**dict.fromkeys(books))
-        n_labels = domain[release.target].n_values
-        least, each, most = _TRIAL
-        n_rows = min(max(least, each * n_labels), most)
+        ledgers = [key for key in inner.get_params() if key.rpartition("__")[2] == "ledger"]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                trained = twin._train_on_rows_of(public, n_rows, 0)
-                trained.predict(public.make_training_set(n_rows, random_state=0)[0])
+                known, _ = copy.copy(self)._known(y, domain, target)
+                fit_clone(
+                    inner.set_params(**dict.fromkeys(ledgers)), X, y, None, known, rng
+                ).predict(X)
         except Exception as error:
             raise ValueError(
                 f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried "
-                f"on {n_rows:,} rows drawn from the declared domain, with every label and, in "
-                f"nullable columns, with gaps, it raised {type(error).__name__}: {error}\nNothing "
-                "was read or spent. Text and dates need an encoder, and gaps an imputer, inside "
-                "the estimator. If it needs other rows than these, fit the synthesizer first, and "
-                "pass it as FrozenEstimator(synthesizer)."
+                f"on {n:,} rows drawn from the declared domain, with every label and, in nullable "
+                f"columns, with gaps, it raised {type(error).__name__}: {error}\nNothing was read "
+                "or spent. Text and dates need an encoder, and gaps an imputer, inside the "
+                "estimator. If it needs other rows than these, fit the synthesizer first, and pass "
+                "it as FrozenEstimator(synthesizer)."
             ) from error
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -419,10 +418,8 @@ class _DefaultClassifier(ModelOfClasses):
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Charge all of epsilon, then release the models."""
-        refuse_beside_rows(type(self).__name__, fit_params)
-        read = read_rows(X)
-        rows, domain, target = match_labelled(
-            self, read, y, self.classes, "the list of", "classes="
+        rows, domain, target, features = match_labelled(
+            self, X, y, fit_params, self.classes, *self._shorthand
         )
         classes, _ = label_classes(domain, target)
         if as_epsilon(self.epsilon) < _LEAST * (self._max_rows_per_id() or 1):
@@ -460,10 +457,7 @@ class _DefaultClassifier(ModelOfClasses):
             model._cuts = False
             self._progress(f"{kind.__name__}, {float(share):.0%} of the rest of epsilon")
             models.append(model.fit(X, y).set_params(random_state=None))
-        if y is None and isinstance(read, Frame):
-            # The label is a column of X; the features are the others.
-            X = without_label(X, read, domain, target)
-        self._remember_columns(X, rows, target)
+        self._remember_columns(features, rows, target)
         self.classes_ = classes
         self.domain_ = domain
         self.target_ = target
@@ -612,11 +606,11 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
     def _label_attribute(self) -> Any:
         return self.classes
 
-    def _check_label(self, attribute: Attribute, target: str) -> None:
-        _declared_classes(attribute, target)
+    def _check_label(self, domain: Domain, target: str) -> None:
+        label_classes(domain, target)
 
-    def _known(self, y: NDArray[Any], attribute: Any) -> tuple[BoolArray, Any]:
-        self.classes_ = classes = _declared_classes(attribute, type(self).__name__)
+    def _known(self, y: NDArray[Any], domain: Domain, target: str) -> tuple[BoolArray, Any]:
+        self.classes_ = classes = label_classes(domain, target)[0]
         known = pd.Series(y).isin(classes).to_numpy()
         present = classes[pd.Series(classes).isin(y[known]).to_numpy()]
         return known, (present if len(present) else classes)[:1] if len(present) < 2 else None
@@ -647,20 +641,6 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
         return tags
 
 
-def _declared_classes(attribute: Attribute, target: str) -> NDArray[Any]:
-    """The labels that the domain declares, sorted as scikit-learn does."""
-    if isinstance(attribute, Categorical):
-        return np.unique(np.array(attribute.categories))
-    if isinstance(attribute, Numeric) and attribute.integer and attribute.summable:
-        values = np.arange(attribute.lower, attribute.upper + 1, dtype=np.int64)
-        return np.union1d(values, np.array(attribute.special, dtype=np.int64))
-    kind = "continuous Numeric" if attribute.summable else type(attribute).__name__
-    raise DomainError(
-        f"The label {target!r} is declared as a {kind}. A classifier needs a "
-        "Categorical, or a Numeric with integer=True."
-    )
-
-
 # --- any regressor, trained on a private release
 
 
@@ -670,10 +650,9 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
 
     Like `PrivateClassifier`, for a number. Without an estimator it fits a
     `PrivateAdditiveRegressor`, which spends epsilon on, in this order: the number of records (a
-    fiftieth), the mean and the spread of the target (at most 0.75), functions of each column,
-    those of pairs of columns where they may pay (a quarter), and a calibration (at most 0.15). With
-    an estimator, only the release reads the true rows and targets, and ``estimator`` is trained on
-    synthetic (or weighted) rows.
+    fiftieth), the mean and the spread of the target (at most 0.75), functions of each column, and a
+    calibration (at most 0.15). With an estimator, only the release reads the true rows and targets,
+    and ``estimator`` is trained on synthetic (or weighted) rows.
 
     Parameters
     ----------
@@ -731,10 +710,9 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
 
     Notes
     -----
-    ``estimator`` is tried on public rows before the charge, and a release whose training fails is
-    kept, as in `PrivateClassifier`. Targets are clipped to the declared range before they are
-    counted, and drawn uniformly within their bin. A score computed from true held-out rows is exact
-    and not private; `private_score` releases one.
+    A release whose training fails is kept, as in `PrivateClassifier`. Targets are clipped to the
+    declared range before they are counted, and drawn uniformly within their bin. A score computed
+    from true held-out rows is exact and not private; `private_score` releases one.
 
     Examples
     --------
@@ -761,15 +739,16 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
     def _label_attribute(self) -> Numeric | None:
         return None if self.target_range is None else Numeric(*self.target_range)
 
-    def _check_label(self, attribute: Attribute, target: str) -> None:
+    def _check_label(self, domain: Domain, target: str) -> None:
+        attribute = domain[target]
         if not (isinstance(attribute, Numeric) and attribute.summable):
             raise DomainError(
                 f"The label {target!r} is declared as a {type(attribute).__name__}. A regressor "
                 "needs a Numeric; for a Categorical take PrivateClassifier."
             )
 
-    def _known(self, y: NDArray[Any], attribute: Any) -> tuple[BoolArray, Any]:
-        known = ~pd.isna(y)
+    def _known(self, y: NDArray[Any], domain: Domain, target: str) -> tuple[BoolArray, Any]:
+        known, attribute = ~pd.isna(y), cast(Any, domain[target])
         middle = float(attribute.lower) / 2 + float(attribute.upper) / 2
         return known, None if known.any() else [middle]
 

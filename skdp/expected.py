@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
@@ -19,7 +18,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from ._random import sampling_generator
-from ._validation import CodeArray, FloatArray, as_epsilon, as_integer, as_level, as_number
+from ._validation import CodeArray, FloatArray, as_epsilon, as_integer, as_level
 from .domain import Date, Datetime, Domain
 from .domain.query import Query
 from .exceptions import DomainError, InsecureSeedWarning
@@ -282,10 +281,10 @@ class Asked(NamedTuple):
                 raise _unread(question) from None
         return cls(statistic, about, rest[1])
 
-    def answer(self, release: Any, level: float = 0.95) -> Any:
-        """The answer of a release, with its interval."""
-        method = getattr(release, self.statistic)
-        return method(*self.about, self.where, return_interval=True, level=level)
+    def answer(self, release: Any, level: float | None = 0.95) -> Any:
+        """The answer of a release, with its interval, or without if ``level`` is None."""
+        how = {} if level is None else {"return_interval": True, "level": level}
+        return getattr(release, self.statistic)(*self.about, self.where, **how)
 
 
 def _unquoted(name: str) -> str:
@@ -342,8 +341,6 @@ def is_of_records(question: str) -> bool:
 # what noise does depends on their product. Not where epsilon would be larger than this.
 _MOST_ROWS = 100_000
 _MOST_EPSILON = 4.0
-# Among these `epsilon_for` searches, each a tenth above the one before.
-_EPSILONS = [float(f"{0.001 * 1.1**power:.3g}") for power in range(117)]
 
 
 class ExpectsErrors:
@@ -459,55 +456,6 @@ class ExpectsErrors:
         table = table.rename_axis(index="question", columns="epsilon")
         table.attrs = {"unit": unit, "how": how}
         return table
-
-    def epsilon_for(
-        self, error: float, n: int, *, question: str | None = None, **how: Any
-    ) -> float:
-        """Smallest epsilon with an expected error of at most ``error``, before anything is spent.
-
-        Parameters
-        ----------
-        error : float
-            In the unit of :meth:`expected_error`; positive.
-        n, **how
-            As in :meth:`expected_error`: ``like``, ``n_tables`` and ``random_state``.
-        question : str, default=None
-            Kind of question, a row of ``expected_error(...)``. None: the kind with the largest
-            error.
-
-        Returns
-        -------
-        float
-            Between 0.001 and 63.3, about a tenth larger than needed by the expectation.
-
-        Raises
-        ------
-        DomainError, ValueError
-            As in :meth:`expected_error`, and if no such epsilon is enough.
-        """
-        wanted = as_number(error, "error")
-        if not wanted > 0:
-            raise ValueError(f"error must be positive, got {error!r}.")
-
-        def expected(epsilon: float) -> float:
-            found = self.expected_error(n, epsilon, **how)[epsilon]
-            if question is None:
-                return float(found.max())
-            if question not in found.index:
-                raise ValueError(
-                    f"question must be one of {found.index.tolist()}, got {question!r}."
-                )
-            return float(found[question])
-
-        # Errors fall with epsilon.
-        place = bisect_left(_EPSILONS, -wanted, key=lambda epsilon: -expected(epsilon))
-        if place == len(_EPSILONS):
-            raise ValueError(
-                f"No epsilon up to {_EPSILONS[-1]:g} brings the expected error down to {wanted:g}. "
-                "Allow a larger error, declare fewer bins or columns, or ask another kind of "
-                "question."
-            )
-        return _EPSILONS[place]
 
     # -- what subclasses may define
 

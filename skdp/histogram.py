@@ -99,24 +99,6 @@ class Design(NamedTuple):
     shares: np.ndarray
 
 
-def sum_variance(weights: np.ndarray, blue: Blue) -> float:
-    """Noise variance of a weighted sum of the noisy counts."""
-    used = weights != 0
-    return float(weights[used] ** 2 @ blue.noise_variances[used])
-
-
-def cover_variances(blue: Blue, workload: hierarchy.Workload, n_bins: int) -> np.ndarray:
-    """Mean variances without consistency, over some positions for each length."""
-    limit = int(np.clip(1_000_000 // blue.tree.n_nodes, 2, 64))
-    means = []
-    for length in np.minimum(workload.lengths, n_bins).tolist():
-        start = workload.positions(length, n_bins, limit)
-        weights = blue.tree.overlaps(start, start + length)
-        covers = [hierarchy.cover_weights(blue.tree, blue.measured, column) for column in weights.T]
-        means.append(np.mean([sum_variance(cover, blue) for cover in covers]))
-    return np.array(means)
-
-
 def budget_parts(design: Design, epsilon: Fraction) -> dict[str, Fraction]:
     """Epsilon by level where each level has one budget, else in one piece."""
     tree, parts = design.tree, {}
@@ -183,7 +165,9 @@ class HistogramModel(Covariances):
         The tree and the variances of its noise.
     noisy : ndarray of int64, shape (n_nodes,)
         The release itself; 0 where nothing was measured.
-    consistency : {"blue", "iterative"} or None
+    consistency : {"blue", "iterative"}, default="blue"
+        "blue" is exact weighted least squares in two passes, "iterative" the algorithm of the
+        GBLUE paper (the same up to its tolerance of 1e-6 records, and slower).
     non_negative : bool
     kind : {"adaptive", "dawa", "ahp"} or None
         How released counts divided the bins.
@@ -195,7 +179,7 @@ class HistogramModel(Covariances):
     codes: np.ndarray
     blue: Blue
     noisy: np.ndarray
-    consistency: str | None
+    consistency: str
     non_negative: bool
     kind: str | None
 
@@ -260,10 +244,7 @@ class HistogramModel(Covariances):
             return hierarchy.non_negative(blue, values, even=self.kind == "adaptive")
         if self.consistency == "blue":
             return blue.estimate(values)
-        if self.consistency == "iterative":
-            return hierarchy.gblue(blue.tree, values, blue.noise_variances)[0]
-        unmeasured = ~blue.measured
-        return blue.tree.sum_up(values.astype(np.float64), gain=unmeasured.astype(np.float64))
+        return hierarchy.gblue(blue.tree, values, blue.noise_variances)[0]
 
     # -- what a synopsis asks of a model
 
@@ -343,22 +324,12 @@ class HistogramModel(Covariances):
 
     # -- counts of bins and of weighted leaves
 
-    def _node_weights(self, leaf_weights: np.ndarray) -> np.ndarray:
-        """Weight of each noisy count in the unbiased answer."""
-        if self.consistency is None:
-            return hierarchy.cover_weights(self.tree, self.blue.measured, leaf_weights)
-        return self.blue.noise_weights(leaf_weights)
-
     def value(self, leaf_weights: np.ndarray) -> float:
         """A weighted sum of the leaves."""
-        if self.consistency is None:
-            return float(self._node_weights(leaf_weights) @ self.noisy)
         return float(self.nodes[self.tree.leaves] @ leaf_weights)
 
     def unbiased_std(self, leaf_weights: np.ndarray) -> float:
         """Standard error of the unbiased answer."""
-        if self.consistency is None:
-            return math.sqrt(sum_variance(self._node_weights(leaf_weights), self.blue))
         return math.sqrt(self.blue.query_variance(leaf_weights))
 
     def std(self, leaf_weights: np.ndarray, of_record: np.ndarray) -> float:
@@ -377,7 +348,7 @@ class HistogramModel(Covariances):
 
     def _unbiased_bounds(self, leaf_weights: np.ndarray, level: float) -> tuple[float, float]:
         """An interval by the exact law of the noise."""
-        weights = self._node_weights(leaf_weights)
+        weights = self.blue.noise_weights(leaf_weights)
         half = hierarchy.noise_quantile(weights, self.blue.noise_variances, level)
         centre = float(weights @ self.noisy)
         return centre - half, centre + half
@@ -393,8 +364,6 @@ class HistogramModel(Covariances):
         width = tree.leaf_widths
         if self.projected:
             variances = (self.simulation**2).mean(axis=0)
-        elif self.consistency is None:
-            variances = self.blue.noise_variances[tree.leaves]
         else:
             variances = self.blue.variances[tree.leaves]
         each = variances / width**2
@@ -462,12 +431,11 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
     branching : "auto" or int, default="auto"
         Children of a node. "auto" measures only the levels that reduce the error (for 4,096 bins:
         16, 256 and 4,096 nodes); an integer makes the near-balanced tree of the GBLUE paper.
-    budget : {"auto", "uniform", "geometric", "cube-root"} or array-like, default="auto"
+    budget : {"auto", "uniform"} or array-like, default="auto"
         How epsilon is divided among the nodes of a path. "auto" minimises the variance of the
-        consistent answers to ``workload`` (a level may get nothing); "uniform" treats all levels
-        alike, as in the paper; "geometric" grows by a constant factor toward the leaves;
-        "cube-root" is optimal for random ranges without consistency. An array holds one share
-        for each level (scaled to sum 1) or for each node of the tree.
+        answers to ``workload`` (a level may get nothing); "uniform" treats all levels alike, as in
+        the paper. An array holds one share for each level (scaled to sum 1) or for each node of
+        the tree.
     workload : {"lengths", "all", "quantiles"}, int or sequence of int, default="lengths"
         Ranges that "auto" plans for. "lengths": 1, 2, 4, 8, ... bins, all of equal importance;
         "all": all ranges, equally likely; "quantiles": ranges from the first bin on; an integer:
@@ -515,6 +483,8 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
     blue_ : skdp.hierarchy.Blue
         Noise variances, and from them the exact error of every estimate: ``blue_.variances``,
         ``blue_.query_variance``.
+    synopsis_ : Synopsis
+        The release, for means, shares and everything else: ``synopsis_.mean("age")``.
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts, one for each measured level where levels have one budget.
     n_features_in_ : int
@@ -618,6 +588,7 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         self._remember_columns(table, rows)
         self._layout = layout
         self._model = model
+        self.synopsis_ = Synopsis(domain, model, privacy_loss=loss)  # type: ignore[arg-type]
         self.domain_ = domain
         self.tree_ = tree
         self.codes_ = codes
@@ -639,24 +610,14 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
     def _design_of(self, attribute: Any) -> Design:
         """Tree and budget, from public facts alone; those of a full tree if data divide it."""
         self._partition_of(attribute)
-        check_choice(self.consistency, "consistency", ("blue", "iterative", None))
+        check_choice(self.consistency, "consistency", ("blue", "iterative"))
         check_flag(self.non_negative, "non_negative")
-        if self.non_negative and self.consistency is None:
-            raise ValueError(
-                "non_negative=True divides each count among the children, so it needs "
-                "consistency='blue' or 'iterative'."
-            )
         tree, codes = self._tree_of(attribute)
         shares = self._shares_of(tree)
         if attribute.nullable:
             tree, shares = hierarchy.with_extra_bin(tree, shares)
             codes = np.append(codes, attribute.n_values)
         millionths = hierarchy.exact_shares(tree, shares)
-        if self.consistency is None and (millionths[tree.leaves] == 0).any():
-            raise ValueError(
-                "Without consistency every bin is answered from its own count, so the leaves "
-                "need a share of epsilon."
-            )
         return Design(tree, codes, millionths)
 
     def _tree_of(self, attribute: Any) -> tuple[Tree, np.ndarray]:
@@ -707,10 +668,6 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
                 return hierarchy.optimal_shares(tree, self._workload_of(tree.n_bins))
             if budget == "uniform":
                 return hierarchy.uniform_shares(tree)
-            if budget == "geometric":
-                return hierarchy.geometric_shares(tree)
-            if budget == "cube-root":
-                return hierarchy.cube_root_shares(tree, hierarchy.range_usage(tree))
         else:
             shares = np.asarray(budget, dtype=np.float64)
             if shares.shape == (tree.n_levels,):
@@ -718,9 +675,8 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
             if shares.shape == (tree.n_nodes,):
                 return shares
         raise ValueError(
-            "budget must be 'auto', 'uniform', 'geometric', 'cube-root', or hold one share for "
-            f"each of the {tree.n_levels} levels or {tree.n_nodes} nodes of the tree, got "
-            f"{budget!r}."
+            f"budget must be 'auto', 'uniform', or hold one share for each of the {tree.n_levels} "
+            f"levels or {tree.n_nodes} nodes of the tree, got {budget!r}."
         )
 
     def _workload_of(self, n_bins: int) -> hierarchy.Workload:
@@ -797,10 +753,7 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         workload = self._workload_of(n)
         variances = hierarchy.measured_variances(design.shares, epsilon)
         blue = Blue(design.tree, variances)
-        if self.consistency is None:
-            means = cover_variances(blue, workload, n)
-        else:
-            means = hierarchy.workload_variances(blue, workload, n_bins=n)
+        means = hierarchy.workload_variances(blue, workload, n_bins=n)
         lengths = np.minimum(workload.lengths, n)
         plain = hierarchy.measured_variances(np.array([10**6]), epsilon)[0]
         return pd.DataFrame(
@@ -852,72 +805,9 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         ValueError
             If a range is reversed, or a query does not fit the attribute.
         """
-        asked, name = self._asked()
-        query = query if upper is None else (query, upper)
-        return asked.count(as_conditions(query, name), **how)
-
-    def sum(self, query: Any = None, **how: Any) -> Any:
-        """Sum of the values of the records of a query; see :meth:`skdp.Synopsis.sum`.
-
-        Parameters
-        ----------
-        query
-            As for :meth:`count`.
-        **how
-            ``return_interval``, ``level``, ``interval`` and ``population_size``.
-        """
-        return self._statistic("sum", query, how)
-
-    def mean(self, query: Any = None, **how: Any) -> Any:
-        """Mean of the values of the records of a query; see :meth:`skdp.Synopsis.mean`.
-
-        Parameters
-        ----------
-        query
-            As for :meth:`count`.
-        **how
-            ``return_interval``, ``level``, ``interval`` and ``population_size``.
-        """
-        return self._statistic("mean", query, how)
-
-    def std(self, query: Any = None, **how: Any) -> Any:
-        """Standard deviation of the values of the records; see :meth:`skdp.Synopsis.std`.
-
-        Parameters
-        ----------
-        query
-            As for :meth:`count`.
-        **how
-            ``return_interval``, ``level``, ``interval`` and ``population_size``.
-        """
-        return self._statistic("std", query, how)
-
-    def proportion(self, query: Any, among: Any = None, **how: Any) -> Any:
-        """Share of a query among another's records; see :meth:`skdp.Synopsis.proportion`.
-
-        Parameters
-        ----------
-        query, among
-            As for :meth:`count`, one each.
-        **how
-            ``return_interval``, ``level``, ``interval`` and ``population_size``.
-        """
-        asked, name = self._asked()
-        return asked.proportion(as_conditions(query, name), as_conditions(among, name), **how)
-
-    def describe(self, *, level: float = 0.95, numbers: bool = False) -> pd.DataFrame:
-        """Statistics of the values with margins; see :meth:`skdp.Synopsis.describe`."""
-        return self._asked()[0].describe(level=level, numbers=numbers)
-
-    def _statistic(self, statistic: str, query: Any, how: Mapping[str, Any]) -> Any:
-        """A statistic of the attribute, of one query or several."""
-        asked, name = self._asked()
-        return getattr(asked, statistic)(name, as_conditions(query, name), **how)
-
-    def _asked(self) -> tuple[Synopsis, str]:
-        """The histogram as a synopsis, and the name of its column."""
         check_is_fitted(self)
-        return Synopsis(self.domain_, self._model), self.domain_.names[0]  # type: ignore[arg-type]
+        query = query if upper is None else (query, upper)
+        return self.synopsis_.count(as_conditions(query, self.domain_.names[0]), **how)
 
     def quantile(self, q: Any, **how: Any) -> Any:
         """Values below which given shares of the records lie.
@@ -1051,7 +941,7 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         ImportError
             If matplotlib is missing.
         """
-        from .plotting import PlotAxis, loss_title, plot_view
+        from .plotting import loss_title, plot_view
 
         check_is_fitted(self)
         level = as_level(level)
@@ -1064,7 +954,7 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         edges = np.append(at, attribute.size)
         counts, low, high = self._model.bars(edges, level)
         where = np.append(at[at < n], n)
-        axis = PlotAxis(**plot_axis(self.domain_.names[0], attribute))
+        axis = plot_axis(self.domain_.names[0], attribute)
         axis = axis._replace(edges=axis.edges[where])
         title = loss_title(f"{100 * level:g}% intervals", self.privacy_loss_)
         return plot_view(counts, [axis], ax=ax, title=title, interval=(low, high))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,7 +32,6 @@ __all__ = [
     "PrivateLinearRegression",
     "PrivateLinearSVC",
     "PrivateLogisticRegression",
-    "PrivateRidge",
 ]
 
 # Largest weight at first, and largest step, of a search; and its most rounds, whose noise fits into
@@ -49,6 +47,11 @@ class _LinearEstimator(ModelOfLabels):
     solver: Any = "auto"
     one_hot: Any = "categories"
     max_groups: Any = 32
+    crossover: Any = True
+    n_rounds: Any = None
+    start: Any = 0.0
+    step: Any = 0.4
+    decay: Any = None
 
     # What the searches minimise: one of the losses of `skdp.algorithms.linear`.
     _loss: ClassVar[str]
@@ -58,6 +61,7 @@ class _LinearEstimator(ModelOfLabels):
         check_choice(self.solver, "solver", self._solvers)
         max_groups = as_integer(self.max_groups, "max_groups", 2)
         columns = feature_columns(domain, self.one_hot, max_groups)
+        self._check_search(1 + sum(len(each.labels) for each in columns))
         if self.solver == "functional":
             check_pairs(columns)
         return columns
@@ -65,14 +69,24 @@ class _LinearEstimator(ModelOfLabels):
     def _groups(self, columns):
         return [(each.groups, len(each.column.values)) for each in columns]
 
-    def _solver(self):
-        """A function of records, design, link, epsilon, total and source."""
-        solve = fit_functional if self.solver == "functional" else fit_auto
-        return partial(solve, alpha=self._penalty())
-
-    def _penalty(self):
-        """Weight of the squared coefficients."""
-        return 0.0
+    def _check_search(self, n_weights):
+        """Refuse wrong parameters of PrivGene and PrivLocal."""
+        check_flag(self.crossover, "crossover")
+        if self.n_rounds is not None and as_integer(self.n_rounds, "n_rounds", 1) > _MOST_ROUNDS:
+            raise ValueError(f"n_rounds must be at most {_MOST_ROUNDS:,}, got {self.n_rounds!r}.")
+        as_between(self.step, "step", Fraction(1, 1000), _FARTHEST)
+        if self.decay is not None:
+            as_between(self.decay, "decay", Fraction(1, 1000), 1)
+        start = np.asarray(self.start)
+        # In floats: of the least integer the absolute value is negative.
+        numeric = start.dtype.kind in "iuf"
+        numeric = numeric and bool((np.abs(start.astype(np.float64)) <= _FARTHEST).all())
+        if not numeric or start.shape not in ((), (n_weights,)):
+            raise ValueError(
+                f"start must be a number, or {n_weights} of them: of the constant, and of the "
+                f"features in the order of feature_labels_; none beyond {_FARTHEST}. Got "
+                f"{self.start!r}."
+            )
 
     def _check_noise(self, columns, link, epsilon):
         super()._check_noise(columns, link, epsilon)
@@ -80,7 +94,19 @@ class _LinearEstimator(ModelOfLabels):
             check_moments(design_of(columns), link, epsilon)
 
     def _learn(self, records, columns, link, epsilon, total, source):
-        return self._solver()(records, design_of(columns), link, epsilon, total, source)
+        given = records, design_of(columns), link, epsilon, total, source
+        if self.solver == "genetic":
+            return fit_genetic(*given, self._loss, self.crossover, n_rounds=self.n_rounds)
+        if self.solver == "local-search":
+            return fit_local_search(
+                *given,
+                self._loss,
+                n_rounds=self.n_rounds,
+                start=np.asarray(self.start, dtype=np.float64),
+                step=float(self.step),
+                decay=None if self.decay is None else float(self.decay),
+            )
+        return fit_functional(*given) if self.solver == "functional" else fit_auto(*given)
 
     def _publish(self, model, columns):
         factor, shift = self._units()
@@ -113,57 +139,11 @@ class _LinearEstimator(ModelOfLabels):
         return plain(result)
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class _Searched(_LinearEstimator):
-    """Adds the searches, PrivGene and PrivLocal, and their parameters."""
-
-    crossover: Any = True
-    n_rounds: Any = None
-    start: Any = 0.0
-    step: Any = 0.4
-    decay: Any = None
-
-    def _plan(self, domain):
-        columns = super()._plan(domain)
-        check_flag(self.crossover, "crossover")
-        if self.n_rounds is not None and as_integer(self.n_rounds, "n_rounds", 1) > _MOST_ROUNDS:
-            raise ValueError(f"n_rounds must be at most {_MOST_ROUNDS:,}, got {self.n_rounds!r}.")
-        as_between(self.step, "step", Fraction(1, 1000), _FARTHEST)
-        if self.decay is not None:
-            as_between(self.decay, "decay", Fraction(1, 1000), 1)
-        start, size = np.asarray(self.start), 1 + sum(len(each.labels) for each in columns)
-        # In floats: of the least integer the absolute value is negative.
-        numeric = start.dtype.kind in "iuf"
-        numeric = numeric and bool((np.abs(start.astype(np.float64)) <= _FARTHEST).all())
-        if not numeric or start.shape not in ((), (size,)):
-            raise ValueError(
-                f"start must be a number, or {size} of them: of the constant, and of the features "
-                f"in the order of feature_labels_; none beyond {_FARTHEST}. Got {self.start!r}."
-            )
-        return columns
-
-    def _solver(self):
-        if self.solver == "genetic":
-            return partial(
-                fit_genetic, loss=self._loss, crossover=self.crossover, n_rounds=self.n_rounds
-            )
-        if self.solver == "local-search":
-            return partial(
-                fit_local_search,
-                loss=self._loss,
-                n_rounds=self.n_rounds,
-                start=np.asarray(self.start, dtype=np.float64),
-                step=float(self.step),
-                decay=None if self.decay is None else float(self.decay),
-            )
-        return super()._solver()
-
-
 # --- logistic regression and the linear support vector machine
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class _LinearClassifier(_Searched, ModelOfClasses):
+class _LinearClassifier(_LinearEstimator, ModelOfClasses):
     def _shown(self, values):
         return np.atleast_1d(values)
 
@@ -224,8 +204,8 @@ class PrivateLogisticRegression(_LinearClassifier):
         and residuals, and shrinks what is noise; it is the most accurate of them [1]_. The others
         are published: "functional" minimises a Taylor polynomial of the loss [2]_, "local-search"
         moves one coefficient a round [3]_, and "genetic" selects among whole vectors of them [4]_.
-    one_hot : {"categories", "all"} or list of str, default="categories"
-        Columns of numbers that become indicators of their groups: none, all, or those named.
+    one_hot : {"categories", "all"}, default="categories"
+        Columns of numbers that become indicators of their groups: none or all.
     max_groups : int, default=32
         Indicators of an ordered column are merged into at most so many equal parts.
     crossover : bool, default=True
@@ -379,18 +359,11 @@ decay, max_rows_per_id, unit, ledger, random_state
     _solvers = ("auto", "local-search", "genetic")
 
 
-# --- linear regression and ridge regression
-
-
-class _Regression(_LinearEstimator, ModelOfNumbers):
-    _loss = "squares"
-
-    def _shown(self, values):
-        return values[0]
+# --- linear regression
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateLinearRegression(_Searched, _Regression):
+class PrivateLinearRegression(_LinearEstimator, ModelOfNumbers):
     """Linear regression under pure epsilon-differential privacy, with exact noise.
 
     Categories become indicators; a number counts with the mean of its bin, or by indicators of its
@@ -413,8 +386,8 @@ class PrivateLinearRegression(_Searched, _Regression):
         column, and residuals, and shrinks what is noise; it is the most accurate of them [1]_. The
         others are published: "functional" releases all second moments [2]_; "local-search" moves
         one coefficient a round [3]_, and "genetic" selects among whole vectors of them [4]_.
-    one_hot : {"categories", "all"} or list of str, default="categories"
-        Columns of numbers that become indicators of their groups: none, all, or those named.
+    one_hot : {"categories", "all"}, default="categories"
+        Columns of numbers that become indicators of their groups: none or all.
     max_groups : int, default=32
         Indicators of an ordered column are merged into at most so many equal parts.
     crossover : bool, default=True
@@ -499,63 +472,7 @@ class PrivateLinearRegression(_Searched, _Regression):
     True
     """
 
+    _loss = "squares"
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class PrivateRidge(_Regression):
-    """Linear regression with a penalty of squared coefficients: pure epsilon, exact noise.
-
-    As `PrivateLinearRegression`, with coefficients shrunk towards 0.
-
-    Parameters
-    ----------
-    epsilon, domain, target, target_range, one_hot, max_groups, max_rows_per_id, unit, ledger, \
-random_state
-        As for `PrivateLinearRegression`.
-    alpha : float, default=1.0
-        Weight of the squared coefficients of features that are scaled: indicators as they are,
-        numbers so that their range is -1 to 1. It is the number of records at 0 that are worth as
-        much. With ``solver="auto"`` each coefficient is shrunk by itself, as ridge regression does
-        where columns are uncorrelated.
-    solver : {"auto", "functional"}, default="auto"
-        As for `PrivateLinearRegression`; the searches have no penalty.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_coefficients,)
-        In units of the target for one unit of the feature, in the order of ``feature_labels_``.
-    intercept_ : float
-    coef_std_ : ndarray of shape (n_coefficients,)
-        How far off ``coef_`` may be.
-    feature_labels_ : ndarray of shape (n_coefficients,)
-        Names of the features.
-    domain_ : Domain
-    target_ : str
-    privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "groups" (counts of numbers with more than 32 bins), "total"
-        (number of records), "model".
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Only where the rows had column names.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skdp import Numeric, PrivateRidge
-    >>> X = np.linspace(0, 1, 20_000)[:, None]
-    >>> y = 2 + 6 * X[:, 0]
-    >>> ridge = PrivateRidge(epsilon=2.0, domain=Numeric(0, 1), target_range=(0, 10), alpha=10_000)
-    >>> bool(0 < ridge.fit(X, y).coef_[0] < 5)
-    True
-    """
-
-    _solvers = ("auto", "functional")
-
-    alpha: Any = 1.0
-
-    def _plan(self, domain):
-        self._penalty()
-        return super()._plan(domain)
-
-    def _penalty(self):
-        told = "it is the weight of the penalty."
-        return float(as_between(self.alpha, "alpha", 0, 1e300, meaning=told))
+    def _shown(self, values):
+        return values[0]

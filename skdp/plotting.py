@@ -1,8 +1,8 @@
 """Plots of releases, from plain arrays; matplotlib is imported only when one is drawn.
 
 Pictures follow the style of matplotlib: with ``pyplot.style.use("dark_background")`` they are dark.
-They fit figures from 400 pixels on: names are shortened, the smallest of many categories are added
-up, and labels that would touch each other are left out whenever the figure is drawn.
+They fit figures from 400 pixels on: names are shortened, the smallest of many categories and every
+second or third of many names are left out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -27,8 +26,8 @@ _MAX_BLOCKS = 5000
 _ROW, _NARROW, _AROUND, _LARGEST = 0.22, 0.175, 1.05, 14.0
 # Share of a picture that names of categories may take.
 _NAMES = 0.34
-# Smallest text, in points.
-_SMALLEST = 5.5
+# Inches that a number takes below an axis, and of an em that a letter takes.
+_NUMBER, _LETTER = 0.85, 0.52
 # With more bars than this, intervals are drawn as a band instead of a line each.
 _MAX_WHISKERS = 60
 
@@ -51,10 +50,7 @@ class PlotAxis(NamedTuple):
     log : bool
         Whether numbers are declared on a logarithmic scale.
     ordered : bool
-        Whether the order of the labels has a meaning. Of many others the largest are drawn first,
-        and the rest as one.
-    rest : bool
-        Whether the last label is such a rest.
+        Whether the order of the labels has a meaning. Of many others the largest alone are drawn.
     n_alone : int
         How many of the last labels, special values, are no bins.
     """
@@ -66,7 +62,6 @@ class PlotAxis(NamedTuple):
     dates: bool = False
     log: bool = False
     ordered: bool = False
-    rest: bool = False
     n_alone: int = 0
 
 
@@ -116,21 +111,6 @@ def current_inks() -> Inks:
 def _line(number: int) -> str:
     """Colour of one of several lines."""
     return current_inks().lines[number % len(_LIGHT)]
-
-
-def contrast(one: Any, other: Any) -> float:
-    """Ratio of the luminances of two colours, from 1 to 21; texts need 4.5 (WCAG 2)."""
-    from matplotlib.colors import to_rgb
-
-    parts = np.array([to_rgb(one), to_rgb(other)])
-    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    low, high = sorted((linear @ [0.2126, 0.7152, 0.0722] + 0.05).tolist())
-    return float(high / low)
-
-
-def _ink_on(colour: Any) -> str:
-    """Black or white, whichever is read better."""
-    return max("black", "white", key=lambda ink: contrast(ink, colour))
 
 
 def axes_or_new(ax: Any, size: tuple[float, float] | None = None) -> Any:
@@ -231,7 +211,7 @@ def plot_view(
             from matplotlib.colors import PowerNorm
 
             # The drawn table alone decides: for a release this is post-processing.
-            top = float(_without_rest(tables[0], axes).max())
+            top = float(tables[0].max())
             norm = PowerNorm(0.5, 0.0, top if top > 0 else 1.0)
         _heat_map(ax, tables[0], borders, blocks, norm, label)
         for axis, border, line in zip(axes, borders, (ax.axvline, ax.axhline), strict=True):
@@ -296,65 +276,6 @@ def plot_centroids(centers: np.ndarray, names: Sequence[str], *, ax: Any = None)
     return ax
 
 
-def plot_correlations(
-    matrix: np.ndarray,
-    names: Sequence[str],
-    *,
-    interval: Sequence[np.ndarray] | None = None,
-    title: str = "",
-    ax: Any = None,
-) -> Any:
-    """Draw correlations of all pairs of columns with their intervals.
-
-    Those whose interval covers 0 have no colour: their sign is not known. Each cell has its
-    correlation and half the width of its interval, if it is large enough.
-
-    Parameters
-    ----------
-    matrix : ndarray of float, shape (n_columns, n_columns)
-        NaN where nothing is known.
-    names : sequence of str
-        The columns.
-    interval : sequence of two ndarray of float, default=None
-        Lower and upper ends, of the same shape.
-    title : str, default=""
-        Above the picture.
-    ax : matplotlib Axes, default=None
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
-    """
-    numbers, coloured = np.char.mod("%.2f", matrix), matrix
-    if interval is not None:
-        errors = np.char.mod("\n±%.2f", np.maximum((interval[1] - interval[0]) / 2, 0.01))
-        numbers = np.char.add(numbers, np.where(np.eye(len(names)), "", errors))
-        coloured = np.where((interval[0] <= 0) & (interval[1] >= 0), 0.0, matrix)
-    n = max(len(names), 1)
-    side = min(0.62 * n + 2.4, _LARGEST - 1)
-    ax = axes_or_new(ax, (max(side + 1, 4.0), max(side, 3.2)))
-    image = ax.imshow(np.atleast_2d(coloured), cmap="RdBu_r", vmin=-1.0, vmax=1.0)
-    _wrap(ax, title)
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks(range(len(names)))
-        _name_ticks(axis, names, share=0.22)
-    # Names, colours and title leave about two thirds to the cells.
-    size = min(8.0, 0.15 * 72 * min(_cell(ax)) / n)
-    if size >= _SMALLEST:
-        for row, column in np.argwhere(~np.isnan(matrix)):
-            ink = _ink_on(image.to_rgba(coloured[row, column]))
-            style = {"ha": "center", "va": "center", "fontsize": size, "color": ink}
-            ax.text(column, row, numbers[row, column], **style)
-    ax.figure.colorbar(image, ax=ax, label="correlation", ticks=[-1, -0.5, 0, 0.5, 1])
-    return ax
-
-
 def plot_shapes(
     shapes: Mapping[str, Any],
     score: str,
@@ -364,14 +285,11 @@ def plot_shapes(
     outputs: Sequence[str] = (),
     dates: Collection[str] = (),
 ) -> Any:
-    """Draw functions of columns, a panel each, with bands of noise; of pairs, maps of colours.
-
-    In a map the cells whose bands hold 0 are crossed.
+    """Draw functions of columns, a panel each, with bands of noise.
 
     Parameters
     ----------
-    shapes : mapping of str to ShapeFunction or PairFunction
-        By column or pair.
+    shapes : mapping of str to ShapeFunction
     score : str
         What the scores are.
     level : float
@@ -399,12 +317,7 @@ def plot_shapes(
     first.remove()
     grid = figure.subplots(n_rows, n_columns, squeeze=False)
     reach = NormalDist().inv_cdf((1 + as_level(level)) / 2)
-    lines = []
     for ax, (name, shape) in zip(grid.flat, shapes.items(), strict=False):
-        if np.ndim(shape.sizes) == 2:
-            _pair_panel(ax, shape, reach, score)
-            continue
-        lines.append(ax)
         n_left_out = _shape_panel(ax, shape, reach)
         if name in dates:
             _ticks(ax.xaxis, PlotAxis(name, shape.edges, None, False, dates=True), shape.edges)
@@ -415,22 +328,21 @@ def plot_shapes(
         if ax.get_xlabel() == "":
             ax.set_xlabel(f"{name} ({n_groups - n_left_out} of {n_groups})" if n_left_out else name)
         _wrap(ax)
-        ax.sharey(lines[0])
+        if ax is not grid[0, 0]:
+            ax.sharey(grid[0, 0])
     for ax in list(grid.flat)[len(shapes) :]:
         ax.remove()
-    if lines and len(outputs) > 2:
+    if shapes and len(outputs) > 2:
         handles = [
-            lines[0].plot([], [], color=_line(place), label=_short(_plain(name)))[0]
+            grid[0, 0].plot([], [], color=_line(place), label=_short(_plain(name)))[0]
             for place, name in enumerate(outputs)
         ]
-        lines[0].legend(handles=handles, fontsize=7)
+        grid[0, 0].legend(handles=handles, fontsize=7)
     # All scores are on one scale, written at the left end of each row.
-    if lines:
-        lines[0].autoscale(axis="y")
-    for row in grid:
-        first, *others = [ax for ax in row if ax in lines] or [None]
-        if first is not None:
-            first.set_ylabel(score)
+    if shapes:
+        grid[0, 0].autoscale(axis="y")
+    for first, *others in grid:
+        first.set_ylabel(score)
         for ax in others:
             ax.tick_params(labelleft=False)
     figure.suptitle(title, fontsize="medium")
@@ -475,33 +387,6 @@ def _category_order(shape: Any) -> np.ndarray:
     return order[np.isin(order, kept)]
 
 
-def _pair_panel(ax: Any, pair: Any, reach: float, score: str) -> None:
-    """A function of two columns as colours, in cells of equal size; of several classes the last."""
-    scores, errors = pair.scores, pair.std_errors
-    if scores.ndim == 3:
-        scores, errors = scores[..., -1], errors[..., -1]
-    most = max(float(np.abs(scores).max()), 1e-9)
-    mesh = ax.pcolormesh(scores.T, cmap="RdBu_r", vmin=-most, vmax=most, rasterized=True)
-    bar = ax.figure.colorbar(mesh, ax=ax)
-    bar.ax.tick_params(labelsize=7)
-    bar.set_label(score, fontsize=7)
-    rows, columns = np.nonzero(np.abs(scores) <= reach * errors)
-    ax.scatter(rows + 0.5, columns + 0.5, marker="x", s=9, linewidth=0.7, color="#5f5f5f")
-    for axis, labels, name in zip((ax.xaxis, ax.yaxis), pair.labels, pair.columns, strict=True):
-        axis.set_ticks(np.arange(len(labels)) + 0.5)
-        axis.set_tick_params(labelsize=7)
-        _name_ticks(axis, labels)
-        axis.set_label_text(name)
-    _wrap(ax)
-
-
-def _without_rest(table: np.ndarray, axes: Sequence[PlotAxis]) -> np.ndarray:
-    """The cells of the categories that are drawn by themselves: they decide on the colours."""
-    for side, axis in enumerate(axes):
-        table = np.delete(table, [len(axis.edges) - 2] * axis.rest, axis=side)
-    return table
-
-
 def _size(axes: Sequence[PlotAxis]) -> tuple[float, float]:
     """Inches of a new picture, with room for names: 640 to 1,400 pixels by 480 to 1,400."""
     room = [_ROW * len(axis.labels or ()) + _AROUND + 0.4 for axis in axes]
@@ -519,9 +404,9 @@ def _cell(ax: Any) -> tuple[float, float]:
 def _pooled(
     tables: list[np.ndarray], axes: Sequence[PlotAxis], ax: Any
 ) -> tuple[list[np.ndarray], list[PlotAxis]]:
-    """Of too many categories the largest of the first table, and the rest as one; fewer bins.
+    """Of too many categories the largest of the first table; fewer bins.
 
-    The tables after the first with one axis may be ends of intervals: the rest has none.
+    The tables after the first with one axis may be ends of intervals.
     """
     axes, room = list(axes), _cell(ax)
     for side, axis in enumerate(axes):
@@ -533,17 +418,12 @@ def _pooled(
         n = len(axis.labels or ())
         if n <= most or axis.ordered or axis.labels is None:
             continue
-        first = np.moveaxis(tables[0], side, 0)
-        order = np.argsort(-first[:n].reshape(n, -1).sum(axis=1), kind="stable")
-        kept, rest = order[: most - 1], order[most - 1 :]
-        for place, table in enumerate(tables):
-            table = np.moveaxis(table, side, 0)
-            added = table[rest].sum(axis=0, keepdims=True)
-            if place and len(axes) == 1:
-                added[:] = np.nan
-            tables[place] = np.moveaxis(np.concatenate([table[kept], added, table[n:]]), 0, side)
-        labels = [*(axis.labels[code] for code in kept), f"{len(rest):,} others"]
-        axes[side] = axis._replace(labels=labels, edges=np.arange(most + 1) - 0.5, rest=True)
+        counts = np.moveaxis(tables[0], side, 0)[:n].reshape(n, -1).sum(axis=1)
+        kept = [*np.argsort(-counts, kind="stable")[:most], *range(n, tables[0].shape[side])]
+        tables = [np.take(table, kept, axis=side) for table in tables]
+        labels = [axis.labels[code] for code in kept[:most]]
+        name, edges = f"{axis.name} ({most} of {n})", np.arange(most + 1) - 0.5
+        axes[side] = axis._replace(name=name, labels=labels, edges=edges)
     return tables, axes
 
 
@@ -608,15 +488,6 @@ def _bars(
     ax.spines[["top", "right"]].set_visible(False)
     counts, values = (ax.set_xlim, ax.set_ylim) if lying else (ax.set_ylim, ax.set_xlim)
     values(borders[[-1, 0]] if lying else borders[[0, -1]])
-    if axis.rest:
-        # The others together may be many times more than any of the largest: their bar is cut off.
-        last = len(axis.edges) - 2
-        ax.patches[last].set_color(inks.grey)
-        most = 1.5 * np.delete(table, last).max()
-        if 0 < most < table[last]:
-            counts(None, most)
-            text = f" {_number(round(table[last]))}"
-            ax.text(0, middles[last], text, va="center", color=inks.paper, clip_on=True)
     if not table.any():
         counts(0, 1)
 
@@ -668,25 +539,23 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
         _number_ticks(axis)
         return
     if described.missing:
-        values, texts = [*values, middles[-1]], [*texts, "missing"]
+        # The last number might touch it.
+        values, texts = [*values[:-1], middles[-1]], [*texts[:-1], "missing"]
     axis.set_ticks(values, labels=texts)
     axis.set_minor_formatter("")
-    _fit_ticks(axis, last=described.missing)
 
 
 def _round_numbers(described: PlotAxis) -> list[float]:
     """Numbers to write at an axis: on a logarithmic one powers of ten, or some between them."""
     from matplotlib.ticker import MaxNLocator
 
-    low, high = (float(described.edges[end]) for end in (0, -1))
+    low, high = described.edges[[0, -1]].tolist()
     if not described.log:
         values = list(MaxNLocator(6).tick_values(low, high))
     else:
-        least = next(float(edge) for edge in described.edges if edge > 0)
-        decades = np.log10(high / least)
-        between = (1, 2, 5) if decades < 1.5 else (1, 3) if decades < 3 else (1,)
-        powers = 10.0 ** np.arange(np.floor(np.log10(least)), np.ceil(np.log10(high)) + 1)
-        values = [0.0, *np.outer(powers, between).ravel()]
+        ends = np.log10([described.edges[described.edges > 0][0], high])
+        powers = 10.0 ** np.arange(np.floor(ends[0]), np.ceil(ends[1]) + 1)
+        values = [0.0, *np.outer(powers, (1, 2, 5) if np.ptp(ends) < 2 else (1,)).ravel()]
     return [value for value in values if low <= value <= high]
 
 
@@ -695,7 +564,8 @@ def _dates(axis: Any, described: PlotAxis) -> tuple[list[float], list[str]]:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, num2date
 
     ends = described.edges[[0, -1]]
-    locator = AutoDateLocator(minticks=3, maxticks=8, tz=datetime.UTC)
+    most = max(int(_cell(axis.axes)[0] / _NUMBER), 3)
+    locator = AutoDateLocator(minticks=2, maxticks=most, tz=datetime.UTC)
     ticks = locator.tick_values(*num2date(ends, datetime.UTC))
     values = [value for value in ticks if ends[0] <= value <= ends[1]]
     formatter = ConciseDateFormatter(locator, tz=datetime.UTC)
@@ -711,55 +581,20 @@ def _number(value: float, _: Any = None) -> str:
 
 
 def _number_ticks(axis: Any) -> None:
+    """Numbers as people write them, below an axis no more than there is room for."""
     axis.set_major_formatter(_number)
-    _fit_ticks(axis)
+    if axis.axis_name == "x":
+        axis.get_major_locator().set_params(nbins=max(int(_cell(axis.axes)[0] / _NUMBER), 2))
 
 
-def _name_ticks(axis: Any, texts: Sequence[str], share: float = _NAMES) -> None:
-    """Name the ticks of an axis."""
-    size = _text_size(axis)
-    inches = _cell(axis.axes)[1 if axis.axis_name == "x" else 0]
-    texts = _cut(texts, 72 * share * inches, size)
-    axis.set_ticklabels(texts)
-    turned = axis.axis_name == "x"
-    axis.set_tick_params(labelrotation=90 if turned else 0, length=0)
-    _fit_ticks(axis, turned=turned)
-
-
-def _fit_ticks(axis: Any, *, turned: bool = False, last: bool = False) -> None:
-    """Leave out labels that would touch others, whenever the axis is drawn; keep the last one.
-
-    Every second, third and so on remains, so that what is written stays even.
-    """
-    from matplotlib.ticker import Formatter
-
-    inner, size = axis.get_major_formatter(), _text_size(axis)
-
-    class Fitting(Formatter):
-        def __call__(self, x: float, pos: int | None = None) -> str:
-            return str(inner(x, pos))
-
-        def format_ticks(self, values: Sequence[float]) -> list[str]:
-            texts = list(inner.format_ticks(values))
-            scale, box = axis.get_transform(), axis.axes.bbox
-            along = axis.axis_name == "x" and not turned
-            low, high = scale.transform(np.asarray(axis.get_view_interval(), dtype=float))
-            share = (scale.transform(np.array(values, dtype=float)) - low) / (high - low)
-            place = np.abs(share) * (box.width if axis.axis_name == "x" else box.height)
-            reach = np.array([_width(t, size) + 5 if along else 1.15 * size for t in texts])
-            reach *= axis.get_figure().dpi / 72 / 2
-            shown = [k for k in np.argsort(place) if texts[k] and -1e-9 <= share[k] <= 1 + 1e-9]
-            apart = np.abs(np.subtract.outer(place, place)) >= np.add.outer(reach, reach)
-            kept = shown
-            for every in range(1, len(shown) + 1):
-                kept = shown[::every]
-                if last:
-                    kept = [k for k in kept if apart[k, shown[-1]]] + shown[-1:]
-                if apart[kept[:-1], kept[1:]].all():
-                    break
-            return [text if k in kept else "" for k, text in enumerate(texts)]
-
-    axis.set_major_formatter(Fitting())
+def _name_ticks(axis: Any, texts: Sequence[str]) -> None:
+    """Name the ticks of an axis: of too many every second, third and so on."""
+    size, below = _text_size(axis), axis.axis_name == "x"
+    along, across = _cell(axis.axes)[:: 1 if below else -1]
+    every = -(-len(texts) // max(int(72 * along / (1.25 * size)), 1))
+    names = _cut(texts, 72 * _NAMES * across, size)
+    axis.set_ticklabels([name if k % every == 0 else "" for k, name in enumerate(names)])
+    axis.set_tick_params(labelrotation=90 if below else 0, length=0)
 
 
 def _text_size(axis: Any) -> float:
@@ -767,27 +602,12 @@ def _text_size(axis: Any) -> float:
     return float(axis.get_major_ticks(1)[0].label1.get_size())
 
 
-@lru_cache(4096)
-def _width(text: str, size: float) -> float:
-    """Points that a text takes from left to right."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    measure, font = text_to_path.get_text_width_height_descent, FontProperties(size=size)
-    return max(float(measure(line, font, False)[0]) for line in text.split("\n"))
-
-
 def _cut(texts: Sequence[Any], room: float, size: float) -> list[str]:
-    """Names in so many points; of long ones the beginning and the end."""
-    found = []
-    for text in texts:
-        name = whole = " ".join(str(text).split())
-        half = min(len(whole) // 2, int(room / size))
-        while half > 1 and _width(name, size) > room:
-            name = f"{whole[:half].rstrip()}…{whole[-half:].lstrip()}"
-            half -= 1
-        found.append(_plain(name))
-    return found
+    """Names in about so many points; of long ones the beginning and the end."""
+    most, names = max(int(room / (_LETTER * size)), 3), [" ".join(str(t).split()) for t in texts]
+    half = most // 2
+    short = [n if len(n) <= most else f"{n[:half].rstrip()}…{n[-half:].lstrip()}" for n in names]
+    return [_plain(name) for name in short]
 
 
 def _plain(text: str) -> str:
@@ -798,79 +618,18 @@ def _plain(text: str) -> str:
 def _wrap(ax: Any, title: str = "") -> None:
     """Break the title and the names of axes into lines that stay inside the figure."""
     width, height = _cell(ax)
-    given = title and not ax.get_title()
-    if given:
-        ax.set_title(title, fontsize="medium")
     sides = [(ax.xaxis.label, 0.62 * width), (ax.yaxis.label, 0.7 * height)]
-    for text, inches in [*sides, (ax.title, 0.65 * width)] if given else sides:
-        words = text.get_text()
-        room = 72 * inches / max(_width(words, text.get_size()), 1e-9) * len(words)
-        if room < max(map(len, words.split("\n"))):
-            n = max(int(0.95 * room), 8)
-            parts = [
-                textwrap.wrap(part, n, max_lines=3, placeholder="…") for part in words.split("\n")
-            ]
-            words = "\n".join(line for part in parts for line in part)
-        text.set_text(_plain(words))
+    if title and not ax.get_title():
+        ax.set_title(title, fontsize="medium")
+        sides.append((ax.title, 0.75 * width))
+    for text, inches in sides:
+        most = max(int(72 * inches / (_LETTER * text.get_size())), 8)
+        lines = [
+            textwrap.fill(line, most, max_lines=3, placeholder="…")
+            for line in text.get_text().split("\n")
+        ]
+        text.set_text(_plain("\n".join(lines)))
 
 
 def _short(text: str, length: int = 18) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def plot_tree(
-    rows: Sequence[tuple[int, int, int, str, str]], *, title: str = "", ax: Any = None
-) -> Any:
-    """Draw a tree from the top down.
-
-    Parameters
-    ----------
-    rows : sequence of (node, parent, level, condition, text)
-        Each after its parent; the root has the parent -1.
-    title : str, default=""
-        Above the picture.
-    ax : matplotlib Axes, default=None
-        None: those of a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
-    """
-    children: dict[int, list[int]] = {}
-    for node, parent, *_ in rows:
-        children.setdefault(parent, []).append(node)
-    # Leaves stand side by side, and a parent above the middle of its children.
-    places: dict[int, float] = {}
-    n_leaves = len(rows) - len(children) + 1
-    free = iter(range(n_leaves))
-
-    def place(node: int) -> float:
-        below = [place(child) for child in children.get(node, ())]
-        places[node] = (below[0] + below[-1]) / 2 if below else next(free)
-        return places[node]
-
-    place(rows[0][0])
-    levels = {node: level for node, _, level, *_ in rows}
-    ax = axes_or_new(ax, (2.0 * max(n_leaves, 2), 1.5 * (max(levels.values()) + 1)))
-    inks = current_inks()
-    box = {"boxstyle": "round", "facecolor": inks.paper, "edgecolor": inks.main}
-    for node, parent, level, words, text in rows:
-        ax.text(places[node], -level, text.replace(" (", "\n("), ha="center", va="center", bbox=box)
-        if parent >= 0:
-            line = [places[parent], places[node]], [-levels[parent], -level]
-            ax.plot(*line, color=inks.grey, linewidth=0.8, zorder=0)
-            # Above the child: conditions of neighbours then never overlap.
-            ax.text(
-                places[node], -level + 0.24, _short(words, 26), ha="center", va="bottom",
-                fontsize="small", bbox={"facecolor": inks.paper, "edgecolor": "none", "pad": 0.5},
-            )  # fmt: skip
-    ax.set_xlim(-0.6, n_leaves - 0.4)
-    ax.set_ylim(-max(levels.values()) - 0.5, 0.5)
-    ax.axis("off")
-    ax.set_title(title)
-    return ax

@@ -1,7 +1,6 @@
 """How close synthetic rows of any library are to the records: exactly, or with noise.
 
-Marginals are compared by total variation, which gives NIST's k-marginal score, and the values of
-ordered columns by how far they would have to move.
+Marginals are compared by total variation, which gives NIST's k-marginal score.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -21,17 +19,17 @@ from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
 from ._random import NoiseSource, caller_level, noise_source, sampling_generator
-from ._validation import IntArray, as_epsilon, split_epsilon
+from ._validation import as_epsilon, split_epsilon
 from .accounting import PrivacyLedger, PrivacyLoss, charge
 from .base import match_rows
 from .domain import Categorical, Domain
 from .exceptions import PrivacyLeakWarning
 from .mechanisms import discrete_laplace, discrete_laplace_quantile
 
-__all__ = ["QualityReport", "k_marginal", "quality_report", "total_variation"]
+__all__ = ["QualityReport", "k_marginal", "quality_report"]
 
 # Shares of epsilon. Sums over all pairs need little; columns divide theirs.
-_SHARES = {"rows": 1, "pairs": 1, "triples": 1, "columns": 4, "wasserstein": 4}
+_SHARES = {"rows": 1, "pairs": 1, "triples": 1, "columns": 4}
 # More synthetic rows than this say nothing new.
 _MOST_SYNTHETIC = 100_000
 # Numbers are compared in at most this many groups of codes, as NIST's excerpts are, and
@@ -51,10 +49,8 @@ class QualityReport:
     Attributes
     ----------
     columns : pandas.DataFrame
-        One row for each column: ``column``, ``distance``, and ``wasserstein``, the mean distance
-        that values would have to move, as a share of the declared range, in bins (NaN for
-        categories without order); and the ends of their intervals: ``distance_lower``,
-        ``distance_upper``, ``wasserstein_lower``, ``wasserstein_upper``.
+        One row for each column: ``column``, ``distance``, and the ends of its interval,
+        ``distance_lower`` and ``distance_upper``.
     scores : pandas.DataFrame
         ``score``, ``value``, ``lower`` and ``upper`` of the 2-way and the 3-way k-marginal score of
         NIST: 1,000 for equal tables, over at most 20 groups of codes of a number and 100 of a
@@ -239,13 +235,12 @@ class _Measured:
         self._synthetic, self._domain, self._level = synthetic, domain, level
         self._side = (1 + level) / 2
         self._sets = {order: _chosen_axes(len(domain), order, rng) for order in (2, 3)}
-        self._ordered = [axis for axis in range(len(domain)) if _is_ordered(domain, axis)]
         self.loss: PrivacyLoss | None = None
         if epsilon is None:
             return
         self._source: NoiseSource = noise_source(random_state)
         exact = as_epsilon(epsilon)
-        wanted = {"pairs": self._sets[2], "triples": self._sets[3], "wasserstein": self._ordered}
+        wanted = {"pairs": self._sets[2], "triples": self._sets[3]}
         shares = {name: share for name, share in _SHARES.items() if wanted.get(name, True)}
         self.loss = PrivacyLoss(exact, split_epsilon(exact, shares), seeded=self._source.seeded)
         # An epsilon for which noise does not fit into an integer is refused here, for nothing.
@@ -265,8 +260,8 @@ class _Measured:
         # count c by 1. The synthetic rows and their number m are public. Released, each with noise
         # for its sensitivity and in sequence: n (1); of all pairs, of all triples and of each
         # column the sums over cells of |m c - n s| (2 m a marginal: m - s in the cell of the
-        # record, s in each other); the same over cumulated counts (m a code). The rest is
-        # post-processing. Single pairs are given by exact reports only.
+        # record, s in each other). The rest is post-processing. Single pairs are given by exact
+        # reports only.
         rows = self._numbers([len(records)], "rows", 1)[0]
         columns = self._columns(records, rows)
         left, shape = _grouped(records, self._domain)
@@ -290,14 +285,12 @@ class _Measured:
         scores = pd.DataFrame(found, columns=["score", "value", "lower", "upper"])
         return QualityReport(columns, scores, pairs, self._level, self.loss)
 
-    def _numbers(
-        self, values: Sequence[int] | IntArray, part: str, sensitivity: int, of: int = 1
-    ) -> list[_Number]:
-        """Numbers, exactly or with the noise of one of ``of`` equal shares of a part."""
+    def _numbers(self, values: Sequence[int], part: str, sensitivity: int) -> list[_Number]:
+        """Numbers, exactly or with the noise of a part."""
         exact = np.asarray(values, dtype=np.int64)
         if self.loss is None:
             return [_Number(value, 0) for value in exact.tolist()]
-        epsilon: Fraction = self.loss.parts[part] / of
+        epsilon = self.loss.parts[part]
         noisy = discrete_laplace(exact, epsilon, sensitivity, random_state=self._source)
         reach = discrete_laplace_quantile(self._side, epsilon, sensitivity)
         return [_Number(value, reach) for value in noisy.tolist()]
@@ -306,19 +299,10 @@ class _Measured:
         shape, names, m = self._domain.shape, self._domain.names, len(self._synthetic)
         sums = [imbalance(records, self._synthetic, shape, [axis]) for axis in range(len(shape))]
         numbers = self._numbers(sums, "columns", 2 * m * len(shape))
-        table = pd.DataFrame(
+        return pd.DataFrame(
             [(name, *_share(one, rows, 2 * m)) for name, one in zip(names, numbers, strict=True)],
             columns=["column", "distance", "distance_lower", "distance_upper"],
         )
-        moved = np.full((len(shape), 3), np.nan)
-        for axis in self._ordered:
-            n_values = self._domain.attributes[axis].n_values
-            unit = m * (n_values - 1)
-            total = displacement(records[:, axis], self._synthetic[:, axis], n_values)
-            numbers = self._numbers([total], "wasserstein", unit, len(self._ordered))
-            moved[axis] = _share(numbers[0], rows, unit)
-        names = ("wasserstein", "wasserstein_lower", "wasserstein_upper")
-        return table.assign(**dict(zip(names, moved.T, strict=True)))
 
 
 def _share(part: _Number, rows: _Number, unit: int) -> tuple[float, float, float]:
@@ -329,28 +313,6 @@ def _share(part: _Number, rows: _Number, unit: int) -> tuple[float, float, float
     high = (part.value + part.reach) / (unit * fewest) if fewest > 0 else 1.0
     value, low, high = (min(max(one, 0.0), 1.0) for one in (value, low, high))
     return value, low, high
-
-
-# --- how far the values of a column would have to move to become those of another table
-
-
-def _is_ordered(domain: Domain, axis: int) -> bool:
-    """Whether values of a column have distances: numbers, dates and ordered categories."""
-    attribute = domain.attributes[axis]
-    plain = isinstance(attribute, Categorical) and not attribute.ordered
-    return not plain and attribute.n_values > 1
-
-
-def displacement(left: NDArray[np.integer], right: NDArray[np.integer], n_values: int) -> int:
-    """The sum over the codes k of ``abs(m C_k - n S_k)``, an integer.
-
-    C and S count the ``n`` left and ``m`` right codes up to k. A code of ``n_values``, which stands
-    for a missing value, counts as above all others.
-    """
-    below = [
-        np.cumsum(np.bincount(codes, minlength=n_values)[: n_values - 1]) for codes in (left, right)
-    ]
-    return int(np.abs(len(right) * below[0] - len(left) * below[1]).sum())
 
 
 # --- distances of marginals
@@ -408,42 +370,6 @@ def imbalance(
     return int(np.abs(len(right) * here - len(left) * there).sum())
 
 
-def total_variation(
-    records: NDArray[np.integer],
-    synthetic: NDArray[np.integer],
-    shape: Sequence[int],
-    order: int = 2,
-) -> float:
-    """Mean total variation distance of all marginals of ``order`` columns: 0 equal, 1 disjoint.
-
-    Parameters
-    ----------
-    records, synthetic : ndarray of int, shape (n, d)
-        Codes.
-    shape : sequence of int
-        Number of codes of each column.
-    order : int, default=2
-        Number of columns of a marginal.
-
-    Returns
-    -------
-    float
-        1 if one of the tables is empty, 0 if both are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skdp.quality import total_variation
-    >>> total_variation(np.array([[0, 0], [1, 1]]), np.array([[0, 0], [0, 1]]), (2, 2))
-    0.5
-    """
-    n, m = len(records), len(synthetic)
-    if not n or not m:
-        return float(n != m)
-    sets = itertools.combinations(range(len(shape)), order)
-    return float(np.mean([imbalance(records, synthetic, shape, a) / (2 * n * m) for a in sets]))
-
-
 def k_marginal(
     records: NDArray[np.integer],
     synthetic: NDArray[np.integer],
@@ -464,7 +390,7 @@ def k_marginal(
     Returns
     -------
     float
-        0 (disjoint) to 1,000 (equal).
+        0 (disjoint) to 1,000 (equal); 0 if one of the tables is empty, 1,000 if both are.
 
     References
     ----------
@@ -477,4 +403,9 @@ def k_marginal(
     >>> k_marginal(np.array([[0, 0], [1, 1]]), np.array([[0, 0], [0, 1]]), (2, 2))
     500.0
     """
-    return 1000.0 * (1.0 - total_variation(records, synthetic, shape, order))
+    n, m = len(records), len(synthetic)
+    if not n or not m:
+        return 1000.0 * (n == m)
+    sets = itertools.combinations(range(len(shape)), order)
+    distances = [imbalance(records, synthetic, shape, axes) / (2 * n * m) for axes in sets]
+    return 1000.0 * (1.0 - float(np.mean(distances)))

@@ -24,6 +24,7 @@ from ._validation import (
     as_epsilon,
     as_fraction,
     as_integer,
+    check_choice,
     is_word,
     split_epsilon,
 )
@@ -45,7 +46,7 @@ from .mechanisms import (
     sparse_vector_top_k,
     top_k,
 )
-from .mechanisms.selection import check_method
+from .mechanisms.selection import METHODS
 from .tables import (
     TYPES_DECLARED,
     Column,
@@ -100,7 +101,7 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
         A Categorical is a class, a Numeric a number.
     classes : sequence, default=None
         Shorthand for a categorical label that the domain lacks.
-    method : {"one-shot", "peeling", "canonical", "joint", "auto", "sparse-vector"}, default="auto"
+    method : {"one-shot", "peeling", "canonical", "auto", "sparse-vector"}, default="auto"
         How the names are selected; see `skdp.mechanisms.top_k`. "canonical" and "auto" give no
         order. "sparse-vector" goes over the features in random order, up to 100 times, until k
         noisy scores are three scales of the noise above that of a constant, for comparison: see
@@ -222,7 +223,7 @@ class DPTopKSelector(NoScore, KeepsTrueRows, SelectorMixin, PrivateEstimator):
             )
         by_threshold = is_word(self.method, "sparse-vector")
         if not by_threshold:
-            check_method(self.method, k, len(features))
+            check_choice(self.method, "method", METHODS)
         shares = {"label": _LABEL_SHARE, "selection": 1 - as_fraction(_LABEL_SHARE, "share")}
         loss, source = self._spend(rows, shares=shares)
 
@@ -392,7 +393,7 @@ def most_frequent_items(
     count_share : number, default=0.2
         Part of epsilon for noisy counts of the items found, if counts are not free. 0 gives no
         counts.
-    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="auto"
+    method : {"one-shot", "peeling", "canonical", "auto"}, default="auto"
         How the items are selected; see `skdp.mechanisms.top_k`. "canonical" and "auto" give no
         order: the items are then ordered by their noisy counts, if there are any.
     ledger : PrivacyLedger, default=None
@@ -447,7 +448,7 @@ def most_frequent_items(
     share = as_between(count_share, "count_share", 0, Fraction(999, 1000))
     bound = min(bound, n_items)
     # Variances: 2 b**2 for Laplace, (k / (1 - share))**2 for geometric noise.
-    check_method(method, number, n_items)
+    check_choice(method, "method", METHODS)
     less_noise = 2 * bound**2 * (1 - share) ** 2 <= number**2
     everything = less_noise and method in ("one-shot", "auto")
     exact = as_epsilon(epsilon)

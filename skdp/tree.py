@@ -10,14 +10,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ._models import Grouping, ModelOfClasses, ModelOfGroups
-from ._validation import FloatArray, IntArray, as_between, as_integer, check_choice, check_flag
+from ._validation import FloatArray, IntArray, as_integer, check_choice, check_flag
 from .algorithms.trees import (
     ALGORITHMS,
+    QUALITIES,
     TreeModel,
     binary_splits,
-    check_quality,
-    fit_forest,
-    fit_tree,
+    fit_trees,
     one_split,
     tree_parts,
 )
@@ -31,12 +30,10 @@ __all__ = [
     "condition",
 ]
 
-# --- a released decision tree: its conditions in words, as text, as a picture
+# --- a released decision tree: its conditions in words, as text
 
 # Groups that a condition names before it says how many more there are.
 _MOST_NAMED = 4
-# Leaves of a picture, two inches each: more could not be saved at usual resolutions.
-_MOST_LEAVES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,45 +128,6 @@ class ReleasedTree:
             else:
                 yield from self._lines(child, level + 1, max_depth)
 
-    def plot(self, max_depth=3, *, ax=None, title="") -> Any:
-        """Draw the tree.
-
-        Parameters
-        ----------
-        max_depth : int, default=3
-            Deeper conditions are left out, and so are levels with which the picture would have
-            more than 100 leaves. The first level is always drawn.
-        ax : matplotlib Axes, default=None
-            None: those of a new figure.
-        title : str, default=""
-            Above the picture.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        from .plotting import plot_tree
-
-        rows, here = [(0, -1, 0, "")], [0]
-        for level in range(1, max_depth + 1):
-            below = [
-                (child, node, level, words) for node in here for child, words in self.branches(node)
-            ]
-            n_leaves = len(rows) + len(below) - len({parent for _, parent, *_ in rows + below}) + 1
-            if level > 1 and n_leaves > _MOST_LEAVES:
-                break
-            rows += below
-            here = [child for child, *_ in below]
-        divided = {parent for _, parent, *_ in rows}
-
-        def text(node: int) -> str:
-            inner = self.model.nodes[node]
-            if inner is None or node not in divided:
-                return self.leaf_text(node)
-            return self.columns[inner.column]
-
-        return plot_tree([(*row, text(row[0])) for row in rows], title=title, ax=ax)
-
 
 def condition(column: str, grouping: Grouping, groups: IntArray) -> str:
     """Which values of a column belong to some of its groups, in words.
@@ -189,9 +147,6 @@ def condition(column: str, grouping: Grouping, groups: IntArray) -> str:
         low, high = places[0], places[-1] + 1
         words = _between(column, grouping, low, high, len(chain))
         return " or ".join([words, *others[:_MOST_NAMED]])
-    rest = np.setdiff1d(np.arange(len(grouping.labels)), groups)
-    if len(rest) == 1 and len(groups) > 1:
-        return f"{column} is not {grouping.labels[rest[0]]}"
     ordered = [*(chain[place] for place in places), *np.setdiff1d(groups, chain).tolist()]
     names = [grouping.labels[group] for group in ordered]
     more = f" or {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
@@ -233,26 +188,29 @@ class _ModelOfTrees(ModelOfGroups, ModelOfClasses):
         return super()._plan(domain)
 
     def _release(self, records, columns, link, parts, source):
-        groupings = tuple(columns.values())
-        models, totals = self._learn_trees(records, groupings, link, parts, source)
+        settings = self._settings()
+        menu = [_splits(grouping, settings["algorithm"]) for grouping in columns.values()]
+        models, totals = fit_trees(records, menu, link, parts, source, **settings)
         std = np.sqrt(link * discrete_laplace_variance(parts["total"]))
         return models, float(totals.sum()), std
+
+    def _parts(self, epsilon):
+        settings = self._settings()
+        return tree_parts(epsilon, settings["algorithm"], settings["max_depth"])
 
     def _publish(self, models, columns):
         self.classes_ = self._declared_classes()
         names, groupings = tuple(columns), tuple(columns.values())
-        self._keep([ReleasedTree(names, self.classes_, groupings, model) for model in models])
+        trees = [ReleasedTree(names, self.classes_, groupings, model) for model in models]
+        self.feature_importances_ = np.mean([tree.importances() for tree in trees], axis=0)
+        self._keep(trees)
 
     def _settings(self):
         """Checked parameters of the kernel; raises before anything is spent."""
         raise NotImplementedError
 
-    def _learn_trees(self, records, groupings, n_classes, parts, source):
-        """The models, and the released numbers of records of the classes."""
-        raise NotImplementedError
-
     def _keep(self, trees):
-        """Set the trees and what follows from them."""
+        """Set the trees."""
         raise NotImplementedError
 
     def _trees(self):
@@ -297,7 +255,7 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
     """Decision tree with exact noise and pure epsilon: DiffPID3, DiffPC-4.5, and better than both.
 
     Level by level, each node is divided by the split that wins a private selection; the classes
-    of the leaves are counted with noise. The tree can be printed and drawn.
+    of the leaves are counted with noise. The tree can be printed.
 
     Parameters
     ----------
@@ -317,11 +275,10 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
         a path, divided into all its groups. "c4.5": DiffPC-4.5, ordered columns in two, as often
         as they win, and pruning by pessimistic errors. The published ones divide epsilon equally
         over the levels and divide a node only if its noisy count is large enough.
-    quality : {"max", "gini", "clipped", "information"}, default=None
+    quality : {"max", "gini", "clipped"}, default=None
         What a good split is: many records of the most frequent class of their child, a small Gini
-        impurity, the same with shares near 0 and 1 left out, or a large information gain. None:
-        "clipped" for "auto", "max" for the others. The gain ratio is refused: no public bound
-        limits what one record does to it.
+        impurity, or the same with shares near 0 and 1 left out. None: "clipped" for "auto", "max"
+        for the others.
     max_depth : int, default=None
         Most conditions on a path, from 1 to 16. None: "auto" decides by the released number of
         records; the others take 5.
@@ -364,10 +321,9 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
     -----
     *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: noisy numbers
     of records of the classes; for each node the winner of a noisy selection ("max": one record
-    moves scores by 0 or 1; "gini" and "clipped": by at most 1 either way; "information": bounded
-    by a released number); the noisy counts of the classes in the leaves, and with the published
-    algorithms of the nodes. *Cost*: the nodes of a level hold different records, so a level costs
-    what one node costs; levels add up to epsilon.
+    moves scores by 0 or 1; "gini" and "clipped": by at most 1 either way); the noisy counts of the
+    classes in the leaves, and with the published algorithms of the nodes. *Cost*: the nodes of a
+    level hold different records, so a level costs what one node costs; levels add up to epsilon.
 
     References
     ----------
@@ -395,65 +351,34 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
     def _settings(self):
         check_choice(self.algorithm, "algorithm", ALGORITHMS)
         check_flag(self.prune, "prune")
-        settings = tree_settings(self.quality, self.max_depth)
         published = self.algorithm != "auto"
-        if published and self.max_depth is None:
-            settings["max_depth"] = _PUBLISHED_DEPTH
-        if self.quality is None:
-            settings["quality"] = "max" if published else "clipped"
-        return {**settings, "algorithm": self.algorithm, "prune": self.prune}
+        settings = tree_settings(
+            self.quality,
+            self.max_depth,
+            *(("max", _PUBLISHED_DEPTH) if published else ("clipped", None)),
+        )
+        return settings | {"algorithm": self.algorithm, "prune": self.prune}
 
     @property
     def _cuts(self):  # type: ignore[override]
         # The published algorithms know nothing of released groups.
         return self.algorithm == "auto"
 
-    def _parts(self, epsilon):
-        settings = self._settings()
-        return tree_parts(epsilon, settings["algorithm"], settings["max_depth"])
-
-    def _learn_trees(self, records, groupings, n_classes, parts, source):
-        settings = self._settings()
-        menu = [_splits(grouping, settings["algorithm"]) for grouping in groupings]
-        model, totals = fit_tree(records, menu, n_classes, parts, source, **settings)
-        return [model], totals
-
     def _keep(self, trees):
         (self.tree_,) = trees
-        self.feature_importances_ = self.tree_.importances()
 
     def _trees(self):
         return [self.tree_]
 
-    def plot(self, max_depth=3, *, ax=None) -> Any:
-        """Draw the tree.
 
-        Parameters
-        ----------
-        max_depth : int, default=3
-            Deeper conditions are left out, and so are levels with which the picture would have
-            more than 100 leaves. The first level is always drawn.
-        ax : matplotlib Axes, default=None
-            None: those of a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        from .plotting import loss_title
-
-        check_is_fitted(self)
-        return self.tree_.plot(max_depth, ax=ax, title=loss_title("", self.privacy_loss_))
-
-
-def tree_settings(quality, max_depth):
-    """Parameters that trees and forests share, checked."""
-    check_quality(quality)
+def tree_settings(quality, max_depth, usual_quality, usual_depth):
+    """Parameters that trees and forests share, checked; the usual ones in place of None."""
+    check_choice(quality, "quality", (None, *QUALITIES))
     if max_depth is not None:
         max_depth = as_integer(max_depth, "max_depth", 1)
         if max_depth > _MOST_DEPTH:
             raise ValueError(f"max_depth must be at most {_MOST_DEPTH}, got {max_depth}.")
-    return {"quality": quality, "max_depth": max_depth}
+    return {"quality": quality or usual_quality, "max_depth": max_depth or usual_depth}
 
 
 def _splits(grouping, algorithm):
@@ -490,9 +415,7 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
     n_trees : int, default=2
         Number of trees. More than a few cost more than they bring: each tree has less to learn
         from.
-    max_features : float, default=1.0
-        Share of the columns that each tree may use, drawn in public; above 0, at most 1.
-    quality : {"max", "gini", "clipped", "information"}, default=None
+    quality : {"max", "gini", "clipped"}, default=None
         See `PrivateDecisionTreeClassifier`. None: "clipped".
     max_depth : int, default=None
         Most conditions on a path, from 1 to 16. None: as many as pay, by the released number of
@@ -553,27 +476,17 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
     """
 
     n_trees: Any = 2
-    max_features: Any = 1.0
     quality: Any = None
     max_depth: Any = None
     max_groups: Any = 32
 
     def _settings(self):
-        settings = tree_settings(self.quality or "clipped", self.max_depth)
+        settings = tree_settings(self.quality, self.max_depth, "clipped", None)
         n_trees = as_integer(self.n_trees, "n_trees", 1)
-        max_features = float(as_between(self.max_features, "max_features", 1e-9, 1))
-        return settings | {"n_trees": n_trees, "max_features": max_features}
-
-    def _parts(self, epsilon):
-        return tree_parts(epsilon)
-
-    def _learn_trees(self, records, groupings, n_classes, parts, source):
-        menu = [binary_splits(len(each.labels), each.chain) for each in groupings]
-        return fit_forest(records, menu, n_classes, parts, source, **self._settings())
+        return settings | {"algorithm": "auto", "n_trees": n_trees}
 
     def _keep(self, trees):
         self.trees_ = trees
-        self.feature_importances_ = np.mean([tree.importances() for tree in trees], axis=0)
 
     def _trees(self):
         return self.trees_

@@ -86,7 +86,7 @@ def counted_cells(cells):
 def stream(answers):
     vector = SparseVector(1.0, 3, 1)
     vector.query_many(answers)
-    return vector.positives.tolist(), vector.gap
+    return vector.positives.tolist(), vector.gaps.tolist()
 
 
 def items(baskets):

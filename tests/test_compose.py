@@ -85,7 +85,7 @@ REGRESSOR = skdp.PrivateRegressor
     [
         (labelled(SEVERAL, **TEXTS), ValueError, "Both target='income' and classes="),
         (labelled(SEVERAL, None), skdp.DomainError, "No column is declared as the label"),
-        (labelled(SEVERAL, "age"), skdp.DomainError, "continuous"),
+        (labelled(SEVERAL, "age"), skdp.DomainError, "of intervals"),
         (labelled(SEVERAL, "wage"), skdp.DomainError, "wage"),
         (labelled(FrozenEstimator(SEVERAL), None), NotFittedError, "not fitted"),
         (labelled(FITTED[None], None), ValueError, "already has its label"),

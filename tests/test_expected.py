@@ -57,19 +57,6 @@ def test_many_records_are_tried_on_fewer(monkeypatch):
     assert ((fewer / full > 0.5) & (fewer / full < 2)).all(axis=None)
 
 
-def test_epsilon_for_brings_the_error_down():
-    estimator = skdp.GridSynthesizer(domain=DOMAIN)
-    epsilon = estimator.epsilon_for(30, 2_000, question="cell", n_tables=1)
-    errors = estimator.expected_error(2_000, [epsilon, epsilon / 1.3], n_tables=1)
-    assert errors.loc["cell", epsilon] <= 30 < errors.loc["cell", epsilon / 1.3] * 1.1
-    with pytest.raises(ValueError, match="question must be one of"):
-        estimator.epsilon_for(30, 2_000, question="circle")
-    with pytest.raises(ValueError, match="error must be positive"):
-        estimator.epsilon_for(0, 2_000)
-    with pytest.raises(ValueError, match="No epsilon up to 63.3"):
-        skdp.RangeTreeHistogram(domain=skdp.Numeric(0, 9, bins=4)).epsilon_for(1e-30, 2_000)
-
-
 def test_generated_tables_are_skewed_and_dependent():
     codes = [generated_codes(DOMAIN, 5_000, seed) for seed in range(8)]
     assert codes[0].min() == 0 and (codes[0].max(axis=0) == np.array(DOMAIN.shape) - 1).all()

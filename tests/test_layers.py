@@ -146,7 +146,7 @@ ONLY_IN = {
     # The second reads the schema of a frame, never a value.
     r"\b(import|from) narwhals": TABLES | {"skdp.domain.schemas"},
     r"\b(import|from) (polars|dask|pyspark)": TABLES,
-    r"\b(import|from) (pyarrow|duckdb)": TABLES | {"skdp.app.csv"},
+    r"\b(import|from) (pyarrow|duckdb)": TABLES,
     r"\b(import|from) sqlite3": {"skdp.accounting"},
     r"\b(import|from) pickle": set(),
     # Randomness; the class of a generator may be named where one is passed on.
@@ -181,7 +181,7 @@ def use_faults(module):
 def test_no_private_or_reserved_names(module):
     assert not use_faults(module)
     # Pictures are drawn on demand.
-    if module.name not in ("skdp.plotting", "skdp.demo", "skdp.app.views"):
+    if module.name != "skdp.plotting":
         for statement in module.tree.body:
             assert not re.match(r"(import|from) (matplotlib|\.+plotting)", ast.unparse(statement))
 

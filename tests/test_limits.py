@@ -47,8 +47,6 @@ def without_warnings(estimator, *data):
         # With little epsilon nobody shows, which is what it says.
         warnings.filterwarnings("ignore", message=".*nearly no records")
         warnings.filterwarnings("ignore", message=".*less than one record times epsilon")
-        # Of public numbers of codes, and of released rows.
-        warnings.filterwarnings("ignore", message="Tables of several columns do not tell all codes")
         warnings.filterwarnings("ignore", message="The number of unique classes is greater than")
         return estimator.fit(*data)
 

@@ -196,7 +196,7 @@ def test_what_comes_out_of_a_file_does_not_fit_for_free(name, through):
         with pytest.raises(LedgerError, match=r"'clinic' .*set_params\(ledger="):
             meta.fit(one)
     found = [v for v in clone(twin).get_params().values() if isinstance(v, skdp.PrivacyLedger)]
-    assert found and all(repr(one) == "PrivacyLedger(detached, name='clinic')" for one in found)
+    assert found and all(repr(one) == "<PrivacyLedger 'clinic': detached>" for one in found)
     assert ledger.spent == before
     keys = [k for k, v in twin.get_params().items() if isinstance(v, skdp.PrivacyLedger)]
     meta.fit(twin.set_params(**dict.fromkeys(keys, ledger)))
@@ -365,6 +365,6 @@ def test_skops_restores_a_fitted_estimator(case):
     assert fingerprint(twin) == fingerprint(estimator)
     assert twin.privacy_loss_ == estimator.privacy_loss_
     assert twin.random_state is None
-    assert repr(twin.ledger) == "PrivacyLedger(detached, name='clinic')"
+    assert repr(twin.ledger) == "<PrivacyLedger 'clinic': detached>"
     params = {"ledger": None, "random_state": None}
     assert repr(twin.set_params(**params)) == repr(clone(estimator).set_params(**params))

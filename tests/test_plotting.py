@@ -1,11 +1,10 @@
 import numpy as np
-import pandas as pd
 import pytest
 
-from skdp import GridSynthesizer, PrivacyLoss, PrivBayesSynthesizer
+from skdp import PrivacyLoss
 from skdp._random import sampling_generator
 from skdp.domain import Categorical, Domain, Numeric
-from skdp.plotting import contrast, loss_title
+from skdp.plotting import loss_title
 from skdp.release import Boxes, BoxModel, Synopsis
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -77,28 +76,3 @@ def test_titles_say_what_was_released_and_its_epsilon(synopsis):
     told = Synopsis(DOMAIN, synopsis.model, privacy_loss=loss, mechanism="boxes")
     assert told.plot("age").get_title() == "boxes\nepsilon = 0.5 for a person"
     assert "seeded" in loss_title("", PrivacyLoss(1, seeded=True)) and loss_title("x", None) == "x"
-
-
-def test_more_than_two_columns_make_a_matrix_of_correlations(synopsis):
-    frame = pd.DataFrame({name: np.arange(300) % 10 for name in "abc"})
-    domain = Domain({name: Numeric(0, 9, bins=5) for name in "abc"})
-    made = GridSynthesizer(epsilon=1.0, domain=domain).fit(frame).synopsis_
-    ax = made.plot(["a", "b", "c"])
-    found = made.correlation(return_interval=True)
-    image = ax.images[0]
-    covers = (found["lower"] <= 0) & (found["upper"] >= 0)
-    np.testing.assert_allclose(image.get_array(), found["value"].where(~covers, 0.0))
-    assert (image.norm.vmin, image.norm.vmax) == (-1, 1)
-    assert [text.get_text() for text in ax.texts].count("1.00") == 3
-    for text in ax.texts:
-        column, row = (round(place) for place in text.get_position())
-        shade = image.to_rgba(image.get_array()[row, column])[:3]
-        assert contrast(text.get_color(), shade) >= 4.5
-    assert "95% intervals" in ax.get_title() and "epsilon = 1" in ax.get_title()
-    with pytest.raises(ValueError, match="one or two different"):
-        made.plot(["a", "b", "c"], blocks=True)
-    with pytest.raises(ValueError, match="sex"):
-        synopsis.plot(["age", "sex", "job"])
-    # A network has no error bars.
-    network = PrivBayesSynthesizer(epsilon=1.0, domain=domain).fit(frame)
-    assert not network.plot(["a", "b", "c"]).collections

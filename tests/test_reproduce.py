@@ -1,5 +1,6 @@
 """The figures of the five works: all are listed, judged by rules, published, and one is drawn."""
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -45,28 +46,39 @@ def test_the_rules_decide_the_verdict(held, verdict):
         reproduce.Finding("it is so.", "it is.", {})
 
 
-def test_findings_are_replaced_by_later_ones_and_published(tmp_path):
-    path = tmp_path / "findings.csv"
+def test_findings_are_replaced_by_later_ones_and_published(tmp_path, monkeypatch):
     right = reproduce.Finding("sweeps take longer.", "9 and 3.", {"9 > 3": True})
     wrong = reproduce.Finding("sweeps take longer.", "2 * 3 | 3.", {"2 > 3": False})
-    for name, quick, finding in (
-        ("gblue_figure_4", True, right),
-        ("gblue_figure_4", True, wrong),
-        ("gblue_figure_5", True, wrong),
-        ("gblue_figure_5", False, right),
-    ):
-        command.add(path, name, quick, finding, 1.0, 2.0)
-    command.publish(tmp_path, tmp_path / "docs")
-    text = (tmp_path / "docs" / "gblue.txt").read_text()
-    assert "Figure 4: **disagrees** (quick run, 1 CPU s)" in text
-    # The full run takes the place of the quick one.
-    assert "Figure 5: **agrees** (full run, 1 CPU s)" in text
+    now = {"gblue_figure_4": wrong, "gblue_figure_5": wrong, "kmeans_figure_4_1": right}
+    docs = tmp_path / "docs"
+
+    def draw(name):
+        if name not in now:
+            raise SystemExit("a file is missing")
+        return now[name]
+
+    names = [*now, "kmeans_figure_4_2"]
+    drawings = {name: ("", lambda out, quick, name=name: draw(name)) for name in names}
+    monkeypatch.setattr(command, "figures", lambda: drawings)
+    for quick in (True, False):
+        rows = [command.drawn(tmp_path, name, quick) for name in names]
+        assert rows[-1] is None
+        command.publish(tmp_path, docs)
+        now["gblue_figure_5"] = right
+        (tmp_path / "kmeans_figure_4_1.json").unlink(missing_ok=True)
+        now.pop("kmeans_figure_4_1", None)
+    text = (docs / "gblue.txt").read_text()
+    assert "Figure 4: **disagrees** (full run, 0 CPU s)" in text
+    assert "Figure 5: **agrees** (full run, 0 CPU s)" in text
+    assert "Figure 4.1: **agrees** (quick run, 0 CPU s)" in (docs / "kmeans.txt").read_text()
+    assert (docs / "runs.txt").read_text().startswith("Of 3 figures")
 
 
 def test_a_figure_writes_its_picture_and_its_numbers(tmp_path, monkeypatch, capsys):
     given = ["--figure", "privpfc_figure_3_2", "--quick", "--out", str(tmp_path)]
     monkeypatch.setattr("sys.argv", ["reproduce", *given])
     command.main()
-    assert "1.0891" in capsys.readouterr().out
+    assert "1 of 1 figures" in capsys.readouterr().out
     assert (tmp_path / "privpfc_figure_3_2.png").stat().st_size > 10_000
-    assert pd.read_csv(tmp_path / "findings.csv")["verdict"].tolist() == ["agrees"]
+    found = json.loads((tmp_path / "privpfc_figure_3_2.json").read_text())
+    assert found["verdict"] == "agrees" and "1.0891" in found["found"]

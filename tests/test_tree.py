@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from designs import refused
 from loops import over
 
@@ -42,7 +41,7 @@ def tree(epsilon=1.0, **params):
 
 
 @over("algorithm", ["auto", "id3", "c4.5"])
-@over("quality", [None, "max", "gini", "clipped", "information"])
+@over("quality", [None, "max", "gini", "clipped"])
 def test_a_tree_learns(algorithm, quality):
     model = tree(4.0, algorithm=algorithm, quality=quality).fit(*table())
     assert model.score(*table(seed=1)) > 0.78
@@ -60,8 +59,7 @@ def test_a_forest_learns():
     assert np.argmax(model.feature_importances_) == 0
 
 
-def test_the_tree_is_printed_and_drawn():
-    pyplot = pytest.importorskip("matplotlib.pyplot")
+def test_the_tree_is_printed():
     model = tree(4.0, max_depth=2).fit(*table())
     text = model.tree_.to_text()
     assert text.startswith("|--- age < ")
@@ -69,10 +67,6 @@ def test_the_tree_is_printed_and_drawn():
     assert text.count("of about") == model.tree_.model.nodes.count(None)
     short = model.tree_.to_text(1)
     assert short.count("\n") == 4
-    ax = model.plot()
-    drawn = " ".join(each.get_text() for each in ax.texts)
-    assert "age" in drawn
-    pyplot.close("all")
 
     one = skdp.Domain({"x": skdp.Categorical(["only"]), "y": skdp.Categorical([7, 8])})
     stump = skdp.PrivateDecisionTreeClassifier(domain=one, target="y")
@@ -89,7 +83,6 @@ def test_conditions_in_words():
     assert condition("x", number, np.arange(5)) == "x is a number"
     word = group_values(skdp.Categorical(list("abcdefg")), 32)
     assert condition("w", word, np.array([2])) == "w is c"
-    assert condition("w", word, np.array([0, 1, 3, 4, 5, 6])) == "w is not c"
     assert condition("w", word, np.arange(5)) == "w is a or b or c or d or 1 more"
     day = group_values(skdp.Date("2001-01-01", "2004-01-01", bins=4), 32)
     assert condition("d", day, np.array([0, 1])) == "d <= 2002-07-02"
@@ -99,7 +92,7 @@ def test_conditions_in_words():
 @over(
     "params, match",
     [
-        ({"quality": "gain_ratio"}, "no public number bounds"),
+        ({"quality": "gain_ratio"}, "quality must be"),
         ({"max_depth": 17}, "at most 16"),
     ],
 )

@@ -57,7 +57,6 @@ BRANCHED = [
     "PrivateDecisionTreeClassifier, defaults",
     "PrivateLogisticRegression, functional",
     "PrivateRegressor",
-    "PrivateRidge",
     "PrivateStandardScaler",
     "PrivBayesSynthesizer, hierarchical",
     "RangeTreeHistogram, adaptive, 600 bins",

@@ -34,7 +34,6 @@ view = assert_type(
 assert_type(view.count("age < 40", return_interval=True), QueryResult)
 assert_type(view.count("age < 40"), float)
 assert_type(view.synopsis_, Synopsis)
-assert_type(view.synopsis_.mean("age", "sex == 'Male'", return_interval=True), QueryResult)
 assert_type(view.synopsis_.sample(), pd.DataFrame)
 assert_type(view.privacy_loss_, PrivacyLoss)
 

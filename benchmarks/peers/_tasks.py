@@ -6,18 +6,20 @@ from collections.abc import Callable, Container, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmarks import _data
 from benchmarks.kmeans import best_nicv, nicv
-from benchmarks.linear import acs
 from benchmarks.peers import _inference, _worker
 from benchmarks.privpfc import adult, boosting, folds
-from skdp import Numeric
+from skdp import Categorical, Domain, Numeric
 
 __all__ = ["METHODS", "Method", "Task", "tasks"]
 
+# Bins of numbers in ACSIncome.
+_BINS = {"AGEP": 16, "WKHP": 10, "PINCP": 5}
 # Of the methods that cannot do without one: below one over the square of the number of records.
 DELTA = 1e-10
 _GAINS = np.array([1, 1000, 2000, 3000, 4000, 5000, 6000, 8000, 10_000, 15_000, 20_000, 50_000])
@@ -277,9 +279,26 @@ def _kmeans(name: str, epsilon: float) -> Task:
     return Task("k-means", setting, epsilon, {"X": X, "k": k}, score, {})
 
 
+def _acs() -> tuple[Domain, pd.DataFrame, pd.DataFrame]:
+    """Domain with few bins, training rows and test rows of ACSIncome."""
+    with np.load(_data.data_path("acs_income_lin.npz"), allow_pickle=True) as data:
+        names = [str(name) for name in data["columns"]]
+        sizes = [int(size) for size in data["shape"]]
+        train, test = (pd.DataFrame(data[part], columns=names) for part in ("train", "test"))
+    domain = Domain(
+        {
+            name: Numeric(-0.5, size - 0.5, bins=_BINS[name])
+            if name in _BINS
+            else Categorical(list(range(size)))
+            for name, size in zip(names, sizes, strict=True)
+        }
+    )
+    return domain, train, test
+
+
 def _regress(epsilon: float, n: int = 50_000) -> Task:
     """Income of ACSIncome, a code from 0 to 19, by the bins and categories of eight columns."""
-    domain, train, test = acs()
+    domain, train, test = _acs()
     train = train.sample(min(n, len(train)), random_state=0)
     columns = domain.select([name for name in domain.names if name != "PINCP"])
     codes, asked = (

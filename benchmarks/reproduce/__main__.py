@@ -1,17 +1,19 @@
 """Redraw figures and tables of the five works: ``python -m benchmarks.reproduce --list``.
 
 ``--figure NAME`` draws one (repeat it for several), ``--work NAME`` those of a work, ``--all`` all
-of them; ``--quick`` uses fewer repetitions. Writes ``NAME.png`` and ``NAME.csv`` into ``--out``,
-and adds to ``findings.csv`` there. ``--publish DIR`` puts these findings and pictures among those
-of the documentation in ``DIR`` and writes its tables and its grid of pictures again.
+of them, ``--jobs`` at a time; ``--quick`` uses fewer repetitions. Writes ``NAME.png``, ``NAME.csv``
+and ``NAME.json``, the finding, into ``--out``. ``--publish DIR`` puts findings and pictures of
+``--out`` among those of the documentation in ``DIR`` and writes its tables and grid of pictures.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
+import json
+import multiprocessing
 import re
-import shutil
 import time
 import warnings
 from pathlib import Path
@@ -19,11 +21,11 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.reproduce import Figure, Finding
+from benchmarks import _data
+from benchmarks.reproduce import Figure
 from benchmarks.reproduce.claims import QUOTES, experiment
-from benchmarks.reproduce.classification import RUNS
 
-__all__ = ["COLUMNS", "VERDICTS", "WORKS", "add", "figures", "publish", "together"]
+__all__ = ["COLUMNS", "VERDICTS", "WORKS", "drawn", "figures", "publish", "together"]
 
 WORKS = {
     "dpcube": "DPCube",
@@ -35,10 +37,13 @@ WORKS = {
     "kmeans": "Dissertation, chapter 4 (k-means)",
     "svt": "Dissertation, chapter 5 (sparse vector)",
 }
+# By time, the longest first.
+LONGEST = ("kmeans", "privpfc", "svt", "hdpview", "cubes", "background", "dpcube", "gblue")
 VERDICTS = ["agrees", "agrees in part", "disagrees", "tie", "not comparable"]
 # Pictures of the documentation: at most so many pixels wide, and so many colours.
 WIDTH, COLOURS = 640, 160
 COLUMNS = ["figure", "work", "run", "verdict", "claim", "found", "rules", "cpu_s", "seconds"]
+COLUMNS += ["commit", "date"]
 
 
 def figures() -> dict[str, tuple[str, Figure]]:
@@ -50,8 +55,26 @@ def figures() -> dict[str, tuple[str, Figure]]:
     return found
 
 
-def add(path: Path, name: str, quick: bool, finding: Finding, cpu: float, seconds: float) -> None:
-    """Add a finding to the file of findings; it replaces an older one of the same kind of run."""
+def drawn(out: Path, name: str, quick: bool) -> dict[str, Any] | None:
+    """Draw a figure into ``out``; what it shows, as ``NAME.json`` has it, or None without its data.
+
+    Parameters
+    ----------
+    out : Path
+        Gets ``NAME.png``, ``NAME.csv`` and ``NAME.json``.
+    name : str
+        A name of `figures`.
+    quick : bool
+        Whether to use fewer repetitions.
+    """
+    # Seeds make a figure repeatable; the warning about them is for releases.
+    warnings.simplefilter("ignore")
+    wall, cpu = time.perf_counter(), time.process_time()
+    try:
+        finding = figures()[name][1](out, quick)
+    except SystemExit as missing:
+        print(f"{name} is not drawn: {missing}", flush=True)
+        return None
     row = {
         "figure": name,
         "work": next(module for module in WORKS if name.startswith(module)),
@@ -60,59 +83,55 @@ def add(path: Path, name: str, quick: bool, finding: Finding, cpu: float, second
         "claim": finding.claim,
         "found": finding.found,
         "rules": finding.rules,
-        "cpu_s": round(cpu, 1),
-        "seconds": round(seconds, 1),
+        "cpu_s": round(time.process_time() - cpu, 1),
+        "seconds": round(time.perf_counter() - wall, 1),
+        **_data.stamp(),
     }
-    table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
-    other = table[(table["figure"] != name) | (table["run"] != row["run"])]
-    rows = [*other.to_dict("records"), row]
-    pd.DataFrame(rows, columns=COLUMNS).to_csv(path, index=False)
+    (out / f"{name}.json").write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
+    print(f"{name}\n  {finding}\n  {row['cpu_s']:.0f} CPU s", flush=True)
+    return row
 
 
 def publish(out: Path, folder: Path) -> None:
     """Put findings and pictures into the folder of the documentation, and write its tables.
 
-    A figure has the finding of its full run, or of the quick run if there is no full one; findings
-    of ``out`` replace those of the folder.
-
     Parameters
     ----------
     out : Path
-        Has ``findings.csv`` and pictures of figures; either may be missing.
+        Has ``NAME.json`` and ``NAME.png`` of figures; they replace those of the folder.
     folder : Path
         Gets ``findings.csv`` with all figures, ``verdicts.csv``, ``summary.csv``, a text for each
-        work, ``pictures.txt``, the pictures made small, and the errors of
-        runs that figures share.
+        work, ``pictures.txt``, and the pictures made small.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    tables = [pd.read_csv(path) for path in _findings(out, folder)]
-    found = pd.concat(tables).fillna("")
-    order = {name: place for place, name in enumerate(figures())}
-    found = found[found["figure"].isin(list(order))]
-    # "full" is before "quick"; what is drawn now is before what was there.
-    found = found.sort_values("run", kind="stable").drop_duplicates("figure")
-    found = found.sort_values("figure", key=lambda names: names.map(order))
-    found[COLUMNS].to_csv(folder / "findings.csv", index=False)
+    path, order = folder / "findings.csv", list(figures())
+    known = pd.read_csv(path).fillna("").to_dict("records") if path.exists() else []
+    rows = {row["figure"]: row for row in known}
+    for name in order:
+        if (out / f"{name}.json").exists():
+            rows[name] = json.loads((out / f"{name}.json").read_text(encoding="utf-8"))
+        if (out / f"{name}.png").exists():
+            _shrink(out / f"{name}.png", folder / f"{name}.png")
+    found = pd.DataFrame([rows[name] for name in order if name in rows], columns=COLUMNS)
+    found.to_csv(path, index=False)
+    (folder / "runs.txt").write_text(_runs(found), encoding="utf-8")
     _summary(found).to_csv(folder / "summary.csv")
     _verdicts(found).to_csv(folder / "verdicts.csv", index=False)
     for work, part in found.groupby("work", sort=False):
         text = "\n".join(_entry(row) for row in part.itertuples())
         (folder / f"{work}.txt").write_text(text, encoding="utf-8")
-    # Errors of runs that several figures share.
-    if (out / RUNS).exists():
-        shutil.copyfile(out / RUNS, folder / RUNS)
-    for name in order:
-        if (out / f"{name}.png").exists():
-            _shrink(out / f"{name}.png", folder / f"{name}.png")
     shown = [row for row in found.itertuples() if (folder / f"{row.figure}.png").exists()]
     grid = "\n".join(_picture(row, folder.name) for row in shown)
     (folder / "pictures.txt").write_text(grid, encoding="utf-8")
 
 
-def _findings(out: Path, folder: Path) -> list[Path]:
-    """Files of findings, the new ones first."""
-    paths = [each / "findings.csv" for each in (out, folder)]
-    return [path for path in paths if path.exists()]
+def _runs(found: pd.DataFrame) -> str:
+    """How many figures were drawn at which commit of the package, and how long that took."""
+    said = []
+    for (commit, date), part in found.groupby(["commit", "date"], sort=False):
+        minutes = part["cpu_s"].sum() / 60
+        said.append(f"{len(part)} on {date} at commit {commit[:10]} ({minutes:.0f} CPU minutes)")
+    return f"Of {len(found)} figures, these were drawn: {'; '.join(said)}.\n"
 
 
 def together(verdicts: list[str]) -> str:
@@ -254,6 +273,7 @@ def main() -> None:
     what.add_argument("--all", action="store_true", help="draw every figure")
     what.add_argument("--publish", type=Path, metavar="DIR", help="write tables of the findings")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write")
     options = parser.parse_args()
     if options.publish:
@@ -270,18 +290,20 @@ def main() -> None:
     if unknown:
         parser.error(f"no figure {unknown[0]!r}; --list names them")
     options.out.mkdir(parents=True, exist_ok=True)
-    # Seeds make a figure repeatable; the warning about them is for releases.
-    warnings.simplefilter("ignore")
-    begin = time.perf_counter()
-    for i, name in enumerate(names):
-        work, draw = known[name]
-        wall, cpu = time.perf_counter(), time.process_time()
-        print(f"[{i + 1}/{len(names)}] {name} ({work})", flush=True)
-        finding = draw(options.out, options.quick)
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        passed = time.perf_counter() - begin
-        print(f"  {finding}\n  {wall:.0f} s; {passed:.0f} s since the start", flush=True)
-        add(options.out / "findings.csv", name, options.quick, finding, cpu, wall)
+    # Figures of an experiment share runs, so an experiment is one job; the longest works begin.
+    jobs: dict[str, list[str]] = {}
+    for name in sorted(names, key=lambda name: LONGEST.index(name.split("_")[0])):
+        jobs.setdefault(experiment(name), []).append(name)
+    draw = functools.partial(_drawn_together, options.out, options.quick)
+    with multiprocessing.Pool(options.jobs) as pool:
+        rows = [row for some in pool.imap_unordered(draw, jobs.values()) for row in some]
+    seconds = sum(row["cpu_s"] for row in rows)
+    print(f"{len(rows)} of {len(names)} figures, {seconds / 60:.1f} CPU minutes.")
+
+
+def _drawn_together(out: Path, quick: bool, names: list[str]) -> list[dict[str, Any]]:
+    """What `drawn` says of several figures, without those that lack data."""
+    return [row for name in names for row in [drawn(out, name, quick)] if row is not None]
 
 
 if __name__ == "__main__":

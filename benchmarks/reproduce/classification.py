@@ -5,20 +5,17 @@ logistic regression is trained on; a private classifier; and, without privacy, t
 and the true rows. Each run has its own split of the rows, 80% to train, the same for all methods.
 Of the dissertation's tables there is *Adult* only; NLTCS, phoneme and electricity replace *Bank*,
 *US* and *BR*.
-
-The errors of all runs are kept in ``classification.json`` of the output folder: what it has is not
-run again, so a copy of the published one redraws the figures.
 """
 
 from __future__ import annotations
 
-import json
+import itertools
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,7 +49,6 @@ __all__ = [
     "EPSILONS",
     "FIGURES",
     "RELEASES",
-    "RUNS",
     "THREE_CLASSES",
     "TWO_CLASSES",
     "before",
@@ -61,10 +57,6 @@ __all__ = [
     "steadier",
     "train",
 ]
-
-# Where the errors of all runs are kept.
-RUNS = "classification.json"
-
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
 REPETITIONS = 2
@@ -110,7 +102,7 @@ CLASSIFIERS: dict[str, dict[str, Callable[..., Any]]] = {
 }
 ERM = {"svm": "huber", "logistic": "logistic"}
 
-BINARY = {
+TWO_CLASSES = {
     "adult": tables.adult,
     "nltcs": tables.nltcs,
     "phoneme": tables.phoneme,
@@ -118,17 +110,7 @@ BINARY = {
 }
 
 
-class Experiment(NamedTuple):
-    """Tables and classifiers that are run together, so that each release is made once."""
-
-    tables: dict[str, Callable[[], tables.Problem]]
-    kinds: tuple[str, ...]
-
-
-TWO_CLASSES = Experiment(BINARY, ("tree", "svm", "logistic"))
-THREE_CLASSES = Experiment(
-    {"adult, marital status": partial(tables.adult, multiclass=True)}, ("tree", "logistic")
-)
+THREE_CLASSES = {"adult, marital status": partial(tables.adult, multiclass=True)}
 
 
 def features(domain: Domain, rows: pd.DataFrame) -> NDArray[np.float64]:
@@ -222,34 +204,24 @@ def _cell(
     return found
 
 
-def measure(
-    out_dir: Path, quick: bool, experiment: Experiment, repetitions: int = REPETITIONS
-) -> pd.DataFrame:
-    """Errors of all runs of an experiment; those that ``classification.json`` has are read."""
-    path = out_dir / (f"quick_{RUNS}" if quick else RUNS)
-    kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    names = list(experiment.tables)[: 1 if quick else None]
+@cache
+def measure(quick: bool, three: bool = False) -> pd.DataFrame:
+    """Errors of all runs on the tables of two classes, or of three, which has no SVMs."""
+    made = THREE_CLASSES if three else TWO_CLASSES
+    kinds = ("tree", "logistic") if three else ("tree", "svm", "logistic")
     epsilons = (0.1, 1.0) if quick else EPSILONS
-    for repetition in range(2 if quick else repetitions):
-        for name in names:
-            problem = None
-            for epsilon in (*epsilons, np.inf):
-                cell = kept.setdefault(name, {}).setdefault(f"{epsilon:g}", [])
-                if repetition < len(cell):
-                    continue
-                problem = problem or experiment.tables[name]()
-                cell.append(_cell(problem, epsilon, repetition, experiment.kinds))
-                path.write_text(json.dumps(kept))
-    rows = [
-        (name, kind, at, method, repetition, error)
-        for name in names
-        for epsilon in (*epsilons, np.inf)
-        for repetition, kinds in enumerate(kept[name][f"{epsilon:g}"][:repetitions])
-        for kind, errors in kinds.items()
-        for method, error in errors.items()
-        # Without privacy, a line from side to side.
-        for at in ((epsilon,) if np.isfinite(epsilon) else epsilons)
-    ]
+    rows = []
+    for name in list(made)[: 1 if quick else None]:
+        problem = made[name]()
+        for epsilon, repetition in itertools.product((*epsilons, np.inf), range(REPETITIONS)):
+            # Without privacy, a line from side to side.
+            ats = (epsilon,) if np.isfinite(epsilon) else epsilons
+            rows += [
+                (name, kind, at, method, repetition, error)
+                for kind, errors in _cell(problem, epsilon, repetition, kinds).items()
+                for method, error in errors.items()
+                for at in ats
+            ]
     columns = ["table", "classifier", "epsilon", "method", "repetition", "misclassification"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -319,7 +291,7 @@ def _figure(
     untested: Mapping[str, str] = MappingProxyType({}),
 ) -> Figure:
     def figure(out_dir: Path, quick: bool) -> Finding:
-        frame = measure(out_dir, quick, TWO_CLASSES)
+        frame = measure(quick)
         frame = frame[frame["classifier"] == kind]
         draw(out_dir, name, frame, "epsilon", "misclassification", panel="table", log_x=True)
         found, checks = [], {}
@@ -342,7 +314,7 @@ def _figure(
 
 def _figure_3_7(out_dir: Path, quick: bool) -> Finding:
     """Releases by a tree, and searches by logistic regressions of a class against the others."""
-    frame = measure(out_dir, quick, THREE_CLASSES)
+    frame = measure(quick, three=True)
     draw(
         out_dir,
         "privpfc_figure_3_7",

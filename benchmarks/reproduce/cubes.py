@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +71,29 @@ def variances(cube: Lattice, plan: Plan, consistent: bool) -> NDArray[np.float64
     return cuboids.best_sources(cube, noise)[0]
 
 
-def pmost_plans(cube: Lattice, n_limits: int = 120) -> list[Plan]:
+def pmost_plans(cube: Lattice, n_limits: int = 60) -> list[Plan]:
     """PMost at thresholds from the smallest useful one to one that all cuboids meet."""
     top = variances(cube, cuboids.plan_base(cube), False).max()
     limits = np.geomspace(2, 4 * top, n_limits)
     plans = [cuboids.plan_pmost(cube, limit, lambda s: 2.0 * s**2) for limit in limits]
     return list({plan.masks: plan for plan in plans}.values())
+
+
+@cache
+def _candidates(sizes: tuple[int, ...]) -> dict[str, list[NDArray[np.float64]]]:
+    """Cell variances of every cuboid by each plan of the seven methods, which figures share."""
+    cube = cuboids.lattice(sizes)
+    plans = {
+        "All": [cuboids.plan_all(cube)],
+        "Base": [cuboids.plan_base(cube)],
+        "BMax": [cuboids.plan_bmax(cube)],
+        "PMost": pmost_plans(cube),
+    }
+    found = {name: [variances(cube, plan, False) for plan in some] for name, some in plans.items()}
+    del plans["Base"]
+    return found | {
+        f"{name}C": [variances(cube, plan, True) for plan in some] for name, some in plans.items()
+    }
 
 
 def figure(values: NDArray[np.float64], objective: str) -> float:
@@ -86,18 +104,10 @@ def figure(values: NDArray[np.float64], objective: str) -> float:
 def all_methods(sizes: tuple[int, ...], objective: str) -> dict[str, NDArray[np.float64]]:
     """Cell variances of every cuboid by each of the seven methods and by `optimized`."""
     cube = cuboids.lattice(sizes)
-    plans = {
-        "All": cuboids.plan_all(cube),
-        "Base": cuboids.plan_base(cube),
-        "BMax": cuboids.plan_bmax(cube),
+    found = {
+        name: min(tried, key=lambda values: figure(values, objective))
+        for name, tried in _candidates(sizes).items()
     }
-    found = {name: variances(cube, plan, False) for name, plan in plans.items()}
-    most = pmost_plans(cube)
-    for consistent, name in ((False, "PMost"), (True, "PMostC")):
-        tried = [variances(cube, plan, consistent) for plan in most]
-        found[name] = min(tried, key=lambda values: figure(values, objective))
-    for name in ("All", "BMax"):
-        found[name + "C"] = variances(cube, plans[name], True)
     weights = np.ones(len(cube)) if objective == "mean" else None
     found["optimized"] = variances(cube, cuboids.plan_optimized(cube, weights), True)
     return found

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from .._keys import NO_KEY, key_of
-from .._validation import as_epsilon, as_fraction, markup, table_html
+from .._validation import as_epsilon, as_fraction
 from ..exceptions import LedgerError
 from ._loss import PrivacyLoss, parts_text, short_text
 from ._stores import (
@@ -89,7 +89,7 @@ class PrivacyLedger:
     >>> ledger = PrivacyLedger(1, name="mothers")
     >>> ledger.charge("histogram", 0.25)
     >>> ledger
-    PrivacyLedger(epsilon=1, spent=0.25, remaining=0.75, charges=1, name='mothers')
+    <PrivacyLedger 'mothers': Spent: epsilon 0.25 of 1, by 1 charge; left: 0.75>
     """
 
     # No instance dictionary: a charge() that is set on a ledger by accident, or by a mock that was
@@ -374,37 +374,10 @@ class PrivacyLedger:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._enter(**state)
 
-    def _repr_html_(self) -> str:
-        try:
-            return self.to_html(max_rows=20)
-        except LedgerError as error:
-            return markup("<div><b>Privacy ledger</b>: {error}</div>", error=error)
-
-    def to_html(self, *, max_rows: int | None = None) -> str:
-        """Balance and charges for a page: what each cost, when, for what, from which source.
-
-        Parameters
-        ----------
-        max_rows : int, default=None
-            Most charges that are shown, the first and the last ones; None: all.
-        """
-        charges = self.to_frame().drop(columns=["exact", "process"])
-        charges["time"] = charges["time"].dt.strftime("%Y-%m-%d %H:%M:%S UTC")
-        seeded = int(charges["seeded"].sum())
-        note = f"; {seeded} seeded: no guarantee" if seeded else ""
-        head = markup("{balance}<b>{note}</b>", balance=self, note=note)
-        return f"<div>{head}{table_html(charges, index=False, max_rows=max_rows)}</div>"
-
     def __repr__(self) -> str:
-        if isinstance(self._store, DetachedStore):
-            fields = ["detached"]
-        else:
-            fields = self._balance()
-        if self.name is not None:
-            fields.append(f"name={self.name!r}")
-        if self.path is not None:
-            fields.append(f"path={str(self.path)!r}")
-        return f"PrivacyLedger({', '.join(fields)})"
+        named = "" if self.name is None else f" {self.name!r}"
+        what = "detached" if isinstance(self._store, DetachedStore) else self
+        return f"<PrivacyLedger{named}: {what}>"
 
     def __str__(self) -> str:
         try:
@@ -418,20 +391,6 @@ class PrivacyLedger:
             return f"Spent: epsilon {short_text(spent)}{person}, by {number}; there is no limit"
         of, left = short_text(total), short_text(total - spent)
         return f"Spent: epsilon {short_text(spent)} of {of}{person}, by {number}; left: {left}"
-
-    def _balance(self) -> list[str]:
-        total = self.epsilon
-        try:
-            entries = self._store.entries()
-        except LedgerError as error:
-            return [f"unreadable: {error}"]
-        spent = total_of(entries)
-        person = bool(entries) and entries[0].unit == PERSON
-        texts = [f"spent={short_text(spent)}" + " (per person)" * person]
-        if total is not None:
-            texts.insert(0, f"epsilon={short_text(total)}")
-            texts.append(f"remaining={short_text(total - spent)}")
-        return [*texts, f"charges={len(entries)}"]
 
 
 class _Purse:

@@ -9,9 +9,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-import pandas as pd
-
-from .._validation import as_epsilon, as_fraction, markup, table_html
+from .._validation import as_epsilon, as_fraction
 
 # What Python reads and writes.
 _MOST_DIGITS = 4_300
@@ -103,8 +101,8 @@ class PrivacyLoss:
     --------
     >>> from fractions import Fraction
     >>> loss = PrivacyLoss(0.3, {"cuts": Fraction(2, 10), "counts": Fraction(1, 10)})
-    >>> loss + PrivacyLoss(0.1, {"counts": 0.1})
-    PrivacyLoss(epsilon=0.4, parts: cuts=0.2, counts=0.2)
+    >>> loss
+    PrivacyLoss(epsilon=0.3, parts: cuts=0.2, counts=0.1)
     """
 
     epsilon: Fraction
@@ -177,27 +175,6 @@ class PrivacyLoss:
         # Checked like what a caller gives.
         self.__init__(**state)  # type: ignore[misc]
 
-    def __add__(self, other: object) -> PrivacyLoss:
-        """Sequential composition: both releases read the same records."""
-        if not isinstance(other, PrivacyLoss):
-            return NotImplemented
-        most = self.max_rows_per_id
-        if (most is None) != (other.max_rows_per_id is None):
-            raise ValueError(
-                "The loss of a record and that of a person do not add up. Bound the contributions "
-                "of both releases, or of none."
-            )
-        parts = dict(self.parts)
-        for name, value in other.parts.items():
-            parts[name] = parts.get(name, Fraction(0)) + value
-        return PrivacyLoss(
-            self.epsilon + other.epsilon,
-            parts,
-            seeded=self.seeded or other.seeded,
-            max_rows_per_id=most and max(most, other.max_rows_per_id or 1),
-            assumes=" and ".join(dict.fromkeys(filter(None, [self.assumes, other.assumes]))),
-        )
-
     def __float__(self) -> float:
         return float(self.epsilon)
 
@@ -212,15 +189,3 @@ class PrivacyLoss:
         if self.seeded:
             text += ", seeded: no guarantee"
         return f"PrivacyLoss({text})"
-
-    def _repr_html_(self) -> str:
-        shares = [f"{float(value / self.epsilon):.0%}" for value in self.parts.values()]
-        epsilons = [short_text(value) for value in self.parts.values()]
-        parts = pd.DataFrame({"part": list(self.parts), "epsilon": epsilons, "share": shares})
-        head = markup(
-            "<b>Privacy loss &epsilon; = {epsilon}</b>; neighbours: {neighbours}{seeded}",
-            epsilon=short_text(self.epsilon),
-            neighbours=self.neighbours,
-            seeded="; seeded: no guarantee" if self.seeded else "",
-        )
-        return f"<div>{head}{table_html(parts, index=False)}</div>"

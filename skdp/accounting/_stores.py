@@ -358,13 +358,6 @@ class FileStore:
                 f"{self.BUSY_SECONDS:g} seconds. Nothing was spent. Find out which program "
                 "keeps it open, and try again."
             )
-        if kind.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-            return self._damaged(error)
-        if kind.startswith("SQLITE_CANTOPEN"):
-            return LedgerError(
-                f"Cannot open the {where}: it does not exist, or its directory is missing or "
-                f"may not be read. Nothing was spent. ({error})"
-            )
         return LedgerError(f"Cannot use the {where}: {error}. Nothing was spent.")
 
     def _damaged(self, reason: object) -> LedgerError:

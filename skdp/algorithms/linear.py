@@ -518,7 +518,6 @@ def fit_auto(
     epsilon: Fraction,
     total: float,
     random_state: Any,
-    alpha: float = 0.0,
 ) -> LinearModel:
     """Second moments of a number and few features; otherwise functions of single columns.
 
@@ -530,10 +529,10 @@ def fit_auto(
     if isinstance(link, Identity) and _clear(design, signal):
         part = located_share(epsilon, total)
         link = located(records, link, part, total, signal, random_state)
-        return fit_functional(records, design, link, epsilon - part, total, random_state, alpha)
+        return fit_functional(records, design, link, epsilon - part, total, random_state)
     n_bins = max(int(signal / (TUNING.signal * len(design.columns))), TUNING.bins)
     records, design = design.merged(records, n_bins)
-    return fit_smooth(records, design, link, epsilon, total, random_state, alpha)
+    return fit_smooth(records, design, link, epsilon, total, random_state)
 
 
 def _clear(design: Design, signal: float) -> bool:
@@ -555,7 +554,6 @@ def fit_smooth(
     epsilon: Fraction,
     total: float,
     random_state: Any,
-    alpha: float = 0.0,
 ) -> LinearModel:
     """Fit an additive model whose functions are linear in the features; see `fit_additive`.
 
@@ -571,8 +569,6 @@ def fit_smooth(
     total : float
         Released number of records.
     random_state : NoiseSource
-    alpha : float, default=0.0
-        Shrink each coefficient as if so many records had its feature and an outcome of 0.
     """
     priors = [column.prior() for column in design.columns]
     model = fit_additive(records, link, priors, epsilon, total, random_state)
@@ -582,11 +578,8 @@ def fit_smooth(
     for column, block, term in zip(design.columns, design.blocks, model.terms, strict=True):
         found, constant = column.coefficients(term.scores)
         error = _slopes(column.values, column.free, term.std_errors)
-        mean = term.sizes @ column.values / max(term.sizes.sum(), 1.0)
-        known = term.sizes @ (column.values - mean) ** 2
-        kept = known / (known + alpha) if alpha else np.ones(len(known))
-        coef[:, block], std[:, block] = kept * found, kept * error
-        intercept += constant + ((1 - kept) * found) @ mean
+        coef[:, block], std[:, block] = found, error
+        intercept += constant
     return LinearModel(intercept, coef, std)
 
 
@@ -627,7 +620,6 @@ def fit_functional(
     epsilon: Fraction,
     total: float,
     random_state: Any,
-    alpha: float = 0.0,
 ) -> LinearModel:
     """Minimise a quadratic objective that was released: least squares, or a Taylor polynomial.
 
@@ -643,8 +635,6 @@ def fit_functional(
     total : float
         Released number of records.
     random_state : NoiseSource
-    alpha : float, default=0.0
-        Weight of the squared coefficients in the objective.
     """
     # Privacy. Released: the moments of `noisy_moments`. The objective is made of them alone.
     if isinstance(link, Identity):
@@ -660,12 +650,12 @@ def fit_functional(
     moments = noisy_moments(records, design, outcomes, _reach(link), ones, epsilon, random_state)
     if isinstance(link, Identity):
         scale = link.scale * link.reach / UNIT
-        found = _minimum(moments, moments.cross[:, 1:], total, alpha)
+        found = _minimum(moments, moments.cross[:, 1:], total)
         intercept, coef, std = (scale * each for each in found)
         intercept = intercept + link.centre
     else:
         k = link.n_classes
-        intercept, coef, std = _minimum(moments, moments.cross, total, alpha)
+        intercept, coef, std = _minimum(moments, moments.cross, total)
         intercept, coef, std = k * intercept - 1.0, k * coef, k * std
         if link.n_outputs == 1:
             intercept, coef = intercept[1:] - intercept[:1], coef[1:] - coef[:1]
@@ -674,7 +664,7 @@ def fit_functional(
 
 
 def _minimum(
-    moments: Moments, cross: FloatArray, total: float, alpha: float
+    moments: Moments, cross: FloatArray, total: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Intercepts, coefficients and their errors of least squares by noisy moments."""
     total = max(total, 1.0)
@@ -688,7 +678,7 @@ def _minimum(
     # it are shrunk.
     noise = 2.0 * moments.std * np.sqrt(len(values))
     kept = np.maximum(values, 0.0)
-    gain = kept / (kept * (kept + alpha) + noise**2 + 1e-300)
+    gain = kept / (kept**2 + noise**2 + 1e-300)
     inverse = (vectors * gain) @ vectors.T
     coef = (inverse @ (cross[1:] - total * np.outer(mean, outcome))).T
     # To first order, noise in the products counts as much as the coefficients are large.

@@ -11,13 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.stats import beta
 
-from .._random import sampling_generator
 from .._validation import (
     BoolArray,
     FloatArray,
     IntArray,
     batches,
-    check_choice,
     exclusive_cumsum,
     integer_sums,
     split_epsilon,
@@ -217,14 +215,12 @@ TUNING = Tuning()
 
 # --- how good a split is: scores in integers, and how far one record moves them
 
-QUALITIES = ("max", "gini", "clipped", "information")
+QUALITIES = ("max", "gini", "clipped")
 # Scores are multiples of one part in so many of a record.
 _UNIT = 2**10
 # Larger counts are taken as this one, so that no product overflows; a clamped count still moves by
 # at most one.
 _MOST_COUNTS = 2**26
-# Largest table of the information of counts.
-_TABLE_CELLS = 2**20
 
 
 class _Quality(Protocol):
@@ -298,64 +294,20 @@ class _Clipped:
         return np.asarray(np.floor(total * (_UNIT / (1.0 - 2.0 * self._edge))).astype(np.int64))
 
 
-class _Information:
-    """Minus the entropy of the classes times the records, in bits, from a table of integers."""
-
-    # Privacy. With h(n) = n log2 n in a table up to a released number B, and beyond it a line with
-    # the last slope, the score of a child is sum_c h(n_c) - h(n). A record changes it by
-    # g(n_c) - g(n), g(i) = h(i + 1) - h(i), where n_c <= n: the least and the largest such
-    # difference in the table itself, rounding included, bound all changes. Without B the slope,
-    # about log2 n, would have no bound; N itself is not public.
-    def __init__(self, total: float) -> None:
-        most = int(np.clip(total, 2, _TABLE_CELLS))
-        counts = np.arange(most + 1, dtype=np.float64)
-        table = np.zeros(most + 1)
-        table[1:] = counts[1:] * np.log2(counts[1:])
-        self._table = np.rint(table * _UNIT).astype(np.int64)
-        slopes = np.diff(self._table)
-        self._slope = int(slopes[-1])
-        highest = int((np.maximum.accumulate(slopes) - slopes).max())
-        lowest = int((np.minimum.accumulate(slopes) - slopes).min())
-        self.score_range = highest - lowest
-
-    def of(self, counts: IntArray) -> IntArray:
-        # The limit on counts of classes is lower by far than what would overflow.
-        counts = np.minimum(counts, _MOST_COUNTS)
-        return np.asarray(self._h(counts).sum(axis=-1) - self._h(counts.sum(axis=-1)))
-
-    def _h(self, counts: IntArray) -> IntArray:
-        most = len(self._table) - 1
-        inside = np.minimum(counts, most)
-        return self._table[inside] + (counts - inside) * self._slope
-
-
 def make_quality(name: str, counts: FloatArray) -> _Quality:
     """A quality function by its name.
 
     Parameters
     ----------
-    name : {"max", "gini", "clipped", "information"}
+    name : {"max", "gini", "clipped"}
     counts : ndarray of shape (n_classes,)
         Released numbers of records of the classes.
     """
-    if name == "information":
-        return _Information(float(counts.sum()))
     if name == "clipped":
         # Shares of a rare class must not all lie below the edge.
         rarest = counts.min() / max(counts.sum(), 1.0)
         return _Clipped(float(np.clip(rarest / 2, 0.0, TUNING.edge)), len(counts))
     return _Majority() if name == "max" else _Gini()
-
-
-def check_quality(name: str | None) -> None:
-    """Refuse a quality that does not exist or has no bounded sensitivity; None is the default."""
-    if isinstance(name, str) and name.replace("_", " ") == "gain ratio":
-        raise ValueError(
-            f"quality={name!r} is refused: it divides the gain by the entropy of the sizes of the "
-            "children, which may be as near to 0 as the data like, so no public number bounds how "
-            "far one record moves it. Use quality='gini' or quality='information'."
-        )
-    check_choice(name, "quality", (None, *QUALITIES))
 
 
 # --- growing, level by level
@@ -387,6 +339,8 @@ class Growth:
 
     def __post_init__(self) -> None:
         self.active = np.zeros(1, dtype=np.int64)
+        # First split of each column among those of all.
+        self.starts = exclusive_cumsum(np.array(list(map(len, self.menu))))
         self.places = np.zeros(len(self.records.counts), dtype=np.int64)
         # Group and class of each record, column by column.
         widest = max(each.n_groups for each in self.menu) * self.n_classes
@@ -410,25 +364,13 @@ class Growth:
                 widest = np.maximum(widest, np.minimum(of_column, splits.n_children))
         return np.maximum(widest, 1)
 
-    def divide(
-        self, columns: IntArray, quality: _Quality, epsilon: Fraction, random_state: Any
-    ) -> None:
-        """Divide every active node by the best split of some columns; children become active.
-
-        Parameters
-        ----------
-        columns : ndarray of int
-            Columns whose splits are tried: public.
-        quality : Quality
-        epsilon : Fraction
-            What it costs a record.
-        random_state : NoiseSource
-        """
+    def divide(self, quality: _Quality, epsilon: Fraction, random_state: Any) -> None:
+        """Divide every active node by its best split, at epsilon; children become active."""
         # Privacy. Released: for each active node one split, a selection whose scores have the
         # range of the quality (see there). A record is in one node: all selections together cost
         # epsilon. Which nodes are active and which splits can divide them follows from earlier
         # releases and public facts; a node that none can divide stays a leaf.
-        scores, usable, columns_of, splits_of = self._scores(columns, quality)
+        scores, usable = self._scores(quality)
         divisible: BoolArray = np.asarray(usable.any(axis=1))
         self.keep(divisible)
         scores, usable = scores[divisible], usable[divisible]
@@ -439,48 +381,32 @@ class Growth:
             scores[usable], epsilon, quality.score_range, starts=starts, random_state=random_state
         )
         winners = np.nonzero(usable)[1][won]
-        self._split(columns_of[winners], splits_of[winners])
+        columns = np.searchsorted(self.starts, winners, side="right") - 1
+        self._split(columns, winners - self.starts[columns])
 
-    def _scores(
-        self, columns: IntArray, quality: _Quality
-    ) -> tuple[IntArray, BoolArray, IntArray, IntArray]:
-        """Scores of all splits of some columns in each active node, and which can divide it."""
+    def _scores(self, quality: _Quality) -> tuple[IntArray, BoolArray]:
+        """Scores of all splits in each active node, and which can divide it."""
         n_active = len(self.active)
-        tables = self._tables(columns)
-        scores, usable = [], []
-        columns_of: list[int] = []
-        splits_of: list[int] = []
-        for column in columns.tolist():
+        scores = [np.zeros((n_active, 0), dtype=np.int64)]
+        usable = [np.zeros((n_active, 0), dtype=bool)]
+        for column, table in self._tables().items():
             splits = self.menu[column]
-            if not len(splits):
-                continue
-            table = tables.pop(column)
             children = splits.divide(table.reshape(n_active, splits.n_groups, self.n_classes))
             scores.append(quality.of(children).sum(axis=-1))
             reachable = splits.divide(self.possible[column][:, :, None].astype(np.int64))
             usable.append((reachable[..., 0] > 0).sum(axis=-1) > 1)
-            columns_of += [column] * len(splits)
-            splits_of += range(len(splits))
-        if not scores:
-            none = np.zeros((n_active, 0))
-            return none.astype(np.int64), none.astype(bool), *np.zeros((2, 0), dtype=np.int64)
-        return (
-            np.concatenate(scores, axis=1),
-            np.concatenate(usable, axis=1),
-            np.array(columns_of),
-            np.array(splits_of),
-        )
+        return np.concatenate(scores, axis=1), np.concatenate(usable, axis=1)
 
-    def _tables(self, columns: IntArray) -> dict[int, IntArray]:
+    def _tables(self) -> dict[int, IntArray]:
         """Exact counts by active node, group and class, for each column that can be split."""
         n_active = len(self.active)
         index = np.full(len(self.nodes), -1, dtype=np.int64)
         index[self.active] = np.arange(n_active)
-        widths = {c: self.menu[c].n_groups * self.n_classes for c in columns.tolist()}
+        widths = [splits.n_groups * self.n_classes for splits in self.menu]
         tables = {
-            column: np.zeros(n_active * width, dtype=np.int64)
-            for column, width in widths.items()
-            if len(self.menu[column])
+            column: np.zeros(n_active * widths[column], dtype=np.int64)
+            for column, splits in enumerate(self.menu)
+            if len(splits)
         }
         # Batches of all columns, so that what is made of them stays in the cache.
         for part in batches(len(self.places)):
@@ -587,7 +513,7 @@ def auto_depth(
     return min(max(round(math.log2(max(signal / leaf, 1.0))), 0), fits, TUNING.depth)
 
 
-def fit_tree(
+def fit_trees(
     records: Records,
     menu: Sequence[Splits],
     n_classes: int,
@@ -598,8 +524,9 @@ def fit_tree(
     quality: str = "clipped",
     max_depth: int | None = None,
     prune: bool = True,
-) -> tuple[TreeModel, FloatArray]:
-    """Fit a tree to records.
+    n_trees: int = 1,
+) -> tuple[list[TreeModel], FloatArray]:
+    """Fit trees to records: each to all of them, at an equal share of epsilon.
 
     Parameters
     ----------
@@ -612,28 +539,35 @@ def fit_tree(
     random_state : NoiseSource
     algorithm : {"auto", "id3", "c4.5"}
         The last two grow alike; only "c4.5" prunes.
-    quality : {"max", "gini", "clipped", "information"}
+    quality : {"max", "gini", "clipped"}
     max_depth : int or None
         None, for "auto" only: as many levels as pay.
     prune : bool
+    n_trees : int
+        Above 1 for "auto" only.
 
     Returns
     -------
-    model : TreeModel
+    models : list of TreeModel
     total : ndarray of shape (n_classes,)
         Released numbers of records of the classes.
     """
-    # Privacy. Released: the classes of all records, then the tree, one after the other.
+    # Privacy. Released: the classes of all records, then the trees, one after the other, which
+    # share the rest in equal parts.
     total = _class_totals(records, n_classes, parts["total"], random_state)
-    epsilon = parts["model"]
-    growth = Growth(records, menu, n_classes)
+    epsilon = parts["model"] / n_trees
     if algorithm == "auto":
-        max_depth = auto_depth(_least(total, parts) * float(epsilon), menu, n_classes, max_depth)
-        model = grow_tree(growth, quality, epsilon, total, max_depth, prune, random_state)
-        return model, total
+        depth = auto_depth(_least(total, parts) * float(epsilon), menu, n_classes, max_depth)
+        grown = (Growth(records, menu, n_classes) for _ in range(n_trees))
+        models = [
+            grow_tree(growth, quality, epsilon, total, depth, prune, random_state, n_trees)
+            for growth in grown
+        ]
+        return models, total
     assert max_depth is not None
+    growth = Growth(records, menu, n_classes)
     model = _published(growth, quality, epsilon, total, max_depth, random_state)
-    return (_prune_errors(model) if algorithm == "c4.5" and prune else model), total
+    return [_prune_errors(model) if algorithm == "c4.5" and prune else model], total
 
 
 def _class_totals(
@@ -659,7 +593,6 @@ def grow_tree(
     depth: int,
     prune: bool,
     random_state: Any,
-    columns: IntArray | None = None,
     n_trees: int = 1,
 ) -> TreeModel:
     """Splits level by level, then one count of each class in each leaf, with the rest of epsilon.
@@ -669,9 +602,7 @@ def grow_tree(
     growth : Growth
         Of the root only.
     quality, epsilon, total, depth, prune, random_state
-        As for `fit_tree`; ``total`` are released numbers.
-    columns : ndarray of int, default=None
-        Columns that may be split; None: all.
+        As for `fit_trees`; ``total`` are released numbers.
     n_trees : int
         Of the forest that it belongs to.
     """
@@ -680,11 +611,9 @@ def grow_tree(
     # record is in one node of each level and in one cell of one leaf: sensitivity 1. Depth and
     # parts follow from released and public numbers.
     score = make_quality(quality, total)
-    if columns is None:
-        columns = np.arange(len(growth.menu))
     splitting = epsilon * TUNING.splits if depth else Fraction(0)
     for _ in range(depth):
-        growth.divide(columns, score, splitting / depth, random_state)
+        growth.divide(score, splitting / depth, random_state)
     leaves = growth.leaves()
     rest = epsilon - splitting
     noisy = discrete_laplace(growth.class_counts(leaves), rest, random_state=random_state)
@@ -717,7 +646,7 @@ def _published(
         growth.keep(sizes >= needed)
         if not len(growth.active):
             break
-        growth.divide(np.arange(len(growth.menu)), score, each, random_state)
+        growth.divide(score, each, random_state)
         if not len(growth.active):
             break
         exact = growth.class_counts(growth.active).sum(axis=1)
@@ -865,60 +794,3 @@ def _reachable(nodes: Sequence[Node | None], model: TreeModel) -> TreeModel:
         if stays
     )
     return TreeModel(left, model.class_counts[kept], model.shares[kept])
-
-
-# --- forests: all trees on all records
-
-
-def fit_forest(
-    records: Records,
-    menu: Sequence[Splits],
-    n_classes: int,
-    parts: Mapping[str, Fraction],
-    random_state: Any,
-    *,
-    n_trees: int,
-    quality: str = "clipped",
-    max_depth: int | None = None,
-    max_features: float = 1.0,
-) -> tuple[list[TreeModel], FloatArray]:
-    """Fit a forest to records: each tree to all of them, at an equal share of epsilon.
-
-    Parameters
-    ----------
-    records : Records
-    menu : sequence of Splits
-        The splits of each column.
-    n_classes : int
-    parts : mapping of str to Fraction
-        See `tree_parts`.
-    random_state : NoiseSource
-    n_trees : int
-    quality : {"max", "gini", "clipped", "information"}
-    max_depth : int or None
-        None: as many levels as pay.
-    max_features : float
-        Share of the columns that each tree may split, drawn for each.
-
-    Returns
-    -------
-    models : list of TreeModel
-    total : ndarray of shape (n_classes,)
-        Released numbers of records of the classes.
-    """
-    # Privacy. Released: the classes of all records, then the trees, one after the other, which
-    # share the rest in equal parts. Columns of a tree are drawn by public coins.
-    total = _class_totals(records, n_classes, parts["total"], random_state)
-    epsilon = parts["model"] / n_trees
-    depth = auto_depth(_least(total, parts) * float(epsilon), menu, n_classes, max_depth)
-    coins = sampling_generator(random_state)
-    n_columns = max(1, math.ceil(max_features * len(menu)))
-    drawn = [np.sort(coins.permutation(len(menu))[:n_columns]) for _ in range(n_trees)]
-    models = [
-        grow_tree(
-            Growth(records, menu, n_classes), quality, epsilon, total, depth, True, source,
-            columns, n_trees,
-        )
-        for source, columns in zip(random_state.branches(n_trees), drawn, strict=True)
-    ]  # fmt: skip
-    return models, total

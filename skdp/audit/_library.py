@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,6 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier
 
-from .._validation import replacing
 from ..additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from ..classification import (
     DiffGenTransformer,
@@ -30,7 +27,6 @@ from ..linear_model import (
     PrivateLinearRegression,
     PrivateLinearSVC,
     PrivateLogisticRegression,
-    PrivateRidge,
 )
 from ..naive_bayes import PrivateNaiveBayes
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
@@ -47,13 +43,6 @@ from ..synthesis import (
 )
 from ..tree import PrivateDecisionTreeClassifier, PrivateRandomForestClassifier
 from ._replay import ReplayResult, replay
-
-
-def _last_gone(estimator: Any, data: Any) -> tuple[Any, Any, Any]:
-    """Case of rows, or of a pair of rows and labels, with and without the last."""
-    less = tuple(part[:-1] for part in data) if isinstance(data, tuple) else data[:-1]
-    return estimator, data, less
-
 
 # --- a few records, where one of them changes most
 
@@ -89,77 +78,66 @@ _PLANES: dict[str, Any] = {"epsilon": 1.0, "domain": PLANE}
 _LABELS = {**_PLANES, "target": "s"}
 
 
-def cases() -> tuple[tuple[Any, Any, Any], ...]:
-    """One case of each estimator."""
+def cases() -> tuple[tuple[Any, Any], ...]:
+    """An estimator of each class, and its rows, or a pair of rows and labels."""
     return (
-        _last_gone(HDPViewSynthesizer(**_LINES), LINE_ROWS),
-        _last_gone(PrivTreeSynthesizer(**_LINES), LINE_ROWS),
-        _last_gone(KDTreeSynthesizer(**_LINES, xi0=2, xi1=1), LINE_ROWS),
-        _last_gone(GridSynthesizer(**_LINES, rule="uniform"), LINE_ROWS),
-        _last_gone(HDMMSynthesizer(**_LINES), LINE_ROWS),
-        _last_gone(RangeTreeHistogram(**_LINES), LINE_ROWS),
-        _last_gone(PrivateStandardScaler(epsilon=1.0, domain=(0, 4)), LINE_ROWS),
-        _last_gone(
-            PrivateQuantileClipper(epsilon=1.0, domain=(0, 4), quantiles=(0.25, 0.75)), LINE_ROWS
-        ),
-        _last_gone(PrivPfCTransformer(**_LABELS), _GRID_ROWS),
-        _last_gone(PrivPfCClassifier(**_LABELS), _GRID_ROWS),
-        _last_gone(DiffGenTransformer(**_LABELS, n_specializations=2), _GRID_ROWS),
-        _last_gone(ProjectedHistogramTransformer(**_LABELS, n_attributes=1), _GRID_ROWS),
-        _last_gone(PrivateAdditiveClassifier(**_LABELS), PLANE_ROWS),
-        _last_gone(
-            PrivateAdditiveRegressor(epsilon=1.0, domain=_NUMBERS, target="x"), _NUMBERS_ROWS
-        ),
-        _last_gone(PrivateDecisionTreeClassifier(**_LABELS, max_depth=1, prune=False), PLANE_ROWS),
-        _last_gone(PrivateRandomForestClassifier(**_LABELS, max_depth=1), PLANE_ROWS),
-        _last_gone(PrivateLinearRegression(**_PLANES, target="x"), PLANE_ROWS),
-        _last_gone(PrivateRidge(**_PLANES, target="x", alpha=2), PLANE_ROWS),
-        _last_gone(PrivateLogisticRegression(**_LABELS), PLANE_ROWS),
-        _last_gone(PrivateLinearSVC(**_LABELS, solver="genetic"), PLANE_ROWS),
-        _last_gone(PrivateNaiveBayes(**_LABELS), PLANE_ROWS),
-        _last_gone(
+        (HDPViewSynthesizer(**_LINES), LINE_ROWS),
+        (PrivTreeSynthesizer(**_LINES), LINE_ROWS),
+        (KDTreeSynthesizer(**_LINES, xi0=2, xi1=1), LINE_ROWS),
+        (GridSynthesizer(**_LINES, rule="uniform"), LINE_ROWS),
+        (HDMMSynthesizer(**_LINES), LINE_ROWS),
+        (RangeTreeHistogram(**_LINES), LINE_ROWS),
+        (PrivateStandardScaler(epsilon=1.0, domain=(0, 4)), LINE_ROWS),
+        (PrivateQuantileClipper(epsilon=1.0, domain=(0, 4), quantiles=(0.25, 0.75)), LINE_ROWS),
+        (PrivPfCTransformer(**_LABELS), _GRID_ROWS),
+        (PrivPfCClassifier(**_LABELS), _GRID_ROWS),
+        (DiffGenTransformer(**_LABELS, n_specializations=2), _GRID_ROWS),
+        (ProjectedHistogramTransformer(**_LABELS, n_attributes=1), _GRID_ROWS),
+        (PrivateAdditiveClassifier(**_LABELS), PLANE_ROWS),
+        (PrivateAdditiveRegressor(epsilon=1.0, domain=_NUMBERS, target="x"), _NUMBERS_ROWS),
+        (PrivateDecisionTreeClassifier(**_LABELS, max_depth=1, prune=False), PLANE_ROWS),
+        (PrivateRandomForestClassifier(**_LABELS, max_depth=1), PLANE_ROWS),
+        (PrivateLinearRegression(**_PLANES, target="x"), PLANE_ROWS),
+        (PrivateLogisticRegression(**_LABELS), PLANE_ROWS),
+        (PrivateLinearSVC(**_LABELS, solver="genetic"), PLANE_ROWS),
+        (PrivateNaiveBayes(**_LABELS), PLANE_ROWS),
+        (
             SampleAggregate(_Largest(), epsilon=1.0, output_range=(0, 1), output="found_"),
             PLANE_ROWS[["x"]],
         ),
-        _last_gone(PrivatePCA(epsilon=1.0, domain=_NUMBERS), _NUMBERS_ROWS),
-        _last_gone(DPTopKSelector(1, epsilon=1.0, domain=_SELECTED, target="y"), _SELECTED_ROWS),
+        (PrivatePCA(epsilon=1.0, domain=_NUMBERS), _NUMBERS_ROWS),
+        (DPTopKSelector(1, epsilon=1.0, domain=_SELECTED, target="y"), _SELECTED_ROWS),
         # Two sources: the record in one cell of each shifts both, and both budgets must count.
-        _last_gone(DataCube(**_LINES, strategy={"x": 1, (): 1}), LINE_ROWS),
-        _last_gone(MarginalSynthesizer(epsilon=1.0, domain=_SPACE), pd.concat([_SPACE_ROWS] * 600)),
+        (DataCube(**_LINES, strategy={"x": 1, (): 1}), LINE_ROWS),
+        (MarginalSynthesizer(epsilon=1.0, domain=_SPACE), pd.concat([_SPACE_ROWS] * 600)),
         # A network without a choice: the total and two tables.
-        _last_gone(PrivBayesSynthesizer(**_PLANES), PLANE_ROWS),
-        _last_gone(DPKMeans(2, epsilon=1.0, domain=(-1, 1), n_init=2), _CLUSTERED),
-        _last_gone(
+        (PrivBayesSynthesizer(**_PLANES), PLANE_ROWS),
+        (DPKMeans(2, epsilon=1.0, domain=(-1, 1), n_init=2), _CLUSTERED),
+        (
             PrivateClassifier(DecisionTreeClassifier(max_depth=2), HDPViewSynthesizer(**_LABELS)),
             (PLANE_ROWS[["x"]], PLANE_ROWS["s"]),
         ),
-        _last_gone(PrivateRegressor(**_PLANES, target="x"), (PLANE_ROWS[["s"]], PLANE_ROWS["x"])),
+        (PrivateRegressor(**_PLANES, target="x"), (PLANE_ROWS[["s"]], PLANE_ROWS["x"])),
     )
 
 
+def _last_gone(data: Any) -> Any:
+    return tuple(part[:-1] for part in data) if isinstance(data, tuple) else data[:-1]
+
+
 #: An estimator and two neighbouring tables, by the name of its class.
-REPLAYS = {type(case[0]).__name__: case for case in cases()}
+REPLAYS = {type(made).__name__: (made, data, _last_gone(data)) for made, data in cases()}
 
 
-def replay_library(
-    out: str | Path | None = "skdp_audit",
-    *,
-    names: Iterable[str] | None = None,
-    n: int = 12,
-    verbose: int = 1,
-) -> list[ReplayResult]:
-    """Replay every estimator of the library on its pair, and write a report.
+def replay_library(names: Iterable[str] | None = None, *, n: int = 12) -> list[ReplayResult]:
+    """Replay every estimator of the library on its pair.
 
     Parameters
     ----------
-    out : path or None, default="skdp_audit"
-        Folder for ``replay.csv``. None writes nothing.
     names : iterable of str, optional
         Entries of `REPLAYS`, the names of classes; default all.
     n : int, default=12
         Number of pairs of runs for each entry.
-    verbose : int, default=1
-        Whether to print progress to standard error.
 
     Returns
     -------
@@ -174,16 +152,4 @@ def replay_library(
     unknown = [name for name in chosen if name not in REPLAYS]
     if unknown:
         raise ValueError(f"There is no replay of {unknown[0]!r}; there are {', '.join(REPLAYS)}.")
-    results = []
-    for number, name in enumerate(chosen, start=1):
-        results.append(replay(*REPLAYS[name], n=n, name=name))
-        if verbose:
-            print(f"[{number}/{len(chosen)}] {results[-1]}", file=sys.stderr)
-    if out is not None:
-        path = Path(out) / "replay.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as part:
-            pd.concat([result.to_frame() for result in results]).to_csv(part)
-        if verbose:
-            print(f"Report in {path.resolve()}", file=sys.stderr)
-    return results
+    return [replay(*REPLAYS[name], n=n) for name in chosen]

@@ -461,8 +461,7 @@ def audit(
     confidence: float = 0.999,
     features: Callable[[Any], Any] | None = None,
     vectorised: bool = False,
-    relation: Any = "auto",
-    sensitivity: float = 1,
+    sensitivity: float | None = 1,
     name: str | None = None,
 ) -> AuditResult:
     """Bound the privacy loss of a mechanism from below, by experiment.
@@ -479,7 +478,9 @@ def audit(
         them. An exception is an outcome like any other. An estimator is cloned without its ledger
         and fitted in every trial (a pair ``(X, y)`` is passed as two arguments).
     dataset, neighbour : object
-        Two inputs that differ in one record; see `relation`.
+        Two inputs that differ in one record, which is added or removed: frames, arrays or lists of
+        records. Numbers, and numeric vectors of equal length, are query answers (or scores), each
+        of which moves by at most `sensitivity`.
     epsilon : number, optional
         The claim. Default: the estimator's ``epsilon``.
     n_trials : int, default=100_000
@@ -492,14 +493,9 @@ def audit(
     vectorised : bool, default=False
         The mechanism is ``mechanism(data, n)`` and returns ``n`` independent outputs at once, an
         array or list of length n (features then takes that). It must not raise.
-    relation : {"auto", "records", "answers"} or None, default="auto"
-        What makes the inputs neighbours. "records": they are frames, arrays or lists of records and
-        one record is added or removed. "answers": they are numbers or vectors of query answers (or
-        scores), each of which moves by at most `sensitivity`. None skips the check: vouch for the
-        pair yourself. "auto" means answers for numbers and for numeric vectors of equal length,
-        else records.
     sensitivity : float, default=1
-        See `relation`.
+        By how much one record moves an answer. None: nothing is checked of the pair; vouch for it
+        yourself.
     name : str, optional
         Name in the report.
 
@@ -552,7 +548,7 @@ def audit(
     claimed = float(as_epsilon(claimed))
     reachable = _check_sizes(n_trials, confidence, claimed)
     trials = _Trials(mechanism, features, vectorised)
-    check_neighbours(dataset, neighbour, relation, sensitivity)
+    check_neighbours(dataset, neighbour, sensitivity)
     halves = [trials.draw(data, n_trials // 2) for data in (dataset, neighbour)]
     _refuse_constant(halves)
     event = choose(halves[0], halves[1], 1 - confidence)

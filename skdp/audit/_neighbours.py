@@ -11,8 +11,8 @@ import numpy as np
 from ..tables import as_frame, is_missing
 
 
-def check_neighbours(dataset: Any, neighbour: Any, relation: Any, sensitivity: float) -> None:
-    """Refuse inputs that are not neighbours.
+def check_neighbours(dataset: Any, neighbour: Any, sensitivity: float | None) -> None:
+    """Refuse inputs that are not neighbours; None refuses nothing.
 
     Raises
     ------
@@ -21,13 +21,11 @@ def check_neighbours(dataset: Any, neighbour: Any, relation: Any, sensitivity: f
     TypeError
         If their records cannot be identified.
     """
-    if relation not in ("auto", "records", "answers", None):
-        raise ValueError(
-            f"relation must be 'auto', 'records', 'answers' or None, got {relation!r}."
-        )
-    if relation == "answers" or (relation == "auto" and _are_answers(dataset, neighbour)):
+    if sensitivity is None:
+        return
+    if _are_answers(dataset, neighbour):
         _check_answers(dataset, neighbour, sensitivity)
-    elif relation is not None:
+    else:
         _check_records(dataset, neighbour)
 
 
@@ -47,18 +45,12 @@ def _are_answers(*sides: Any) -> bool:
 
 def _check_answers(dataset: Any, neighbour: Any, sensitivity: float) -> None:
     here, there = (np.asarray(data, dtype=float) for data in (dataset, neighbour))
-    if here.shape != there.shape:
-        raise ValueError(
-            f"relation='answers' needs equally many answers on both sides, got shapes {here.shape} "
-            f"and {there.shape}."
-        )
     change = float(np.max(np.abs(here - there), initial=0.0))
     if not change <= sensitivity * (1 + 1e-12):
         raise ValueError(
             "The inputs are not neighbours: read as query answers, one of them moves by "
             f"{change:g}, more than sensitivity={sensitivity:g}. Pass the true sensitivity; if "
-            "they are records, a neighbour has one record more or one less, not a changed one "
-            "(relation='records')."
+            "they are records, a neighbour has one record more or one less, not a changed one."
         )
     if change == 0:
         raise ValueError("The two inputs are equal: nothing can be learned from them.")
@@ -74,8 +66,7 @@ def _check_records(dataset: Any, neighbour: Any) -> None:
         raise ValueError(
             f"The data sets are not neighbours: {removed} records of the dataset are missing in "
             f"the neighbour and {added} are new. Add or remove exactly one record; a changed "
-            "record counts as one removed and one added. For query answers instead of records pass "
-            "relation='answers'."
+            "record counts as one removed and one added."
         )
 
 
@@ -102,8 +93,8 @@ def records(data: Any) -> list[Any]:
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"It is not known what the records of a {type(data).__name__} are, or whether the "
-            "inputs are neighbours. Pass a frame, an array or a list of records; for query answers "
-            "pass relation='answers'; or relation=None to vouch for it yourself."
+            "inputs are neighbours. Pass a frame, an array or a list of records, or "
+            "sensitivity=None to vouch for them yourself."
         ) from error
     columns = []
     for name in frame.names:

@@ -17,11 +17,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn
 
-import pandas as pd
 from sklearn.base import clone
 
 from .._random import Tape, recording
-from .._validation import as_epsilon, as_integer, markup
+from .._validation import as_epsilon, as_integer
 from ..accounting import for_trial
 from ..exceptions import ReplayError
 from ..inspection import ledgers
@@ -35,7 +34,7 @@ _TOLERANCE = 1e-9
 
 
 class Result:
-    """The verdict on a claimed privacy loss, as text and for notebooks."""
+    """The verdict on a claimed privacy loss."""
 
     # Verdict when the claim stands.
     _good: ClassVar[str]
@@ -50,11 +49,6 @@ class Result:
     def verdict(self) -> str:
         """``"convicted"``, or ``"not refuted"`` (audits) and ``"certified"`` (replays)."""
         return self._good if self.passed else "convicted"
-
-    def _repr_html_(self) -> str:
-        head, *rest = str(self).split("\n")
-        lines = [markup("<br>{line}", line=line.strip()) for line in rest]
-        return f"<p>{markup('<b>{head}</b>', head=head)}{''.join(lines)}</p>"
 
 
 def name_of(mechanism: Any) -> str:
@@ -93,7 +87,7 @@ class ReplayResult(Result):
     n_errors : int
         Pairs of runs in which both runs ended in the same exception.
     name : str, default="mechanism"
-        Name in reports and pictures.
+        Name in reports.
     """
 
     _good = "certified"
@@ -128,12 +122,6 @@ class ReplayResult(Result):
         if self.diverged_at is None and not self.loss <= most:
             why.append(f"the loss is {self.loss:.6g}, and {self.epsilon:g} was claimed")
         return why
-
-    def to_frame(self) -> pd.DataFrame:
-        """The result as a DataFrame of one row, with the name as index."""
-        names = ("epsilon", "loss", "verdict", "n_runs", "n_calls", "n_errors")
-        row = {name: getattr(self, name) for name in names} | {"reasons": "; ".join(self.reasons)}
-        return pd.DataFrame(row, index=pd.Index([self.name], name="mechanism"))
 
     def __str__(self) -> str:
         lines = [
@@ -185,7 +173,7 @@ def replay(
     random_state : int, default=0
         Seed of the outputs and of all other random numbers, so that a replay is reproducible.
     name : str, optional
-        Name in reports and pictures. Default: that of the class or function.
+        Name in reports. Default: that of the class or function.
 
     Returns
     -------

@@ -183,8 +183,8 @@ def privacy_html(estimator: Any) -> str:
         if getattr(estimator, name, None) is not None
     ]
     names = f" ({', '.join(public)})" if public else ""
-    facts = "<small>public: parameters{names}; released: {ours}</small>"
-    return f"<div>{loss._repr_html_()}{markup(facts, names=names, ours=', '.join(ours))}</div>"
+    facts = "<div>{loss}<br><small>public: parameters{names}; released: {ours}</small></div>"
+    return markup(facts, loss=loss, names=names, ours=", ".join(ours))
 
 
 class ShowsPrivacy:

@@ -15,7 +15,7 @@ from .._random import caller_level
 from .._validation import FloatArray, IntArray, free_name
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..exceptions import DomainError
-from ..release.result import of_a_column, of_records
+from ..release.result import of_records
 from ..tables import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
 from .estimator import PrivateEstimator
 
@@ -389,22 +389,21 @@ class RefusesWeights:
 
 def match_labelled(
     estimator: PrivateEstimator,
-    read: Frame | LazyRows,
+    X: Any,
     y: Any,
+    fit_params: Iterable[str],
     declared: Any,
     kind: str,
     parameter: str,
-) -> tuple[Any, Domain, str]:
+) -> tuple[Any, Domain, str, Any]:
     """Match rows and labels to the columns of the domain; checks the schema only.
 
     Parameters
     ----------
     estimator : PrivateEstimator
         With the parameters ``domain`` and ``target``.
-    read : Frame or LazyRows
-        What was read of the rows that ``fit`` was given.
-    y : array-like or None
-        The labels that it was given.
+    X, y, fit_params
+        What ``fit`` was given.
     declared : Attribute, array-like or None
         Declaration of the label by the parameter that may do so.
     kind, parameter : str
@@ -414,16 +413,19 @@ def match_labelled(
     -------
     rows : Frame or LazyRows
     domain : Domain
-        With a column for the label.
+        With a column for the label, and at least one other.
     target : str
         Its name.
+    features : array-like or frame
+        ``X`` without the label.
 
     Raises
     ------
     DomainError, TypeError, ValueError
         If no label is declared, or the schema does not fit.
     """
-    privacy_id = estimator._privacy_id()
+    refuse_beside_rows(type(estimator).__name__, fit_params)
+    read, privacy_id = read_rows(X), estimator._privacy_id()
     domain, target = declare_label(
         estimator.domain, without_id(read, privacy_id), estimator.target, declared
     )
@@ -437,7 +439,13 @@ def match_labelled(
     rows, domain = match_rows(
         read, y, domain, target, lazy=True, privacy_id=privacy_id, of=estimator
     )
-    return rows, domain, target
+    if domain.names == (target,):
+        raise DomainError(
+            f"The domain has no column except the label {target!r}. Declare at least one predictor."
+        )
+    if y is None and isinstance(read, Frame):
+        X = without_label(X, read, domain, target)
+    return rows, domain, target, X
 
 
 def feature_rows(estimator: PrivateEstimator, X: Any, ignored: str | None = None) -> Frame:
@@ -506,17 +514,14 @@ class AnswersStatistics:
         """Expected number of records that satisfy a query; see :meth:`skdp.Synopsis.count`."""
         return self._asked().count(query, **how)
 
-    @of_a_column
     def sum(self, column: str, query: Any = None, **how: Any) -> Any:
         """Sum of a numeric column over a query; see :meth:`skdp.Synopsis.sum`."""
         return self._asked().sum(column, query, **how)
 
-    @of_a_column
     def mean(self, column: str, query: Any = None, **how: Any) -> Any:
         """Mean of a numeric column over a query; see :meth:`skdp.Synopsis.mean`."""
         return self._asked().mean(column, query, **how)
 
-    @of_a_column
     def std(self, column: str, query: Any = None, **how: Any) -> Any:
         """Standard deviation of a column over a query; see :meth:`skdp.Synopsis.std`."""
         return self._asked().std(column, query, **how)
@@ -533,10 +538,8 @@ class AnswersStatistics:
         """Covariance of two columns over a query; see :meth:`skdp.Synopsis.covariance`."""
         return self._asked().covariance(first, second, query, **how)
 
-    def correlation(
-        self, first: Any = None, second: str | None = None, query: Any = None, **how: Any
-    ) -> Any:
-        """Correlation of two columns or a matrix; see :meth:`skdp.Synopsis.correlation`."""
+    def correlation(self, first: str, second: str, query: Any = None, **how: Any) -> Any:
+        """Correlation of two columns over a query; see :meth:`skdp.Synopsis.correlation`."""
         return self._asked().correlation(first, second, query, **how)
 
     def aggregate(self, by: Any, column: Any = None, query: Any = None, **how: Any) -> Any:
@@ -547,6 +550,6 @@ class AnswersStatistics:
         """Counts of all combinations of two columns; see :meth:`skdp.Synopsis.crosstab`."""
         return self._asked().crosstab(index, columns, query, **how)
 
-    def describe(self, *, level: float = 0.95, numbers: bool = False) -> Any:
-        """Statistics of every column with margins; see :meth:`skdp.Synopsis.describe`."""
-        return self._asked().describe(level=level, numbers=numbers)
+    def describe(self, *, level: float = 0.95) -> Any:
+        """Statistics of every column with intervals; see :meth:`skdp.Synopsis.describe`."""
+        return self._asked().describe(level=level)

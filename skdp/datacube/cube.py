@@ -26,7 +26,6 @@ from ..expected import ExpectsErrors, require_columns
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import Synopsis
 from ..release.files import TupleKeys
-from ..release.result import of_a_column
 from ..tables import count_rows
 from . import tables
 from .plan import (
@@ -305,7 +304,6 @@ class DataCube(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator, T
 
     # -- questions
 
-    @of_a_column
     def sum(self, column=None, query=None, **how) -> Any:
         """Estimate the sum of a column over the records that satisfy a query.
 
@@ -335,7 +333,6 @@ class DataCube(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator, T
         asked, name = self._asked_of(column)
         return asked.sum(name, query, **how)
 
-    @of_a_column
     def mean(self, column=None, query=None, **how) -> Any:
         """Estimate the mean of a column over the records that satisfy a query.
 
@@ -349,9 +346,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator, T
         Returns
         -------
         float, ndarray of float64, QueryResult or list of QueryResult
-            Within the range of the column; nan where the number of records is not positive. With
-            ``interval="population"`` the values of ``value`` are taken to vary as much as their
-            range and their mean allow.
+            Within the range of the column; nan where the number of records is not positive.
 
         Raises
         ------

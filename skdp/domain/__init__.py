@@ -30,7 +30,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 from .attributes import Attribute, Categorical, Identifier, Level, Text
 from .bins import FEW_BINS
 from .check import DomainReport
-from .constraints import Rule, Structure, Zeros, at_most, derived, forbid, structure_from_data
+from .constraints import Rule, Structure, Zeros, at_most, derived, forbid
 from .dates import Date, Datetime
 from .domain import Domain
 from .numeric import Numeric
@@ -55,5 +55,4 @@ __all__ = [
     "at_most",
     "derived",
     "forbid",
-    "structure_from_data",
 ]

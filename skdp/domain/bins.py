@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 from .._validation import CodeArray, FloatArray, IntArray, snapped
 from ..exceptions import DomainError
 from .values import MAX_BINS, MAX_INTEGER, as_int, as_list, digits
+
+# Share of a bin that a single number of a continuous column has: next to nothing, but asked for.
+POINT = 1e-12
 
 # --- bins: where a range is cut, and the bin of each number
 
@@ -150,19 +153,19 @@ class Grid:
     def at_least(self, x: Any) -> IntArray:
         """Place of the smallest number that is at least x; ``last + 1`` where there is none."""
         wanted = np.clip(x, self.value(self.first), self.value(self.last))
-        k = np.ceil(wanted * self.denominator).astype(np.int64)
-        # The product is off by one place at most.
-        k = np.where(self.value(k - 1) >= wanted, k - 1, k)
-        k = np.where(self.value(k) < wanted, k + 1, k)
-        return np.where(x > self.value(self.last), self.last + 1, np.clip(k, self.first, self.last))
+        k = np.rint(wanted * self.denominator).astype(np.int64)
+        return np.where(x > self.value(self.last), self.last + 1, k + (self.value(k) < wanted))
+
+    def cut(self, x: float) -> int:
+        """The same of one number, without arrays: thousands of questions have two each."""
+        if x > self.last / self.denominator:
+            return self.last + 1
+        k = round(max(x, self.first / self.denominator) * self.denominator)
+        return k + (k / self.denominator < x)
 
     def at_most(self, x: Any) -> IntArray:
         """Place of the largest number that is at most x; ``first - 1`` where there is none."""
         return self.at_least(np.nextafter(x, np.inf)) - 1
-
-    def step(self) -> float:
-        """Distance of two neighbours."""
-        return 1 / self.denominator
 
 
 def declared_grid(
@@ -221,6 +224,9 @@ class Spread:
 
     edges: NDArray[Any]
     special: NDArray[Any]
+    # Distance of two neighbours on a grid, and the least share of a bin that is covered at all.
+    step: ClassVar[float] = 0.0
+    least: ClassVar[float] = POINT
 
     def __post_init__(self) -> None:
         _ = self._guess
@@ -284,15 +290,25 @@ class Spread:
         widths = np.diff(self.edges)
         return np.ones(len(widths)), self.edges[:-1] + widths / 2
 
-    def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:
-        """The bin of each cut, how much of it lies below the cut, and the sum of its numbers.
+    def cut(self, x: float) -> float:
+        """What divides the numbers of bins below x from all others; on a grid a place."""
+        return x
 
-        Cuts are numbers, or places of the grid.
-        """
+    def after(self, cuts: NDArray[Any]) -> FloatArray:
+        """The smallest number that is not below each cut."""
+        return cuts
+
+    def before(self, cuts: NDArray[Any]) -> FloatArray:
+        """The largest number below each cut."""
+        return np.nextafter(cuts, -np.inf)
+
+    def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:
+        """The bin of each cut, how much of it lies below the cut, and the sum of its numbers."""
         values = np.clip(cuts, self.edges[0], self.edges[-1])
         codes = self.codes(values).astype(np.int64)
         left, right = self.edges[codes], self.edges[codes + 1]
-        share = snapped(codes + (values - left) / (right - left)) - codes
+        # Up to x and before x are the same share.
+        share = np.round(snapped(codes + (values - left) / (right - left)) - codes, 12)
         return codes, share, share * (left + share / 2 * (right - left))
 
     def between(
@@ -303,7 +319,7 @@ class Spread:
         Parameters
         ----------
         starts, stops : ndarray of shape (n_runs,)
-            Numbers, or places of the grid.
+            Cuts, as from `cut`: the first number of each run, and the first after it.
         owners : ndarray of int, shape (n_runs,)
             Whose runs they are, one of ``n``; those of one are disjoint.
         n : int
@@ -324,7 +340,14 @@ class Spread:
         # From its own bin on a start counts all that bins hold, and a stop takes it back.
         inside = np.cumsum(added(-sign), axis=1)
         share = (added(sign * amount) + inside * size) / size
-        return share, (added(sign * total) + inside * sums) / size
+        moment = (added(sign * total) + inside * sums) / size
+        first, last = np.split(codes, 2)
+        # Runs within a bin cover something of it.
+        short = (first == last) & (self.ends[0] < stops) & (starts <= self.ends[-1])
+        place, number = (owners[short], first[short]), starts[short]
+        share[place] = np.maximum(share[place], self.least)
+        moment[place] = np.where(share[place] > self.least, moment[place], self.least * number)
+        return share, moment
 
     def positions(self, values: NDArray[Any]) -> FloatArray:
         """Numbers in units of bins: bin and share of it that lies below."""
@@ -377,6 +400,20 @@ class Points(Spread):
     """
 
     grid: Grid
+    least: ClassVar[float] = 0.0
+
+    @property
+    def step(self) -> float:  # type: ignore[override] # noqa: D102
+        return 1 / self.grid.denominator
+
+    def cut(self, x: float) -> int:  # noqa: D102
+        return self.grid.cut(x)
+
+    def after(self, cuts: NDArray[Any]) -> FloatArray:  # noqa: D102
+        return self.grid.value(cuts)
+
+    def before(self, cuts: NDArray[Any]) -> FloatArray:  # noqa: D102
+        return self.grid.value(cuts - 1)
 
     @functools.cached_property
     def ends(self) -> IntArray:  # noqa: D102

@@ -19,12 +19,17 @@ import numpy as np
 import pandas as pd
 
 from .._keys import is_missing, key_of, number_in, number_written
-from .._validation import BoolArray, FloatArray, IntArray, check_choice
+from .._validation import BoolArray, FloatArray, IntArray
 from ..exceptions import PrivacyLeakWarning
 from .dates import DAY, EXCEL, in_form, moment
 from .numeric import MOST_SINGLE
-from .schemas import Draft, draft_text, drafts_of
+from .schemas import Draft, drafts_of, json_text
 from .values import digits
+
+_ABOUT = (
+    "Replace every `...` by what is publicly known, never by what the records hold. Then: skdp "
+    "domain check DATA --domain FILE, in Python Domain.from_json(...).check(frame)"
+)
 
 # When something is worth a line. None of it protects anything: all numbers are exact.
 # Share of the values that must be numbers or dates for a column without a type, and alike.
@@ -62,15 +67,11 @@ _NO_NUMBER = {*_GAPS, "none", "unknown", "missing", "n", "x", "no data", "not av
 # Words of names. Those of identifiers count where values may be some, the weaker ones only where
 # rows of one are few; quantities and dates are no identifiers without a word that says so.
 _IDS = set("id ids uuid guid mrn ssn dni nif cpf curp pid key identifier identifiant ident".split())
-_PERSONS = set("patient paciente person persona subject participant respondent client".split())
-_NUMBERED = set("nr no num number numero nummer".split())
 _JOINED = re.compile(
-    r"(?!.*(?:paid|bid|acid|lipid|humid|covid|oid)$).{2,}(id|nr|no|num|number|nummer)"
+    r"(?!.*(?:paid|bid|acid|lipid|humid|covid|oid)$)(.{2,})?(id|nr|no|num|number|numero|nummer)"
 )
 _QUANTITY = set("age day days week weeks month months year years hour hours minutes time".split())
 _DATES = set("date datum fecha dob day birth birthday admission discharge onset visit".split())
-# UTF-8 that was read as Windows-1252, and what could not be read.
-_GARBLED = re.compile("\ufffd|[ÃÂ][^\\x00-\\x7f]|â€")
 # Codes have a digit and no blanks.
 _CODE = re.compile(r"(?=.*\d)(?!\d+[:/])[^\s+%<>]+")
 _ZIP = re.compile(r"zip|post_?(al_?)?code|plz|postleitzahl|fips")
@@ -108,23 +109,20 @@ class _Values:
         place[order] = np.arange(len(order))
         # Position of each record in the list of values; -1: it has none.
         self.records: IntArray = place[read]
-        self.values, self.counts = [plain[i] for i in order], counts[order]
-        self.n, self.distinct = int(self.counts.sum()), len(order)
-        pairs = zip(self.values, self.counts.tolist(), strict=True)
-        self.commonest: list[tuple[Any, int]] = list(pairs)
+        self.counts, self.n, self.distinct = counts[order], int(counts.sum()), len(order)
+        self.commonest: list[tuple[Any, int]] = [(plain[i], int(counts[i])) for i in order]
         self.texts = [(value, n) for value, n in self.commonest if isinstance(value, str)]
         unread = [each for each in self.texts if np.isnan(number_written(each[0]))]
         self.commas = [each for each in unread if not np.isnan(number_written(each[0], ","))]
         commas = sum(n for _, n in self.commas) >= NUMBERS * self.n > 0
         self.decimal = "," if commas else "."
-        self.numbers = np.array([self._number(value) for value in self.values], dtype=np.float64)
-        every = np.repeat(self.numbers, self.counts)
+        numbers = np.array([self._number(value) for value, _ in self.commonest], dtype=np.float64)
+        every = np.repeat(numbers, self.counts)
         self.figures: FloatArray = np.sort(every[np.isfinite(every)])
         self.whole = bool((np.rint(self.figures) == self.figures).all())
 
     def _number(self, value: Any) -> float:
-        is_text = isinstance(value, str) and self.decimal == ","
-        return number_written(value, ",") if is_text else number_in(value)
+        return number_written(value, self.decimal) if isinstance(value, str) else number_in(value)
 
     def reads(self, value: Any) -> bool:
         """Whether a value is a date or number as most are."""
@@ -139,15 +137,6 @@ class _Values:
         share = _share(sum(n for _, n in values), self.n)
         return [(f"{share} of the values {line.format(such=values[0][0])}", changes)]
 
-    def unread(self, values: Sequence[tuple[str, int]], what: str) -> list[_Finding]:
-        """Texts that are no numbers or dates: without digits they say that there is no value."""
-        shaped = [each for each in values if re.search(r"\d", each[0])]
-        words = [each for each in values if not re.search(r"\d", each[0])]
-        such = f"are no {what}, such as {{such!r}}"
-        missing = self.on(words, f"{such}: missing", nullable=True)
-        form = "a form that is not read; mend it, or it counts as missing (nullable)"
-        return missing + self.on(shaped, f"{such}: {form}")
-
     def share_of_texts(self, test: Callable[[str], Any]) -> float:
         """Share of the values that are texts of which something holds."""
         return sum(n for text, n in self.texts if test(text.strip())) / max(self.n, 1)
@@ -155,10 +144,9 @@ class _Values:
     @functools.cached_property
     def numeric(self) -> bool:
         """Whether the values are numbers, perhaps with a few words among them."""
-        # What says that there is no value is no word, nor what bounds one (<0.5).
-        said = [(text.strip().casefold(), n) for text, n in self.texts]
-        shown = [(text.lstrip("<>≤≥=~ "), n) for text, n in said if text not in _NO_NUMBER]
-        words = [n for text, n in shown if np.isnan(number_written(text, self.decimal))]
+        # What says that there is no value is no word.
+        said = [(text, n) for text, n in self.texts if text.strip().casefold() not in _NO_NUMBER]
+        words = [n for text, n in said if np.isnan(number_written(text, self.decimal))]
         few = len(words) <= CODES or sum(words) <= (1 - KIND) * self.n
         return len(self.figures) > 0 and len(self.figures) >= sum(words) and few
 
@@ -186,10 +174,8 @@ class _Values:
     def dated(self) -> bool:
         """Whether the values are dates: most, or, as numbers of eight or six digits, all."""
         if len(self.figures) >= NUMBERS * self.n:
-            days = self.form.unit == "day" or self.distinct > CODES
-            return 0 < len(self.figures) == self.form.n and days
-        gaps = self.share_of_texts(lambda text: text.casefold() in _NO_NUMBER)
-        return self.form.n > NUMBERS * (1 - gaps) * self.n > 0
+            return 0 < len(self.figures) == self.form.n
+        return self.form.n > NUMBERS * self.n > 0
 
     @functools.cached_property
     def coded(self) -> bool:
@@ -215,26 +201,19 @@ class _Values:
             return False
         shaped = sum(bool(_CODE.fullmatch(text.strip())) for text, _ in self.texts)
         if not self.numeric and shaped < KIND * self.distinct:
-            # Texts such as names: those that occur once each identify, sentences do not.
-            short = np.mean([len(text) for text, _ in self.texts] or [0]) < 40
-            return self.distinct == self.n and bool(short)
-        strong = {*said} & _IDS or ({*said} & _PERSONS and {*said} <= _PERSONS | _NUMBERED)
-        weak = bool(said) and (said[-1] in _NUMBERED or _JOINED.fullmatch(said[-1]))
-        if self.n <= (ROWS if strong else 10 if weak else 0) * self.distinct:
+            return self.distinct == self.n
+        named = {*said} & _IDS or any(map(_JOINED.fullmatch, said[-1:]))
+        if named and self.n <= ROWS * self.distinct:
             return True
-        if not self.numeric:
-            return self.few_each(1.5) or (self.distinct > CATEGORIES and self.few_each(ROWS))
-        return not {*said} & _QUANTITY and self._serial()
+        if self.distinct <= CATEGORIES or not self.few_each(ROWS):
+            return False
+        return not self.numeric or not {*said} & _QUANTITY and self._serial()
 
     def _serial(self) -> bool:
         """Whether whole numbers are numbered through, or repeat more than by chance."""
         x = np.unique(self.figures)
         size, once = x[-1] - x[0] + 1, self.distinct == self.n
         if 1500 <= x[0] <= x[-1] <= 2200 or size > 2**53:  # years, and sizes
-            return False
-        if once and self.n >= 20 and size <= 1.1 * len(x):
-            return True
-        if self.distinct <= CATEGORIES or not self.few_each(ROWS):
             return False
         expected = -size * np.expm1(-self.n / size)
         if len(x) > 1.05 * expected and size <= 1.02 * len(x):
@@ -253,7 +232,6 @@ def _words_of(name: str) -> list[str]:
 def _reads(value: Any, form: str | None, unit: str) -> bool:
     """Whether a form reads a value, and not just as ISO writes dates."""
     text = digits(value) if isinstance(value, int | float) else str(value).strip()
-    text = text.zfill(8) if form in ("%d%m%Y", "%m%d%Y") else text
     if form is not None and in_form(text, form) is None:
         return False
     found = moment(value, unit, form)
@@ -270,23 +248,22 @@ def _proposed(column: _Values, name: str) -> Draft:
     if not column.n:
         return Draft(name, {"type": ..., **gaps})
     if column.kind in ("temporal", "zoned") or column.dated:
-        zone = {"tz": "UTC"} if column.kind == "zoned" else {}
         form = {"unit": column.form.unit, "format": column.form.format}
         form = {key: value for key, value in form.items() if value not in (None, "day")}
         timed = column.form.timed or column.kind == "zoned"
-        return Draft(name, {"type": "datetime" if timed else "date", **form, **zone, **gaps})
+        return Draft(name, {"type": "datetime" if timed else "date", **form, **gaps})
     if column.share_of_texts(_CLOCK.fullmatch) >= KIND:
         note = "times of day have no type: make a number of them, such as the hour, or leave it out"
         return Draft(name, {"type": None}, note)
     place = bool(_ZIP.search(name.casefold()))
-    if column.identifies(name) or (column.coded and column.few_each(1.5) and not place):
+    if column.identifies(name) or (column.coded and column.few_each(1.5)):
         return Draft(name, {"type": "identifier"})
     if column.coded or _few_codes(column) or (column.whole and place):
         return categories
-    if column.numeric and column.kind != "boolean":
+    if column.numeric:
         days = column.counted and {*_words_of(name)} & _DATES
         return Draft(name, {"type": "date" if days else "numeric", **gaps})
-    if column.distinct <= max(CATEGORIES, column.n // 20) and column.distinct <= 0.8 * column.n:
+    if column.distinct <= max(CATEGORIES, column.n // 20):
         return categories
     note = "free text: leave it out, or declare a public list of categories, one of them as other="
     return Draft(name, {"type": None}, note)
@@ -297,12 +274,10 @@ def _few_codes(column: _Values) -> bool:
     if not column.numeric:
         return column.distinct <= CODES and column.distinct < max(column.n, 3)
     x = np.unique(column.figures)
-    if not column.whole:
-        return len(x) <= 4
     # Amounts may be 0 or of different lengths, and ages of a small file hardly repeat.
     amounts = (x >= 1000).sum() >= 4 and len({len(digits(float(each))) for each in x}) > 1
     narrow = np.ptp(x) <= CODES or column.n >= 5 * len(x)
-    return len(x) <= CODES and bool(narrow) and not amounts
+    return column.whole and len(x) <= CODES and bool(narrow) and not amounts
 
 
 # --- what there is to say of a column
@@ -322,7 +297,7 @@ def _said_of(column: _Values, attribute: Any, draft: Draft) -> list[_Finding]:
     if draft.note:
         return [(draft.note, {}), *found]
     if data["type"] == "numeric":
-        return found + _of_text(column) + _of_numbers(column.figures, attribute, data)
+        return found + _of_text(column) + _of_numbers(column, attribute, data)
     if data["type"] == "categorical":
         return found + _of_categories(column, attribute)
     return found + (_of_dates(column, attribute, data) if "date" in str(data["type"]) else [])
@@ -330,11 +305,13 @@ def _said_of(column: _Values, attribute: Any, draft: Draft) -> list[_Finding]:
 
 def _repeats(column: _Values, draft: Draft, proposed: bool) -> list[_Finding]:
     """Rows of one value, where whole numbers or texts repeat: it may identify persons."""
-    kind, most = draft.data["type"], int(column.counts.max(initial=0))
-    other = kind in ("date", "datetime") or (column.numeric and not column.whole)
-    many = not other and column.distinct > max(CODES, column.n // ROWS)
-    many = many and (proposed or column.identifies(draft.name))
-    if most <= 1 or not (kind == "identifier" or many):
+    most = int(column.counts.max(initial=0))
+    whole = "date" not in str(draft.data["type"]) and (column.whole or not column.numeric)
+    many = whole and column.distinct > max(CODES, column.n // ROWS)
+    persons = draft.data["type"] == "identifier" or (
+        many and (proposed or column.identifies(draft.name))
+    )
+    if most <= 1 or not persons:
         return []
     line = (
         f"{column.n} rows of {column.distinct} persons, if it identifies persons, at most {most} "
@@ -351,26 +328,20 @@ def rows_kept(counts: IntArray, n: int) -> str:
     return ", ".join(f"{k}: {_share(int(np.minimum(counts, k).sum()), n)}" for k in bounds)
 
 
-_READ_AS = ", and read as numbers: '$1,234' is 1234, '12.5%' is 12.5 and '(9)' is -9"
+_UNREAD = "are no {}, such as {{such!r}}: mend them, or they count as missing (nullable)"
 
 
 def _of_text(column: _Values) -> list[_Finding]:
     """Numbers that are written as text."""
-    read = [(each, number_written(each[0], column.decimal)) for each in column.texts]
-    signs = [each for each, x in read if x == x and {*each[0]} & {*"$€£¥%,("}]
     how = "--decimal , (in Python pandas.read_csv(..., decimal=','))"
-    return [
-        *column.on(column.commas, f"have a decimal comma: {how}"),
-        *column.on(
-            signs if column.decimal == "." else [], "are written with signs or groups" + _READ_AS
-        ),
-        *column.unread([each for each, x in read if x != x], "numbers"),
-    ]
+    unread = [each for each in column.texts if not column.reads(each[0])]
+    commas = column.on(column.commas, f"have a decimal comma: {how}")
+    return commas + column.on(unread, _UNREAD.format("numbers"), nullable=True)
 
 
-def _of_numbers(x: FloatArray, attribute: Any, data: dict[str, Any]) -> list[_Finding]:
+def _of_numbers(column: _Values, attribute: Any, data: dict[str, Any]) -> list[_Finding]:
     """The steps of numbers, values that many share, and where half of them lie."""
-    found: list[_Finding] = []
+    x, found = column.figures, list[_Finding]()
     if not len(x):
         return found
     low, high = (x[0], x[-1]) if attribute is None else (attribute.lower, attribute.upper)
@@ -380,41 +351,30 @@ def _of_numbers(x: FloatArray, attribute: Any, data: dict[str, Any]) -> list[_Fi
         places = next((d for d in range(4) if (np.round(x, d) == x).all()), None)
         if places == 0:
             single = high - low < MOST_SINGLE and not data.keys() & {"edges", "scale"}
-            bins = {} if "edges" in data else {"bins": None if single else "auto"}
-            found = [("all values are whole numbers: integer", {"integer": True, **bins})]
+            found = [("all values are whole numbers: integer", {"integer": True, "bins": None})]
         elif places is not None:
-            plural = "" if places == 1 else "s"
-            text = f"no value has more than {places} decimal{plural}: decimals={places}"
+            text = f"no value has more than {places} decimal places: decimals={places}"
             found = [(text, {"decimals": places})]
     values, counts = np.unique(x, return_counts=True)
     around = np.maximum(np.r_[0, counts[:-1]], np.r_[counts[1:], 0])
     own = np.isin(values, data.get("special") or []) | (single & (low <= values) & (values <= high))
-    often = (counts >= POINT * len(x)) & (counts > PEAK * around) & ~own
-    if len(values) > 50 and often.any():
-        pairs = list(zip(values[often], counts[often].tolist(), strict=True))[:5]
-        shown = ", ".join(f"{value:.15g} ({_share(n, len(x))})" for value, n in pairs)
-        text = f"many records share one value, {shown}: special, if it is public"
-        found.append((text, {"special": ...}))
+    often = (counts >= POINT * len(x)) & (counts > PEAK * around) & ~own & (len(values) > 50)
+    pairs = list(zip(values[often], counts[often].tolist(), strict=True))
+    text = "are {such:.15g} or such, far more than near it: special, if that is public"
+    found += column.on(pairs, text, special=...)
     rest = x[~np.isin(x, values[often])]
     if single or not len(rest) or data.keys() & {"edges", "scale"}:
         return found
     first, third = np.quantile(rest, [0.25, 0.75])
-    if third - first < NARROW * (high - low):
-        text = "half of the values are in a small part of the range"
-        if low >= 0 and third - low < 2 * NARROW * (high - low):
-            text += ": scale='log'" if attribute is not None else ": scale='log', if it begins at 0"
-            found.append((text, {"scale": "log", "bins": "auto"}))
-        elif attribute is not None and not attribute.auto:
-            found.append((f"{text}: a narrower range, or edges, if that is public", {}))
+    if 0 <= low and max(third - first, (third - low) / 2) < NARROW * (high - low):
+        text = "half of the values are in a small part of the range: scale='log', if it begins at 0"
+        found.append((text, {"scale": "log", "bins": "auto"}))
     return found
 
 
 def _of_dates(column: _Values, attribute: Any, data: dict[str, Any]) -> list[_Finding]:
     form, own, found = column.form, data.get("format"), list[_Finding]()
     alike = f" ({form.other} reads them too: which is it?)" if form.other else ""
-    if column.kind == "zoned" and data.get("tz") is None:
-        text = "times with a zone are read in UTC: convert local times first, or declare tz='UTC'"
-        found.append((text, {}))
     short = form.format is not None and "%y" in form.format
     pivot = ": of two digits, 00 to 68 are 2000 to 2068, and 69 to 99 are 1969 to 1999" * short
     if attribute is None and form.format is not None:
@@ -425,35 +385,23 @@ def _of_dates(column: _Values, attribute: Any, data: dict[str, Any]) -> list[_Fi
     unit = data.get("unit", "day")
     odd = [each for each in column.texts if moment(each[0], unit, own) is None]
     if form.format in (None, own):
-        return found + column.unread(odd, "dates")
+        return found + column.on(odd, _UNREAD.format("dates"), nullable=True)
     line = f"are not read; {form.format} reads {_share(form.n, column.n)}{alike}: format"
     return found + column.on(odd, line, format=form.format)
 
 
 def _of_categories(column: _Values, attribute: Any) -> list[_Finding]:
-    """Gaps that are written as text, spellings, and what is not declared."""
-    known = () if attribute is None else attribute.categories
-    table = {} if attribute is None else attribute.coding().table
-    spelled: dict[Any, Any] = {str(each).strip().casefold(): each for each in known}
-    kinds: dict[str, list[Any]] = {"gap": [], "near": [], "new": []}
-    for value, n in column.commonest:
-        plain = value.strip().casefold() if isinstance(value, str) else None
-        same = spelled.get(plain, value) if known else spelled.setdefault(plain, value)
-        if key_of(value) not in table:
-            kind = "gap" if plain in _GAPS else "near" if plain and same != value else "new"
-            kinds[kind].append((value, n))
-    garbled = [each for each in column.texts if _GARBLED.search(each[0])]
-    new = kinds["new"] if attribute is not None and attribute.other is None else []
+    """Gaps that are written as text, and what is not declared."""
+    known = set() if attribute is None else attribute.coding().table
+    new = [each for each in column.commonest if key_of(each[0]) not in known]
+    gaps = [each for each in new if str(each[0]).strip().casefold() in _GAPS]
     missing = "--missing {such} (in Python na_values=[{such!r}]) and nullable, or a category"
-    mend = "declare each spelling, or mend them (in Python .str.strip())"
-    near = f"differ from others by case or blanks alone, such as {{such!r:.30}}: {mend}"
-    add = "add them, or one for all others, which other= names too"
-    return [
-        *column.on(kinds["near"], near),
-        *column.on(kinds["gap"], f"are {{such!r}}: {missing}"),
-        *column.on(new, f"are not declared, such as {{such!r}}: {add}"),
-        *column.on(garbled, "were read in a wrong encoding"),
-    ]
+    found = column.on(gaps, f"are {{such!r}}: {missing}")
+    if attribute is None or attribute.other is not None:
+        return found
+    mend = "mend their spelling, add them, or one for all others, which other= names too"
+    rest = [each for each in new if each not in gaps]
+    return found + column.on(rest, f"are not declared, such as {{such!r:.30}}: {mend}")
 
 
 # --- the report on a table
@@ -495,57 +443,46 @@ class DomainReport:
     drafts: Sequence[Draft] = field(default=(), repr=False)
     structure: Sequence[Any] = field(default=(), repr=False)
 
-    def declaration(self, style: str = "python") -> str:
-        """The corrected declaration, with blanks where only the records know the value.
+    def declaration(self) -> str:
+        """The corrected declaration as JSON, with ``"..."`` where only the records know the value.
 
-        Fill them in from what is publicly known: what the records hold must not go into it.
-
-        Parameters
-        ----------
-        style : {"python", "json"}, default="python"
+        Fill the blanks in from what is publicly known, never from what the records hold;
+        `Domain.from_json` reads the result.
         """
-        check_choice(style, "style", ("python", "json"))
-        return draft_text(self.drafts, style, self.structure)
+        return json_text(self.drafts, self.structure, about=_ABOUT)
 
     @property
     def clean(self) -> bool:
         """Whether every value is represented as it is, and no rule is broken."""
-        return not self.n_unfit and not self.tables
+        changed = self.columns.drop(columns="to_missing", errors="ignore")
+        return not (self.n_unfit or changed.any(axis=None) or self.rules.any(axis=None))
 
     @property
     def tables(self) -> list[pd.DataFrame]:
-        """Columns with values that are not represented as they are, and rules that are broken.
+        """Columns with values that are changed or skipped, and rules that are broken.
 
         Counts with shares as text, at most a hundred rows of each.
         """
-        shown = self.columns.rename(columns=lambda name: name.replace("_", " "))
-        changed = shown[shown.drop(columns="to missing", errors="ignore").any(axis=1)]
-        return [
-            table[:100].map(lambda n: f"{n} ({_share(n, self.n_rows)})" if n else "")
-            for table in (changed, self.rules[self.rules.any(axis=1)])
-            if len(table)
+        shown = [table[table.any(axis=1)][:100] for table in (self.columns, self.rules)]
+        texts = [
+            each.map(lambda n: f"{n} ({_share(n, self.n_rows)})" if n else "") for each in shown
         ]
+        return [each for each in texts if len(each)]
 
     @property
     def summary(self) -> list[str]:
         """Sentences on all columns and rules."""
-        if self.columns.empty:
-            return ["no columns are declared; declaration() proposes how"]
         share = _share(self.n_skipped, self.n_rows)
         return [
             f"records skipped: {self.n_skipped} of {self.n_rows} ({share})",
             *[f"records that cannot be read: {self.n_unfit}"] * bool(self.n_unfit),
-            *["all values are represented as they are, and all rules hold"] * self.clean,
-        ]
+            *["all values are as declared, and all rules hold"] * self.clean,
+        ] * (not self.columns.empty)
 
     def __repr__(self) -> str:
-        lines = [
-            f"NOT PRIVATE: exact counts of {self.n_rows} records, for the data owner only",
-            *self.summary,
-            *(table.to_string() for table in self.tables),
-            *(f"- {line}" for line in self.findings),
-        ]
-        return "\n".join(lines)
+        title = f"NOT PRIVATE: exact counts of {self.n_rows} records, for the data owner only"
+        found = [*(table.to_string() for table in self.tables), *(f"- {x}" for x in self.findings)]
+        return "\n".join([title, *self.summary, *found])
 
 
 def examined(domain: Any, frame: Any) -> DomainReport:
@@ -617,31 +554,24 @@ def _findings(domain: Any, frame: Any, readable: BoolArray) -> tuple[list[str], 
             "quote. Is it a title that was read as names (--skip-lines), another sign between "
             "fields (--sep), or do fields hold line breaks (--multiline)?"
         )
-    columns = _columns(frame, readable)
-    if _second_header(columns.values()):
+    columns = {name: _Values(frame.column(name), readable) for name in frame.names}
+    if readable.any() and _second_header(columns.values()):
         lines.append(
             "the first record looks like a second line of names: delete it from the file "
             "(--skip-lines leaves out lines above the names only)"
         )
-        columns = _columns(frame, readable & (np.arange(frame.n_rows) > np.argmax(readable)))
-    undeclared = [Draft(name, {"type": ...}) for name in frame.names]
-    drafts = {draft.name: draft for draft in (drafts_of(domain) if domain else undeclared)}
+    drafts = {draft.name: draft for draft in (drafts_of(domain) if domain else ())}
     for name, column in columns.items():
-        attribute = None if domain is None or name not in drafts else domain.declared(name)
-        draft = _proposed(column, name) if attribute is None else drafts[name]
-        if attribute is None and domain is not None:
-            found = _repeats(column, draft, False)
-        else:
+        attribute = domain.declared(name) if name in drafts else None
+        draft = drafts.get(name) or _proposed(column, name)
+        if domain is None or attribute is not None:
             found, drafts[name] = _said_of(column, attribute, draft), draft
+        else:
+            found = _repeats(column, draft, False)
         for line, changes in found:
             lines.append(f"{name}: {line}")
             draft.data.update(changes)
     return lines, list(drafts.values())
-
-
-def _columns(frame: Any, readable: BoolArray) -> dict[str, _Values]:
-    names = frame.names if readable.any() else ()
-    return {name: _Values(frame.column(name), readable) for name in names}
 
 
 def _second_header(columns: Iterable[_Values]) -> bool:

@@ -24,11 +24,11 @@ import pandas as pd
 
 from .._validation import BoolArray, CodeArray, IntArray, plain_text
 from ..exceptions import DomainError
-from .attributes import Categorical, Identifier
+from .attributes import Identifier
 from .bins import Points
 from .numeric import Numeric
 from .query import Part, Schema, attribute_of, parts_of
-from .regions import Region, code_of, region_of_range, region_of_values
+from .regions import Region, region_of_range, region_of_values
 from .values import plain_category, some
 
 # Cells of one table: 16 MB of booleans.
@@ -58,7 +58,7 @@ class Rule:
     condition: str = ""
 
     def to_data(self) -> dict[str, Any]:
-        """The rule as values that JSON can hold; `skdp.domain.structure_from_data` reads them."""
+        """The rule as values that JSON can hold; `Domain` reads them."""
         said = {name.strip("_"): value for name, value in vars(self).items() if value}
         return {"rule": said.pop("kind"), **said}
 
@@ -175,13 +175,8 @@ def _plain(value: Any) -> Any:
     return None if value is None else plain_category(value, "Value of a rule")
 
 
-def structure_from_data(data: Any) -> list[Rule]:
-    """Rules from what :meth:`Rule.to_data` gave, such as the content of a JSON file.
-
-    Parameters
-    ----------
-    data : list of dict
-        Each with the key ``rule``, the name of the function, and its arguments.
+def rules_of(given: Any) -> list[Rule]:
+    """Rules from a list of them, or of what :meth:`Rule.to_data` gave, as in a JSON file.
 
     Raises
     ------
@@ -190,21 +185,23 @@ def structure_from_data(data: Any) -> list[Rule]:
 
     Examples
     --------
-    >>> structure_from_data([{"rule": "at_most", "column": "balance", "bound": "amount"}])
+    >>> rules_of([{"rule": "at_most", "column": "balance", "bound": "amount"}])
     [at_most('balance', 'amount')]
     """
     makers: dict[str, Any] = {make.__name__: make for make in (at_most, derived, forbid)}
-    if not isinstance(data, list):
-        raise DomainError(f"A structure is a list of rules, got {type(data).__name__}.")
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        what = "structure must be a list of rules such as [at_most('paid', 'owed')]"
+        raise DomainError(f"{what}, got {given!r:.200}.")
     rules = []
-    for number, item in enumerate(data, start=1):
+    for item in given:
         try:
-            given = {"from_" if key == "from" else key: value for key, value in item.items()}
-            rules.append(makers[given.pop("rule")](**given))
+            if not isinstance(item, Rule):
+                said = {"from_" if key == "from" else key: value for key, value in item.items()}
+                item = makers[said.pop("rule")](**said)
+            rules.append(item)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            what = f"Entry {number} of the structure is no rule: {item!r:.200}"
-            how = f"A rule has the key 'rule' with one of {', '.join(makers)}, and what this takes"
-            raise DomainError(f"{what}. {how}. {error}") from None
+            how = f"give one of {', '.join(makers)}, in JSON as 'rule' beside what it takes"
+            raise DomainError(f"{item!r:.200} is no rule: {how}. {error}") from None
     return rules
 
 
@@ -249,16 +246,13 @@ class Zeros(dict[Axes, BoolArray]):
                     found.append((fewer, (inside & allowed).any(axis=place)))
         return whole
 
-    def forbids(self, axes: Axes, rows: CodeArray | IntArray) -> BoolArray:
-        """Rows of codes that one table forbids; not those with an unknown, negative code in it."""
-        columns = [rows[:, axis] for axis in axes]
-        forbidden: BoolArray = ~self[axes][tuple(columns)] & (np.min(columns, axis=0) >= 0)
-        return forbidden
-
     def breaks(self, rows: CodeArray | IntArray) -> BoolArray:
-        """Rows of codes of all attributes that any table forbids."""
-        none = np.zeros(len(rows), dtype=bool)
-        return np.logical_or.reduce([none, *(self.forbids(axes, rows) for axes in self)])
+        """Rows of codes of all attributes that any table forbids; negative codes do not."""
+        broken = np.zeros(len(rows), dtype=bool)
+        for axes, allowed in self.items():
+            columns = [rows[:, axis] for axis in axes]
+            broken |= ~allowed[tuple(columns)] & (np.min(columns, axis=0) >= 0)
+        return broken
 
     def narrowed(self, codes: Codes) -> dict[int, IntArray] | None:
         """Codes that have a partner in each table, of those given for some axes; None if none has.
@@ -355,15 +349,6 @@ class Structure(Schema):
             raise DomainError(f"{what}: {guilty}. Change or leave out one of them.")
         self.zeros = zeros
 
-    @staticmethod
-    def read(rules: Any) -> list[Rule]:
-        """Rules that were given as ``structure=``; errors for anything else."""
-        found = list(rules) if isinstance(rules, Iterable) else [rules]
-        if not all(isinstance(rule, Rule) for rule in found):
-            what = "structure must be a list of rules such as [at_most('paid', 'owed')]"
-            raise DomainError(f"{what}, got {rules!r}. `structure_from_data` reads those of JSON.")
-        return found
-
     def to_data(self) -> list[dict[str, Any]]:
         """The rules as values that JSON can hold."""
         return [rule.to_data() for rule in self.rules]
@@ -395,13 +380,9 @@ class Structure(Schema):
         """The measured column that decides a column; a measured column decides itself."""
         return self._codes[column][0] if column in self._codes else column
 
-    def codes_of(self, column: str) -> IntArray:
-        """Code of a derived column for each code of its base; KeyError if it is measured."""
-        return self._codes[column][1]
-
     def lifted(self, column: str, values: np.ndarray) -> np.ndarray:
         """Values for the codes of a column as values for the codes of its base."""
-        return values[self.codes_of(column)] if column in self._codes else values
+        return values[self._codes[column][1]] if column in self._codes else values
 
     def weights_of_regions(self, regions: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Weights of regions by measured column; those on one base multiply."""
@@ -429,14 +410,11 @@ class Structure(Schema):
         """Code of the derived column for each code of the column that it follows from."""
         base, target = attribute_of(rule.from_, self), attribute_of(rule.column, self)
         codes = np.full(base.size, -1, dtype=np.int64)
-        # A value with an entry of its own is in no interval.
-        for key, value in sorted(rule.map, key=lambda pair: not isinstance(pair[0], tuple)):
+        for key, value in rule.map:
             own, meant = _codes(rule.from_, base, key), _codes(rule.column, target, value)
             if not len(own) or len(meant) != 1:
                 what = f"no code of {rule.from_!r}, or {value!r} not one of {rule.column!r}"
                 raise ValueError(f"{key!r} is {what}: leave the entry out, or mend it.")
-            if isinstance(key, tuple) and (codes[own] >= 0).any():
-                raise ValueError(f"the interval {key!r} overlaps another one.")
             codes[own] = meant
         if base.nullable and target.nullable and codes[-1] < 0:
             codes[-1] = target.size - 1
@@ -598,7 +576,7 @@ def _regions(rule: Rule, schema: Schema) -> Sequence[Part]:
 
 def _region(column: str, attribute: Any, key: Any) -> Region:
     """What a key of a map stands for: a value, or the values of an interval."""
-    if not isinstance(key, tuple):
+    if not (isinstance(key, tuple) and isinstance(attribute, Numeric)):
         return region_of_values(column, attribute, [key])
     low, high = key
     last = high is None or attribute.number(high, column) == attribute.upper
@@ -607,8 +585,6 @@ def _region(column: str, attribute: Any, key: Any) -> Region:
 
 def _codes(column: str, attribute: Any, key: Any) -> IntArray:
     """Codes that stand for a key of a map, and for nothing else."""
-    if isinstance(attribute, Categorical) and key is not None:
-        return np.array([code_of(column, attribute, key)])
     return np.flatnonzero(_region(column, attribute, key).weights > 1 - _ROUNDING)
 
 
@@ -628,8 +604,8 @@ def _cut_at(attribute: Any, regions: Sequence[Region]) -> Any:
         return attribute
     if attribute._coarse is not None:
         return _cut_at(attribute._coarse, regions).fine
-    cuts = np.concatenate([region.edges for region in regions])
     edges, held = attribute.edges, attribute.contents
+    cuts = held.after(np.concatenate([region.runs for region in regions], axis=None))
     # The upper end of a grid may be a bin by itself.
     inner = cuts[(cuts > edges[0]) & (cuts <= attribute.upper)]
     inner = np.unique(np.minimum(inner, np.nextafter(edges[-1], -np.inf)))

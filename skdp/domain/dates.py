@@ -89,15 +89,12 @@ def check_form(form: Any, unit: str) -> None:
         If it is no format of dates, or names no year, month or day that the unit needs.
     """
     last = datetime.datetime(2011, 12, 31, tzinfo=datetime.UTC)
-    try:
-        letters = {*re.findall("%(.)", form)}
-        # Every unit needs a year, without which Python 3.15 will read no day.
-        known = letters <= {*_LETTERS} and not letters.isdisjoint("yY")
-        read = in_form(last.strftime(_plain(form)), form) if known else None
-    except (TypeError, re.error):
-        read, known = None, False
+    letters = {*re.findall("%(.)", str(form))}
+    # Every unit needs a year, without which Python 3.15 will read no day.
+    known = letters <= {*_LETTERS} and not letters.isdisjoint("yY")
+    read = in_form(last.strftime(_plain(form)), form) if known else None
     ends = np.array([0 if each is None else moment_of(each) for each in (last, read)])
-    if not known or len(set(unit_number(ends, unit))) > 1:
+    if len(set(unit_number(ends, unit))) > 1:
         raise DomainError(
             f"format={form!r} says no date. Write it as for strptime, with each part once: "
             "'%m/%d/%Y' for 11/07/2020, '%d.%m.%Y' for 07.11.2020, '%d %b %Y' for 07 Nov 2020; "
@@ -116,7 +113,7 @@ def in_form(text: str, form: str) -> datetime.datetime | None:
         if form == EXCEL:
             return _EXCEL_ZERO + datetime.timedelta(days=int(text))
         return datetime.datetime.strptime(_plain(text), _plain(form))
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, re.error):
         return None
 
 
@@ -212,8 +209,6 @@ class Clock:
         None for what is no date, and for a value with a time zone where UTC is not declared.
         """
         micros = moment(value, self.unit)
-        if micros is None and self._reads_its_format():
-            micros = moment(value, self.unit, self.form)
         zone = getattr(value, "tzinfo", None)
         if isinstance(value, str):
             zone = _ZONED.search(value, 10)
@@ -221,11 +216,6 @@ class Clock:
             return None
         number = unit_number(np.array([micros]), self.unit)
         return int(number[0]), bool(unit_start(number, self.unit)[0] == micros)
-
-    def _reads_its_format(self) -> bool:
-        """Whether text in the declared format cannot be taken for ISO text, as in %Y-%d-%m."""
-        written = self.form and datetime.date(2021, 3, 1).strftime(self.form)
-        return bool(written) and moment(written, self.unit) is None
 
     def stamps(self, numbers: ArrayLike) -> pd.DatetimeIndex:
         """First moment of each unit as datetime64[us]; NaT for nan.
@@ -259,14 +249,16 @@ _DEFAULT_BINS = 128
 class _Temporal(Numeric):
     """What :class:`Date` and :class:`Datetime` share: an integer for each unit."""
 
-    _units: ClassVar[tuple[str, ...]] = tuple(UNITS)
+    # Units, the first of which is that by default, and time zones.
+    _units: ClassVar[tuple[str, ...]] = ("second", *UNITS)
+    _zones: ClassVar[tuple[str | None, ...]] = (None, "UTC")
     summable = False
 
     def __init__(
         self,
         lower: Any,
         upper: Any,
-        unit: str = "second",
+        unit: str | None = None,
         bins: int | str | None = None,
         *,
         tz: str | None = None,
@@ -274,11 +266,12 @@ class _Temporal(Numeric):
         nullable: bool = False,
         format: str | None = None,
     ) -> None:
+        unit = self._units[0] if unit is None else unit
         if unit not in self._units:
-            raise DomainError(f"unit must be one of {some(self._units, 10)}, got {unit!r}.")
-        if tz not in (None, "UTC"):
+            raise DomainError(f"unit must be one of {some(self._units[1:], 10)}, got {unit!r}.")
+        if tz not in self._zones:
             how = "convert the column first: .dt.tz_convert(zone).dt.tz_localize(None)"
-            raise DomainError(f"tz must be 'UTC' or None, got {tz!r}. For local times {how}.")
+            raise DomainError(f"tz must be in {self._zones}, got {tz!r}. For local times {how}.")
         if format not in (None, EXCEL):
             check_form(format, unit)
         self.unit, self.tz, self.format = unit, tz, format
@@ -299,11 +292,10 @@ class _Temporal(Numeric):
         super()._cut(self._default_bins() if plain else bins)
 
     def _default_bins(self) -> int:
-        units = int(self.upper - self.lower) + 1
-        if units <= _MOST_SINGLE:
-            return units
         # Fewer of very many units. A release does not say these numbers: they must not change.
-        return max(1, min(_DEFAULT_BINS, (MAX_INTEGER - 1) // (units - 1)))
+        units = int(self.upper - self.lower) + 1
+        most = units if units <= _MOST_SINGLE else _DEFAULT_BINS
+        return max(1, min(most, (MAX_INTEGER - 1) // max(units - 1, 1)))
 
     def _auto_edges(self) -> NDArray[Any]:
         units = int(self.upper - self.lower) + 1
@@ -416,6 +408,8 @@ class Date(_Temporal):
     special : list of dates, optional
         Values that stand for something else, such as ``"1900-01-01"`` for "unknown", inside or
         outside of the range. Each has a cell of its own. They are dates to queries and means.
+    tz : None
+        Dates have no time zone.
     nullable : bool, default=False
         Whether a missing value has a cell of its own, the last code. Otherwise records without
         this value are skipped.
@@ -455,21 +449,8 @@ class Date(_Temporal):
     '2010-01-01 to 2010-01-31'
     """
 
-    _units = _DATES
-
-    def __init__(
-        self,
-        lower: Any,
-        upper: Any,
-        unit: str = "day",
-        bins: int | str | None = None,
-        *,
-        special: Any = (),
-        nullable: bool = False,
-        format: str | None = None,
-    ) -> None:
-        options = {"special": special, "nullable": nullable, "format": format}
-        super().__init__(lower, upper, unit, bins, **options)
+    _units = ("day", *_DATES)
+    _zones = (None,)
 
 
 class Datetime(_Temporal):

@@ -17,29 +17,25 @@ from .._validation import CodeArray, plain_text
 from ..exceptions import DomainError
 from .attributes import Attribute, Categorical, Identifier, read
 from .check import DomainReport, examined
-from .constraints import Structure, structure_from_data
+from .constraints import Structure, rules_of
 from .numeric import Numeric
 from .query import Schema
-from .schemas import Code, domain_to_text, from_schema, parts_from_text, short_form
+from .schemas import drafts_of, from_schema, json_text, parts_from_text, short_form
 from .values import some
 
 
-def checked_columns(pairs: Iterable[Any]) -> dict[str, Any]:
+def checked_columns(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
     """Declarations by name; one error for all that declare no column."""
     declared: dict[str, Any] = {}
     wrong: list[str] = []
-    for pair in pairs:
-        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise DomainError(f"Expected (name, attribute) pairs, got {pair!r}.")
-        name, given = pair
+    for name, given in pairs:
         if not isinstance(name, str):
             kind = type(name).__name__
             raise DomainError(f"Column names must be strings, got {name!r} of type {kind}.")
         if name in declared:
             raise DomainError(f"Column names must be unique, but {name!r} is repeated.")
         try:
-            own = given if isinstance(given, Attribute | Identifier) else short_form(given)
-            declared[plain_text(name, "Column name")] = own
+            declared[plain_text(name, "Column name")] = short_form(given)
         except DomainError as error:
             wrong.append(f"Column {name!r}: {error}")
     if wrong:
@@ -115,13 +111,9 @@ class Domain(Schema):
     1   2   18   yes
     """
 
-    names: tuple[str, ...]
-    attributes: tuple[Numeric | Categorical, ...]
     structure: Structure
-    _positions: dict[str, int]
-    # As they were declared, and with bins that rules divide.
-    _given: dict[str, Numeric | Categorical | Identifier]
-    _declared: Mapping[str, Numeric | Categorical | Identifier]
+    # As they were declared, without the bins that rules divide.
+    _given: dict[str, Any]
 
     def __init__(
         self,
@@ -129,36 +121,32 @@ class Domain(Schema):
         *,
         structure: Iterable[Any] = (),
     ) -> None:
-        rules = Structure.read(structure)
+        rules = rules_of(structure)
         if isinstance(attributes, Domain):
             rules = [*attributes.structure.rules, *rules]
             attributes = attributes._given
-        if isinstance(attributes, Mapping):
-            attributes = attributes.items()
-        if isinstance(attributes, str) or not isinstance(attributes, Iterable):
+        try:
+            listed: Any = attributes.items() if isinstance(attributes, Mapping) else attributes
+            pairs = [(name, own) for name, own in listed]
+        except (TypeError, ValueError):
             what = "a dict of column names and their values such as {'age': (0, 120)}"
-            raise DomainError(f"A Domain is declared by {what}, got {attributes!r}.")
-        given = checked_columns(attributes)
-        compiled = Structure(rules, given)
-        measured = {name: compiled._declared[name] for name in compiled.measured}
-        if not measured:
+            raise DomainError(f"A Domain is declared by {what}, got {attributes!r}.") from None
+        self._given = checked_columns(pairs)
+        self.structure = Structure(rules, self._given)
+        self._declared = self.structure._declared
+        self.names = self.structure.measured
+        if not self.names:
             how = "Declare at least one that is no Identifier"
             raise DomainError(f"The domain has no attributes to measure. {how}.")
-        self.__dict__.update(
-            names=tuple(measured),
-            attributes=tuple(measured.values()),
-            structure=compiled,
-            _positions={name: position for position, name in enumerate(measured)},
-            _given=given,
-            _declared=compiled._declared,
-        )
+        self.attributes = tuple(self._declared[name] for name in self.names)
+        self._positions = {name: position for position, name in enumerate(self.names)}
 
     def __getstate__(self) -> dict[str, Any]:
         # Plain values alone, which other formats than pickle can hold.
         return {"columns": list(self._given.items()), "rules": self.structure.to_data()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        Domain.__init__(self, state["columns"], structure=structure_from_data(state["rules"]))
+        Domain.__init__(self, state["columns"], structure=state["rules"])
 
     # --- which columns there are, and which of them are measured
 
@@ -270,25 +258,6 @@ class Domain(Schema):
             raise DomainError(f"The data has {what} for them: {some(free)}.")
         return frame.with_names(names)
 
-    def _named(self, frame: Any) -> Any:
-        """The columns by name; errors if they are not those of the domain."""
-        frame = self.with_names(frame)
-        present = set(frame.names)
-        missing = [name for name in self.names if name not in present]
-        extra = [name for name in frame.names if name not in self._declared]
-        if missing or extra:
-            what = "The columns of the data are not those of the domain."
-            what += f" Missing: {some(missing)}." if missing else ""
-            what += f" Not declared: {some(extra)}." if extra else ""
-            how = "Add them, or leave them out of the domain (`domain.select`)."
-            if extra:
-                how = "Select those of the domain (data[names], or data.select), or declare all."
-            raise DomainError(f"{what} {how}")
-        return frame
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("A Domain cannot be changed; declare a new one.")
-
     def _key(self) -> tuple[Any, ...]:
         return (tuple(self._given.items()), self.structure.rules)
 
@@ -299,7 +268,8 @@ class Domain(Schema):
         return hash(self._key())
 
     def __repr__(self) -> str:
-        shown = some([Code(f"{name!r}: {part!r}") for name, part in self._given.items()], 12)
+        parts = [f"{name!r}: {part!r}" for name, part in self._given.items()]
+        shown = ", ".join(parts[:12]) + f", ... ({len(parts) - 12} more)" * (len(parts) > 12)
         rules = some(self.structure.rules, 6)
         tail = f", structure=[{rules}]" if rules else ""
         return f"Domain({{{shown}}}{tail})"
@@ -431,18 +401,26 @@ class Domain(Schema):
         TypeError, ValueError
             If the container cannot be read.
         """
-        frame = self._named(read(data)).select(self.names)
+        frame = self.with_names(read(data))
+        present = set(frame.names)
+        missing = [name for name in self.names if name not in present]
+        extra = [name for name in frame.names if name not in self._declared]
+        if missing or extra:
+            what = "The columns of the data are not those of the domain."
+            what += f" Missing: {some(missing)}." if missing else ""
+            what += f" Not declared: {some(extra)}." if extra else ""
+            how = "Select columns of the data (data[names]) or of the domain (domain.select)"
+            raise DomainError(f"{what} {how}, or declare all.")
+        frame = frame.select(self.names)
         # Privacy. Readers of files choose types by looking at the values, so one record decides
         # whether a column holds numbers, text, booleans, dates or times. It must not decide whether
         # there is an error: only types are refused that no reader chooses by itself.
         columns = {name: frame.column(name) for name in self.names}
         odd = [name for name, each in columns.items() if each.kind in ("duration", "other")]
         if odd:
-            shown = ", ".join(f"{name!r} (type {columns[name].dtype})" for name in odd[:5])
-            more = f", and {len(odd) - 5} more columns" if len(odd) > 5 else ""
             raise DomainError(
-                f"Column {shown}{more} holds durations, or neither numbers, text nor dates: "
-                "convert it to numbers (such as minutes), text or a type of dates."
+                f"{some(odd)} of type {columns[odd[0]].dtype} holds durations, or neither numbers, "
+                "text nor dates: convert it to numbers (such as minutes), text or a type of dates."
             )
         return frame
 
@@ -540,14 +518,8 @@ class Domain(Schema):
             what = f"integers in 0..size - 1, one column for each of the sizes {self.shape}"
             raise ValueError(f"codes must be {what}, got the shape {rows.shape}.")
         rows = rows.astype(np.int64)
-        broken = self.structure.zeros.breaks(rows)
-        if broken.any():
-            what = f"{int(broken.sum())} of {len(rows)} rows are in cells"
-            how = "decode with domain.without_structure()"
-            raise ValueError(f"{what} that are declared empty by the structure: {how}.")
-        for name in within or ():
-            if not isinstance(self[name], Numeric):
-                raise ValueError(f"within= is for numbers, but column {name!r} is Categorical.")
+        if n_broken := int(self.structure.zeros.breaks(rows).sum()):
+            raise ValueError(f"{n_broken} of {len(rows)} rows break a rule of the domain.")
         by_name = {name: rows[:, place] for place, name in enumerate(self.names)}
         rng = sampling_generator(random_state)
         return pd.DataFrame(self.structure.draw(by_name, rng, within or {}))
@@ -557,7 +529,7 @@ class Domain(Schema):
         """Propose a declaration with blanks, by the records. NOT private: for the data owner only.
 
         It looks at the values, as :meth:`check` does: ``findings`` says what is odd about them,
-        ``declaration()`` writes the code. Ranges and categories stay blank: fill them in from what
+        ``declaration()`` writes JSON. Ranges and categories stay blank: fill them in from what
         is publicly known.
 
         Parameters
@@ -594,7 +566,7 @@ class Domain(Schema):
 
     def to_json(self) -> str:
         """The domain as JSON text, which :meth:`from_json` reads."""
-        return domain_to_text(self)
+        return json_text(drafts_of(self), self.structure.rules)
 
     @property
     def fingerprint(self) -> str:
@@ -624,7 +596,7 @@ class Domain(Schema):
         """
         try:
             pairs, rules = parts_from_text(source)
-            return cls(pairs, structure=structure_from_data(rules))
+            return cls(pairs, structure=rules)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             what = error if isinstance(error, DomainError) else f"It is damaged: {error!r}."
             raise DomainError(f"This JSON declares no valid domain. {what}") from error
@@ -633,18 +605,18 @@ class Domain(Schema):
 
     @classmethod
     def from_schema(cls, source: Any, *, ranges: Mapping[str, Any] | None = None) -> Domain:
-        """Declare a domain by types of columns, or by a code book. No row is read.
+        """Declare the columns of a frame, or of a code book. No row is read.
 
         Parameters
         ----------
-        source : frame, mapping or path
-            A frame of any library that ``fit`` takes, or a dict of types, dtypes or their names,
-            such as "integer", "number", "category", "date", "datetime", "identifier"; or the path
-            of a code book, a CSV file. The user guide explains them.
+        source : frame or path
+            A frame of any library that ``fit`` takes, also lazy, which says names and order; or the
+            path of a code book, a CSV file. The user guide explains them.
         ranges : mapping, optional
-            What the source does not say, or says otherwise: a tuple ``(smallest, largest)`` of
-            numbers or dates; a list of all values, of which numbers are categories in their order;
-            or a whole attribute. Types that can hold missing values get a cell for them.
+            What each column can hold, as in a `Domain`: a tuple ``(smallest, largest)`` of numbers
+            or dates, a list of all values, or a whole attribute. In a frame, columns that are
+            declared in short get a cell for missing values, and booleans need no range. What is
+            said of a column here counts instead of what a code book says.
 
         Returns
         -------
@@ -653,16 +625,16 @@ class Domain(Schema):
         Raises
         ------
         DomainError
-            One for all columns that lack a range or categories, with code to fill in; for unknown
-            types, repeated names, and cells of a code book that cannot be understood.
+            One for all columns of which nothing is said; for unknown types, repeated names, and
+            cells of a code book that cannot be understood.
         OSError
             If a file cannot be read.
 
         Examples
         --------
-        >>> from skdp import Categorical, Domain, Numeric
-        >>> types = {"age": "int64", "smoker": "bool"}
-        >>> Domain.from_schema(types, ranges={"age": (0, 99)})
-        Domain({'age': Numeric(0, 99, integer=True), 'smoker': Categorical([False, True])})
+        >>> from skdp import Domain
+        >>> frame = pd.DataFrame({"age": [31], "smoker": [True]})
+        >>> Domain.from_schema(frame, ranges={"age": (0, 99)}).shape
+        (101, 3)
         """
         return cls(from_schema(source, {} if ranges is None else ranges))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import functools
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .._validation import BoolArray, FloatArray
 from .attributes import Identifier
-from .regions import POINT, Region, known_values, region_of_comparison, weigh
+from .bins import POINT
+from .regions import Region, known_values, region_of_comparison, weigh
 
 # --- columns that conditions name
 
@@ -57,11 +58,6 @@ class Schema:
         """Columns that can be asked for."""
         return tuple(name for name in self._declared if self.find(name) is not None)
 
-    @functools.cached_property
-    def asked(self) -> dict[str, Parts]:
-        """The latest question as text, and what it means. What is passed on of it has none."""
-        return {}
-
 
 def attribute_of(column: Any, schema: Schema) -> Any:
     """Attribute of a column, with a hint where it is misspelt."""
@@ -96,40 +92,49 @@ def both(one: Part, two: Part) -> dict[str, Region]:
     return found
 
 
-def _all_of(members: Sequence[list[Part]]) -> list[Part]:
-    """Disjoint conjunctions of the rows that satisfy all of some conditions."""
-    found = members[0]
-    for more in members[1:]:
-        found = _checked(both(one, two) for one in found for two in more)
-    return _merged(found)
+class _Joined(NamedTuple):
+    """Conditions of which every one must hold, or any."""
+
+    every: bool
+    members: Sequence[_Joined | Region]
 
 
-def _any_of(members: Sequence[list[Part]]) -> list[Part]:
-    """The same of the rows that satisfy any of them."""
-    found = members[0]
-    for more in members[1:]:
-        found = _checked([*found, *_less(more, found)])
-    return _merged(found)
+def _negated(condition: _Joined | Region) -> _Joined | Region:
+    """What holds where a condition does not."""
+    if isinstance(condition, Region):
+        return condition.complement
+    return _Joined(not condition.every, [*map(_negated, condition.members)])
 
 
-def _less(parts: list[Part], others: list[Part]) -> list[Part]:
-    """What of some conjunctions lies in none of others."""
-    for other in others:
-        parts = _checked(piece for part in parts for piece in _without(part, other))
+def _within(parts: list[Part], condition: _Joined | Region) -> list[Part]:
+    """Disjoint conjunctions of the rows of some conjunctions that satisfy a condition."""
+    if isinstance(condition, Region):
+        return _checked(both(part, {condition.column: condition}) for part in parts)
+    if condition.every:
+        return functools.reduce(_within, condition.members, parts)
+    done: list[Part] = []
+    for member in condition.members:
+        done += _within(parts, member)
+        parts = _within(parts, _negated(member))
+    return _merged(_checked(done))
+
+
+def _merged(parts: list[Part]) -> list[Part]:
+    """The same with those as one that differ in one column only."""
+    if len(parts) < 2:
+        return parts
+    for column in sorted({column for part in parts for column in part}):
+        alike: dict[Any, list[Region | None]] = {}
+        for part in parts:
+            rest = tuple(sorted(item for item in part.items() if item[0] != column))
+            alike.setdefault(rest, []).append(part.get(column))
+        parts = []
+        for rest, own in alike.items():
+            union = None if None in own else functools.reduce(operator.or_, own)
+            # A column without a condition has all its values.
+            limited = {column: union} if union is not None and union.complement else {}
+            parts.append({**dict(rest), **limited})
     return parts
-
-
-def _without(part: Part, other: Part) -> Iterator[Part]:
-    if not all(part[column] & region for column, region in other.items() if column in part):
-        yield part
-        return
-    inside = dict(part)
-    for column, region in other.items():
-        rest, own = region.complement, inside.get(column)
-        inside[column] = region if own is None else own & region
-        rest = rest if own is None else own & rest
-        if rest:
-            yield {**inside, column: rest}
 
 
 def _checked(parts: Iterable[Part]) -> list[Part]:
@@ -147,37 +152,17 @@ def _checked(parts: Iterable[Part]) -> list[Part]:
     return [part for part in found if all(part.values())] or found[:1]
 
 
-def _merged(parts: list[Part]) -> list[Part]:
-    """The same with those as one that differ in one column only."""
-    if len(parts) < 2:
-        return parts
-    for column in sorted({column for part in parts for column in part}):
-        alike: dict[Any, Region | None] = {}
-        for part in parts:
-            rest = tuple(sorted(item for item in part.items() if item[0] != column))
-            own = part.get(column)
-            if rest in alike:
-                known = alike[rest]
-                own = None if own is None or known is None else own | known
-            # A column without a condition has all its values.
-            alike[rest] = own if own is not None and own.complement else None
-        parts = [
-            dict(rest) if own is None else {**dict(rest), column: own}
-            for rest, own in alike.items()
-        ]
-    return parts
-
-
 # ------------------------------------------------------------------------------------------------
 # Queries written as text, as for ``DataFrame.query``; nothing in them is ever executed.
 #
 # Token by token the text becomes an expression of Python, a token on each line, in which columns
-# and values have numbers. Python reads its tree, and that becomes disjoint conjunctions.
+# and values have numbers, so that few expressions are different. Python reads its tree, and that
+# becomes disjoint conjunctions.
 
 
 _TOKEN = re.compile(
     r"""\s*(?:
-        (?P<number>(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
+        (?P<number>(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
       | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
       | (?P<quoted>`(?:[^`]|``)+`)
       | (?P<name>[^\W\d]\w*)
@@ -204,19 +189,23 @@ _UNREADABLE = {
     "@": "values stand in the text itself, as in f'age > {limit}'",
     ".": "methods of columns are not supported; write for example 'x is null', '1 <= x <= 2' or "
     "'x in [1, 2]'",
-    **dict.fromkeys("0123456789", "not a number"),
 }
 _UNEXPECTED = "unexpected {!r}; a column name that is not an identifier goes between backticks"
 _UNFINISHED = "it ends too early: a condition or a value is missing"
 _ARITHMETIC = "arithmetic is not supported; a column name with a sign goes between backticks"
 
 
-@dataclass(frozen=True)
-class _Column:
+class _Column(NamedTuple):
     """A column that a text names."""
 
     name: str
     attribute: Any
+
+
+@functools.lru_cache(maxsize=256)
+def _tree(expression: str) -> ast.expr:
+    """The tree of an expression of Python."""
+    return ast.parse(expression, mode="eval").body
 
 
 def quoted(name: str) -> str:
@@ -247,7 +236,7 @@ class _Text:
         if not lines:
             raise self.error("the query is empty; use None or {} to ask for all records", 0)
         try:
-            parts = self._parts(ast.parse("\\\n".join(lines), mode="eval").body)
+            return _within([{}], self._condition(_tree("\\\n".join(lines))))
         except SyntaxError as error:
             if error.offset != 1 or "never closed" in error.msg:
                 raise self.error(_UNFINISHED, len(self.text.rstrip())) from None
@@ -256,8 +245,6 @@ class _Text:
             raise self.error(f"unexpected {match and match[0]!r}", place) from None
         except (MemoryError, RecursionError):
             raise self.error("too many operations are inside each other", 0) from None
-        first = next(each for each in self.known if isinstance(each, _Column))
-        return parts or [{first.name: Region(first.name, first.attribute, (), frozenset())}]
 
     def _lines(self) -> Iterator[str]:
         """The expression of Python, a token on each line."""
@@ -283,11 +270,13 @@ class _Text:
 
     def _operand(self, kind: str, raw: str, place: int) -> Any:
         """A column, or a value."""
-        try:
-            if kind in ("number", "text"):
-                return ast.literal_eval(raw)
-        except (SyntaxError, ValueError):
-            raise self.error(f"{raw[:40]!r} is not a {kind}", place) from None
+        if kind == "number":
+            return int(raw) if raw.isdecimal() else float(raw)
+        if kind == "text":
+            try:
+                return ast.literal_eval(raw) if "\\" in raw else raw[1:-1]
+            except (SyntaxError, ValueError):
+                raise self.error(f"{raw[:40]!r} is not a text", place) from None
         if kind == "name" and raw in _CONSTANTS and self.schema.find(raw) is None:
             return _CONSTANTS[raw]
         name = raw[1:-1].replace("``", "`") if kind == "quoted" else raw
@@ -305,18 +294,14 @@ class _Text:
         """Where a part of the expression stands in the text."""
         return self.places[node.lineno - 1]
 
-    def _parts(self, tree: ast.expr) -> list[Part]:
-        if isinstance(tree, ast.BoolOp):
-            join = _all_of if isinstance(tree.op, ast.And) else _any_of
-            return join([self._parts(each) for each in tree.values])
-        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
-            return _merged(_less([{}], self._parts(tree.operand)))
+    def _condition(self, tree: ast.expr) -> _Joined | Region:
         if isinstance(tree, ast.Compare):
-            found: dict[str, Region] = {}
             trees = [tree.left, *tree.comparators]
-            for left, operator, right in zip(trees, tree.ops, trees[1:], strict=False):
-                found = both(found, self._comparison(left, type(operator), right))
-            return [found]
+            return _Joined(True, [*map(self._comparison, trees, tree.ops, trees[1:])])
+        if isinstance(tree, ast.BoolOp):
+            return _Joined(isinstance(tree.op, ast.And), [*map(self._condition, tree.values)])
+        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+            return _negated(self._condition(tree.operand))
         value = self._read(tree)
         if not isinstance(value, _Column):
             raise self.error(f"unexpected {value!r}", self._place(tree))
@@ -340,10 +325,10 @@ class _Text:
         other = f"unexpected {self.text[place:][:20]!r}"
         raise self.error(_ARITHMETIC if isinstance(tree, ast.BinOp) else other, place)
 
-    def _comparison(self, left: ast.expr, operator: type, right: ast.expr) -> Part:
+    def _comparison(self, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Region:
         """A column, what is said of it, and a value; or the other way round."""
         column, value, place = self._read(left), self._read(right), self._place(right)
-        said, mirrored = _OPERATORS[operator]
+        said, mirrored = _OPERATORS[type(operator)]
         if isinstance(column, _Column) == isinstance(value, _Column):
             reason = "a comparison needs a column on one side and a value on the other"
             raise self.error(reason, place)
@@ -352,7 +337,7 @@ class _Text:
         try:
             if not said:
                 raise ValueError("'in' needs the column on its left side.")
-            return {column.name: self.schema.region(column.name, column.attribute, said, value)}
+            return self.schema.region(column.name, column.attribute, said, value)
         except ValueError as error:
             raise self.error(str(error), place) from None
 
@@ -360,8 +345,7 @@ class _Text:
         """What is wrong at a place of the text, which is shown if it is long."""
         text = self.text
         if len(text) > 2 * _SHOWN:
-            start = max(0, place - _SHOWN)
-            text = f"{'...' if start else ''}{text[start : place + _SHOWN]}..."
+            text = f"...{text[max(0, place - _SHOWN) : place + _SHOWN]}..."
         where = f"Cannot read the query {text!r} at position {place}"
         return ValueError(f"{where}: {reason.removesuffix('.')}.")
 
@@ -369,13 +353,7 @@ class _Text:
 # --- what a text or a dict asks for
 
 
-class Parts(list[Part]):
-    """Disjoint conjunctions, and the `Query` that they are once it was asked for."""
-
-    weighed: Sequence[Query] = ()
-
-
-def parts_of(query: Any, schema: Schema) -> Parts:
+def parts_of(query: Any, schema: Schema) -> list[Part]:
     """Disjoint conjunctions whose union a query asks for: the region of each column in them.
 
     Parameters
@@ -393,15 +371,11 @@ def parts_of(query: Any, schema: Schema) -> Parts:
         If the query is neither a dict nor a string.
     """
     if query is None:
-        return Parts([{}])
+        return [{}]
     if isinstance(query, str):
-        if query not in schema.asked:
-            parts = Parts(_Text(query, schema).read())
-            schema.asked.clear()
-            schema.asked[query] = parts
-        return schema.asked[query]
+        return _Text(query, schema).read()
     if isinstance(query, Mapping):
-        return Parts([{name: _region(name, value, schema) for name, value in query.items()}])
+        return [{name: _region(name, value, schema) for name, value in query.items()}]
     raise TypeError(
         f"A query must be a dict or a string, got a value of type {type(query).__name__}. It names "
         "columns and values, such as {'age': (0, 17)} or 'age < 18'; a mask of rows is not a query."
@@ -566,12 +540,8 @@ def parse(query: Any, domain: Any) -> Query:
 def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
     """`parse` of each of many queries: weights of the conditions on a column are found together."""
     read = [parts_of(query, domain) for query in queries]
-    new = [parts for parts in read if not parts.weighed]
-    if new:
-        weigh(region for parts in new for part in parts for region in part.values())
-    for parts in new:
-        parts.weighed = [Query(tuple(weights_of(part, domain) for part in parts))]
-    return [query for parts in read for query in parts.weighed]
+    weigh(region for parts in read for part in parts for region in part.values())
+    return [Query(tuple(weights_of(part, domain) for part in parts)) for parts in read]
 
 
 def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArray]:

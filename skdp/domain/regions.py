@@ -1,8 +1,8 @@
 """Regions: the part of one attribute that a condition covers, as a weight for each code.
 
-The numbers of a region lie between cuts. A cut is a number, and whether it lies before (0) or after
-(1) the number itself; on a grid all cuts are places, before them. So regions are joined, cut and
-turned round by comparing cuts, for integers and real numbers alike.
+The numbers of a region lie between cuts, each the first number that is covered, or the first that
+is no more: after x comes the next float, and on a grid cuts are places. So regions are joined, cut
+and turned round by comparing cuts, for integers and real numbers alike.
 """
 
 from __future__ import annotations
@@ -11,23 +11,16 @@ import bisect
 import difflib
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from operator import and_, or_, xor
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from .._validation import FloatArray
 from .attributes import Attribute, Categorical
-from .bins import Points
 from .numeric import Numeric
-from .values import MAX_INTEGER
-
-# Share of a bin that a single number of a continuous column has: next to nothing, but asked for.
-POINT = 1e-12
-
-Cut: TypeAlias = tuple[float, int]
 
 
 @dataclass(frozen=True)
@@ -38,7 +31,7 @@ class Region:
     ----------
     column : str
     attribute : Numeric or Categorical
-    cuts : tuple of cut
+    cuts : tuple of float
         Where the numbers of bins that it covers begin and end, in turn, ascending.
     cells : frozenset of int
         The other codes: categories, special values, missing.
@@ -46,14 +39,14 @@ class Region:
 
     column: str = field(compare=False)
     attribute: Attribute = field(compare=False)
-    cuts: tuple[Cut, ...]
+    cuts: tuple[float, ...]
     cells: frozenset[int]
 
     def __bool__(self) -> bool:
         return bool(self.cuts or self.cells)
 
     def _combined(self, other: Region, by: Callable[[Any, Any], Any]) -> Region:
-        kept: list[Cut] = []
+        kept: list[float] = []
         for cut in sorted({*self.cuts, *other.cuts}):
             # After an odd number of its cuts a number is covered.
             inside = by(*(bisect.bisect(each.cuts, cut) % 2 for each in (self, other)))
@@ -85,11 +78,10 @@ class Region:
         if self.attribute.n_values in self.cells or not self:
             return -math.inf, math.inf
         assert isinstance(self.attribute, Numeric)
-        starts, stops = self.ends
-        if isinstance(held := self._held, Points):
-            starts, stops = held.grid.value(starts), held.grid.value(stops - 1)
-        special = self.attribute.means()[[*self.cells]].tolist()
-        return min([*starts[:1].tolist(), *special]), max([*stops[-1:].tolist(), *special])
+        held, (starts, stops) = self.attribute.contents, self.runs
+        ends = held.after(starts[:1]), held.before(stops[-1:])
+        numbers = np.concatenate([*ends, self.attribute.means()[[*self.cells]]])
+        return float(numbers.min()), float(numbers.max())
 
     @functools.cached_property
     def weights(self) -> FloatArray:
@@ -105,7 +97,8 @@ class Region:
         if isinstance(attribute, Numeric):
             found[attribute.bins : attribute.n_values] = attribute.special
             found *= self.weights
-            found[: attribute.bins] = _covered([self])[1][0]
+            owner = np.zeros(len(self.cuts) // 2, dtype=np.int64)
+            found[: attribute.bins] = attribute.contents.between(*self.runs, owner, 1)[1][0]
             return found
         assert isinstance(attribute, Categorical)
         if any(isinstance(value, str) for value in attribute.categories):
@@ -115,23 +108,10 @@ class Region:
         return found * self.weights
 
     @property
-    def _held(self) -> Any:
-        assert isinstance(self.attribute, Numeric)
-        return self.attribute.contents
-
-    @property
-    def ends(self) -> tuple[FloatArray, FloatArray]:
-        """Where runs of numbers begin and end, places on a grid."""
-        numbers = np.array([number for number, _ in self.cuts], dtype=np.float64)
-        return numbers[::2], numbers[1::2]
-
-    @property
-    def edges(self) -> FloatArray:
-        """The cuts as edges of bins."""
-        numbers, after = np.array(self.cuts, dtype=np.float64).reshape(-1, 2).T
-        if isinstance(held := self._held, Points):
-            return held.grid.value(numbers.astype(np.int64))
-        return np.where(after > 0, np.nextafter(numbers, np.inf), numbers)
+    def runs(self) -> tuple[FloatArray, FloatArray]:
+        """Cuts at which runs of numbers begin and end."""
+        cuts = np.array(self.cuts, dtype=np.float64)
+        return cuts[::2], cuts[1::2]
 
 
 def weigh(regions: Iterable[Region]) -> None:
@@ -144,28 +124,15 @@ def weigh(regions: Iterable[Region]) -> None:
         attribute = alike[0].attribute
         found = np.zeros((len(alike), attribute.size))
         if isinstance(attribute, Numeric):
-            found[:, : attribute.bins] = _covered(alike)[0]
+            cuts = np.array([cut for each in alike for cut in each.cuts], dtype=np.float64)
+            owners = np.repeat(np.arange(len(alike)), [len(each.cuts) // 2 for each in alike])
+            shares, _ = attribute.contents.between(cuts[::2], cuts[1::2], owners, len(alike))
+            found[:, : attribute.bins] = shares
         for region, weights in zip(alike, found, strict=True):
             if region.cells:
                 weights[[*region.cells]] = 1.0
             weights.flags.writeable = False
             vars(region)["weights"] = weights
-
-
-def _covered(regions: Sequence[Region]) -> tuple[FloatArray, FloatArray]:
-    """Share of each bin that each region of a column covers, and that times the mean there."""
-    held = regions[0]._held
-    numbers = np.array([number for each in regions for number, _ in each.cuts], dtype=np.float64)
-    owners = np.repeat(np.arange(len(regions)), [len(each.cuts) // 2 for each in regions])
-    starts, stops = numbers[::2], numbers[1::2]
-    share, moment = held.between(starts, stops, owners, len(regions))
-    points = starts == stops
-    if points.any() and not isinstance(held, Points):
-        points &= (held.ends[0] <= starts) & (starts <= held.ends[-1])
-        where = owners[points], held.codes(starts[points])
-        share[where] = np.maximum(share[where], POINT)
-        moment[where] = np.where(share[where] > POINT, moment[where], POINT * starts[points])
-    return share, moment
 
 
 def known_values(given: Any, known: Iterable[Any]) -> str:
@@ -181,9 +148,7 @@ def everything(column: str, attribute: Any) -> Region:
     """The region of no condition."""
     if isinstance(attribute, Categorical):
         return Region(column, attribute, (), frozenset(range(attribute.size)))
-    cuts: tuple[Cut, ...] = ((-math.inf, 0), (math.inf, 1))
-    if isinstance(held := attribute.contents, Points):
-        cuts = ((held.grid.first, 0), (held.grid.last + 1, 0))
+    cuts = tuple(map(attribute.contents.cut, (-math.inf, math.inf)))
     return Region(column, attribute, cuts, frozenset(range(attribute.bins, attribute.size)))
 
 
@@ -224,36 +189,21 @@ def region_of_range(column: str, attribute: Any, low: Any, high: Any, strict: st
     if ends[0] > ends[1]:
         what = f"it goes from {low!r} to {high!r}. Write the lower end first"
         raise ValueError(f"The range for column {column!r} is reversed: {what}.")
-    start, stop = (ends[0], int("<" in strict)), (ends[1], int(">" not in strict))
     if isinstance(attribute, Categorical):
-        return Region(column, attribute, (), frozenset(range(sum(start), sum(stop))))
+        codes = range(ends[0] + ("<" in strict), ends[1] + (">" not in strict))
+        return Region(column, attribute, (), frozenset(codes))
+    start = math.nextafter(ends[0], math.inf) if "<" in strict else ends[0]
+    stop = ends[1] if ">" in strict else math.nextafter(ends[1], math.inf)
     special = enumerate(attribute.special, start=attribute.bins)
-    cells = frozenset(code for code, value in special if start <= (value, 0) < stop)
-    cuts = tuple(_placed(attribute, *cut) for cut in (start, stop))
+    cells = frozenset(code for code, value in special if start <= value < stop)
+    cuts = tuple(map(attribute.contents.cut, (start, stop)))
     return Region(column, attribute, cuts if cuts[0] < cuts[1] else (), cells)
-
-
-def _placed(attribute: Numeric, x: float, after: int) -> Cut:
-    """A cut of the number line; on a grid, before the first place that is not below it."""
-    if not isinstance(held := attribute.contents, Points):
-        return float(x), after
-    # Integers beyond those of any grid may not be floats.
-    x = float(x) if abs(x) <= MAX_INTEGER else math.copysign(math.inf, x)
-    x, grid = math.nextafter(x, math.inf) if after else x, held.grid
-    # `Grid.at_least` of one number, without arrays: thousands of questions have two each.
-    first, last = (place / grid.denominator for place in (grid.first, grid.last))
-    if x > last:
-        return grid.last + 1, 0
-    place = math.ceil(max(x, first) * grid.denominator)
-    place -= (place - 1) / grid.denominator >= max(x, first)
-    place += place / grid.denominator < x
-    return min(max(place, grid.first), grid.last), 0
 
 
 def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Region:
     """Any of the values; None is the missing cell."""
     cells: set[int] = set()
-    runs: set[tuple[Cut, ...]] = set()
+    runs: set[tuple[float, ...]] = set()
     for value in values:
         if value is None:
             if not attribute.nullable:
@@ -266,8 +216,9 @@ def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Regi
             one = region_of_range(column, attribute, value, value)
             cells |= one.cells
             runs |= {one.cuts} if not one.cells else set()
-    cuts = tuple(cut for run in sorted(runs) for cut in run)
-    return Region(column, attribute, cuts, frozenset(cells)) & everything(column, attribute)
+    # Where a run begins that another ends at, there is no cut.
+    cuts = functools.reduce(xor, map(set, runs), set[float]())
+    return Region(column, attribute, tuple(sorted(cuts)), frozenset(cells))
 
 
 def region_of_comparison(column: str, attribute: Any, operator: str, value: Any) -> Region:

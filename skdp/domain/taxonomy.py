@@ -30,8 +30,6 @@ class Taxonomy:
         Number of edges from the root.
     first, last : ndarray of shape (n_nodes,)
         The leaves below node i are ``leaves[first[i]:last[i]]``.
-    leaf_nodes : ndarray of shape (n_leaves,)
-        Node of each leaf, in the order of ``leaves``.
     leaves : tuple
         Labels of the leaves.
     """
@@ -39,12 +37,10 @@ class Taxonomy:
     def __init__(self, labels: Sequence[Category], parents: ArrayLike) -> None:
         """Build from node labels and parent numbers, level by level from the root."""
         above = [as_int(parent, "Taxonomy parent") for parent in np.asarray(parents)]
-        if not labels or len(labels) != len(above):
-            raise DomainError("A taxonomy needs at least one node, and one parent per node.")
         before = all(0 <= parent < node for node, parent in enumerate(above) if node)
-        if above[0] != -1 or not before or above != sorted(above):
+        if len(labels) != len(above) or above[:1] != [-1] or not before or above != sorted(above):
             how = "level by level from the root, each after its parent, in the order of the parents"
-            raise DomainError(f"Nodes of a taxonomy stand {how}.")
+            raise DomainError(f"A taxonomy needs one parent for each node. They stand {how}.")
         self.labels = tuple(plain_category(label, "Taxonomy label") for label in labels)
         self.parents = np.array(above)
         # Leaves below each node, bottom up; then the place of its first leaf, top down.
@@ -58,14 +54,12 @@ class Taxonomy:
             self.first[position] = self.first[parent] + taken[parent]
             taken[parent] += width[position]
         self.last = self.first + width
-        self.leaf_nodes = leaves[np.argsort(self.first[leaves])]
-        self.leaves = tuple(self.labels[node] for node in self.leaf_nodes)
+        leaves = leaves[np.argsort(self.first[leaves])]
+        self.leaves = tuple(self.labels[node] for node in leaves)
         if len(set(self.leaves)) != len(self.leaves):
             repeated = [x for x in dict.fromkeys(self.leaves) if self.leaves.count(x) > 1]
             how = "groups must be nested or disjoint"
             raise DomainError(f"Taxonomy leaves {some(repeated)} occur more than once: {how}.")
-        for array in (self.parents, self.depths, self.first, self.last, self.leaf_nodes):
-            array.flags.writeable = False
 
     @classmethod
     def from_tree(cls, tree: Mapping[Category, Any] | Sequence[Any]) -> Taxonomy:
@@ -88,7 +82,7 @@ class Taxonomy:
         else:
             root, below = "Any", tree
         labels: list[Category] = [root]
-        numbers_ = [-1]
+        above = [-1]
         waiting: list[tuple[int, Any]] = [(0, below)]
         for node, part in waiting:
             single = isinstance(part, str | Mapping) or not isinstance(part, Iterable)
@@ -99,20 +93,15 @@ class Taxonomy:
                 raise DomainError(f"Taxonomy group {labels[node]!r} is empty.")
             for label, inner in branches:
                 labels.append(label)
-                numbers_.append(node)
+                above.append(node)
                 if inner is not None:
                     waiting.append((len(labels) - 1, inner))
-        return cls(labels, numbers_)
+        return cls(labels, above)
 
     @property
     def height(self) -> int:
         """Number of edges from the root to the deepest leaf."""
         return int(self.depths.max())
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return len(self.leaves)
 
     def cut(self, level: int) -> IntArray:
         """Nodes of one level, from left to right: a partition of the leaves.
@@ -122,9 +111,7 @@ class Taxonomy:
         level : int
             From 0 (the root) to ``height`` (the leaves). Leaves above the level belong to it.
         """
-        if not 0 <= level <= self.height:
-            raise ValueError(f"level must be in 0..{self.height}, got {level}.")
-        is_leaf = np.isin(np.arange(len(self.labels)), self.leaf_nodes)
+        is_leaf = ~np.isin(np.arange(len(self.labels)), self.parents)
         nodes = np.flatnonzero((self.depths == level) | (is_leaf & (self.depths < level)))
         return nodes[np.argsort(self.first[nodes])]
 
@@ -146,4 +133,4 @@ class Taxonomy:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        return f"Taxonomy({self.n_leaves} leaves, height {self.height}, root {self.labels[0]!r})"
+        return f"Taxonomy({len(self.leaves)} leaves, height {self.height}, root {self.labels[0]!r})"

@@ -33,7 +33,6 @@ from .budget import (
     Workload,
     as_workload,
     cube_root_shares,
-    geometric_shares,
     level_shares,
     optimal_shares,
     plan_levels,
@@ -44,7 +43,7 @@ from .budget import (
 )
 from .gblue import boost, gblue
 from .measure import Measurement, exact_shares, measure, measured_variances, noise_quantile
-from .tree import Tree, balanced_tree, cover_weights, level_tree, perfect_tree, with_extra_bin
+from .tree import Tree, balanced_tree, level_tree, perfect_tree, with_extra_bin
 
 __all__ = [
     "Blue",
@@ -55,11 +54,9 @@ __all__ = [
     "as_workload",
     "balanced_tree",
     "boost",
-    "cover_weights",
     "cube_root_shares",
     "exact_shares",
     "gblue",
-    "geometric_shares",
     "level_shares",
     "level_tree",
     "measure",

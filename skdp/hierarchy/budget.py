@@ -223,26 +223,6 @@ def uniform_shares(tree: Tree) -> FloatArray:
     return level_shares(tree, np.ones(tree.n_levels))
 
 
-def geometric_shares(tree: Tree, ratio: float | None = None) -> FloatArray:
-    """Shares that grow by a constant factor from each level to the next.
-
-    Parameters
-    ----------
-    tree : Tree
-    ratio : float, optional
-        Default: the cube root of the mean number of children, which is optimal for answers
-        without consistency on a perfect tree if all nodes are used equally often.
-    """
-    if ratio is None:
-        inner = tree.n_children[~tree.is_leaf]
-        ratio = float(np.cbrt(inner.mean())) if len(inner) else 1.0
-    if not (math.isfinite(ratio) and ratio > 0):
-        raise ValueError(f"ratio must be positive and finite, got {ratio!r}.")
-    exponent = np.arange(tree.n_levels, dtype=np.float64)
-    exponent -= exponent[-1] if ratio > 1 else 0.0
-    return level_shares(tree, ratio**exponent)
-
-
 def range_usage(tree: Tree) -> FloatArray:
     """Share of all ranges of bins whose smallest cover contains each node, shape (n_nodes,)."""
     n = tree.n_bins

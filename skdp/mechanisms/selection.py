@@ -144,11 +144,11 @@ def logarithms_of(steps: FloatArray) -> tuple[FloatArray, float]:
     return sums, steps.size * 2.0**-43 + _ERROR * float(np.abs(sums).max(initial=0.0))
 
 
-# --- private selection of k candidates together: the set, or the sequence, is what is selected
+# --- private selection of k candidates together: the set is what is selected
 #
-# Both are exponential mechanisms on all sets or sequences of k candidates, sampled exactly: those
-# of equal utility form classes whose sizes are known, a class is selected by a race, and one of its
-# members uniformly. Ranks count from 0, the best first, ties by position.
+# An exponential mechanism on all sets of k candidates, sampled exactly: those of equal utility form
+# classes whose sizes are known, a class is selected by a race, and one of its members uniformly.
+# Ranks count from 0, the best first, ties by position.
 
 # Classes that are entered into the race at once.
 _BLOCK = 2**20
@@ -204,84 +204,9 @@ def canonical_set(
     if entry == 0:
         return np.arange(k, dtype=np.int64)
     i, j = (entry - 1) // n_columns, k + (entry - 1) % n_columns
-    between = _distinct(np.full(k - i - 1, j - i - 1), source)
+    between = _distinct(k - i - 1, j - i - 1, source)
     ranks = [*range(i), *sorted(i + 1 + place for place in between), j]
     return np.array(ranks, dtype=np.int64)
-
-
-def joint_sequence(
-    behind: NDArray[np.uint64], k: int, rate: Fraction, source: NoiseSource
-) -> IntArray:
-    """Ranks of a sequence drawn with P proportional to exp(-rate * loss).
-
-    The loss is the largest distance, over places, from the score at a place of the true sequence
-    down to the score at that place of this one.
-
-    Parameters
-    ----------
-    behind : ndarray of uint64, shape (n,)
-        How far each score is behind the best, in ascending order.
-    k : int
-        Length of the sequence, at most n.
-    rate : Fraction
-    source : NoiseSource
-
-    Returns
-    -------
-    ndarray of int64, shape (k,)
-    """
-    # Draw an integer v >= 0 with P proportional to N(v) exp(-rate v), where N(v) sequences lose at
-    # most v; then one of these uniformly. A sequence that loses L gets a probability proportional
-    # to the sum of exp(-rate v) over v >= L, that is, to exp(-rate L).
-    #
-    # Place i can hold the n_i(v) candidates that are at most v behind the true one, and n_i grows
-    # with i, so that N(v) is the product of n_i(v) - i. It is constant between the losses that some
-    # candidate has at some place.
-    at_no_loss = np.searchsorted(behind, behind[:k], side="right")
-    losses, growth = [], []
-    for i in range(k):
-        further = behind[at_no_loss[i] :]
-        losses.append(further - behind[i])
-        sizes = np.arange(at_no_loss[i], behind.size, dtype=np.float64) - i
-        growth.append(np.log1p(1 / sizes))
-    every = np.concatenate(losses)
-    order = np.argsort(every, kind="stable")
-    first_sizes = np.log((at_no_loss - np.arange(k)).astype(np.float64))
-    logs, margin = logarithms_of(np.concatenate([first_sizes, np.concatenate(growth)[order]]))
-    values, firsts = np.unique(every[order], return_index=True)
-    starts = np.append(np.uint64(0), values)
-    log_numbers = logs[k - 1 + np.append(firsts, every.size)]
-    race = Race(source)
-    race.enter(log_numbers + _log_spans(starts, rate), margin)
-
-    def log_weight(entry: int, context: decimal.Context) -> decimal.Decimal:
-        reach = _reach(behind, k, starts[entry]).tolist()
-        number = context.create_decimal(math.prod(each - i for i, each in enumerate(reach)))
-        weight = context.subtract(context.ln(number), _product(rate, int(starts[entry]), context))
-        if entry + 1 == starts.size:
-            return weight
-        length = int(starts[entry + 1]) - int(starts[entry])
-        left = context.exp(context.minus(_product(rate, length, context)))
-        return context.add(weight, context.ln(context.subtract(decimal.Decimal(1), left)))
-
-    within = starts[race.winner(log_weight)]
-    return np.array(_distinct(_reach(behind, k, within), source), dtype=np.int64)
-
-
-def _reach(behind: NDArray[np.uint64], k: int, loss: np.uint64) -> IntArray:
-    """How many candidates each place can hold without losing more than ``loss``."""
-    # Without overflow: nothing is further behind than the last.
-    room = behind[-1] - behind[:k]
-    limits = behind[:k] + np.minimum(room, loss)
-    return np.searchsorted(behind, limits, side="right").astype(np.int64)
-
-
-def _log_spans(starts: NDArray[np.uint64], rate: Fraction) -> FloatArray:
-    """Log of the sum of exp(-rate v) over each piece of the integers, but for a constant."""
-    lengths = np.diff(starts).astype(np.float64)
-    spans = np.append(np.log(-np.expm1(-float(rate) * lengths)), 0.0)
-    logs: FloatArray = spans - float(rate) * starts.astype(np.float64)
-    return logs
 
 
 def _product(rate: Fraction, gap: int, context: decimal.Context) -> decimal.Decimal:
@@ -290,14 +215,14 @@ def _product(rate: Fraction, gap: int, context: decimal.Context) -> decimal.Deci
     )
 
 
-def _distinct(reach: IntArray, source: NoiseSource) -> list[int]:
-    """Different integers, the i-th below reach[i], uniformly; ``reach`` does not decrease.
+def _distinct(count: int, size: int, source: NoiseSource) -> list[int]:
+    """So many different integers below ``size``, uniformly.
 
-    A shuffle of Fisher and Yates whose deck grows, of which only moved cards are kept.
+    A shuffle of Fisher and Yates, of which only moved cards are kept.
     """
-    if not reach.size:
+    if not count:
         return []
-    picks = source.below(reach - np.arange(reach.size))
+    picks = source.below(size - np.arange(count))
     moved: dict[int, int] = {}
     drawn = []
     for i, pick in enumerate(picks.tolist()):
@@ -318,27 +243,13 @@ def _distinct(reach: IntArray, source: NoiseSource) -> list[int]:
 # in one direction, and twice the sensitivity in general.
 
 
-_METHODS = ("one-shot", "peeling", "canonical", "joint", "auto")
-# Those that select k candidates as one.
-_TOGETHER = {"canonical": canonical_set, "joint": joint_sequence}
+METHODS = ("one-shot", "peeling", "canonical", "auto")
 # At this rate nothing but the best is ever selected, and its product with any difference of 64-bit
 # scores fits into a floating-point number.
 _MOST_RATE = Fraction(2**30)
 # What "auto" spends on its choice; below this k, and with more classes of sets than this, it takes
 # one round of noise and spends nothing: chosen on generated lists of eight shapes.
 _AUTO_SHARE, _A_SET_FROM, _MOST_CLASSES = Fraction(6, 100), 4, 2**27
-# "joint" holds the losses of all candidates at all places at once.
-_MOST_LOSSES = 2**24
-
-
-def check_method(method: str, k: int, n_scores: int) -> None:
-    """Refuse a method of `top_k` that does not exist or cannot select ``k`` of so many scores."""
-    check_choice(method, "method", _METHODS)
-    if method == "joint" and k * n_scores > _MOST_LOSSES:
-        raise ValueError(
-            f'k times the number of scores is {k * n_scores}, and method="joint" takes at most '
-            f"{_MOST_LOSSES}: use another method."
-        )
 
 
 def as_scores(scores: ArrayLike) -> NDArray[np.integer]:
@@ -511,7 +422,7 @@ def top_k(
         Privacy parameter of the whole selection. The noise is drawn at its dyadic floor.
     score_range : int
         The range R, as in `noisy_max`.
-    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="auto"
+    method : {"one-shot", "peeling", "canonical", "auto"}, default="auto"
         "auto": "one-shot" if ``ordered``, if ``k`` is below 4, or if k times the number of scores
         exceeds 2**27. Else 6% of epsilon measure how far the scores fall from the first to the k-th
         and on to the last; of "one-shot" and "canonical" the one is taken that would lose less on a
@@ -521,8 +432,7 @@ def top_k(
         less accurate. "canonical": the canonical Lipschitz mechanism, which selects the set of k as
         one; much more accurate where neighbouring scores around the k-th are more than a few
         R / epsilon apart, and where the noise of one round would drown all but the few largest
-        scores; less accurate between. In time proportional to k n. "joint": the joint exponential
-        mechanism, which selects the sequence of k as one; rarely the best.
+        scores; less accurate between. In time proportional to k n.
     ordered : bool, default=True
         Whether the winners are best first. "canonical" selects a set and needs ``ordered=False``.
     random_state : None, int or NoiseSource, default=None
@@ -541,15 +451,13 @@ def top_k(
         If scores are not integers, or a parameter has the wrong type.
     ValueError
         If ``k`` is less than 1 or more than there are scores, ``method`` is unknown or cannot give
-        an order, or a parameter is out of range. For "joint", if k times the number of scores
-        exceeds 2**24.
+        an order, or a parameter is out of range.
 
     References
     ----------
     M. Shekelyan, G. Loukides, "Differentially private top-k selection via canonical Lipschitz
-    mechanism", 2022. J. Gillenwater, M. Joseph, A. Munoz Medina, M. Ribero, "A joint exponential
-    mechanism for differentially private top-k", ICML 2022. Both are stated there for other
-    neighbours or truncated; here with the coefficient epsilon / (2 R) on the untruncated utility.
+    mechanism", 2022; stated there for other neighbours, here with the coefficient
+    epsilon / (2 R) on the untruncated utility.
 
     Examples
     --------
@@ -568,13 +476,13 @@ def top_k(
     count = as_integer(k, "k", 1, meaning="it is the number of candidates to select.")
     if count > array.size:
         raise ValueError(f"k={count} candidates were asked for, but there are {array.size}.")
-    check_method(method, count, array.size)
+    check_choice(method, "method", METHODS)
     if not isinstance(ordered, bool):
         raise TypeError(f"ordered must be True or False, got {ordered!r}.")
     if ordered and method == "canonical":
         raise ValueError(
             'method="canonical" selects a set, which has no order: pass ordered=False, or take '
-            '"one-shot" or "joint".'
+            '"one-shot".'
         )
     source = noise_source(random_state)
     if method == "auto":
@@ -587,7 +495,7 @@ def top_k(
     elif method == "one-shot":
         chosen = _one_shot(array, count, epsilon, width, source)
     else:
-        chosen = _together(array, count, epsilon, width, method, source)
+        chosen = _together(array, count, epsilon, width, source)
     # A set is drawn by ranks, whose true order must not show: ``ordered`` is false for it.
     return chosen if ordered else np.sort(chosen)
 
@@ -666,14 +574,13 @@ def _losses(falls: FloatArray, k: int, n: int, rate: float) -> tuple[float, floa
 
 
 def _together(
-    scores: NDArray[np.integer], k: int, epsilon: Any, width: int, method: str, source: NoiseSource
+    scores: NDArray[np.integer], k: int, epsilon: Any, width: int, source: NoiseSource
 ) -> IntArray:
-    """Select the set or the sequence of k candidates as one thing."""
+    """Select the set of k candidates as one thing."""
     # Privacy. The exponential mechanism on all sets, with utility (least score inside - largest
-    # outside), or on all sequences, with utility -max over i of (i-th largest score - score at
-    # place i). If all scores change by numbers in [lo, lo + R], so do least, largest and i-th
-    # largest ones; their differences and the maximum of these then change by numbers in [-R, R],
-    # an interval of length 2 R. So the coefficient eps_d / (2 R) costs eps_d.
+    # outside). If all scores change by numbers in [lo, lo + R], so do the least and the largest of
+    # any of them; their difference then changes by a number in [-R, R], an interval of length 2 R.
+    # So the coefficient eps_d / (2 R) costs eps_d.
     rate = min(noise_rate(epsilon, 2 * width), _MOST_RATE)
     if isinstance(source, Tape):
         recorded: IntArray = source.answer(
@@ -682,7 +589,7 @@ def _together(
         return recorded
     behind = scores.max().astype(np.uint64) - scores.astype(np.uint64)
     order = np.argsort(behind, kind="stable")
-    return order[_TOGETHER[method](behind[order], k, rate, source)].astype(np.int64)
+    return order[canonical_set(behind[order], k, rate, source)].astype(np.int64)
 
 
 def _peel(

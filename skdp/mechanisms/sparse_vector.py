@@ -4,8 +4,7 @@ With the names of Lyu, Su and Li: SVT-S is `SparseVector`, SVT-DPBook its ``vari
 (fresh threshold noise after each answer), and SVT with retraversal (SVT-ReTr)
 `sparse_vector_top_k`.
 
-Everything is computed on integers: integer answers as they are, real answers on a declared lattice,
-each rounded separately. The noise is drawn exactly.
+Everything is computed on integers, and the noise is drawn exactly.
 """
 
 from __future__ import annotations
@@ -38,16 +37,13 @@ from ..accounting import PrivacyLoss, charge
 from .laplace import (
     REACH,
     as_answers,
-    as_held,
     as_integers,
-    as_lattice,
     as_sensitivity,
     discrete_laplace,
     discrete_laplace_variance,
     geometric,
     geometric_variance,
     noise_rate,
-    round_to_lattice,
 )
 
 _CHUNK = 2**16
@@ -67,18 +63,14 @@ class SparseVector:
         One public threshold for all queries, or one for each query in order.
     cutoff : int
         Number of positive answers after which queries are refused.
-    sensitivity : number, default=1
-        Largest change of one query when one record is added or removed; an int or Fraction for
-        integer queries, any number on a lattice. There it must bound the change of the computed
-        answer: a sum of floats can change by more than its terms, a sum of integers cannot.
+    sensitivity : int or Fraction, default=1
+        Largest change of one query when one record is added or removed. Round what each record adds
+        to a public step, and measure in steps: a sum of floats can change by more than its terms, a
+        sum of integers cannot.
     monotonic : bool, default=False
         One record moves all queries in the same direction, as it does all counts. The noise of
         a query is then half as wide. This is not checked: a stream that breaks it cannot
         be detected, and costs up to twice the part "comparisons" of epsilon.
-    lattice : number, default=None
-        None: answers are integers. A number: answers are real, and each is rounded to the nearest
-        multiple of it; the sensitivity counts as the next multiple. Take a small part of the
-        sensitivity; 2**-10 of it costs a thousandth.
     ratio : number, default=None
         Budget of the comparisons divided by that of the threshold. None takes the ratio of least
         variance, (2 cutoff)**(2/3), or cutoff**(2/3) for monotonic queries.
@@ -111,15 +103,12 @@ class SparseVector:
         Positive answers left.
     n_queries : int
         Queries answered so far.
-    gap : int, float or None
-        How far the last query was above its threshold, under the noise of the comparison; None
-        if the last answer was negative. It is free.
-    answer : int, float or None
-        Noisy answer of the last query if it was positive and ``answer_share`` pays for it.
     positives : ndarray of int64, shape (n_positives,)
         Places in the stream of all positive answers so far.
-    gaps, answers : ndarray, shape (n_positives,)
-        Their gaps and noisy answers (none without ``answer_share``).
+    gaps : ndarray of int64, shape (n_positives,)
+        How far each was above its threshold, under the noise of the comparison. It is free.
+    answers : ndarray of int64, shape (n_positives,)
+        Their noisy answers; empty without ``answer_share``.
     comparison_std : float
         Standard deviation of the noise between a query and its threshold.
     query_scale : float
@@ -168,14 +157,14 @@ class SparseVector:
     # Privacy. Released: the signs of q + nu - (T + rho), the gaps of positives, and noisy answers.
     # Let D, D' be neighbours, and pair rho on D with rho + s on D', every nu of a negative query
     # with itself and nu of a positive query with nu + s + q(D) - q(D'), which leaves every gap as
-    # it is; s = sensitivity D, in lattice steps. Then q(D') + nu < T + rho + s where
-    # q(D) + nu < T + rho: negatives stay negative, and cost nothing however many there are. Both
-    # shifts are upward: s for rho, at most 2 s for each of at most c nu. Geometric noise pays
-    # exp(rate) per unit of an upward shift and is defined there: eps1 for rho at rate eps1 / s,
-    # eps2 for all nu at rate eps2 / (2 c s). Monotonic queries: if q(D) <= q(D') for all, nu shifts
-    # by s + q(D) - q(D') <= s; if q(D) >= q(D') for all, rho needs no shift and nu shifts by
-    # q(D) - q(D') <= s; so the rate eps2 / (c s) is enough. The noisy answers are discrete Laplace,
-    # eps3 / c each. Offsets are public. Adaptive queries: the argument holds given the past.
+    # it is; s = sensitivity D. Then q(D') + nu < T + rho + s where q(D) + nu < T + rho: negatives
+    # stay negative, and cost nothing however many there are. Both shifts are upward: s for rho, at
+    # most 2 s for each of at most c nu. Geometric noise pays exp(rate) per unit of an upward shift
+    # and is defined there: eps1 for rho at rate eps1 / s, eps2 for all nu at rate eps2 / (2 c s).
+    # Monotonic queries: if q(D) <= q(D') for all, nu shifts by s + q(D) - q(D') <= s; if q(D) >=
+    # q(D') for all, rho needs no shift and nu shifts by q(D) - q(D') <= s; so the rate eps2 / (c s)
+    # is enough. The noisy answers are discrete Laplace, eps3 / c each. Offsets are public. Adaptive
+    # queries: the argument holds given the past.
     # "dwork-roth" is c runs in sequence of cutoff 1 with epsilon / c.
 
     def __init__(
@@ -186,7 +175,6 @@ class SparseVector:
         sensitivity: Any = 1,
         monotonic: bool = False,
         *,
-        lattice: Any = None,
         ratio: Any = None,
         answer_share: Any = 0,
         expected_queries: int | None = None,
@@ -203,11 +191,10 @@ class SparseVector:
         check_flag(monotonic, "monotonic")
         check_choice(variant, "variant", ("standard", "dwork-roth"))
         check_choice(noise, "noise", ("one-sided", "two-sided"))
-        self._lattice = None if lattice is None else as_lattice(lattice)
         self._monotonic = bool(monotonic)
         self._refreshing = variant == "dwork-roth"
         self._one_sided = noise == "one-sided"
-        self._shift = self._as_shift(sensitivity)
+        self._shift = as_sensitivity(sensitivity)
         width = (1 if monotonic else 2) * self._cutoff
         parts = self._divide(exact, _as_share(answer_share), ratio, width)
         self._scale_noise(parts, width)
@@ -223,23 +210,11 @@ class SparseVector:
         self._lock = threading.Lock()
         self._process = process_mark()
         self._count = 0
-        self._gap: int | None = None
-        self._answer: int | None = None
         self._found: list[tuple[int, int, int | None]] = []
         self._serial = self._source.serial() if isinstance(self._source, Tape) else 0
         self._noisy = self._draw_threshold()
 
     # Public choices, made before anything is spent
-
-    def _as_shift(self, sensitivity: Any) -> Fraction:
-        """Sensitivity in lattice steps."""
-        if self._lattice is None:
-            return as_sensitivity(sensitivity)
-        # As binary numbers: 0.3 on a lattice of 0.1 means the floating-point values.
-        reach = as_held(sensitivity, "sensitivity")
-        if reach <= 0:
-            raise ValueError(f"sensitivity must be positive, got {sensitivity!r}.")
-        return Fraction(math.ceil(reach / self._lattice))
 
     def _divide(
         self, epsilon: Fraction, share: Fraction, ratio: Any, width: int
@@ -283,9 +258,8 @@ class SparseVector:
 
         Parameters
         ----------
-        value : int, or number where a ``lattice`` is declared
-            Its true answer. Beyond +-2**60 (on a lattice: 2**51 steps) it is clamped. NaN counts
-            as lower than everything: an error would reveal that the answer is missing.
+        value : int
+            Its true answer. Beyond +-2**60 it is clamped.
 
         Returns
         -------
@@ -295,7 +269,7 @@ class SparseVector:
         Raises
         ------
         TypeError
-            If ``value`` is not of the declared type.
+            If ``value`` is not an integer.
         ValueError
             If there is no threshold left for it.
         RuntimeError
@@ -330,7 +304,7 @@ class SparseVector:
             )
         if array.size == 0:
             return np.zeros(0, dtype=np.bool_)
-        steps = self._quantise(array)
+        steps = self._integers(array)
         with self._lock:
             self._check()
             if self._thresholds.ndim and self._count + len(steps) > len(self._thresholds):
@@ -368,9 +342,6 @@ class SparseVector:
             for place, gap, answer in zip(places, shown, extra, strict=True)
         ]
         self._count += last
-        self._gap = self._answer = None
-        if out[-1]:
-            _, self._gap, self._answer = self._found[-1]
         return out
 
     def _compare(self, noisy: IntArray) -> tuple[list[int], IntArray]:
@@ -411,7 +382,7 @@ class SparseVector:
         return self._draw(1, self._threshold_noise)[0]
 
     def _lift(self, places: list[int]) -> Any:
-        """How far the thresholds of the chunk were raised at ``places``, in steps."""
+        """How far the thresholds of the chunk were raised at ``places``."""
         if self._raised.ndim:
             return self._raised[[self._count + place for place in places]]
         return self._raised
@@ -436,29 +407,23 @@ class SparseVector:
                 "its own epsilon, or allow more positives with cutoff=."
             )
 
-    # Answers and thresholds in lattice steps
+    # Answers and thresholds as integers
 
-    def _quantise(self, array: NDArray[Any]) -> IntArray:
-        if self._lattice is None:
-            integers = as_integers(
-                array,
-                "answers",
-                "Integer noise takes integer queries. For real ones declare lattice=, a small "
-                "part of the sensitivity.",
-            )
-            if integers.dtype.kind == "u":
-                return np.minimum(integers, REACH).astype(np.int64)
-            return np.clip(integers.astype(np.int64), -REACH, REACH)
-        if array.dtype.kind not in "iuf" or (array.dtype.kind == "f" and array.dtype.itemsize > 8):
-            raise TypeError(
-                f"answers must be integers or floats of at most 64 bits, got {array.dtype}."
-            )
-        return round_to_lattice(array, self._lattice)
+    @staticmethod
+    def _integers(array: NDArray[Any]) -> IntArray:
+        integers = as_integers(
+            array,
+            "answers",
+            "Round what each record adds to a public step, and measure in steps.",
+        )
+        if integers.dtype.kind == "u":
+            return np.minimum(integers, REACH).astype(np.int64)
+        return np.clip(integers.astype(np.int64), -REACH, REACH)
 
-    def _steps(self, value: Fraction) -> int:
-        """A public level in steps, upward: no lattice point lies between the two."""
-        steps = math.ceil(value / (self._lattice or 1))
-        return max(-REACH, min(steps, REACH))
+    @staticmethod
+    def _steps(value: Fraction) -> int:
+        """A public level, upward: no integer lies between the two."""
+        return max(-REACH, min(math.ceil(value), REACH))
 
     def _as_thresholds(self, threshold: Any, least: int | None) -> IntArray:
         if isinstance(threshold, numbers.Real):
@@ -476,20 +441,16 @@ class SparseVector:
                 )
             if not np.isfinite(array).all():
                 raise ValueError("threshold must be finite everywhere.")
-            if array.dtype.kind == "f" or self._lattice is not None:
-                levels = array.astype(np.float64) / float(self._lattice or 1)
-                # Keeps a multiple of the lattice exact, because the quotient may be one unit in the
-                # last place too high.
-                levels = np.ceil(levels - np.abs(levels) * 2.0**-50)
-                wanted = np.clip(levels, -REACH, REACH).astype(np.int64)
+            if array.dtype.kind == "f":
+                wanted = np.clip(np.ceil(array), -REACH, REACH).astype(np.int64)
             else:
-                wanted = self._quantise(array)
+                wanted = self._integers(array)
         used = wanted if least is None else np.maximum(wanted, least)
         self._raised = used - wanted
         return used
 
     def _raise(self, count: int) -> int:
-        """Steps above the quiet level at which ``count`` quiet queries give cutoff / 2 positives.
+        """How far above the quiet level at which ``count`` quiet queries give cutoff / 2 positives.
 
         Only the noise of the queries counts: it is much wider than that of the threshold.
         """
@@ -500,11 +461,6 @@ class SparseVector:
             usual -= math.log1p(math.exp(-rate))
         mean = _mean(*self._query_noise) if self._one_sided else 0.0
         return math.ceil(max(usual, 0.0) / rate - mean)
-
-    def _unit(self, steps: int | None) -> Any:
-        if steps is None or self._lattice is None:
-            return steps
-        return float(steps * self._lattice)
 
     # What has been released
 
@@ -519,46 +475,34 @@ class SparseVector:
         return self._count
 
     @property
-    def gap(self) -> Any:
-        """Noisy distance of the last query above its threshold; None after a negative answer."""
-        return self._unit(self._gap)
-
-    @property
-    def answer(self) -> Any:
-        """Noisy answer of the last query, if it was positive and paid for."""
-        return self._unit(self._answer)
-
-    @property
     def positives(self) -> IntArray:
         """Places in the stream of all positive answers so far."""
         return np.array([place for place, _, _ in self._found], dtype=np.int64)
 
     @property
-    def gaps(self) -> NDArray[Any]:
+    def gaps(self) -> IntArray:
         """Noisy distances of the positive queries above their thresholds."""
-        kind = np.int64 if self._lattice is None else np.float64
-        return np.array([self._unit(gap) for _, gap, _ in self._found], dtype=kind)
+        return np.array([gap for _, gap, _ in self._found], dtype=np.int64)
 
     @property
-    def answers(self) -> NDArray[Any]:
+    def answers(self) -> IntArray:
         """Noisy answers of the positive queries; empty without ``answer_share``."""
-        kind = np.int64 if self._lattice is None else np.float64
         paid = [answer for _, _, answer in self._found if answer is not None]
-        return np.array([self._unit(answer) for answer in paid], dtype=kind)
+        return np.array(paid, dtype=np.int64)
 
     @property
     def comparison_std(self) -> float:
         """Standard deviation of the noise between a query and its threshold."""
         variance = geometric_variance if self._one_sided else discrete_laplace_variance
         total = variance(*self._query_noise) + variance(*self._threshold_noise)
-        return math.sqrt(total) * float(self._lattice or 1)
+        return math.sqrt(total)
 
     @property
     def query_scale(self) -> float:
         """Scale of the noise of a query."""
-        return _scale(*self._query_noise) * float(self._lattice or 1)
+        return _scale(*self._query_noise)
 
-    def negative_below(self, level: float = 0.95) -> Any:
+    def negative_below(self, level: float = 0.95) -> int:
         """What the true answers of all negative queries are below, with probability ``level``.
 
         Parameters
@@ -568,7 +512,7 @@ class SparseVector:
 
         Returns
         -------
-        int or float
+        int
 
         Raises
         ------
@@ -583,7 +527,7 @@ class SparseVector:
         # exp(-rate t).
         rate = 1 / _scale(*self._threshold_noise)
         most = math.ceil(-math.log1p(-as_level(level)) / rate)
-        return self._unit(int(self._thresholds) + self._offset + most)
+        return int(self._thresholds) + self._offset + most
 
     def __repr__(self) -> str:
         seeded = ", seeded: no guarantee" if self.privacy_loss.seeded else ""
@@ -638,7 +582,7 @@ def sparse_vector_top_k(
         Seed of the noise. None: the operating system's random source. An int is for experiments
         only: no guarantee.
     **options
-        Further parameters of `SparseVector`: ``lattice``, ``ratio``, ``variant``, ``noise``,
+        Further parameters of `SparseVector`: ``ratio``, ``variant``, ``noise``,
         ``ledger``.
 
     Returns
@@ -691,7 +635,7 @@ def sparse_vector_top_k(
         raise ValueError(f"values must be one-dimensional, got shape {array.shape}.")
     source = noise_source(random_state)
     # Of the wrong type: refused before anything is spent.
-    trial._quantise(array[:1])
+    trial._integers(array[:1])
     vector = SparseVector(epsilon, level, k, **keywords, random_state=source)
     left = np.arange(array.size)
     found: list[IntArray] = []

@@ -1,7 +1,7 @@
 """Private splitting, scoring and model choice: no exact number is released.
 
 ==============  ====================================================================================
-``_scores``     `private_score`: one score; `make_private_scorer`
+``_scores``     `private_score`: one score of predictions
 ``_cross_val``  `private_cross_val_score`, `PrivateKFold`: secret folds; one ledger for all fits
 ``_search``     `PrivateGridSearchCV`: chooses the winner of a grid with noise
 ``_metrics``    metrics by name: what each reads of a model, and what is released for it
@@ -12,13 +12,12 @@
 """
 
 from ._cross_val import PrivateKFold, private_cross_val_score
-from ._scores import make_private_scorer, private_score
+from ._scores import private_score
 from ._search import PrivateGridSearchCV
 
 __all__ = [
     "PrivateGridSearchCV",
     "PrivateKFold",
-    "make_private_scorer",
     "private_cross_val_score",
     "private_score",
 ]

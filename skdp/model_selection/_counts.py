@@ -18,7 +18,7 @@ from .._random import NoiseSource
 from .._validation import FloatArray, IntArray
 from ..algorithms.binned_scores import INTERVALS, BinnedScores, interval_of, release_scores
 from ..release import QueryResult
-from ._intervals import Covers, Noisy, with_interval
+from ._intervals import Noisy, with_interval
 
 # Probabilities below count as this in log losses.
 CLIP = 0.001
@@ -140,7 +140,7 @@ class Counts:
 # --- the order of the scores
 
 
-def mean_area(tables: Sequence[Counts], covers: Covers) -> QueryResult:
+def mean_area(tables: Sequence[Counts], level: float) -> QueryResult:
     """Area under the ROC curve; of several classes, each against the others, the mean."""
 
     def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
@@ -154,7 +154,7 @@ def mean_area(tables: Sequence[Counts], covers: Covers) -> QueryResult:
     return with_interval(
         statistic,
         [table.noisy for table in tables],
-        covers,
+        level,
         value=value,
         known=all(table.present for table in tables),
         resolution=max(abs(value - flat), _LEFT * abs(flat - halved)),

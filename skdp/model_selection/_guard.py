@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from .._foreign import attempt, quietly
 from .._keys import NO_KEY, Key
@@ -115,25 +114,6 @@ def answers_of(
             elif len(part) > 1:
                 parts += [part[: len(part) // 2], part[len(part) // 2 :]]
     return guesses
-
-
-def check_model(model: Any, X: Any) -> None:
-    """Refuse, by names and shapes alone, a model that could predict no row of ``X``."""
-    if type(model).__module__.partition(".")[0] in ("skdp", "sklearn"):
-        check_is_fitted(model)
-    given = [*getattr(X, "column_names", getattr(X, "columns", ()))]
-    named = bool(given) and all(isinstance(name, str) for name in given)
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None and named:
-        missing = [name for name in names if name not in given]
-        if missing:
-            raise ValueError(f"X lacks columns that the model was fitted to: {missing[:8]}.")
-    width = getattr(model, "n_features_in_", None)
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    if not named and width is not None and len(shape) == 2 and shape[1] != width:
-        raise ValueError(
-            f"X has {shape[1]} features, but {type(model).__name__} was fitted to {width}."
-        )
 
 
 # --- comparisons

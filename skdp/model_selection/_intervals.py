@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._random import sampling_generator
-from .._validation import FloatArray, as_level, check_choice, dyadic_floor
+from .._validation import FloatArray, dyadic_floor
 from ..mechanisms import discrete_laplace_variance
 from ..release import QueryResult
 
@@ -59,63 +59,26 @@ class Noisy:
 Statistic: TypeAlias = Callable[[Sequence[FloatArray]], FloatArray]
 
 
-@dataclass(frozen=True)
-class Covers:
-    """What an interval is to cover.
-
-    Attributes
-    ----------
-    level : float
-    population : bool
-        Sampling error as well as noise.
-    """
-
-    level: float
-    population: bool
-
-    @classmethod
-    def asked(cls, level: float, interval: str) -> Covers:
-        """Read the parameters ``level`` and ``interval``."""
-        check_choice(interval, "interval", ("noise", "population"))
-        return cls(float(as_level(level)), interval == "population")
-
-    @property
-    def words(self) -> str:
-        """What the interval covers."""
-        if self.population:
-            return (
-                f"covers the score on the population that these rows were drawn from in about "
-                f"{self.level:.0%} of all releases: sampling error and noise, by simulation"
-            )
-        return (
-            f"covers the exact score on these rows in about {self.level:.0%} of all releases, by "
-            "simulation of the noise; how far these rows stand for others is not in it"
-        )
-
-
 def with_interval(
     statistic: Statistic,
     parts: Sequence[Noisy],
-    covers: Covers,
+    level: float,
     *,
     value: float | None = None,
-    span: tuple[float, float] = (0.0, 1.0),
     known: bool = True,
     resolution: float = 0.0,
     sampling_std: float | None = None,
 ) -> QueryResult:
-    """A score with its interval.
+    """A score from 0 to 1 with its interval, for the population that the rows were drawn from.
 
     Parameters
     ----------
     statistic : callable
     parts : sequence of Noisy
         Its arguments.
-    covers : Covers
+    level : float
     value : float, optional
         A better estimate than ``statistic`` of the parts.
-    span : (low, high)
-        Possible values.
     known : bool, default=True
         False where too few records are left above the noise: the interval is all that is possible.
     resolution : float, default=0.0
@@ -124,7 +87,6 @@ def with_interval(
         Of the statistic; by default the spread over Poisson counts. Parts may count the same rows,
         so the spreads of all parts are added up.
     """
-    low, high = span
     # Computed from the release alone, with public coins, so that a report does not change when
     # it is read again.
     rng = sampling_generator(0)
@@ -132,7 +94,7 @@ def with_interval(
     base = float(statistic(values))
     errors = statistic([part.values + part.noise(_DRAWS, rng) for part in parts]) - base
     sampling = sampling_std or 0.0
-    if covers.population and sampling_std is None:
+    if sampling_std is None:
         for place, part in enumerate(parts):
             drawn = [np.broadcast_to(each, (_DRAWS, *each.shape)) for each in values]
             drawn[place] = part.samples(_DRAWS, rng)
@@ -141,18 +103,18 @@ def with_interval(
         value = base
     # A quotient of noisy numbers may have no standard deviation: its tails are cut off.
     spread = float(np.hypot(np.clip(errors, *np.quantile(errors, _TAILS)).std(), resolution))
-    if covers.population:
-        errors = errors + sampling_generator(1).normal(0.0, sampling, errors.shape)
-    ends = np.quantile(errors, [(1 - covers.level) / 2, (1 + covers.level) / 2])
-    value = float(np.clip(value, low, high))
+    errors = errors + sampling_generator(1).normal(0.0, sampling, errors.shape)
+    ends = np.quantile(errors, [(1 - level) / 2, (1 + level) / 2])
+    value = float(np.clip(value, 0.0, 1.0))
     lower, upper = value - ends[1] - resolution, value - ends[0] + resolution
     if not known:
-        lower, upper = low, high
+        lower, upper = 0.0, 1.0
     return QueryResult(
         value,
         spread,
-        float(np.clip(min(lower, value), low, high)),
-        float(np.clip(max(upper, value), low, high)),
-        covers.words,
-        sampling if covers.population else 0.0,
+        float(np.clip(min(lower, value), 0.0, 1.0)),
+        float(np.clip(max(upper, value), 0.0, 1.0)),
+        f"covers the score on the population that these rows were drawn from in about {level:.0%} "
+        "of all releases: sampling error and noise, by simulation",
+        sampling,
     )

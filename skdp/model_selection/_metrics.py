@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,16 +20,16 @@ from sklearn.pipeline import Pipeline
 from .._keys import Key
 from .._keys import positions_of as places_of
 from .._random import NoiseSource, noise_source
-from .._validation import FloatArray, IntArray, as_epsilon, as_fraction
+from .._validation import FloatArray, IntArray, as_epsilon, as_fraction, as_level
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..algorithms.binned_scores import STEPS, on_grid, release_parts
 from ..base import range_of
-from ..mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
+from ..mechanisms import discrete_laplace
 from ..release import QueryResult
 from ..tables import as_column
 from ._counts import CLIP, OF_MATRIX, largest_loss, mean_area, one_against_others
 from ._guard import Labels, equal, positions_of
-from ._intervals import Covers, Noisy, with_interval
+from ._intervals import Noisy, with_interval
 
 # Both ends of the public range of a target.
 Ends: TypeAlias = tuple[float, float]
@@ -39,8 +38,6 @@ Ends: TypeAlias = tuple[float, float]
 _NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
 # Parts of a smaller budget may need noise that does not fit into 64-bit integers.
 _LEAST = Fraction(1, 10**8)
-# Where no interval is shown.
-NOISE = Covers(0.95, False)
 
 # Of each metric the method of a model that it reads; what it needs besides, the public list of
 # labels, a public range or clusters; and how a search compares candidates by it: by sums over rows
@@ -54,14 +51,13 @@ _METRICS = {
     "brier_score": ("predict_proba", "labels", "losses"),
     "mean_absolute_error": ("predict", "range", "losses"),
     "mean_squared_error": ("predict", "range", "losses"),
-    "r2": ("predict", "range", "sums"),
     "log_likelihood": ("score_samples", "range", "sums"),
     "nicv": ("score_samples", "clusters", "losses"),
 }
 _LOSSES = {f"neg_{name}": name for name, (*_, sums) in _METRICS.items() if sums == "losses"}
 _NAMES = {name: name for name in _METRICS} | _LOSSES
 # Of whole rows, without labels; the first for searches only.
-_OF_ROWS = ("log_likelihood", "nicv")
+OF_ROWS = ("log_likelihood", "nicv")
 
 
 # --- parameters
@@ -124,34 +120,27 @@ def class_positions(classes: Any) -> dict[Key, int]:
     return places_of(np.asarray(classes).tolist())
 
 
-def as_metric(
-    name: Any, domain: Any = None, covers: Covers = NOISE, *, searches: bool = False
-) -> Metric:
-    """The metric of this name, with the public ranges that belong to it.
+def as_metric(name: Any, domain: Any = None, level: Any = 0.95) -> Metric:
+    """The metric of this name, with the public range that belongs to it.
 
     Raises
     ------
     ValueError
         If there is none, or a range is missing, out of place or no range.
     """
-    try:
-        base = _NAMES.get(name)
-    except TypeError:
-        base = None
-    if base is None or (base == _OF_ROWS[0] and not searches):
-        names = sorted(_NAMES if searches else {*_NAMES} - {_OF_ROWS[0]})
-        raise ValueError(f"The metric must be one of {names}, got {name!r}.")
+    base = _NAMES.get(name) if isinstance(name, str) else None
+    if base is None:
+        raise ValueError(f"The metric must be one of {sorted(_NAMES)}, got {name!r}.")
     ends, (method, needs, compares) = ends_of(domain), _METRICS[base]
-    metric = Metric(base, method, needs, compares, name in _LOSSES, ends, covers)
     if (needs == "range") != (ends is not None):
         raise ValueError(
-            f"The metric {name!r} needs domain=(low, high), the public range of "
-            + ("a row's log-likelihood." if base == _OF_ROWS[0] else "the target.")
+            f"The metric {name!r} needs domain=(low, high), the public range of the target, or of "
+            "a row's log-likelihood."
             if needs == "range"
             else "domain= belongs to metrics of numbers, such as 'mean_squared_error', not to "
             f"{name!r}."
         )
-    return metric
+    return Metric(base, method, needs, compares, name in _LOSSES, ends, float(as_level(level)))
 
 
 @dataclass(frozen=True)
@@ -168,7 +157,8 @@ class Metric:
         Whether the name began with ``neg_``.
     ends : (low, high), optional
         Public range of the target.
-    covers : Covers
+    level : float
+        Of intervals.
     """
 
     name: str
@@ -177,7 +167,7 @@ class Metric:
     compares: str
     negated: bool
     ends: Ends | None
-    covers: Covers
+    level: float
 
     @property
     def is_loss(self) -> bool:
@@ -197,7 +187,7 @@ class Metric:
     @property
     def reads_labels(self) -> bool:
         """Whether it compares with labels; otherwise it scores whole rows."""
-        return self.name not in _OF_ROWS
+        return self.name not in OF_ROWS
 
     def check_model(self, model: Any) -> None:
         """Refuse a model that cannot give what the metric reads."""
@@ -230,35 +220,32 @@ class Metric:
         return _scaled(result, -1.0) if self.negated else result
 
     def _release(self, scored: Scored, epsilon: Fraction, source: NoiseSource) -> QueryResult:
-        (truth, guess, positions), covers = scored, self.covers
+        (truth, guess, positions), level = scored, self.level
         if self.name == "accuracy":
-            return _release_accuracy(truth, guess, epsilon, source, covers)
+            return _release_accuracy(truth, guess, epsilon, source, level)
         if self.ends is not None:
             low, high = self.ends
             true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
-            if self.name == "r2":
-                return _r2(true, guessed, epsilon, source, covers)
-            lost = _mean_loss(self._errors(true, guessed), epsilon, source, covers)
+            lost = _mean_loss(self._errors(true, guessed), epsilon, source, level)
             return _scaled(lost, (high - low) ** self._power)
         found = positions_of(truth, positions)
         if self.method == "predict":
             answers = positions_of(guess, positions)
             counts = predicted_counts(found, answers, len(positions), epsilon, source)
-            return matrix_score(self.name, Noisy(counts.astype(float), epsilon), covers)
+            return matrix_score(self.name, Noisy(counts.astype(float), epsilon), level)
         # Of two labels the probability of the second.
         scores = guess[:, -1:] if len(positions) == 2 else guess
         if self.is_loss:
             known = found >= 0
             losses = _probability_losses(self.name, found[known], scores[known])
-            lost = _mean_loss(losses, epsilon, source, covers)
+            lost = _mean_loss(losses, epsilon, source, level)
             return _scaled(lost, largest_loss(self.name, len(positions) > 2))
         tables = one_against_others(scores, found, epsilon, source)
-        return mean_area(tables, covers)
+        return mean_area(tables, level)
 
     @property
     def _power(self) -> int:
-        # Of R2 too: the target's variance is the same for all candidates.
-        return 1 if self.name in ("mean_absolute_error", *_OF_ROWS) else 2
+        return 1 if self.name in ("mean_absolute_error", *OF_ROWS) else 2
 
     def _errors(self, truth: FloatArray, guess: FloatArray) -> FloatArray:
         if not self.reads_labels:
@@ -305,7 +292,7 @@ def _scaled(result: QueryResult, factor: float) -> QueryResult:
 
 
 def _release_accuracy(
-    truth: Labels, guess: Labels, exact: Fraction, source: NoiseSource, covers: Covers
+    truth: Labels, guess: Labels, exact: Fraction, source: NoiseSource, level: float
 ) -> QueryResult:
     """Release the accuracy; it was charged before."""
     # Privacy. Released are two counts, of correct and of wrong rows. One record is in exactly one
@@ -313,42 +300,18 @@ def _release_accuracy(
     # its interval are computed from these two numbers and the public distribution of the noise.
     right = equal(truth, guess)
     counts = np.array([right.sum(), right.size - right.sum()], dtype=np.int64)
-    correct, wrong = discrete_laplace(counts, exact, random_state=source).tolist()
-    # Each of the two counts is within `reach` with probability 1 - (1 - level) / 2.
-    reach = discrete_laplace_quantile((1 + covers.level) / 2, exact)
-    found = _share(correct, wrong, reach, discrete_laplace_variance(exact), covers.level)
-    if not covers.population:
-        return found
+    part = Noisy(discrete_laplace(counts, exact, random_state=source).astype(float), exact)
+
+    def share(arrays: Sequence[FloatArray]) -> FloatArray:
+        kept = np.maximum(arrays[0], 0.0)
+        total = kept.sum(-1)
+        return np.where(total > 0, kept[..., 0] / np.maximum(total, 1.0), 0.5)
+
     # Of a share of a few rows, as if two more were right and two wrong: it is never 0.
-    n = max(correct + wrong, 1) + 4
-    share = min(max((correct + 2) / n, 0.0), 1.0)
-    std = math.sqrt(share * (1 - share) / n)
-    further = NormalDist().inv_cdf((1 + covers.level) / 2) * std
-    return replace(
-        found,
-        lower=max(found.value - math.hypot(found.value - found.lower, further), 0.0),
-        upper=min(found.value + math.hypot(found.upper - found.value, further), 1.0),
-        guarantee=covers.words.removesuffix(", by simulation"),
-        sampling_std=std,
-    )
-
-
-def _share(part: int, rest: int, reach: int, variance: float, level: float) -> QueryResult:
-    """The share part / (part + rest) of two noisy counts, each within ``reach`` of its truth."""
-    part, rest = max(part, 0), max(rest, 0)
-    total = part + rest
-    value = part / total if total else 0.5
-    most = part + reach + max(rest - reach, 0)
-    least = max(part - reach, 0) + rest + reach
-    spread = math.sqrt(variance * (value**2 + (1 - value) ** 2)) / max(total, 1)
-    return QueryResult(
-        value,
-        min(spread, 0.5),
-        max(part - reach, 0) / least if least else 0.0,
-        (part + reach) / most if most else 1.0,
-        f"covers the exact share on these rows with probability at least {level:g}; how far these "
-        "rows stand for others is not in it",
-    )
+    kept = np.maximum(part.values, 0.0) + 2.0
+    expected = float(kept[0] / kept.sum())
+    std = math.sqrt(expected * (1 - expected) / float(kept.sum()))
+    return with_interval(share, [part], level, sampling_std=std)
 
 
 def predicted_counts(
@@ -366,13 +329,13 @@ def predicted_counts(
     return noisy
 
 
-def matrix_score(name: str, counts: Noisy, covers: Covers) -> QueryResult:
+def matrix_score(name: str, counts: Noisy, level: float) -> QueryResult:
     """A metric of a noisy confusion matrix, with a last column for labels not declared."""
     formula = OF_MATRIX[name]
     rows = counts.values.sum(-1)
     spread = np.sqrt(counts.variance * counts.values.shape[-1])
     known = bool(rows.min() > 4 * spread)
-    return with_interval(lambda arrays: formula(arrays[0]), [counts], covers, known=known)
+    return with_interval(lambda arrays: formula(arrays[0]), [counts], level, known=known)
 
 
 # --- means of losses of rows
@@ -408,25 +371,21 @@ def _probability_losses(name: str, classes: IntArray, probabilities: FloatArray)
 
 
 def _mean_loss(
-    losses: FloatArray, epsilon: Fraction, source: NoiseSource, covers: Covers
+    losses: FloatArray, epsilon: Fraction, source: NoiseSource, level: float
 ) -> QueryResult:
     """Mean of losses of rows, as shares of the largest; missing is 1."""
     # Squares are needed for the sampling error only.
-    sums = release_parts(losses, epsilon, source, squares=covers.population)
-    part = Noisy(sums, epsilon, STEPS)
+    part = Noisy(release_parts(losses, epsilon, source), epsilon, STEPS)
 
     def mean(arrays: Sequence[FloatArray]) -> FloatArray:
         return np.asarray(arrays[0][..., :-1].sum(-1) / np.maximum(arrays[0].sum(-1), 1.0))
 
-    first, second = map(float, _moments(part.values))
     records = max(float(part.values.sum()), 1.0)
+    first, second = float(part.values[:2].sum()) / records, float(part.values[0]) / records
     sampling = float(np.sqrt(max(second - first**2, 0.0) / records))
-    return with_interval(mean, [part], covers, known=_many(part), sampling_std=sampling)
-
-
-def _many(part: Noisy) -> bool:
-    """Whether there are more records than noise."""
-    return bool(part.values.sum() > 4 * np.sqrt(part.variance * part.values.size))
+    # Whether there are more records than noise.
+    known = bool(part.values.sum() > 4 * np.sqrt(part.variance * part.values.size))
+    return with_interval(mean, [part], level, known=known, sampling_std=sampling)
 
 
 # --- numbers
@@ -437,43 +396,3 @@ def numbers_between(values: Labels, low: float, high: float) -> FloatArray:
     """Numbers as shares of the range, clipped to it; NaN where there is none."""
     numbers = np.clip(as_column(values, "y").numbers(), low, high)
     return np.asarray((numbers - low) / (high - low))
-
-
-def _r2(
-    truth: FloatArray, guess: FloatArray, epsilon: Fraction, source: NoiseSource, covers: Covers
-) -> QueryResult:
-    """Release the moments of errors and of the target, both as shares of the range, and R2."""
-    # Privacy. Two releases of clipped integer moments in sequence: of the absolute errors at three
-    # quarters of epsilon, because their squares are the smallest sum, and of the target at the
-    # rest. A target that is missing is in the middle of the range, and its error the largest.
-    of_errors, of_target = epsilon * 3 / 4, epsilon / 4
-    errors = release_parts(np.abs(truth - guess), of_errors, source, squares=True)
-    middle = np.where(np.isnan(truth), 0.5, truth)
-    targets = release_parts(middle, of_target, source, squares=True)
-    wrong, target = Noisy(errors, of_errors, STEPS), Noisy(targets, of_target, STEPS)
-
-    def r2(arrays: Sequence[FloatArray]) -> FloatArray:
-        squares = np.maximum(_moments(arrays[0])[1], 0.0)
-        return np.asarray(1.0 - squares / _variance(arrays[1]))
-
-    squared = max(float(_moments(wrong.values)[1]), 0.0)
-    records = max(float(wrong.values.sum()), 1.0)
-    variance = float(_variance(target.values))
-    # A variance that the noise may have made is no denominator.
-    known = _many(wrong) and records * variance > 4 * math.sqrt(target.variance)
-    # Errors and target as if they were normal: the fourth moment is three squares of the second.
-    std = 2.0 * squared / (math.sqrt(records) * variance)
-    parts = [wrong, target]
-    return with_interval(r2, parts, covers, span=(-np.inf, 1.0), known=known, sampling_std=std)
-
-
-def _moments(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and mean square of numbers from the sums of their parts."""
-    records = np.maximum(sums.sum(-1), 1.0)
-    return sums[..., :2].sum(-1) / records, sums[..., 0] / records
-
-
-def _variance(sums: FloatArray) -> FloatArray:
-    """Variance, at least the square of one step of the grid: a constant target has a score."""
-    mean, square = _moments(sums)
-    return np.asarray(np.maximum(square - mean**2, 1.0 / STEPS))

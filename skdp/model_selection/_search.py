@@ -92,8 +92,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     Notes
     -----
     No score is released; if you need one, score the winner with `private_score`. Errors and
-    warnings of ``predict`` on true rows are caught, as `make_private_scorer` describes, under the
-    same assumption: a row that a candidate cannot predict counts as wrong.
+    warnings of ``predict`` on true rows are caught, as `private_cross_val_score` describes, under
+    the same assumption: a row that a candidate cannot predict counts as wrong.
 
     Candidates are first trained on a few rows drawn from the public domain, before anything is
     charged. A candidate that still cannot be trained on its release is left out, with a warning.
@@ -153,7 +153,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         BudgetExceededError
             If the ledger cannot pay for all; no value has been read.
         """
-        metric = as_metric(self.metric, self.domain, searches=True)
+        metric = as_metric(self.metric, self.domain)
         if metric.reads_labels:
             require_y(self, y)
         elif y is not None:
@@ -302,7 +302,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             replace(min(same, key=lambda step: step.sound), epsilon=price(same))
             for same in found.values()
         ]
-        by_sum = as_metric(self.metric, self.domain, searches=True).is_sum
+        by_sum = as_metric(self.metric, self.domain).is_sum
         way = "one noisy maximum" if by_sum else "a noisy score of each"
         return [*steps, paid(self, name, f"chooses among {len(candidates):,} candidates by {way}.")]
 

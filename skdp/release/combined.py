@@ -40,9 +40,9 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
     Raises
     ------
     TypeError
-        If something has no ``count``.
+        If there are fewer than two, or something has no ``count``.
     ValueError
-        If there are fewer than two, or one is given twice, also as an estimator and its release; if
+        If one is given twice, also as an estimator and its release; if
         the epsilons cannot be added because one protects persons and another records; if persons
         count with different numbers of records, or a column was declared with other ranges or
         categories: such releases count different things.
@@ -70,15 +70,9 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
     True
     """
     parts = list(releases)
-    if len(parts) < 2:
-        raise ValueError(
-            f"combine needs at least two releases of the same table, got {len(parts)}."
-        )
-    for part in parts:
-        if not callable(getattr(part, "count", None)) or isinstance(part, list | str | tuple):
-            raise TypeError(
-                f"combine takes releases that answer counts, got {type(part).__name__}."
-            )
+    if len(parts) < 2 or not all(callable(getattr(part, "count", None)) for part in parts):
+        given = ", ".join(type(part).__name__ for part in parts)
+        raise TypeError(f"combine needs two or more releases that answer counts, got {given or 0}.")
     combined = CombinedRelease(parts)
     if len({id(_inside(part)) for part in parts}) < len(parts):
         raise ValueError("A release is given twice: its noise is the same, so it adds nothing.")
@@ -155,11 +149,10 @@ class CombinedRelease:
         interval.
         """
         single = not isinstance(query, list | tuple)
-        queries = [query] if single else list(query)
-        results = [self._combined(each, as_level(level)) for each in queries]
+        level = as_level(level)
+        results: Any = [self._combined(each, level) for each in ([query] if single else query)]
         if not return_interval:
-            values = np.array([result.value for result in results])
-            return float(values[0]) if single else values
+            results = np.array([result.value for result in results])
         return results[0] if single else results
 
     def _combined(self, query: Any, level: float) -> QueryResult:
@@ -191,13 +184,6 @@ class CombinedRelease:
             "noise is averaged.",
         )
 
-    def __repr__(self) -> str:
-        names = ", ".join(type(release).__name__ for release in self.releases)
-        spent = (
-            "unknown" if self.privacy_loss is None else f"{float(self.privacy_loss.epsilon):.4g}"
-        )
-        return f"CombinedRelease({names}; epsilon={spent})"
-
 
 def _loss_of(release: Any) -> PrivacyLoss | None:
     """The privacy loss of a fitted estimator or of a release."""
@@ -216,5 +202,4 @@ def _values(attribute: Any) -> Any:
 
 def _inside(release: Any) -> Any:
     """The release of an estimator that has one."""
-    inside = getattr(release, "synopsis_", None)
-    return release if inside is None else inside
+    return getattr(release, "synopsis_", None) or release

@@ -1,21 +1,19 @@
-"""Statistics of every column of a release, with margins of error: see `Synopsis.describe`."""
+"""Statistics of every column of a release, with their intervals: see `Synopsis.describe`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .._validation import FloatArray
-from ..domain import Categorical, Domain, Numeric
+from ..domain import Categorical, Domain
 from ..domain.query import Query
 from .grouping import Groups, view_of
 from .model import Release
 from .quantiles import quantiles
-from .result import QueryResult, rounded_to
-from .statistics import Confidence, Statistics
+from .statistics import Statistics
 
 _QUANTILES = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
 _STATISTICS = ["count", "unique", "top", "freq", "mean", "std", *_QUANTILES, "lower", "upper"]
@@ -78,89 +76,35 @@ class ColumnCounts:
         return float(self.margins(weights)[0])
 
 
-def describe(release: Release, domain: Domain, level: float, numbers: bool = False) -> pd.DataFrame:
+def describe(asked: Statistics) -> pd.DataFrame:
     """Statistics of all columns; see `Synopsis.describe`."""
-    found: dict[str, dict[str, Any]] = {}
-    guarantee = ""
-    for name in domain.known:
-        counted = ColumnCounts(release, domain, name, level)
-        margin = counted.margin_of(slice(counted.attribute.n_values))
-        of = _of_categories if isinstance(counted.attribute, Categorical) else _of_numbers
-        row = {"count": counted.known.sum(), "count_margin": margin}
-        found[name] = row | of(counted, not np.isnan(margin))
-        guarantee = guarantee or counted.guarantee
-    rows = list(found.values())
-    has = any(not np.isnan(each["count_margin"]) for each in rows)
-    frame = pd.DataFrame(rows, index=list(found))
-    kept = [each for each in _STATISTICS if each in frame]
-    if numbers:
-        names = [name for each in kept for name in (each, f"{each}_margin")]
-        frame = frame[[name for name in names if name in frame]]
-    else:
-        texts = [[as_text(row, each) for each in kept] for row in rows]
-        frame = pd.DataFrame(texts, index=list(found), columns=kept)
-    frame.attrs = {
-        "level": level,
-        "guarantee": guarantee + (_FOLLOWS.format(release.covers) if has else ""),
-    }
-    return frame
+    domain = asked.domain
+    rows = {name: _of_column(asked, name) for name in domain.known}
+    frame = pd.DataFrame.from_dict(rows, orient="index", dtype=object)
+    return frame[[each for each in _STATISTICS if each in frame]]
 
 
-def as_text(statistics: Mapping[str, Any], name: str) -> str:
-    """A statistic as text, with its margin of error where it has one; "" where there is none."""
-    value, margin = statistics.get(name), statistics.get(f"{name}_margin")
-    if isinstance(value, pd.Timestamp):
-        days = "" if margin is None or pd.isna(margin) else f" \u00b1 {margin.ceil('D').days} days"
-        return f"{value:%Y-%m-%d}{days}"
-    if not isinstance(value, float | np.floating | np.integer | int):
-        return "" if value is None or value is pd.NaT else str(value)
-    # What is printed of a number of records is possible; the number itself is linear.
-    value = max(float(value), 0.0) if name in ("count", "freq") else float(value)
-    if np.isnan(value):
-        return ""
-    if margin is None or pd.isna(margin):
-        return rounded_to(value, np.nan)
-    return f"{rounded_to(value, margin)} \u00b1 {rounded_to(margin, margin)}"
+def _of_column(asked: Statistics, name: str) -> dict[str, Any]:
+    """What `describe` says of a column."""
+    attribute, domain = asked.domain[name], asked.domain
+    structure = domain.structure
+    axis, n = domain.index(structure.base_of(name)), attribute.n_values
 
+    def number(codes: Any) -> Any:
+        weights = np.zeros(attribute.size)
+        weights[codes] = 1.0
+        return asked.counted([Query(({axis: structure.lifted(name, weights)},))])[0]
 
-_FOLLOWS = (
-    " Margins of means and standard deviations are simulated from a covariance that covers {}. "
-    "Those of means and quantiles allow numbers anywhere in their bins."
-)
-
-
-def _of_categories(counted: ColumnCounts, _: bool) -> dict[str, Any]:
-    top = int(np.argmax(counted.known))
-    return {
-        "unique": counted.attribute.n_values,
-        "top": counted.attribute.categories[top],
-        "freq": counted.known[top],
-        "freq_margin": counted.margin_of(top),
-    }
-
-
-def _of_numbers(counted: ColumnCounts, has_margins: bool) -> dict[str, Any]:
-    """Mean, standard deviation and quantiles."""
-    attribute: Numeric = counted.attribute
-    release, domain, name = counted.release, counted.domain, counted.name
-
-    def shown(number: float) -> Any:
-        return number if attribute.summable else attribute.shown(np.array([number]))[0]
-
-    result: dict[str, Any] = {"lower": shown(attribute.lower), "upper": shown(attribute.upper)}
-    if counted.known.sum() <= 0:
-        return result
-    asked = Statistics(release, domain, Confidence(counted.level) if has_margins else None)
-    ends = quantiles(asked, name, list(_QUANTILES.values()), None)
-    found = dict(zip(_QUANTILES, ends, strict=True))
-    [found["mean"]] = asked.moments("mean", [name], [None])
-    if attribute.summable:
-        [found["std"]] = asked.moments("std", [name], [None])
-    for row, each in found.items():
-        if isinstance(each, QueryResult):
-            # How far the further end of the interval is.
-            result[row] = each.value
-            result[f"{row}_margin"] = max(each.upper - each.value, each.value - each.lower)
-        else:
-            result |= {row: each, f"{row}_margin": np.nan}
-    return result
+    row = {"count": number(slice(n))}
+    if isinstance(attribute, Categorical):
+        counts = view_of(asked.release, Groups([name], domain, by_code=True))
+        top = int(np.argmax(counts[:n]))
+        return row | {"unique": n, "top": attribute.categories[top], "freq": number(top)}
+    ends = attribute.shown(np.array([attribute.lower, attribute.upper])).tolist()
+    row |= dict(zip(("lower", "upper"), ends, strict=True))
+    if float(row["count"]) > 0:
+        for statistic in ("mean", "std") if attribute.summable else ("mean",):
+            [row[statistic]] = asked.moments(statistic, [name], [None])
+        values = quantiles(asked, name, list(_QUANTILES.values()), None)
+        row |= dict(zip(_QUANTILES, values, strict=True))
+    return row

@@ -26,8 +26,8 @@ class Bands:
     Parameters
     ----------
     column : str
-    edges : array-like or pandas.IntervalIndex
-        Ascending edges of adjacent intervals, or the intervals themselves.
+    edges : array-like
+        Ascending edges of adjacent intervals.
     domain : Domain
     right : bool
         Whether intervals between edges contain their right edge, else the left.
@@ -52,31 +52,18 @@ class Bands:
                 "categories, or declare a derived column that joins some."
             )
         self.labels = _intervals(column, edges, right)
-        if not len(self.labels):
-            raise ValueError(f"bands of {column!r} must be one or more intervals, got none.")
-        strict = {"right": "<", "left": ">", "both": "", "neither": "<>"}[self.labels.closed]
+        strict = "<" if right else ">"
         self.regions: list[Region] = [
             region_of_range(column, attribute, one.left, one.right, strict) for one in self.labels
         ]
 
 
 def _intervals(column: str, edges: Any, right: bool) -> pd.IntervalIndex:
-    if isinstance(edges, pd.IntervalIndex):
-        if edges.is_overlapping or edges.hasnans:
-            raise ValueError(f"bands of {column!r} must be intervals that do not overlap.")
-        return edges
-    if isinstance(edges, str) or not np.iterable(edges):
-        raise ValueError(
-            f"bands of {column!r} must be a list of edges, such as [18, 40, 65], got {edges!r}."
-        )
-    listed = list(edges)
-    if listed and isinstance(listed[0], str):
-        listed = [pd.Timestamp(edge) for edge in listed]
     try:
-        index = pd.Index(listed)
-        rising = len(index) > 1 and not index.hasnans and index.is_monotonic_increasing
-        if rising and index.is_unique and index.dtype != object:
-            return pd.IntervalIndex.from_breaks(index, closed="right" if right else "left")
+        listed = [pd.Timestamp(each) if isinstance(each, str) else each for each in edges]
+        found = pd.IntervalIndex.from_breaks(listed, closed="right" if right else "left")
+        if len(found) and (found.left < found.right).all():
+            return found
     except (TypeError, ValueError):
         pass
     raise ValueError(
@@ -141,9 +128,9 @@ class Groups:
         self.sizes = [self._attributes[name].size for name in self.coded]
         # Code of each column for each code of the measured column that decides it.
         self.codes: list[IntArray] = []
-        for name, base in zip(self.coded, bases, strict=True):
+        for name in self.coded:
             own = np.arange(domain[name].size) if by_code else domain[name].labels_of
-            self.codes.append(own if base == name else structure.codes_of(name))
+            self.codes.append(structure.lifted(name, own))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -28,16 +28,17 @@ import pandas as pd
 from ..accounting import PrivacyLoss, extremes_text
 from ..domain import Categorical, Numeric
 from ..domain.values import some
-from .description import ColumnCounts, as_text
+from .description import ColumnCounts
 from .network import NetworkModel
 from .prepared import label_of, prepared_column, prepared_law, prepared_model
+from .result import rounded_to
 from .skipped import SkippedRecords
 from .statistics import (
     BINS,
     NOTHING,
     Confidence,
-    Statistics,
     normal_draws,
+    said_of,
 )
 
 # --- documents
@@ -118,7 +119,7 @@ class Page:
         domain, model, loss = synopsis.counted, synopsis.model, synopsis.privacy_loss
         epsilon = "unknown" if loss is None else f"{float(loss.epsilon):.4g}"
         counted = [ColumnCounts(model, domain, name, level) for name in domain.known]
-        described = synopsis.describe(level=level, numbers=True)
+        described = synopsis.describe(level=level)
         columns = [
             prepared_column(each)
             | {"name": each.name, "caption": _caption(each, statistics), "bars": _bars(each)}
@@ -201,7 +202,7 @@ class _Packed:
 def _law(confidence: Confidence, synopsis: Any) -> tuple[str, dict[str, Any]]:
     """A level, how wide its intervals are, and what they cover."""
     try:
-        simulated = Statistics(synopsis.model, synopsis.counted, confidence).said(False)
+        simulated = said_of(synopsis.model, confidence)
         law = {**prepared_law(synopsis.model, confidence), "simulated": simulated}
     except ValueError as error:
         # Nothing is known of errors: answers are estimates.
@@ -251,7 +252,10 @@ def _bars(counted: ColumnCounts) -> list[list[Any]]:
 
 def _caption(counted: ColumnCounts, statistics: Any) -> str:
     def of(row: str) -> str:
-        return as_text(statistics, row) or "unknown"
+        value = statistics.get(row)
+        if isinstance(value, float):
+            return "unknown" if math.isnan(value) else rounded_to(value, math.nan)
+        return "unknown" if value is None else str(value)
 
     if isinstance(counted.attribute, Categorical):
         # By itself: a name that is written from right to left does not turn the number.
@@ -308,10 +312,9 @@ def protected(loss: PrivacyLoss | None) -> str:
 def _limits(synopsis: Any, counted: list[ColumnCounts], described: Any) -> list[str]:
     """What cannot be answered, as far as it depends on the release."""
     domain, model, points = synopsis.counted, synopsis.model, []
-    margins = described["count_margin"].astype(float)
-    if np.isfinite(margins).any():
-        # A typical margin of a count that is nearly zero.
-        least = np.nanmedian([each.margin_of(np.argmin(np.abs(each.known))) for each in counted])
+    # A typical margin of a count that is nearly zero.
+    least = np.median([each.margin_of(np.argmin(np.abs(each.known))) for each in counted])
+    if np.isfinite(least):
         points.append(
             f"Small groups. In the columns above, counts below about {least:,.0f} cannot be told "
             "from zero."

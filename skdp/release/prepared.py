@@ -125,7 +125,7 @@ def prepared_law(model: Any, confidence: Confidence) -> dict[str, Any]:
     """How wide the intervals of counts are at a level, and what they cover."""
     # Of two, as the law of one has no short form.
     text = model.reach([Query(({},))] * 2, confidence.level).guarantee
-    found = {"quantile": confidence.quantile, "counts": text + confidence.text}
+    found = {"quantile": confidence.quantile, "counts": text + confidence.about}
     if not isinstance(model, BoxModel):
         return found
     alpha, spread = (1.0 - confidence.level) / 2, model.intervals.spread
@@ -138,7 +138,7 @@ def prepared_law(model: Any, confidence: Confidence) -> dict[str, Any]:
     if isinstance(spread, LeafErrorBound):
         # Half of it for the bounds on the boxes that are cut.
         tails[1] = {**law(alpha / 2), "bounds": spread.bounds(alpha)}
-    cut = text.partition(", the only error")[0] + model.intervals.covers + confidence.text
+    cut = text.partition(", the only error")[0] + model.intervals.covers + confidence.about
     return {**found, "tails": tails, "cut": cut}
 
 
@@ -199,7 +199,7 @@ def prepared_column(counted: ColumnCounts) -> dict[str, Any]:
         "groups": [[label, {"codes": [code]}] for code, label in enumerate(labels)],
     }
     if base != name:
-        found["of"] = structure.codes_of(name)
+        found["of"] = structure.lifted(name, np.arange(attribute.size))
     low, high = spans_of(attribute)
     if isinstance(attribute, Categorical):
         found |= {"kind": "category", "literals": [repr(each) for each in attribute.categories]}
@@ -262,7 +262,7 @@ def _pieces(attribute: Numeric) -> dict[str, FloatArray]:
     if isinstance(held, Points):
         points = np.rint(parts * held.whole[0][codes])
         high = held.values_at(codes, cuts[1:] - codes)
-        low = high - (points - 1.0) * held.grid.step()
+        low = high - (points - 1.0) * held.step
     one = np.ones(len(special))
     single = np.stack([rising + bins, one, special[rising], special[rising], one])
     both = np.concatenate([single, np.stack([codes, parts, low, high, points])], axis=1)
@@ -274,9 +274,8 @@ def _bands(counted: ColumnCounts, low: FloatArray, high: FloatArray) -> dict[str
     """Groups of a column of many codes, and the edges that make them in Python."""
     attribute, bins = counted.attribute, counted.attribute.bins
     ends = [*range(0, bins, -(-bins // _BANDS)), bins]
-    held = attribute.contents
-    step = held.grid.step() if isinstance(held, Points) else 0.0
-    edges: list[Any] = [*low[ends[:-1]].tolist(), float(high[bins - 1] + step)]
+    last = float(high[bins - 1] + attribute.contents.step)
+    edges: list[Any] = [*low[ends[:-1]].tolist(), last]
     if isinstance(attribute, Date):
         edges = [f"{day:%Y-%m-%d}" for day in attribute.shown(np.array(edges))]
     regions = Bands(counted.name, edges, counted.domain, right=False).regions

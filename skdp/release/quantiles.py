@@ -21,7 +21,7 @@ from ..domain.regions import everything
 from ..hierarchy import without_negatives
 from .grouping import Groups, view_of
 from .result import QueryResult
-from .statistics import BINS, NOTHING, Estimates, Statistics, spans_of
+from .statistics import BINS, NOTHING, Estimates, Statistics, said_of, spans_of
 
 # --- values up to which a share of counts lies
 
@@ -118,31 +118,28 @@ class _Ranked:
     def found(self, share: float) -> Any:
         """The quantile, with its interval if there is a confidence."""
         attribute, confidence = self.attribute, self.asked.confidence
-        value, total = value_below(attribute, self.rising, share), self.counts.sum()
-        categories = isinstance(attribute, Categorical)
+        value, categories = (
+            value_below(attribute, self.rising, share),
+            isinstance(attribute, Categorical),
+        )
         if confidence is None:
             return value if categories else attribute.shown(np.array([value])).tolist()[0]
-        balance = np.cumsum(self.counts[self.order]) - share * total
+        balance = np.cumsum(self.counts[self.order]) - share * self.counts.sum()
         variance, cut = self._variances(share)
-        left = confidence.left(self.asked.release.total)
-        sampling = max(total, 0.0) * share * (1.0 - share) * left
-        noise, both = (
-            self._held(balance, confidence.quantile * np.sqrt(variance + more))
-            for more in (0.0, sampling)
-        )
-        text = self.asked.said(cut)
+        both = self._held(balance, confidence.quantile * np.sqrt(variance))
+        text = said_of(self.asked.release, confidence, cut)
         if len(balance) > 1 and both == (self.order[0], self.order[-1]):
             text += NOTHING
         if categories:
             low, high = (attribute.categories[code] for code in both)
-            return QueryResult(value, math.nan, low, high, text, math.nan)
+            return QueryResult(value, math.nan, low, high, text)
         text += BINS * bool(attribute.bins < attribute.upper - attribute.lower)
-        (low, high), (start, stop) = (self._numbers(value, each) for each in (both, noise))
-        spread = math.sqrt(max((high - low) ** 2 - (stop - start) ** 2, 0.0))
-        twice = 2.0 * confidence.quantile
-        numbers = (value, (stop - start) / twice, spread / twice, low, high)
+        low, high = float(self.low[both[0]]), float(self.high[both[1]])
+        if not math.isnan(value):
+            low, high = min(low, value), max(high, value)
+        numbers = (value, (high - low) / (2.0 * confidence.quantile), low, high)
         found = Estimates._make([*(np.array([each]) for each in numbers), [text]])
-        return found.results(None if attribute.summable else attribute.shown)[0]
+        return found.results(attribute.shown)[0]
 
     def _variances(self, share: float) -> tuple[FloatArray, bool]:
         """Variance of the balance after each code, and whether the query cuts bins.
@@ -180,8 +177,3 @@ class _Ranked:
         possible[1:] &= (balance - reach)[:-1] <= 0
         held = np.flatnonzero(possible) if possible.any() else np.arange(len(balance))
         return int(self.order[held[0]]), int(self.order[held[-1]])
-
-    def _numbers(self, value: float, codes: tuple[int, int]) -> tuple[float, float]:
-        """The interval from the smallest number of one code to the largest of another."""
-        low, high = float(self.low[codes[0]]), float(self.high[codes[1]])
-        return (low, high) if math.isnan(value) else (min(low, value), max(high, value))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast, overload
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 import pandas as pd
 
 from ..domain import Categorical, Date, Datetime, Numeric
+from ..plotting import PlotAxis
 
 
 def range_label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
@@ -61,9 +61,9 @@ def group_labels(attribute: Numeric | Categorical) -> list[Any]:
     return labels + [None] * attribute.nullable
 
 
-def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
-    """What `skdp.plotting.PlotAxis` needs to know of a column."""
-    missing, dates, log = attribute.nullable, False, False
+def plot_axis(name: str, attribute: Numeric | Categorical) -> PlotAxis:
+    """How the codes of a column lie along an axis of a picture."""
+    dates, log = False, False
     labels: list[str] | None = None
     if isinstance(attribute, Categorical) or attribute.special:
         # Special values lie anywhere on the number line: each code has a bar of its own.
@@ -74,9 +74,9 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
     else:
         # A bar stands over its integers, the first one included.
         edges, log = attribute.edges - 0.5 * attribute.integer, attribute.scale == "log"
-    axis = {"name": name, "edges": edges, "labels": labels, "missing": missing, "dates": dates}
-    ordered, n_alone = getattr(attribute, "ordered", True), attribute.n_alone - missing
-    return {**axis, "log": log, "ordered": ordered, "n_alone": n_alone}
+    missing, ordered = attribute.nullable, getattr(attribute, "ordered", True)
+    alone = attribute.n_alone - missing
+    return PlotAxis(name, edges, labels, missing, dates, log, ordered, n_alone=alone)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -135,20 +135,15 @@ class QueryResult:
         value, lower, upper = self._shown()
         return f"QueryResult({value}, interval {lower} to {upper})"
 
-    def _repr_html_(self) -> str:
-        value, lower, upper = map(html.escape, self._shown())
-        return (
-            f"<b>{value}</b> <span>({lower} to {upper})</span>"
-            f"<details><summary>what the interval covers</summary>"
-            f"{html.escape(self.guarantee)}</details>"
-        )
-
     def _shown(self) -> tuple[str, str, str]:
         """The three numbers, in digits that the error does not make meaningless."""
         numbers = [self.shown, self.lower, self.upper]
         if not all(isinstance(each, float | int | np.number) for each in numbers):
-            shown = (str(each).removesuffix(" 00:00:00") for each in (self.value, *numbers[1:]))
-            return cast(tuple[str, str, str], tuple(shown))
+            if isinstance(self.lower, pd.Timestamp):
+                step = "D" if self.upper - self.lower > pd.Timedelta(2, "D") else "s"
+                numbers = [each.round(step) for each in numbers]
+            value, lower, upper = (str(each).removesuffix(" 00:00:00") for each in numbers)
+            return value, lower, upper
         reach = max(self.upper - self.value, self.value - self.lower)
         if math.isnan(reach):
             reach = self.upper - self.lower
@@ -191,7 +186,7 @@ def rounded_to(number: float, error: float) -> str:
     return f"{round(number, decimals) + 0.0:,.{min(max(decimals, 0), 15)}f}"
 
 
-# --- what type checkers know of a statistic: one query has one answer, with its interval or without
+# --- what type checkers know of a count: one query has one answer, with its interval or without
 
 
 class _OfRecords(Protocol):
@@ -207,20 +202,6 @@ class _OfRecords(Protocol):
     def __call__(self, query: Any, **how: Any) -> Any: ...
 
 
-class _OfColumn(Protocol):
-    @overload
-    def __call__(
-        self, column: str, query: _Query = None, *, return_interval: Literal[True], **how: Any
-    ) -> QueryResult: ...
-    @overload
-    def __call__(self, column: Any = None, query: Any = None, **how: Any) -> Any: ...
-
-
 def of_records(method: Callable[..., Any]) -> _OfRecords:
     """Mark a method that answers ``query``; it stays as it is."""
-    return method
-
-
-def of_a_column(method: Callable[..., Any]) -> _OfColumn:
-    """Mark a method that answers ``column, query``; it stays as it is."""
     return method

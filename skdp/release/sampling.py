@@ -11,9 +11,8 @@ import pandas as pd
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
 from ..domain import Domain, Identifier, Numeric
 from ..domain.attributes import read
-from ..domain.bins import Points
 from ..domain.query import Query, Weights, both, parts_of, weights_of
-from ..domain.regions import POINT, Region, region_of_range, region_of_values
+from ..domain.regions import Region, region_of_range, region_of_values
 from ..domain.values import some
 from .density import inverse, inverse_rows
 from .model import Release, product_of_weights
@@ -204,7 +203,7 @@ def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) 
     proportion to what it covers of the bin.
     """
     attribute: Any = region.attribute
-    held, (starts, stops) = attribute.contents, region.ends
+    held, (starts, stops) = attribute.contents, region.runs
     low, high = np.full((2, len(codes)), np.nan)
     for code in np.unique(codes[codes < attribute.bins]).tolist():
         rows = np.flatnonzero(codes == code)
@@ -213,16 +212,10 @@ def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) 
         met = np.flatnonzero((starts <= last) & (stops >= left))
         if not len(met):
             continue
-        size = held.between(starts[met], stops[met], np.arange(len(met)), len(met))[0][:, code]
-        shares = np.maximum(size, POINT * (starts[met] == stops[met]))
+        shares = held.between(starts[met], stops[met], np.arange(len(met)), len(met))[0][:, code]
         chosen = met[inverse(shares, generator.random(len(rows)))] if len(met) > 1 else met[0]
         low[rows], high[rows] = starts[chosen], stops[chosen]
-    if isinstance(held, Points):
-        return held.grid.value(low), held.grid.value(high - 1)
-    # Floats strictly between the ends satisfy ``<`` and ``<=`` alike.
-    inner = np.nextafter(low, np.inf), np.nextafter(high, -np.inf)
-    wide = inner[0] <= inner[1]
-    return np.where(wide, inner[0], low), np.where(wide, inner[1], high)
+    return held.after(low), held.before(high)
 
 
 # --- draws

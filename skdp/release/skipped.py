@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._validation import FloatArray, dyadic_floor, table_html
+from .._validation import dyadic_floor, table_html
 from ..domain import Categorical, Domain, Numeric
 from ..mechanisms import discrete_laplace_quantile, discrete_laplace_variance
 from ..mechanisms.laplace import noise_bound
@@ -101,7 +101,7 @@ class SkippedRecords:
         Noise alone makes any of them appear in at most one of 1,000 releases.
         """
         reasons = self._reasons
-        least = _quantile(self.epsilon, _FALSE_WARNINGS / len(reasons))
+        least = discrete_laplace_quantile(1 - 2 * _FALSE_WARNINGS / len(reasons), self.epsilon)
         found = {name: count for name, count in reasons.items() if count > least}
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
@@ -111,25 +111,12 @@ class SkippedRecords:
 
         True although at most a tenth was skipped in at most one of 200 releases.
         """
-        # With S_c and K for the noisy counts and T for their sum: if at most a tenth of the records
-        # is skipped, the means of S_c - T/10, for each c, and of sum S_c - T/10 are not positive.
-        # Each test gets its share of the false alarms; a bound on the noise of the first kind is
-        # the sum of one on that of S_c and one on that of the others.
-        reasons = list(self._reasons.values())
-        n, total = len(reasons), self.kept + self.total
-        weights = np.full(n + 1, 1 - _TOO_MUCH)
-        weights[-1] = _TOO_MUCH
-        if self.total - _TOO_MUCH * total > self._bound(weights, _FALSE_STOPS * 0.2):
-            return True
-        share = _FALSE_STOPS * 0.8 / n
-        rest = self._bound(np.full(n, _TOO_MUCH), share * 0.1)
-        own = (1 - _TOO_MUCH) * _quantile(self.epsilon, share * 0.9)
-        return max(reasons) - _TOO_MUCH * total > own + rest
-
-    def _bound(self, weights: FloatArray, alpha: float) -> float:
-        """What a weighted sum of the noises exceeds with probability at most ``alpha``."""
+        # With S for the skipped and K for the kept: if at most a tenth is skipped, the mean of
+        # 0.9 S - 0.1 K is not positive.
+        weights = np.append(np.full(len(self._reasons), 1 - _TOO_MUCH), _TOO_MUCH)
         scales = np.full(len(weights), float(dyadic_floor(self.epsilon)))
-        return noise_bound(weights, weights, scales, np.ones(len(weights)), alpha)
+        noise = noise_bound(weights, weights, scales, np.ones(len(weights)), _FALSE_STOPS)
+        return (1 - _TOO_MUCH) * self.total - _TOO_MUCH * self.kept > noise
 
     def texts(self) -> list[str]:
         """What was skipped for which reason, most first, with remedies; empty below the noise."""
@@ -203,8 +190,3 @@ def _because(name: Reason) -> str:
     if name == _RULES:
         return "they break a rule of the domain"
     return "their lines are not well formed" if name == _LINES else f"of {name!r}"
-
-
-def _quantile(epsilon: Fraction, alpha: float) -> int:
-    """What one noise exceeds with probability at most ``alpha``."""
-    return discrete_laplace_quantile(1 - 2 * alpha, epsilon)

@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtri
 
-from .._validation import BoolArray, FloatArray, as_level, as_number, check_choice
+from .._validation import BoolArray, FloatArray
 from ..domain import Categorical, Domain, Numeric
-from ..domain.bins import Points
 from ..domain.query import (
     Query,
     Weights,
@@ -33,7 +31,6 @@ from ..domain.query import (
     weights_of,
 )
 from ..domain.regions import Region, everything
-from ..domain.values import some
 from .grouping import Groups
 from .model import Release, roots
 from .result import QueryResult
@@ -78,8 +75,6 @@ class How(TypedDict, total=False):
 
     return_interval: bool
     level: float
-    interval: str
-    population_size: float | None
 
 
 @dataclass(frozen=True)
@@ -91,65 +86,15 @@ class Confidence:
     level : float
     about : str, default=""
         Which records answers are about, where not about all.
-    size : float, default=None
-        Number of records of the population that the records are a random sample of, if intervals
-        cover sampling too.
     """
 
     level: float
     about: str = ""
-    size: float | None = None
-
-    @classmethod
-    def asked(
-        cls,
-        *,
-        return_interval: Any = False,
-        level: Any = 0.95,
-        interval: Any = "noise",
-        population_size: Any = None,
-        about: str = "",
-    ) -> Confidence | None:
-        """What a user asks for; None where no interval is asked for.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If ``level`` is not between 0 and 1, ``interval`` is another word, or
-            ``population_size`` is not a positive number or stands without a population.
-        """
-        level = as_level(level)
-        check_choice(interval, "interval", ("noise", "population"))
-        population, sized = interval == "population", population_size is not None
-        if population > bool(return_interval) or sized > population:
-            raise ValueError(
-                "interval and population_size say what intervals cover: they need "
-                'return_interval=True, and population_size needs interval="population".'
-            )
-        size = as_number(population_size, "population_size") if sized else math.inf
-        if not size > 0:
-            raise ValueError(f"population_size must be positive, got {population_size!r}.")
-        return cls(level, about, size if population else None) if return_interval else None
 
     @property
     def quantile(self) -> float:
         """How many standard deviations a normal law stays within at this level."""
         return float(ndtri(0.5 + self.level / 2))
-
-    def left(self, total: float) -> float:
-        """Share of the variance over samples with replacement that samples without it have."""
-        return 0.0 if self.size is None else 1.0 - min(max(total, 0.0) / self.size, 1.0)
-
-    @property
-    def text(self) -> str:
-        """What is said of the records and of sampling beside what is said of the noise."""
-        if self.size is None:
-            return self.about
-        most = "" if math.isinf(self.size) else f" of {self.size:,.0f}"
-        return (
-            f"{self.about} The interval also covers sampling, taken as normal: the records are a "
-            f"simple random sample of a population{most}."
-        )
 
 
 class Estimates(NamedTuple):
@@ -157,16 +102,9 @@ class Estimates(NamedTuple):
 
     value: FloatArray
     std: FloatArray
-    sampling_std: FloatArray
     lower: FloatArray
     upper: FloatArray
     guarantee: Sequence[str]
-
-    @classmethod
-    def plain(cls, value: FloatArray) -> Estimates:
-        """Without intervals."""
-        none = np.full(len(value), np.nan)
-        return cls(value, none, none, none, none, [""] * len(value))
 
     @classmethod
     def joined(cls, parts: Sequence[Estimates]) -> Estimates:
@@ -174,30 +112,16 @@ class Estimates(NamedTuple):
         *arrays, texts = zip(*parts, strict=True)
         return cls._make([*map(np.concatenate, arrays), list(itertools.chain(*texts))])
 
-    def shown(self, as_value: Callable[[FloatArray], Any]) -> list[Any]:
-        """Values, both standard deviations, and ends as users see them, such as dates."""
-        zero = as_value(np.zeros(1))[0]
-        value, std, sampling, lower, upper = map(as_value, self[:5])
-        return [value, std - zero, sampling - zero, lower, upper]
+    def shown(self, as_value: Callable[[FloatArray], Any]) -> dict[str, Any]:
+        """Values, standard deviations and ends as users see them, such as dates."""
+        value, std, lower, upper = map(as_value, self[:4])
+        std = std - as_value(np.zeros(1))[0]
+        return {"value": value, "std_error": std, "lower": lower, "upper": upper}
 
-    def results(self, as_value: Callable[[FloatArray], Any] | None = None) -> list[QueryResult]:
+    def results(self, as_value: Callable[[FloatArray], Any] = np.asarray) -> list[QueryResult]:
         """One result for each estimate."""
-        shown = [each.tolist() for each in self[:5]] if as_value is None else self.shown(as_value)
-        return [
-            QueryResult(value, std, lower, upper, text, sampling)
-            for value, std, sampling, lower, upper, text in zip(*shown, self.guarantee, strict=True)
-        ]
-
-    @property
-    def said(self) -> str:
-        """What is said of them together: of any."""
-        return max(sorted(set(self.guarantee)), key=len)
-
-    def columns(self, as_value: Callable[[FloatArray], Any]) -> dict[str, Any]:
-        """Columns of a table."""
-        both = self._replace(std=np.hypot(self.std, self.sampling_std))
-        _, std, _, lower, upper = both.shown(as_value)
-        return {"std_error": std, "lower": lower, "upper": upper}
+        shown = [each.tolist() for each in self.shown(as_value).values()]
+        return list(itertools.starmap(QueryResult, zip(*shown, self.guarantee, strict=True)))
 
 
 IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
@@ -240,8 +164,7 @@ class Numbers(NamedTuple):
         if isinstance(attribute, Numeric):
             bins, held = attribute.bins, attribute.contents
             width = np.diff(np.asarray(attribute.edges, dtype=np.float64)) * share[:bins]
-            step = held.grid.step() if isinstance(held, Points) else 0.0
-            variance[:bins] = np.maximum(width**2 - step**2, 0.0) / 12.0
+            variance[:bins] = np.maximum(width**2 - held.step**2, 0.0) / 12.0
             ends = region.extent()
             low[: attribute.n_values], high[: attribute.n_values] = spans_of(attribute)
             low, high = (np.where(share > 0, np.clip(each, *ends), each) for each in (low, high))
@@ -261,10 +184,8 @@ class Numbers(NamedTuple):
         """Mean of a power of (number - centre) / scale for each code; of -1 `reach`."""
         if exponent < 0:
             return self.reach
-        m, v = (self.mean - centre) / scale, self.variance / scale**2
-        if exponent < 3:
-            return m if exponent == 1 else m**2 + v
-        return m**3 + 3 * m * v if exponent == 3 else m**4 + 6 * m**2 * v + 1.8 * v**2
+        mean = (self.mean - centre) / scale
+        return mean if exponent == 1 else mean**2 + self.variance / scale**2
 
     def times(self, weights: FloatArray, *power: Any) -> FloatArray:
         """Weights of codes times a power of their numbers."""
@@ -320,10 +241,6 @@ def case_of(query: Any, domain: Domain, columns: Sequence[str]) -> Case:
     return [Selected.of(regions, domain, columns) for regions in parts_of(query, domain)]
 
 
-def _number(case: Case) -> Query:
-    return Query(tuple(one.weights for one in case))
-
-
 class Cases:
     """Records of many queries; what follows from an array is found once for all that share it."""
 
@@ -351,6 +268,11 @@ class Cases:
             [Query(tuple(self._product(one, each, *units) for one in case)) for each in terms]
             for case, *units in zip(self.cases, centre.tolist(), scale.tolist(), strict=True)
         ]
+
+    def plain(self, terms: Sequence[Powers]) -> list[Query]:
+        """`moments` of the numbers as they are, in one list."""
+        none = np.zeros((len(self), len(terms[0])))
+        return list(itertools.chain.from_iterable(self.moments(terms, none, none + 1.0)))
 
     def _product(
         self, one: Selected, powers: Powers, centre: Sequence[float], scale: Sequence[float]
@@ -389,16 +311,13 @@ def possible_ends(
     Where a value lies further beyond a bound than its interval reaches, the other end is that of
     the law of what is possible.
     """
-    tail = -math.log1p(-confidence.level) / confidence.quantile**2
-    lower, upper = np.clip(value - below, *bounds), np.clip(value + above, *bounds)
-
-    def moved(end: FloatArray, bound: Any, past: FloatArray, reach: FloatArray) -> FloatArray:
-        far = (np.abs(past) >= reach) & (past != 0)
-        with np.errstate(invalid="ignore"):
-            return np.where(far, bound + tail * reach**2 / np.where(far, past, 1.0), end)
-
-    upper = moved(upper, bounds[0], np.maximum(bounds[0] - value, 0.0), above)
-    return moved(lower, bounds[1], np.minimum(bounds[1] - value, 0.0), below), upper
+    tail, (least, most) = -math.log1p(-confidence.level) / confidence.quantile**2, bounds
+    lower, upper = np.clip(value - below, least, most), np.clip(value + above, least, most)
+    short, over = least - value, value - most
+    with np.errstate(divide="ignore", invalid="ignore"):
+        upper = np.where((short > 0) & (short >= above), least + tail * above**2 / short, upper)
+        lower = np.where((over > 0) & (over >= below), most - tail * below**2 / over, lower)
+    return lower, upper
 
 
 def _terms(statistic: str) -> list[Powers]:
@@ -450,51 +369,44 @@ def _correlation(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
     return found, known & enough[:, None]
 
 
-class Functions(NamedTuple):
-    """The same function of k answers each.
+Scale = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # start, unit, least and most
 
-    Attributes
-    ----------
-    statistic : str
-        A mean, std, covariance or correlation, of k sums over records.
-    answers : ndarray of float64, shape (n, k)
-    ask : callable
-        From some terms, powers of numbers, to queries for sums of them over records, n of each.
-    scale : tuple of ndarray of float64, shape (n,)
-        Where values count from, their unit, the smallest and the largest.
-    """
 
-    statistic: str
-    answers: FloatArray
-    ask: Callable[[Sequence[Powers]], Sequence[Sequence[Query]]]
-    scale: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+def _value(statistic: str, answers: FloatArray, scale: Scale) -> FloatArray:
+    """A statistic of k answers, (n, k); NaN where nobody is left."""
+    shift, unit, least, most = scale
+    found, known = (each[:, 0] for each in _spread(statistic, answers.T[:, :, None]))
+    return np.where(known, np.clip(shift + unit * found, least, most), np.nan)
 
-    @property
-    def value(self) -> FloatArray:
-        """Of the answers; NaN where nobody is left."""
-        shift, unit, least, most = self.scale
-        found, known = (each[:, 0] for each in _spread(self.statistic, self.answers.T[:, :, None]))
-        return np.where(known, np.clip(shift + unit * found, least, most), np.nan)
 
-    def ends(self, errors: FloatArray, confidence: Confidence) -> tuple[FloatArray, FloatArray]:
-        """Ends of intervals, by simulation; where nothing is known, each bound in turn counts."""
-        plain = functools.partial(_spread, self.statistic)
-        of = _correlation if self.statistic == "correlation" else plain
-        draws = normal_draws(self.answers.shape[1])
-        # At other levels the 95% interval of errors that are as much larger or smaller.
-        lower = confidence.quantile / float(ndtri(0.975)) * roots(errors)
-        low, high = np.zeros((2, len(errors)))
-        for start in range(0, len(errors), _SIMULATED):
-            part = slice(start, start + _SIMULATED)
-            shift, unit, least, most = (each[part, None] for each in self.scale)
-            drawn = lower[part] @ draws + self.answers[part, :, None]
-            found, known = of(np.moveaxis(drawn, 1, 0))
-            found = np.minimum(np.maximum(shift + unit * found, least), most)
-            unknown = np.flatnonzero(~known.all(axis=1))
-            either = np.where(np.arange(draws.shape[1]) % 2 == 0, least[unknown], most[unknown])
-            found[unknown] = np.where(known[unknown], found[unknown], either)
-            low[part], high[part] = _ends(found)
-        return low, high
+def _simulated(
+    statistic: str, answers: FloatArray, scale: Scale, errors: FloatArray, quantile: float
+) -> tuple[FloatArray, FloatArray]:
+    """Ends of the intervals of `_value`; where nothing is known, each bound in turn counts."""
+    of = _correlation if statistic == "correlation" else functools.partial(_spread, statistic)
+    draws = normal_draws(answers.shape[1])
+    # At other levels the 95% interval of errors that are as much larger or smaller.
+    lower = quantile / float(ndtri(0.975)) * roots(errors)
+    low, high = np.zeros((2, len(errors)))
+    for start in range(0, len(errors), _SIMULATED):
+        part = slice(start, start + _SIMULATED)
+        shift, unit, least, most = (each[part, None] for each in scale)
+        found, known = of(np.moveaxis(lower[part] @ draws + answers[part, :, None], 1, 0))
+        found = np.minimum(np.maximum(shift + unit * found, least), most)
+        unknown = np.flatnonzero(~known.all(axis=1))
+        either = np.where(np.arange(draws.shape[1]) % 2 == 0, least[unknown], most[unknown])
+        found[unknown] = np.where(known[unknown], found[unknown], either)
+        low[part], high[part] = _ends(found)
+    return low, high
+
+
+def said_of(release: Release, confidence: Confidence, cut: bool = False) -> str:
+    """What a simulated interval covers; ``cut`` says whether bins are covered in part."""
+    return (
+        f"The interval is made to contain the true answer with a probability of "
+        f"{100 * confidence.level:g}%, by simulation from a covariance that covers "
+        f"{release.covers}.{IN_PROPORTION * cut}{confidence.about}"
+    )
 
 
 class Statistics:
@@ -510,70 +422,68 @@ class Statistics:
     def __init__(self, release: Release, domain: Domain, confidence: Confidence | None) -> None:
         self.release, self.domain, self.confidence = release, domain, confidence
 
+    # -- counts and sums: linear, by their own law
+
     def counts(self, queries: Sequence[Any]) -> Any:
         """Numbers of records."""
         parts = (queries[at : at + _AT_ONCE] for at in range(0, len(queries), _AT_ONCE))
-        asked = [query for part in parts for query in parse_all(part, self.domain)]
+        return self.counted([query for part in parts for query in parse_all(part, self.domain)])
+
+    def counted(self, asked: Sequence[Query]) -> Any:
+        """Numbers of records, of queries as they are understood."""
         value = self.release.answer(asked) if asked else np.zeros(0)
-        return self._with_ends(self._counts, asked, value)
+        if self.confidence is None or not asked:
+            return value
+        return self._linear(self.confidence, asked, value).results()
 
-    def _with_ends(self, of: Callable[..., Estimates], asked: Sequence[Any], value: Any) -> Any:
-        """Linear statistics, with their intervals where there is a confidence."""
-        return of(asked, value).results() if self.confidence and len(asked) else value
-
-    def _counts(self, asked: Sequence[Query], value: FloatArray) -> Estimates:
-        """Intervals of numbers of records.
-
-        Over samples of as many records, a count of a share p of them has the variance n p (1 - p).
-        """
-        share = np.clip(value / max(self.release.total, 1.0), 0.0, 1.0)
-        return self._linear(asked, value, value * (1.0 - share))
+    def sums(self, column: str, queries: Sequence[Any]) -> Any:
+        """Sums of a column."""
+        cases = Cases([case_of(query, self.domain, [column]) for query in queries])
+        value = self._sums(cases, 1)[:, 1]
+        if self.confidence is None or not len(cases):
+            return value
+        asked, more = cases.plain([(1,)]), self._off(cases)
+        low, high = (each[:, 0] for each in cases.ends())
+        bounds = np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
+        said = BINS * bool(more.any()) + IN_PROPORTION * any(cases.cut)
+        return self._linear(self.confidence, asked, value, bounds, more, said).results()
 
     def _linear(
         self,
+        confidence: Confidence,
         queries: Sequence[Query],
         value: FloatArray,
-        sampling: FloatArray,
         bounds: tuple[Any, Any] = (0.0, math.inf),
         more: Any = 0.0,
+        said: str = "",
     ) -> Estimates:
         """Intervals of counts and sums.
 
         Parameters
         ----------
+        confidence : Confidence
         queries : sequence of Query
-        value, sampling : ndarray of float64
-            Answers, and their variances over samples with replacement.
+        value : ndarray of float64
+            Answers.
         bounds : tuple of float or ndarray
             Smallest and largest possible value.
         more : float or ndarray, default=0.0
             Standard deviation of what else is not known.
+        said : str, default=""
+            What that is, in words.
         """
-        release, confidence = self.release, self._confidence
-        found = release.reach(queries, confidence.level)
-        left = np.sqrt(np.maximum(sampling, 0.0) * confidence.left(release.total))
-        beside = confidence.quantile * np.hypot(left, more)
+        found = self.release.reach(queries, confidence.level)
+        beside = confidence.quantile * more
         below, above = np.hypot(found.below, beside), np.hypot(found.above, beside)
         lower, upper = possible_ends(value, below, above, confidence, bounds)
-        text = found.guarantee + confidence.text
-        return Estimates(value, np.hypot(found.std, more), left, lower, upper, [text] * len(value))
-
-    @property
-    def _confidence(self) -> Confidence:
-        assert self.confidence is not None
-        return self.confidence
-
-    def _answered(self, blocks: Sequence[Sequence[Query]], k: int) -> FloatArray:
-        """Answers to blocks of k queries."""
-        asked = list(itertools.chain.from_iterable(blocks))
-        return self.release.answer(asked).reshape(-1, k) if asked else np.zeros((len(blocks), k))
+        text = found.guarantee + confidence.about + said
+        return Estimates(value, np.hypot(found.std, more), lower, upper, [text] * len(value))
 
     def _sums(self, cases: Cases, n_columns: int) -> FloatArray:
         """Number of records and sums of each column, (n_cases, 1 + n_columns)."""
-        none = np.zeros((len(cases), n_columns))
-        terms = np.eye(1 + n_columns, n_columns, -1, dtype=int).tolist()
-        found = self._answered(cases.moments(terms, none, none + 1.0), 1 + n_columns)
-        return found + 0.0  # without minus zero
+        asked = cases.plain(np.eye(1 + n_columns, n_columns, -1, dtype=int).tolist())
+        found = self.release.answer(asked) if asked else np.zeros(0)
+        return found.reshape(len(cases), -1 if asked else 1 + n_columns) + 0.0  # no minus zero
 
     def _off(self, cases: Cases) -> FloatArray:
         """Standard deviation of sums of numbers that lie anywhere in their bins, alike in all bins.
@@ -582,28 +492,9 @@ class Statistics:
         """
         if not any(each.numbers[0].reach.any() for each in cases.cases[0]):
             return np.zeros(len(cases))
-        none = np.zeros((len(cases), 1))
-        return (
-            np.maximum(self._answered(cases.moments([(-1,)], none, none + 1.0), 1), 0.0)[:, 0] / 2
-        )
+        return np.maximum(self.release.answer(cases.plain([(-1,)])), 0.0) / 2
 
-    def sums(self, column: str, queries: Sequence[Any]) -> Any:
-        """Sums of a column."""
-        cases = [case_of(query, self.domain, [column]) for query in queries]
-        return self._with_ends(self._sums_with_ends, cases, self._sums(Cases(cases), 1)[:, 1])
-
-    def _sums_with_ends(self, listed: Sequence[Case], value: FloatArray) -> Estimates:
-        cases, none = Cases(listed), np.zeros((len(value), 1))
-        asked, squares = zip(*cases.moments([(1,), (2,)], none, none + 1.0), strict=True)
-        sampling = np.zeros(len(value))
-        if self._confidence.size is not None:
-            sampling = self.release.answer(squares) - value**2 / max(self.release.total, 1.0)
-        more = self._off(cases)
-        low, high = (each[:, 0] for each in cases.ends())
-        bounds = np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
-        found = self._linear(asked, value, sampling, bounds, more)
-        text = found.guarantee[0] + BINS * bool(more.any()) + IN_PROPORTION * any(cases.cut)
-        return found._replace(guarantee=[text] * len(value))
+    # -- functions of sums, by simulation
 
     def moments(self, statistic: str, columns: Sequence[str], queries: Sequence[Any]) -> Any:
         """Means, standard deviations, covariances or correlations of the records of each query.
@@ -613,46 +504,36 @@ class Statistics:
         ValueError
             If the columns are not different, or one holds dates, which have a mean only.
         """
-        attribute = self.domain[columns[0]] if columns[0] in self.domain else None
-        found = self._of_cases(statistic, [(columns, query) for query in queries])
-        as_value = None if attribute is None or attribute.summable else attribute.shown
-        if self.confidence is None or not queries:
-            return found.value if as_value is None else as_value(found.value)
-        return found.results(as_value)
-
-    def _of_cases(self, statistic: str, asked: Sequence[tuple[Sequence[str], Any]]) -> Estimates:
-        """A statistic of some columns of the records of a query each."""
-        for column, *others in dict.fromkeys(tuple(columns) for columns, _ in asked):
-            if column in others:
-                raise ValueError(f"The columns must be different, got {column!r} twice.")
-            for each in (column, *others):
-                if statistic != "mean" and each in self.domain and not self.domain[each].summable:
+        if len(set(columns)) < len(columns):
+            raise ValueError(f"The columns must be different, got {columns[0]!r} twice.")
+        shown: Callable[..., Any] = np.asarray
+        for each in columns:
+            if each in self.domain and not self.domain[each].summable:
+                shown = self.domain[each].shown
+                if statistic != "mean":
                     raise ValueError(
                         f"Column {each!r} holds dates. Ask for its mean, its quantiles, or counts "
                         "of ranges."
                     )
-        cases = Cases([case_of(query, self.domain, columns) for columns, query in asked])
-        return self._moments(statistic, cases, self._sums(cases, len(_terms(statistic)[0])))
+        cases = Cases([case_of(query, self.domain, columns) for query in queries])
+        found = self._moments(statistic, cases, self._sums(cases, len(columns)))
+        return shown(found) if isinstance(found, np.ndarray) else found.results(shown)
 
-    def _moments(self, statistic: str, cases: Cases, sums: FloatArray) -> Estimates:
-        """Statistics from numbers of records and sums; intervals where there is a confidence."""
+    def _moments(self, statistic: str, cases: Cases, sums: FloatArray) -> FloatArray | Estimates:
+        """Statistics from numbers of records and sums; estimates where there is a confidence."""
         count, totals, terms = sums[:, :1], sums[:, 1:], _terms(statistic)
         if not len(cases):
-            return Estimates.plain(count[:, 0])
+            return count[:, 0]
         low, high = cases.ends()
         with np.errstate(divide="ignore", invalid="ignore"):
             means = np.clip(np.where(count > _WHOLE, totals / count, np.nan), low, high)
         # Numbers count from their mean, in units of their range.
         scale = np.where(high > low, high - low, 1.0)
         centre = np.where(np.isnan(means), (low + high) / 2, means)
-        others = terms[sums.shape[1] :]
-        values = np.column_stack(
-            [
-                count,
-                (totals - centre * count) / scale,
-                self._answered(cases.moments(others, centre, scale), len(others)),
-            ]
-        )
+        asked = cases.moments(terms, centre, scale)
+        values = [count, (totals - centre * count) / scale]
+        if others := [query for each in asked for query in each[sums.shape[1] :]]:
+            values.append(self.release.answer(others).reshape(len(cases), -1))
         zero, unit, one = np.zeros(len(cases)), scale.prod(axis=1), np.ones(len(cases))
         # The largest that a covariance, and a half of a spread, can be of numbers in this range.
         most = (high - low).prod(axis=1) / 4.0
@@ -662,82 +543,72 @@ class Statistics:
             "covariance": (zero, unit, -most, most),
             "correlation": (zero, one, -one, one),
         }
-        ask = functools.partial(cases.moments, centre=centre, scale=scale)
-        asked = Functions(statistic, values, ask, units[statistic])
-        bins = self._off(cases) / scale[:, 0] if statistic == "mean" else np.zeros(len(cases))
-        return self._simulated(asked, cases.cut, bins)
+        bins = self._off(cases) / scale[:, 0] if statistic == "mean" else zero
+        answers = np.column_stack(values)
+        return self._function(statistic, answers, units[statistic], asked, cases.cut, bins)
 
     def proportion(self, query: Any, among: Any) -> QueryResult | float:
         """Share of a query among the records of another: the mean of being among them."""
         whole = parts_of(among, self.domain)
         within = [both(one, two) for one in whole for two in parts_of(query, self.domain)]
-        count, top = asked = [
+        asked = [
             Query(tuple(weights_of(part, self.domain) for part in parts))
             for parts in (whole, within)
         ]
         zero, one = np.zeros(1), np.ones(1)
-        share = Functions(
-            "mean",
-            self.release.answer(asked)[None],
-            lambda terms: [[top if any(powers) else count for powers in terms]],
-            (zero, one, zero, one),
-        )
-        found = self._simulated(share, [any(each.cuts for each in asked)], zero)
-        return float(found.value[0]) if self.confidence is None else found.results()[0]
+        answers = self.release.answer(asked)[None]
+        cut, scale = [any(each.cuts for each in asked)], (zero, one, zero, one)
+        found = self._function("mean", answers, scale, [asked], cut, zero)
+        return float(found[0]) if isinstance(found, np.ndarray) else found.results()[0]
 
-    def _simulated(self, asked: Functions, cut: Sequence[bool], bins: FloatArray) -> Estimates:
-        """Functions of answers, with their intervals where there is a confidence.
+    def _function(
+        self,
+        statistic: str,
+        answers: FloatArray,
+        scale: Scale,
+        asked: Sequence[Sequence[Query]],
+        cut: Sequence[bool],
+        bins: FloatArray,
+    ) -> FloatArray | Estimates:
+        """The same function of k answers each, with intervals where there is a confidence.
 
         Parameters
         ----------
-        asked : Functions
+        statistic : str
+            A mean, std, covariance or correlation, of k sums over records.
+        answers : ndarray of float64, shape (n, k)
+        scale : tuple of ndarray of float64, shape (n,)
+            Where values count from, their unit, the smallest and the largest.
+        asked : sequence of n sequences of k Query
+            What the answers are to.
         cut : sequence of bool
             Which cover bins in part.
         bins : ndarray of float64
             Standard deviation of what else is not known of the second answer.
         """
-        if self.confidence is None:
-            return Estimates.plain(asked.value)
-        confidence, total, answers = self.confidence, self.release.total, asked.answers
-        terms = _terms(asked.statistic)
-        errors, width = self.release.covariances(asked.ask(terms)), 2.0 * confidence.quantile
+        value, confidence = _value(statistic, answers, scale), self.confidence
+        if confidence is None:
+            return value
+        errors = self.release.covariances(asked)
         errors[:, 1, 1] += bins**2
-        low, high = ends = asked.ends(errors, confidence)
-        std, spread = (high - low) / width, np.zeros(len(low))
-        if confidence.size is not None:
-            # Over samples products of two terms of a record add up as those of two answers do not.
-            pairs = [
-                tuple(map(sum, zip(*pair, strict=True))) for pair in itertools.product(terms, terms)
-            ]
-            second = self._answered(asked.ask(pairs), len(pairs)).reshape(errors.shape)
-            outer = answers[:, :, None] * answers[:, None, :] / max(total, 1.0)
-            more = (second - outer) * confidence.left(total)
-            low, high = ends = asked.ends(errors + more, confidence)
-            spread = np.sqrt(np.maximum(((high - low) / width) ** 2 - std**2, 0.0))
-        *_, least, most = asked.scale
+        low, high = _simulated(statistic, answers, scale, errors, confidence.quantile)
+        *_, least, most = scale
         nothing = (low <= least) & (high >= most) & (least < most)
-        beside = _EVEN * (asked.statistic != "mean")
-        beside += _CORRELATED * (asked.statistic == "correlation")
+        beside = _EVEN * (statistic != "mean") + _CORRELATED * (statistic == "correlation")
         texts = [
-            self.said(each) + BINS * bool(off) + beside + NOTHING * bool(none)
+            said_of(self.release, confidence, each)
+            + BINS * bool(off)
+            + beside
+            + NOTHING * bool(none)
             for each, off, none in zip(cut, bins.tolist(), nothing.tolist(), strict=True)
         ]
-        return Estimates(asked.value, std, spread, *ends, texts)
-
-    def said(self, cut: bool) -> str:
-        """What an interval covers; ``cut`` says whether bins are covered in part."""
-        confidence = self._confidence
-        return (
-            f"The interval is made to contain the true answer with a probability of "
-            f"{100 * confidence.level:g}%, by simulation from a covariance that covers "
-            f"{self.release.covers}.{IN_PROPORTION * cut}{confidence.text}"
-        )
+        return Estimates(value, (high - low) / (2.0 * confidence.quantile), low, high, texts)
 
     def groups(self, groups: Groups, query: Any, column: str | None) -> tuple[Any, Any, Any]:
-        """Counts of all groups among the records of a query, sums of a column, and intervals.
+        """Counts of all groups among the records of a query, sums of a column, and its means.
 
-        With a column, only records that have a value in it count. Intervals are of the counts, or
-        of the means; None where there is no confidence.
+        With a column, only records that have a value in it count. With a confidence the means, or
+        without a column the counts, come as estimates.
 
         Raises
         ------
@@ -759,43 +630,10 @@ class Statistics:
             if column is not None:
                 found.append(self._moments("mean", cases, sums[-1]))
             elif self.confidence is not None:
-                found.append(self._counts(list(map(_number, few)), sums[-1][:, 0]))
+                found.append(self._linear(self.confidence, cases.plain([()]), sums[-1][:, 0]))
         count, *total = np.concatenate(sums).T
-        return count, total[0] if total else None, Estimates.joined(found) if found else None
-
-    # -- all columns
-
-    @property
-    def summable(self) -> list[str]:
-        """Columns of numbers that have a spread: no dates, and no names."""
-        columns = {name: self.domain[name] for name in self.domain.known}
-        return [name for name, each in columns.items() if has_numbers(each) and each.summable]
-
-    def correlations(self, columns: Sequence[str], query: Any) -> pd.DataFrame:
-        """Correlations of all pairs of columns; see `Synopsis.correlation`."""
-        if isinstance(query, list | tuple):
-            raise ValueError("A matrix of correlations is of one query: ask for each of the list.")
-        if len(columns) < 2:
-            raise ValueError(
-                f"Correlations need two columns of numbers, got {some(list(columns)) or 'none'}: "
-                "declare a column as Numeric, or its categories as numbers."
-            )
-        pairs = [(pair, query) for pair in itertools.combinations(columns, 2)]
-        found, names = self._of_cases("correlation", pairs), pd.Index(columns)
-
-        def matrix(values: FloatArray, own: float = 1.0) -> pd.DataFrame:
-            table = own * np.eye(len(columns))
-            i, j = np.triu_indices(len(columns), 1)
-            table[i, j] = table[j, i] = values
-            return pd.DataFrame(table, names, names)
-
-        if self.confidence is None:
-            return matrix(found.value)
-        held = {"value": found.value} | found.columns(np.asarray)
-        tables = {title: matrix(each, 1.0 * (title != "std_error")) for title, each in held.items()}
-        result = pd.concat(tables, axis=1)
-        result.attrs = {"level": self.confidence.level, "guarantee": found.guarantee[0]}
-        return result
+        whole: Any = Estimates.joined if self.confidence else np.concatenate
+        return count, total[0] if total else None, whole(found) if found else None
 
 
 _AT_ONCE = 1024  # queries or groups that are asked together

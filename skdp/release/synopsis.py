@@ -19,11 +19,12 @@ import numpy as np
 import pandas as pd
 
 from .._random import sampling_generator
-from .._validation import as_level, check_flag, table_html, write_text
+from .._validation import as_level, table_html, write_text
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..domain.query import Query
 from ..mechanisms import discrete_laplace_variance
+from ..plotting import loss_title, plot_view
 from .boxes import BoxModel, StrategyModel
 from .description import describe
 from .files import MOST_JSON, demand, loss_from_data, loss_to_data, read_archive, write_archive
@@ -33,13 +34,18 @@ from .model import Release
 from .network import NetworkModel
 from .page import Page
 from .quantiles import as_shares, quantiles
-from .result import Answer, of_a_column, of_records, plot_axis
+from .result import Answer, of_records, plot_axis
 from .sampling import draw_codes, draw_frame
 from .skipped import SkippedRecords
 from .statistics import Confidence, How, Statistics
 
 _MAX_VIEW_CELLS = 50_000_000
 
+
+_FOLLOWS = (
+    " Intervals of means and standard deviations are simulated from a covariance that covers {}. "
+    "Those of means and quantiles allow numbers anywhere in their bins."
+)
 
 _FORMAT = "skdp synopsis"
 
@@ -189,14 +195,15 @@ class Synopsis:
         most = self.privacy_loss and self.privacy_loss.max_rows_per_id
         return f"at most {most} row{'s' * (most > 1)} of each person" if most else ""
 
-    def _asked(self, how: How) -> Statistics:
+    def _asked(self, return_interval: Any = False, level: Any = 0.95) -> Statistics:
         """Statistics with the intervals that a user asks for."""
-        confidence = Confidence.asked(about=self.about, **how)
+        level = as_level(level)
+        confidence = Confidence(level, self.about) if return_interval else None
         return Statistics(self.model, self.counted, confidence)
 
     def _of_each(self, query: Any, how: How, of: Callable[..., Any], *what: Any) -> Any:
         """A statistic of a query, or of each of a list of queries."""
-        statistics = self._asked(how)
+        statistics = self._asked(**how)
         if isinstance(query, list | tuple):
             return of(statistics, *what, list(query))
         found = of(statistics, *what, [query])
@@ -222,13 +229,6 @@ class Synopsis:
             Confidence of the interval. ``guarantee`` of the answer says what it promises. Where it
             holds for a query that was fixed before looking at the release, and you pick m queries
             after looking, ask for ``1 - (1 - level) / m``.
-        interval : {"noise", "population"}, default="noise"
-            What the interval covers: the statistic of the records in the table, or of the
-            population that they are a simple random sample of. For a count or a sum that is what
-            samples of as many records have on average.
-        population_size : float, default=None
-            Number of records of the population, with ``interval="population"``; None means that it
-            is far larger than the table.
 
         Returns
         -------
@@ -251,7 +251,6 @@ class Synopsis:
         """
         return self._of_each(query, how, Statistics.counts)
 
-    @of_a_column
     def sum(self, column: str, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate the sum of a numeric column over the records that satisfy a query.
 
@@ -260,7 +259,7 @@ class Synopsis:
         column : str
             A `Numeric`, or a `Categorical` whose categories are numbers.
         query : dict, str, None, or a list of these, default=None
-        return_interval, level, interval, population_size
+        return_interval, level
             As in `count`.
 
         Returns
@@ -282,7 +281,6 @@ class Synopsis:
             )
         return self._of_each(query, how, Statistics.sums, column)
 
-    @of_a_column
     def mean(self, column: str, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate the mean of a numeric column over the records that satisfy a query.
 
@@ -291,7 +289,7 @@ class Synopsis:
         column : str
             As in `sum`.
         query : dict, str, None, or a list of these, default=None
-        return_interval, level, interval, population_size
+        return_interval, level
             As in `count`.
 
         Returns
@@ -309,7 +307,6 @@ class Synopsis:
         """
         return self._of_each(query, how, Statistics.moments, "mean", [column])
 
-    @of_a_column
     def std(self, column: str, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate the standard deviation of a numeric column, as ``numpy.std``.
 
@@ -318,7 +315,7 @@ class Synopsis:
         column : str
             As in `sum`; neither dates nor a total.
         query : dict, str, None, or a list of these, default=None
-        return_interval, level, interval, population_size
+        return_interval, level
             As in `count`.
 
         Returns
@@ -342,7 +339,7 @@ class Synopsis:
         first, second : str
             Different columns as for `std`.
         query : dict, str, None, or a list of these, default=None
-        return_interval, level, interval, population_size
+        return_interval, level
             As in `count`.
 
         Returns
@@ -358,47 +355,28 @@ class Synopsis:
         """
         return self._of_each(query, how, Statistics.moments, "covariance", [first, second])
 
-    def correlation(
-        self,
-        first: str | Sequence[str] | None = None,
-        second: str | None = None,
-        query: Any = None,
-        **how: Unpack[How],
-    ) -> Any:
-        """Estimate Pearson's correlation of two numeric columns, or of all pairs of columns.
+    def correlation(self, first: str, second: str, query: Any = None, **how: Unpack[How]) -> Any:
+        """Estimate Pearson's correlation of two numeric columns.
 
         Parameters
         ----------
-        first, second : str, default=None
-            Different columns as for `std`. Without ``second``, ``first`` is a sequence of columns,
-            or None for all columns of numbers, and the answer is a matrix.
+        first, second : str
+            Different columns as for `std`.
         query : dict, str, None, or a list of these, default=None
-            No list for a matrix.
-        return_interval, level, interval, population_size
+        return_interval, level
             As in `count`.
 
         Returns
         -------
-        float or QueryResult, or a list of these, or DataFrame
+        float or QueryResult, or a list of these
             As for `covariance`; nan, with the interval from -1 to 1, where a column has no spread.
-            A matrix has 1 on its diagonal. With intervals ``value``, ``std_error``, ``lower`` and
-            ``upper`` are the first level of its columns, so that ``matrix["lower"]`` is one of
-            them; ``level`` holds for each pair by itself.
 
         Raises
         ------
         ValueError
             As in `covariance`.
         """
-        if isinstance(first, str) and second is not None:
-            return self._of_each(query, how, Statistics.moments, "correlation", [first, second])
-        if isinstance(first, str) or second is not None:
-            raise ValueError(
-                f"first and second must be two columns, got {first!r} and {second!r}. For a matrix "
-                "give a list of columns first, or nothing for all columns."
-            )
-        statistics = self._asked(how)
-        return statistics.correlations(statistics.summable if first is None else list(first), query)
+        return self._of_each(query, how, Statistics.moments, "correlation", [first, second])
 
     def quantile(self, column: str, q: Any = 0.5, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate quantiles of a column over the records that satisfy a query.
@@ -410,7 +388,7 @@ class Synopsis:
         q : float or sequence of float, default=0.5
             Shares of the records, between 0 and 1.
         query : dict, str or None, default=None
-        return_interval, level, interval, population_size
+        return_interval, level
             As in `count`.
 
         Returns
@@ -425,41 +403,9 @@ class Synopsis:
             If ``q`` lies outside of (0, 1), the categories have no order, or as in `count`.
         """
         shares, single = as_shares(q)
-        statistics = self._asked(how)
+        statistics = self._asked(**how)
         found = quantiles(statistics, column, shares, query)
         return found[0] if single else found
-
-    @of_a_column
-    def max(self, column: str, query: Any = None, *, level: float = 0.95) -> Any:
-        """Estimate the largest value of a column: the largest that shows above the noise.
-
-        Parameters
-        ----------
-        column : str
-            A `Numeric`, a date, or an ordered `Categorical`.
-        query : dict, str or None, default=None
-            Conditions on the records to include.
-        level : float, default=0.95
-            Probability that a record reaches this value. A higher level gives a smaller value.
-
-        Returns
-        -------
-        float, Timestamp or category
-            The lower end of the interval of the quantile above which half a record lies. A single
-            outlier is not found: that it was would not be private.
-        """
-        return self._extreme(column, query, level, largest=True)
-
-    @of_a_column
-    def min(self, column: str, query: Any = None, *, level: float = 0.95) -> Any:
-        """Estimate the smallest value of a column, as `max`."""
-        return self._extreme(column, query, level, largest=False)
-
-    def _extreme(self, column: str, query: Any, level: float, *, largest: bool) -> Any:
-        share = 0.5 / np.maximum(self.count(query), 1.0)
-        q = 1 - share if largest else share
-        end = self.quantile(column, q, query, return_interval=True, level=level)
-        return end.lower if largest else end.upper
 
     def proportion(self, query: Any, among: Any = None, **how: Unpack[How]) -> Any:
         """Estimate the share of the records of one query among those of another.
@@ -470,7 +416,7 @@ class Synopsis:
             As in `count`.
         among : dict, str or None, default=None
             None: among all records.
-        return_interval, level, interval, population_size
+        return_interval, level
             As in `count`.
 
         Returns
@@ -484,7 +430,7 @@ class Synopsis:
         ValueError
             As in `count`.
         """
-        statistics = self._asked(how)
+        statistics = self._asked(**how)
         return statistics.proportion(query, among)
 
     def aggregate(
@@ -508,16 +454,16 @@ class Synopsis:
         query : dict, str or None, default=None
             Conditions on the records to include.
         bands : mapping of str to array-like, default=None
-            For numeric columns of ``by`` the edges of the groups, as for ``pandas.cut``, or a
-            ``pandas.IntervalIndex``: ``{"age": [17, 29, 64, 90]}``. An infinite edge leaves an end
-            open. Values outside, and missing values, are in no group.
+            For numeric columns of ``by`` the edges of the groups, as for ``pandas.cut``:
+            ``{"age": [17, 29, 64, 90]}``. An infinite edge leaves an end open. Values outside, and
+            missing values, are in no group.
         right : bool, default=True
             Whether a band contains its right edge, as in ``pandas.cut``; else its left.
         return_interval : bool, default=False
             Whether to add the columns ``std_error``, ``lower`` and ``upper``: the standard
             deviation of the error and the ends of an interval. They are of the mean if ``column``
             is given, else of the count.
-        level, interval, population_size
+        level
             As in `count`.
 
         Returns
@@ -565,18 +511,21 @@ class Synopsis:
         self, groups: Groups, query: Any, column: str | None, how: How
     ) -> tuple[dict[str, Any], dict[Any, Any]]:
         """What is estimated of each group, by name, and what is said of the intervals."""
-        statistics = self._asked(how)
+        statistics = self._asked(**how)
         counts, sums, found = statistics.groups(groups, query, column)
         results: dict[str, Any] = {"count": counts}
-        as_value = np.asarray if column is None else self.counted[column].shown
-        if column is not None:
-            if self.counted[column].summable:
-                results["sum"] = sums
-            results["mean"] = as_value(found.value)
+        as_value: Any = np.asarray if column is None else self.counted[column].shown
+        if column is not None and self.counted[column].summable:
+            results["sum"] = sums
         if statistics.confidence is None:
-            return results, {}
-        said = {"level": statistics.confidence.level, "guarantee": found.said}
-        return results | found.columns(as_value), said
+            return results if column is None else results | {"mean": as_value(found)}, {}
+        held = found.shown(as_value)
+        results["count" if column is None else "mean"] = held.pop("value")
+        said = {
+            "level": statistics.confidence.level,
+            "guarantee": max(sorted(set(found.guarantee)), key=len),
+        }
+        return results | held, said
 
     def crosstab(
         self,
@@ -594,7 +543,7 @@ class Synopsis:
         ----------
         index, columns : str
             Columns whose codes (or bands) are the rows and the columns of the table.
-        query, bands, right, return_interval, level, interval, population_size
+        query, bands, right, return_interval, level
             As in `aggregate`.
 
         Returns
@@ -632,17 +581,13 @@ class Synopsis:
         table.attrs = said
         return table
 
-    def describe(self, *, level: float = 0.95, numbers: bool = False) -> pd.DataFrame:
-        """Statistics of every column with margins of error, one row a column.
+    def describe(self, *, level: float = 0.95) -> pd.DataFrame:
+        """Statistics of every column with their intervals, one row a column.
 
         Parameters
         ----------
         level : float, default=0.95
-            Confidence of the margins.
-        numbers : bool, default=False
-            False: to be read, texts such as "36.2 \u00b1 1.4" with the digits that the margin
-            leaves. True: to be computed with, numbers, where a column ``mean_margin`` follows
-            ``mean``, and so on, and NaN where there is none.
+            Confidence of each interval.
 
         Returns
         -------
@@ -650,16 +595,15 @@ class Synopsis:
             A row for each column that can be asked for, with ``count`` of values that are not
             missing; of categories ``unique`` (how many are declared), ``top`` (the most frequent
             one) and ``freq``; of numbers ``mean``, ``std``, ``25%``, ``50%``, ``75%`` and the range
-            of the domain, ``lower`` and ``upper``, which is no estimate and has no margin (`min`
-            and `max` estimate how far values reach); dates have no ``std``. A margin is how far
-            the further end of the interval is; there is none if the release has no error bars.
-            ``attrs`` holds ``level`` and ``guarantee``: what the margins cover.
+            of the domain, ``lower`` and ``upper``, which is no estimate; dates have no ``std``.
+            Estimates are each a `QueryResult`, which prints its interval, or plain numbers if the
+            release has no error bars. ``attrs`` holds ``level`` and ``guarantee``: what intervals
+            cover, or why there are none.
 
         Notes
         -----
-        This is post-processing of the release and costs no privacy. Margins are those of `count`,
-        `mean`, `std` and `quantile`. Those of means and quantiles allow records anywhere in their
-        bins.
+        This is post-processing of the release and costs no privacy. The answers are those of
+        `count`, `mean`, `std` and `quantile`.
 
         Examples
         --------
@@ -669,12 +613,16 @@ class Synopsis:
         >>> boxes = Boxes(lower=[[0], [20]], upper=[[20], [40]])
         >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape, Intervals(0.1)))
         >>> release.describe()[["count", "mean"]]
-                  count          mean
-        age  1,200 \u00b1 41  36.17 \u00b1 0.35
+                            count                  mean
+        age  1,200 [1,159, 1,241]  36.17 [35.82, 36.51]
         """
-        check_flag(numbers, "numbers")
-        found = describe(self.model, self.counted, as_level(level), numbers)
-        found.attrs["guarantee"] += self.about
+        asked = self._asked(True, level)
+        try:
+            found = describe(asked)
+            said = found["count"].iloc[0].guarantee + _FOLLOWS.format(self.model.covers)
+        except ValueError as error:
+            found, said = describe(self._asked()), str(error)
+        found.attrs = {"level": level, "guarantee": said}
         return found
 
     def page(
@@ -687,9 +635,9 @@ class Synopsis:
     ) -> Page | None:
         """Write a page that answers questions about the release: one HTML file.
 
-        It says what was released and whom it protects, shows every column with margins of error and
-        the correlations, and answers counts, shares, means, quantiles, cross tables and means by
-        group as this object does, each with its interval.
+        It says what was released and whom it protects, shows every column with margins of error,
+        and answers counts, shares, means, quantiles, cross tables and means by group as this object
+        does, each with its interval.
 
         Parameters
         ----------
@@ -698,7 +646,7 @@ class Synopsis:
         title : str, default="A private release"
             Title of the page.
         level : float, default=0.95
-            Confidence of the margins of columns and correlations.
+            Confidence of the margins of columns.
         source : str, default="release.skdp"
             File of the release, for the lines of Python that the page offers.
 
@@ -847,16 +795,15 @@ class Synopsis:
         blocks: bool = False,
         norm: Any = None,
     ) -> Any:
-        """Draw the expected number of records over one or two columns, or correlations of more.
+        """Draw the expected number of records over one or two columns.
 
         More than 128 bins of a column (64 beside special values) are added up to fewer.
 
         Parameters
         ----------
         columns : str or sequence of str, default=None
-            One column gives bars, two a heat map, the first from left to right; more columns of
-            numbers the matrix of their correlations, with 95% intervals of the noise where the
-            release has them. None takes the first two (or the only one).
+            One column gives bars, two a heat map, the first from left to right. None takes the
+            first two (or the only one).
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
         blocks : bool, default=False
@@ -874,26 +821,11 @@ class Synopsis:
         ImportError
             If matplotlib is missing; it comes with the extra ``skdp[plot]``.
         ValueError
-            As in `view`, or if there are no boxes to outline or too many; for more than two columns
-            as in `correlation`.
+            As in `view`, or if there are no boxes to outline or too many.
         """
-        from ..plotting import PlotAxis, loss_title, plot_correlations, plot_view
-
-        domain, interval, what = self.counted, None, self.mechanism
+        domain = self.counted
         columns = domain.names[:2] if columns is None else columns
         columns = [columns] if isinstance(columns, str) else list(columns)
-        if len(columns) > 2 and not blocks:
-            try:
-                found = self.correlation(columns, return_interval=True)
-                interval = [found[end].to_numpy() for end in ("lower", "upper")]
-                found, what = found["value"], ", ".join(filter(None, [what, "95% intervals"]))
-            except ValueError:
-                # Not every release has error bars; what is wrong with the columns is said again.
-                found = self.correlation(columns)
-            title = loss_title(what, self.privacy_loss)
-            return plot_correlations(
-                found.to_numpy(), columns, interval=interval, title=title, ax=ax
-            )
         table, rectangles = self.view(columns), None
         if blocks:
             if not hasattr(self.model, "rectangles") or len(columns) != 2:
@@ -901,8 +833,8 @@ class Synopsis:
                     "blocks=True outlines boxes over two columns; this release or view has none."
                 )
             rectangles = self.model.rectangles([domain.index(name) for name in columns])
-        axes = [PlotAxis(**plot_axis(name, domain[name].declared)) for name in columns]
-        title = loss_title(what, self.privacy_loss)
+        axes = [plot_axis(name, domain[name].declared) for name in columns]
+        title = loss_title(self.mechanism, self.privacy_loss)
         return plot_view(table, axes, blocks=rectangles, title=title, ax=ax, norm=norm)
 
     def to_frame(self) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -253,13 +253,6 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         """Columns of the training set without the label."""
         return [name for name in self._given_names() if name != self.target]
 
-    def _stand_in(self, domain, layout):
-        """Act as if fitted to public rows of the domain, so that a model can be tried out."""
-        self._layout = layout
-        self.domain_ = domain
-        self.synopsis_ = cast(Synopsis, _PublicRows(domain, self.target))
-        return self
-
     def _sample_columns(self, n_samples, random_state, where=None, method="rounded"):
         rng = sampling_generator(random_state)
         if where is not None:
@@ -283,29 +276,6 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
     def _release(self, table, domain, loss, source):
         """Measure the table within ``loss.parts``."""
         raise NotImplementedError
-
-
-class _PublicRows:
-    """Draws codes of a domain in place of a synopsis, without any records."""
-
-    total = 0.0
-
-    def __init__(self, domain, target) -> None:
-        self.counted, self._shape = domain, domain.shape
-        self._structure = domain.structure
-        self._label = None if target is None else domain.index(target)
-        self._n_labels = 0 if target is None else domain[target].n_values
-
-    def sample_codes(self, n_samples, rng, method=None) -> np.ndarray:
-        """Codes that are equally frequent, and labels that follow from the other columns."""
-        positions = np.arange(n_samples)
-        codes = np.stack([rng.permutation(positions % size) for size in self._shape], axis=1)
-        if self._label is not None:
-            # Some estimators raise if the label does not depend on the other columns.
-            score = np.delete(codes / self._shape, self._label, axis=1).sum(axis=1)
-            rank = np.argsort(np.argsort(score, kind="stable"), kind="stable")
-            codes[:, self._label] = rank * self._n_labels // max(n_samples, 1)
-        return self._structure.zeros.mended(codes)
 
 
 def _one_at(code, size):

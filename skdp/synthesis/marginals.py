@@ -29,7 +29,6 @@ from ..algorithms.marginals import (
     Prior,
     measured_views,
     most_groups,
-    used_sets,
 )
 from ..domain import Domain
 from ..exceptions import DomainError
@@ -84,7 +83,10 @@ def as_prior(prior: Any, domain: Domain, *, warn: bool = False) -> Prior | None:
     fits = (codes >= 0).all(axis=1) & ~domain.structure.zeros.breaks(np.maximum(codes, 0))
     n_out = len(codes) - int(fits.sum())
     if n_out == len(codes):
-        raise ValueError(_why_empty(codes, domain))
+        raise ValueError(
+            f"None of the {len(codes):,} rows of the prior fits the domain and its rules. "
+            "Domain.check(rows) says why; or leave the prior out: prior=None."
+        )
     if warn and n_out:
         warnings.warn(
             f"{n_out:,} of {len(codes):,} rows of the prior do not fit the domain or break its "
@@ -123,20 +125,6 @@ def _codes_of_synopsis(prior: Synopsis, domain: Domain) -> CodeArray:
     # A fixed seed draws no noise: the same release is the same prior.
     codes = prior.sample_codes(number, sampling_generator(0))
     return codes[:, [theirs.index(name) for name in domain.names]]
-
-
-def _why_empty(codes: CodeArray, domain: Domain) -> str:
-    if not len(codes):
-        return "The prior has no rows. Leave it out: prior=None."
-    nowhere = [
-        repr(name) for name, column in zip(domain.names, codes.T, strict=True) if column.max() < 0
-    ]
-    where = f"no value of {', '.join(nowhere[:5])} does" if nowhere else "or all break its rules"
-    return (
-        f"None of the {len(codes):,} rows of the prior fits the domain ({where}): numbers may be "
-        "text, or categories be written otherwise. Domain.check(rows) says why; or leave the prior "
-        "out."
-    )
 
 
 # --- which queries a release of views is planned for, as the user says it
@@ -329,14 +317,11 @@ class MarginalSynthesizer(Synthesizer):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
 
-    Warns
-    -----
-    UserWarning
-        If a column has more codes than tables of several columns distinguish (128; 512 if there
-        are two columns). Counts of the column alone keep all codes.
-
     Notes
     -----
+    Tables of several columns tell at most 128 groups of codes of a column apart (512 if there are
+    two columns); counts of the column alone keep all codes.
+
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain and
     parameters. *Released*: a noisy number of records, and noisy counts of the blocks of every level
     of each column's tree; then either the joint counts of all columns that reach a threshold (at an
@@ -407,15 +392,6 @@ class MarginalSynthesizer(Synthesizer):
     def _parts(self, epsilon, domain):
         self._wanted(domain)
         as_prior(self.prior, domain, warn=True)
-        coarse = self._told_in_groups(domain)
-        if coarse:
-            most = most_groups(domain.shape, self._wanted(domain)[0])
-            warnings.warn(
-                f"Tables of several columns do not tell all codes of {coarse} apart. A column has "
-                f"at most {most} groups in them, with about equal numbers of records. "
-                "Declare fewer bins or categories to choose the groups yourself.",
-                stacklevel=caller_level(),
-            )
         used = len(used_attributes(domain.shape))
         total = epsilon * (_TOTAL if used > 1 else _TOTAL_OF_ONE)
         parts = {"total": total, "views": epsilon - total}
@@ -479,7 +455,7 @@ class MarginalSynthesizer(Synthesizer):
                 f"max_order must be at most {_MOST_COLUMNS}, got {self.max_order!r}: {meaning} "
                 "Wider tables are hardly ever above the noise; wider queries are answered anyway."
             )
-        workload = used_sets(as_workload(self.workload, domain, order), _group_sizes(domain))
+        workload = as_workload(self.workload, domain, order)
         if self.prior is not None and order == 1:
             raise ValueError(
                 "max_order=1 has no place for a prior: whether it is used is decided by tables of "

@@ -15,8 +15,7 @@ from skdp.algorithms.trees import (
     _Clipped,
     auto_depth,
     binary_splits,
-    fit_forest,
-    fit_tree,
+    fit_trees,
     make_quality,
     one_split,
     plain_shares,
@@ -48,8 +47,6 @@ def changes(quality, counts):
 QUALITIES = {
     "max": lambda n: make_quality("max", np.full(n, 50.0)),
     "gini": lambda n: make_quality("gini", np.full(n, 50.0)),
-    "information": lambda n: make_quality("information", np.full(n, 50.0)),
-    "information, small": lambda n: make_quality("information", np.full(n, 1.0)),
     "clipped": lambda n: make_quality("clipped", np.full(n, 50.0)),
     "clipped, far": lambda n: _Clipped(0.2, n),
     "clipped, zero": lambda n: _Clipped(0.0, n),
@@ -119,7 +116,7 @@ def test_the_best_split_is_found_without_noise():
     labels = (groups[:, 1] > 3).astype(np.int64)
     growth = Growth(records_of(groups, labels, (6, 6)), [binary_splits(6, range(6))] * 2, 2)
     quality = make_quality("gini", np.array([300.0, 200.0]))
-    growth.divide(np.arange(2), quality, HUGE, noise_source(0))
+    growth.divide(quality, HUGE, noise_source(0))
     assert growth.nodes[0].column == 1
     assert growth.nodes[0].children.tolist() == [1, 1, 1, 1, 2, 2]
     counts = growth.class_counts(growth.leaves())
@@ -133,7 +130,7 @@ def test_id3_uses_a_column_once_on_a_path():
     labels = rng.integers(0, 2, 2_000)
     records = records_of(groups, labels, (3, 3, 3))
     parts = tree_parts(Fraction(1000), "id3", 5)
-    model, _ = fit_tree(
+    (model,), _ = fit_trees(
         records, [one_split(3)] * 3, 2, parts, noise_source(0),
         algorithm="id3", quality="max", max_depth=5,
     )  # fmt: skip
@@ -152,7 +149,7 @@ def test_records_reach_the_leaf_that_counted_them():
     labels = (groups.sum(axis=1) > 4).astype(np.int64)
     records = records_of(groups, labels, (5, 5))
     menu = [binary_splits(5, range(5)), binary_splits(5, None)]
-    model, totals = fit_tree(records, menu, 2, tree_parts(HUGE, "auto", None), noise_source(0))
+    (model,), totals = fit_trees(records, menu, 2, tree_parts(HUGE), noise_source(0))
     assert totals.tolist() == np.bincount(labels).tolist()
     reached = model.reach(groups)
     for leaf in np.unique(reached):
@@ -206,6 +203,6 @@ def test_trees_of_a_forest_share_epsilon(monkeypatch):
     monkeypatch.setattr(trees, "grow_tree", note)
     records = records_of(np.zeros((100, 1), dtype=int), np.zeros(100, dtype=int), (2,))
     parts = tree_parts(Fraction(1))
-    models, _ = fit_forest(records, [one_split(2)], 2, parts, noise_source(0), n_trees=4)
+    models, _ = fit_trees(records, [one_split(2)], 2, parts, noise_source(0), n_trees=4)
     assert models == [stump] * 4
     assert seen == [(Fraction(49, 200), 100)] * 4

@@ -1,9 +1,7 @@
 """Messy files, as they come: each with the right result, and each record read by itself."""
 
-import gzip
 import io
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,8 +13,7 @@ from skdp import Categorical, Date, Domain, Numeric
 from skdp.__main__ import main
 from skdp._keys import number_written
 from skdp.app import csv
-from skdp.app.csv import open_source
-from skdp.app.outputs import Progress
+from skdp.app.csv import Form, columns_of, open_source
 
 N = 40
 
@@ -24,9 +21,8 @@ N = 40
 def codes_in(folder, content, domain, name="data.csv", **options):
     """Codes of the records of a file, as a release reads them."""
     (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    options = SimpleNamespace(**options)
-    with open_source(str(folder / name), domain, options=options) as source:
-        return domain.encode(source.rows(Progress(True)))
+    with open_source(str(folder / name), columns_of(domain), Form(**options)) as source:
+        return domain.encode(source.rows())
 
 
 @given(st.decimals(-(10**9), 10**9, places=2, allow_nan=False))
@@ -52,7 +48,7 @@ def test_the_assumption_of_multiline_stands_in_the_guarantee(tmp_path, capsys):
     assert "it assumes that the file was written with the quotes" in capsys.readouterr().out
     loss = skdp.Synopsis.load(tmp_path / "view.skdp").privacy_loss
     assert "closed" in loss.assumes and loss != skdp.accounting.PrivacyLoss(1, loss.parts)
-    assert (loss + loss).assumes == loss.of_record.assumes == loss.assumes
+    assert loss.of_record.assumes == loss.assumes
     assert loss.assumes in repr(loss) and loss.assumes in loss.neighbours
 
 
@@ -145,7 +141,7 @@ def test_files_of_many_forms(tmp_path):
         ("", {}, "is empty"),
         ("town,n\nBern,1".encode("utf-16"), {}, "UTF-16"),
         ("town,n\nBern,1", {"encoding": "klingon"}, "--encoding"),
-        ("town,n\nBern,1", {"encoding": "idna"}, "--encoding 'idna' is .* no encoding of files"),
+        ("town,n\nBern,1", {"encoding": "idna"}, "--encoding 'idna' is no encoding of files"),
         ("town,n\nBern,1", {"sep": ";;"}, "--sep"),
         ("town,n\nBern,1", {"decimal": ","}, "--decimal"),
         ("town,n\nBern,1", {"skip_lines": -1}, "must not be negative"),
@@ -153,23 +149,9 @@ def test_files_of_many_forms(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             codes_in(tmp_path, content, TOWNS, **options)
-    data = gzip.compress(b"town,n\nBern,2\n"), TOWNS, "data.csv.gz"
-    assert codes_in(tmp_path, *data).tolist() == [[1, 2]]
-    with pytest.raises(ValueError, match="unpack it"):
-        codes_in(tmp_path, b"PK", TOWNS, "data.csv.zip")
-
-
-def test_a_compressed_file_that_breaks_off_within_its_records(tmp_path, capsys):
-    (tmp_path / "domain.json").write_text(TOWNS.to_json())
-    long = gzip.compress(b"town,n\n" + np.random.default_rng(0).bytes(200_000))
-    (tmp_path / "cut.gz").write_bytes(long[:100_000])
-    domain = ["--domain", str(tmp_path / "domain.json")]
-    data, ledger = str(tmp_path / "cut.gz"), ["--ledger", str(tmp_path / "l")]
-    out = ["--out", str(tmp_path / "v"), "--epsilon", "1", *ledger, "--budget", "1"]
-    for asked in (["release", data, *out, *domain], ["domain", "check", data, *domain]):
-        assert main(asked) == 2
-        assert f"{data}: It is no compressed file, or it is cut off" in capsys.readouterr().err
-    assert skdp.PrivacyLedger(1, path=tmp_path / "l").spent == 0
+    for name in ("data.csv.zip", "data.parquet", "data.xlsx"):
+        with pytest.raises(ValueError, match="save or unpack it as a CSV file"):
+            codes_in(tmp_path, b"PK", TOWNS, name)
 
 
 def test_numbers_as_they_are_written():
@@ -187,7 +169,7 @@ def test_odd_lines_of_names_are_said_to_the_owner(tmp_path, capsys):
     rows = "1,2,,,\n2,3,,,\n" * 20
     for names, said in (("a,b,,,", ""), ("1,2,,,", "'1', '2': numbers as names. Does the first")):
         (tmp_path / "data.csv").write_text(f"{names}\n{rows}")
-        assert main(["domain", "check", str(tmp_path / "data.csv"), "--show"]) == 1
+        assert main(["domain", "check", str(tmp_path / "data.csv")]) == 1
         shown = capsys.readouterr()
         assert said in shown.err and "'' more than once" not in shown.err
         assert ("numbers as names" in shown.err) == bool(said)

@@ -5,7 +5,6 @@ False alarms: each audit of a correct mechanism fails with probability at most .
 of skdp's own noise does not, so its audit has the confidence SURE.
 """
 
-import html
 import math
 from dataclasses import dataclass
 
@@ -97,7 +96,7 @@ def test_broken_is_convicted_and_repaired_is_not(name):
     assert convicted.epsilon_lower_bound > 1 and not convicted.passed
     assert convicted.verdict == "convicted" and convicted.confidence == 0.999
     assert all(name in text for text in (str(convicted), repr(convicted)))
-    assert html.escape(name) in convicted._repr_html_() and "Event" in repr(convicted.event)
+    assert "Event" in repr(convicted.event)
     truth = BROKEN[name].ratio
     if truth is not None and "19" not in name:
         # The events of the table are the most telling ones, or nearly: no bound is far above.
@@ -152,16 +151,14 @@ def test_one_record_is_accepted(dataset, neighbour):
     ).passed
 
 
-def test_relation_can_be_given():
+def test_a_sensitivity_can_be_given():
     mechanism = noisy(0, 3.0)
     options = {"n_trials": 2_000, "vectorised": True}
     assert audit(mechanism, 0, 3, 1.0, sensitivity=3, **options).passed
-    assert audit(mechanism, 0, 3, 1.0, relation=None, **options).passed
-    with pytest.raises(ValueError, match="relation must be"):
-        audit(mechanism, 0, 3, 1.0, relation="people", **options)
-    # Equal lengths are answers unless said otherwise.
-    with pytest.raises(ValueError, match="changed"):
-        audit(mechanism, [0.0, 1.0], [0.0, 2.0], 1.0, relation="records", **options)
+    assert audit(mechanism, 0, 3, 1.0, sensitivity=None, **options).passed
+    # Equal lengths are answers.
+    with pytest.raises(ValueError, match="not a changed one"):
+        audit(mechanism, [0.0, 1.0], [0.0, 3.0], 1.0, **options)
     with pytest.raises(TypeError, match="object"):
         audit(noisy_count(), object(), object(), 1.0, n_trials=2_000)
 
@@ -387,16 +384,11 @@ CASES = ALL_AUDITS | {
         wide_noise, 0, 10**6, 1.0, 1_000_000, {"vectorised": True, "sensitivity": 10**6}
     ),
     "top_k, canonical": top_two("canonical"),
-    "top_k, joint": top_two("joint"),
     "SparseVector, monotonic with answers": streamed(
         [0] * 6 + [2, 2], [1] * 6 + [2, 2], 2, 2, monotonic=True, answer_share=0.2
     ),
     "SparseVector, a new threshold each time": streamed(
         [0] * 4 + [2, 2], [1] * 4 + [1, 1], 2, 2, variant="dwork-roth", noise="two-sided"
-    ),
-    # From 0.1 to 0.6 is two steps of the lattice.
-    "SparseVector, on a lattice": streamed(
-        [0.1] * 6 + [1.6], [0.6] * 6 + [1.1], 1.5, 1, sensitivity=0.5, lattice=0.25
     ),
 }
 

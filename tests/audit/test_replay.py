@@ -339,7 +339,7 @@ def no_noise_on_queries(answers):
 def publishes_what_it_compared(answers):
     vector = SparseVector(0.5, 0, 1)
     signs = vector.query_many(answers).tolist()
-    return signs, vector.gap, answers[len(signs) - 1]
+    return signs, vector.gaps.tolist(), answers[len(signs) - 1]
 
 
 def monotonic(answers):
@@ -673,8 +673,7 @@ def test_the_result_says_what_was_found():
     result = replay(lambda r: count(r, 2.0), RECORDS, RECORDS[:-1], epsilon=1.0, name="counting")
     assert result.verdict == "convicted" and result.loss == 2.0
     assert list(result.by_part.values()) == [2.0]
-    assert "counting: convicted" in str(result) and "counting" in result._repr_html_()
-    assert result.to_frame().loc["counting", "verdict"] == "convicted"
+    assert "counting: convicted" in str(result)
 
 
 # --- comparing what was released
@@ -794,11 +793,10 @@ def test_every_public_mechanism_passes_the_seam():
         assert result.passed and result.n_calls >= 4 and result.loss == 0, name
 
 
-def test_the_library_is_replayed(tmp_path):
+def test_the_library_is_replayed():
     names = ["PrivatePCA", "DPTopKSelector"]
-    results = replay_library(tmp_path, names=names, n=2, verbose=0)
+    results = replay_library(names, n=2)
     assert [each.name for each in results] == names
     assert all(each.passed for each in results)
-    assert len(pd.read_csv(tmp_path / "replay.csv")) == 2
     with pytest.raises(ValueError, match="no replay of 'nothing'"):
-        replay_library(None, names=["nothing"])
+        replay_library(["nothing"])

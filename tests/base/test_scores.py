@@ -142,7 +142,7 @@ def test_a_search_chooses_by_likelihood():
         cube, {"epsilon": [0.001, 2.0]}, epsilon=0.5, metric="log_likelihood", domain=(-12, 0)
     ).fit(PAIRS)
     assert search.best_params_ == {"epsilon": 2.0} and float(ledger.spent) == 2.501
-    with pytest.raises(ValueError, match="public range of a row's log-likelihood"):
+    with pytest.raises(ValueError, match="a row's log-likelihood"):
         PrivateGridSearchCV(cube, {}, metric="log_likelihood").fit(PAIRS)
 
 

@@ -247,8 +247,14 @@ YEARS = ("2021-01-01", "2021-12-31")
         (Date, ("2021-01-01T00:00Z", "2021-12-31"), {}, "00Z'.*with a time zone only"),
         (Date, YEARS, {"special": [0]}, "A special value of Date must be"),
         (Datetime, ("2021-01-01T00:00Z", "2021-12-31"), {}, "for a Datetime with tz='UTC'"),
-        (Datetime, YEARS, {"tz": "Europe/Berlin"}, "must be 'UTC'.*got 'Eur.*first: .dt.tz_conv"),
+        (
+            Datetime,
+            YEARS,
+            {"tz": "Europe/Berlin"},
+            "must be in .*'UTC'.*got 'Eur.*first: .dt.tz_conv",
+        ),
         (Datetime, ("1000-01-01", "2021-01-01", "microsecond"), {}, "a coarser unit"),
+        (Date, YEARS, {"tz": "UTC"}, "must be in"),
         *((Date, YEARS, {"format": form}, "strptime") for form in ("%d", "%Y-%Y-%m-%d", "", 3)),
     ],
 )

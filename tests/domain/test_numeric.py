@@ -14,8 +14,8 @@ import skdp
 from skdp import Categorical, DomainError, Numeric
 from skdp.algorithms.groupings import groupings
 from skdp.domain import Domain
+from skdp.domain.bins import POINT
 from skdp.domain.query import parts_of
-from skdp.domain.regions import POINT
 from skdp.release import parse
 from skdp.release.statistics import Selected
 from skdp.tables import as_column

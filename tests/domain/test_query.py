@@ -15,8 +15,8 @@ from loops import over
 import skdp
 from skdp import Categorical, Domain, Numeric
 from skdp.domain import Taxonomy
+from skdp.domain.bins import POINT
 from skdp.domain.query import parts_of
-from skdp.domain.regions import POINT
 from skdp.release import Intervals, parse
 
 DOMAIN = Domain(
@@ -308,7 +308,6 @@ def test_the_latest_conditions_are_weighed_once_and_not_passed_on():
         ("age > 3 + 4", "position 6: arithmetic"),
         ("age > pay", "column on one side and a value on the other"),
         ("age > 3; import os", "position 7: unexpected ';'"),
-        ("age > " + "9" * 5000, "is not a number"),
     ],
 )
 def test_errors_say_what_and_where(query, message):
@@ -319,7 +318,7 @@ def test_errors_say_what_and_where(query, message):
 def test_bands_that_are_refused():
     for bands, message in (
         ({"n": [3, 1]}, "ascending"),
-        ({"n": 3}, "list of edges"),
+        ({"n": 3}, "two or more ascending edges"),
         ({"m": [10, 12]}, "bands names 'm'"),
         ({"q": [10, 12]}, "no column 'q'"),
     ):

@@ -42,14 +42,7 @@ def test_cube_root_shares_are_optimal(given_parents, data):
     assert value <= (costs / found**2).sum() * (1 + 1e-9)
 
 
-def test_cube_root_is_geometric_on_perfect_trees():
-    tree = hierarchy.perfect_tree(8, 3)
-    np.testing.assert_allclose(
-        hierarchy.cube_root_shares(tree, np.ones(tree.n_nodes)), hierarchy.geometric_shares(tree)
-    )
-    np.testing.assert_allclose(
-        hierarchy.geometric_shares(tree)[[0, 1, 9, 73]], np.array([1, 2, 4, 8]) / 15
-    )
+def test_nodes_that_cost_nothing_leave_all_to_the_leaves():
     tree = hierarchy.perfect_tree(2, 2)
     np.testing.assert_array_equal(
         hierarchy.cube_root_shares(tree, np.zeros(7)), [0, 0, 0, 1, 1, 1, 1]
@@ -71,8 +64,6 @@ def test_level_shares_give_early_leaves_the_rest():
     for bad in ([1, 1], [0, 0, 0, 0], [-1, 1, 1, 1], [np.nan, 1, 1, 1]):
         with pytest.raises(ValueError, match="share|Shares"):
             hierarchy.level_shares(tree, bad)
-    with pytest.raises(ValueError, match="ratio"):
-        hierarchy.geometric_shares(tree, ratio=0)
 
 
 def test_a_node_that_takes_all_leaves_nothing_negative():
@@ -162,7 +153,6 @@ def test_optimal_shares_on_an_irregular_tree():
     assert hierarchy.exact_shares(tree, found) is not None
     others = [
         hierarchy.uniform_shares(tree),
-        hierarchy.geometric_shares(tree),
         hierarchy.cube_root_shares(tree, hierarchy.range_usage(tree)),
         hierarchy.level_shares(tree, [0, 0, 0, 1]),
     ]

@@ -180,27 +180,6 @@ def smallest_cover(tree, low, high):
     return inside & ~np.where(tree.parent >= 0, inside[np.maximum(tree.parent, 0)], False)
 
 
-@given(st.integers(1, 60), st.integers(2, 5), st.data())
-def test_cover_of_a_range(n_bins, branching, data):
-    tree = hierarchy.balanced_tree(n_bins, branching)
-    low = data.draw(st.integers(0, n_bins - 1))
-    high = data.draw(st.integers(low + 1, n_bins))
-    weights = np.zeros(n_bins)
-    weights[low:high] = 1.0
-    cover = hierarchy.cover_weights(tree, np.ones(tree.n_nodes, dtype=bool), weights)
-    np.testing.assert_array_equal(cover, smallest_cover(tree, low, high))
-
-
-def test_cover_skips_unmeasured_nodes_and_cuts_only_the_finest():
-    tree = Tree.from_intervals([(0, 8), (0, 4), (4, 8), (0, 2), (2, 4)])
-    measured = np.array([False, True, True, True, True])
-    cover = hierarchy.cover_weights(tree, measured, tree.leaf_weights(np.ones(8)))
-    np.testing.assert_array_equal(cover, [0, 1, 1, 0, 0])
-    half = tree.leaf_weights(np.array([1, 1, 1, 0, 0, 0, 1, 1.0]))
-    cover = hierarchy.cover_weights(tree, measured, half)
-    np.testing.assert_array_equal(cover, [0, 0, 0.5, 1, 0.5])
-
-
 def test_range_usage_counts_the_covers():
     tree = hierarchy.balanced_tree(11, 3)
     covers = [smallest_cover(tree, a, b) for a in range(11) for b in range(a + 1, 12)]

@@ -63,19 +63,9 @@ def law_of_canonical(scores, r, k=2):
     return normalised({inside: r ** (loss - least) for inside, loss in losses.items()})
 
 
-def law_of_joint(scores, r, k=2):
-    """Of all sequences, by enumeration; of one winner, that of the exponential mechanism."""
-    true = sorted(scores, reverse=True)
-    return normalised(
-        {
-            chosen: r ** max(best - scores[i] for best, i in zip(true, chosen, strict=False))
-            for chosen in itertools.permutations(range(len(scores)), k)
-        }
-    )
-
-
 def exponential_law(scores, r):
-    return {winner: share for (winner,), share in law_of_joint(scores, r, 1).items()}
+    weights = [r ** (max(scores) - q) for q in scores]
+    return normalised(dict(enumerate(weights)))
 
 
 def law_of_peeling(scores, r):
@@ -103,7 +93,6 @@ MECHANISMS = {
     "top_k": (several("one-shot"), law_of_top_two, 2),
     "top_k, peeling": (several("peeling"), law_of_peeling, 2),
     "top_k, canonical": (several("canonical"), law_of_canonical, 2),
-    "top_k, joint": (several("joint"), law_of_joint, 2),
 }
 
 
@@ -129,9 +118,8 @@ def test_privacy_bound_holds_exactly(name, score_range):
             worst = max(worst, *(after[o] / before[o] for o in before))
     bound = r ** (-winners * score_range)
     assert worst <= bound
-    # The test sees a broken coefficient: much of the bound is used. (A sequence of two of three
-    # candidates moves few other sequences.)
-    assert worst > bound * (Fraction(1, 4) if "joint" in name else Fraction(3, 4 * winners))
+    # The test sees a broken coefficient: much of the bound is used.
+    assert worst > bound * Fraction(3, 4 * winners)
 
 
 def drawn(mechanism, scores, epsilon, score_range, size, seed):
@@ -165,21 +153,18 @@ def test_selections_have_the_exact_law(name):
 # Exactly which noise is drawn, and what is done with it.
 
 
-SETS = {"canonical": law_of_canonical, "joint": law_of_joint}
 LISTS = [(5, 1, 3, 3, 0), (2, 2, 2, 2, 2), (0, 4, 0, 4, 3)]
 
 
-@over("method", SETS)
 @over("scores", LISTS)
 @over("k", [1, 2, 3])
-def test_sets_and_sequences_have_the_enumerated_law(method, scores, k):
-    exact = SETS[method](scores, math.exp(-1 / 4), k)
+def test_sets_have_the_enumerated_law(scores, k):
+    exact = law_of_canonical(scores, math.exp(-1 / 4), k)
     size = max(600, 40 * len(exact))
-    assert fit(drawn(several(method, k), scores, 1.0, 2, size, 6), exact) > ALARM
+    assert fit(drawn(several("canonical", k), scores, 1.0, 2, size, 6), exact) > ALARM
 
 
-@pytest.mark.parametrize("method", SETS)
-def test_log_weights_are_those_of_the_decimals(method, monkeypatch):
+def test_log_weights_are_those_of_the_decimals(monkeypatch):
     """The floating-point weights of a race, against the exact ones that decide close races."""
     weights, exact = [], []
 
@@ -195,16 +180,15 @@ def test_log_weights_are_those_of_the_decimals(method, monkeypatch):
 
     monkeypatch.setattr(selection, "Race", Race)
     scores = np.random.default_rng(0).integers(0, 10**6, 60) // 1000 * 1000
-    top_k(scores, 25, 0.001, 3, method=method, ordered=method == "joint")
+    top_k(scores, 25, 0.001, 3, method="canonical", ordered=False)
     assert len(weights) == len(exact) > 500
     for (weight, margin), true in zip(weights, exact, strict=True):
         assert abs(weight - true) <= margin + 2.0**-48 * (100 + abs(weight))
 
 
-@over("method", SETS)
-def test_large_gaps_give_the_true_winners(method):
+def test_large_gaps_give_the_true_winners():
     scores = 2**53 - 10**6 * np.arange(400)[::-1]
-    chosen = top_k(scores, 60, 0.01, 1, method=method, ordered=False)
+    chosen = top_k(scores, 60, 0.01, 1, method="canonical", ordered=False)
     assert chosen.tolist() == list(range(340, 400))
 
 

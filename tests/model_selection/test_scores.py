@@ -7,12 +7,7 @@ from sklearn.pipeline import make_pipeline
 from skdp import DPKMeans, GridSynthesizer, PrivacyLedger, PrivateStandardScaler
 from skdp._random import noise_source
 from skdp.algorithms import binned_scores
-from skdp.model_selection import (
-    PrivateGridSearchCV,
-    make_private_scorer,
-    private_cross_val_score,
-    private_score,
-)
+from skdp.model_selection import PrivateGridSearchCV, private_cross_val_score, private_score
 
 # --- scores
 
@@ -90,12 +85,11 @@ def test_a_record_moves_what_is_released_for_nicv_by_one(monkeypatch):
 
     monkeypatch.setattr(binned_scores, "discrete_laplace", watch)
     rows = np.concatenate([POINTS[:20], [[np.nan, 1.0], [1e9, -1e9], [np.inf, 0.0]]])
-    for interval in ("noise", "population"):
-        for left_out in range(len(rows)):
-            for kept in (rows, np.delete(rows, left_out, axis=0)):
-                private_score(kept, model, "nicv", epsilon=1, interval=interval)
-            (with_it, reach), (without, _) = released[-2:]
-            assert np.abs(with_it - without).sum() == reach == binned_scores.STEPS
+    for left_out in range(len(rows)):
+        for kept in (rows, np.delete(rows, left_out, axis=0)):
+            private_score(kept, model, "nicv", epsilon=1)
+        (with_it, reach), (without, _) = released[-2:]
+        assert np.abs(with_it - without).sum() == reach == binned_scores.STEPS
 
 
 def test_nicv_validates_and_searches_pipelines():
@@ -107,7 +101,8 @@ def test_nicv_validates_and_searches_pipelines():
     search = PrivateGridSearchCV(model, grid, metric="nicv", epsilon=5).fit(POINTS)
     assert search.best_params_ == {"dpkmeans__n_clusters": 2}
     ledger = PrivacyLedger(3)
-    scorer = make_private_scorer("nicv", epsilon=2, ledger=ledger)
-    assert scorer(clusters(), POINTS) < 0 and ledger.remaining == 1
+    with pytest.raises(ValueError, match="features"):
+        private_score(POINTS[:, :1], clusters(), "nicv", epsilon=1, ledger=ledger)
+    assert ledger.spent == 0
     with pytest.raises(TypeError, match="DPKMeans"):
         private_score(POINTS, GridSynthesizer(domain=(0, 8)), "nicv", epsilon=1)

@@ -63,7 +63,7 @@ def test_epsilons_are_added_and_the_ledger_is_charged_by_the_fits_alone():
     both = combine([histogram(0.1, ledger=ledger), histogram(Fraction(1, 3), ledger=ledger)])
     both.count("age < 9", return_interval=True)
     assert both.privacy_loss.epsilon == ledger.spent == Fraction(13, 30)
-    assert not both.privacy_loss.seeded and "epsilon=0.4333" in repr(both)
+    assert not both.privacy_loss.seeded
     assert combine([histogram(1, random_state=0), histogram(1)]).privacy_loss.seeded
     assert combine([Stated(1, 1, 0, 3), Stated(1, 1, 0, 3, None)]).privacy_loss is None
 
@@ -103,7 +103,7 @@ def test_what_cannot_be_combined_is_refused():
     person = Stated(1, 1, 0, 3)
     person.privacy_loss = skdp.PrivacyLoss(1, max_rows_per_id=2)
     for releases, error, message in (
-        ([one], ValueError, "at least two"),
+        ([one], TypeError, "two or more releases"),
         ([one, one], ValueError, "twice"),
         ([view, view.synopsis_], ValueError, "given twice"),
         ([one, 3], TypeError, "answer counts"),

@@ -82,7 +82,6 @@ def test_statistics_of_exact_counts_are_those_of_the_table(statistic):
     assert isinstance(result, QueryResult)
     assert float(result) == ask(EXACT, statistic)
     assert (result.std, result.lower, result.upper) == pytest.approx((0, truth, truth), abs=1e-9)
-    assert result.sampling_std == 0
     assert result.guarantee
 
 
@@ -114,53 +113,6 @@ def test_intervals_cover_as_often_as_they_say_and_half_of_them_do_not():
     assert max(covered[name] for name in linear) <= 180, covered
     assert max(halved[name] for name in linear) < 141, halved
     assert halved["covariance"] < 170 and halved["correlation"] < 170
-
-
-def test_sampling_of_a_population_is_covered_beside_the_noise():
-    """A sample of 700 of 1400: fewer than 141 of 200 intervals with a probability of 0.1%."""
-    rng = np.random.default_rng(13)
-    people = rng.binomial(9, 0.4, 1400)
-    domain = Domain({"n": Numeric(0, 9, integer=True)})
-    asked = {
-        "mean": ("mean", ["n"], people.mean()),
-        "std": ("std", ["n"], people.std()),
-        "share": ("proportion", ["n > 4"], (people > 4).mean()),
-        "count": ("count", ["n > 4"], (people > 4).sum() / 2),
-    }
-    covered, alone = (dict.fromkeys(asked, 0) for _ in range(2))
-    for _ in range(200):
-        counts = np.bincount(rng.permutation(people)[:700], minlength=10)
-        release = gaussian(noisy(rng, 3.0, counts), 9.0, domain)
-        for name, statistic in asked.items():
-            truth, how = statistic[-1], {"return_interval": True, "level": 0.8}
-            found = ask(release, statistic, **how, interval="population", population_size=1400)
-            plain = ask(release, statistic, **how)
-            # Noise may make the fourth moment of a spread negative.
-            assert found.sampling_std > 0 or name == "std"
-            assert plain.sampling_std == 0
-            assert found.std == plain.std
-            covered[name] += found.lower <= truth <= found.upper
-            alone[name] += plain.lower <= truth <= plain.upper
-    assert min(covered.values()) >= 141 and max(covered.values()) <= 182, covered
-    # The noise alone does not cover what the population is.
-    assert max(alone[name] for name in ("mean", "share", "count")) < 141, alone
-
-
-def test_a_census_has_no_sampling_error_and_a_large_population_the_most():
-    how = {"return_interval": True, "interval": "population"}
-    sizes = (len(ROWS), 2 * len(ROWS), None)
-    found = [EXACT.mean("n", population_size=size, **how).sampling_std for size in sizes]
-    assert found[0] == 0
-    assert found[1] == pytest.approx(found[2] / np.sqrt(2), rel=0.01)
-    assert found[2] == pytest.approx(ROWS["n"].std(ddof=0) / np.sqrt(len(ROWS)), rel=0.01)
-    r = EXACT.correlation("n", "m", **how)
-    # That of normal variables is (1 - r^2) / sqrt(n).
-    assert r.sampling_std == pytest.approx((1 - r.value**2) / np.sqrt(len(BOTH)), rel=0.5)
-    assert EXACT.quantile("n", 0.5, **how).upper >= EXACT.quantile("n", 0.5)
-    assert "random sample" in r.guarantee
-    assert EXACT.sum("n", **how).sampling_std == pytest.approx(
-        ROWS["n"].std(ddof=0) * np.sqrt(len(ROWS))
-    )
 
 
 def test_groups_have_the_intervals_of_their_queries():
@@ -401,9 +353,9 @@ def test_what_is_printed_is_possible_and_values_add_up():
     assert cells["count"].sum() == pytest.approx(release.count())
     nobody = gaussian(-counts.clip(4), 1.0)
     described = nobody.describe()
-    assert described.loc["n", "count"].startswith("0 ")
-    assert described.loc["s", "freq"].startswith("0 ")
-    assert nobody.describe(numbers=True).loc["n", "count"] < 0
+    assert str(described.loc["n", "count"]).startswith("0 ")
+    assert str(described.loc["s", "freq"]).startswith("0 ")
+    assert described.loc["n", "count"].value < 0
     assert "estimated records 0" in repr(nobody)
 
 
@@ -448,16 +400,6 @@ def test_dates_categories_and_derived_columns():
     assert (grouped["lower"] < grouped["upper"]).all()
 
 
-def test_correlations_without_names_are_a_matrix():
-    np.testing.assert_allclose(EXACT.correlation(), BOTH[["n", "m"]].corr())
-    noise = gaussian(TABLE, 4.0)
-    held = noise.correlation(return_interval=True, level=0.9)
-    alone = noise.correlation("n", "m", return_interval=True, level=0.9)
-    for part, value in (("value", alone.value), ("lower", alone.lower), ("upper", alone.upper)):
-        assert held[part].loc["n", "m"] == held[part].loc["m", "n"] == pytest.approx(value)
-    assert held["lower"].loc["n", "n"] == 1
-
-
 def test_wrong_questions_are_refused():
     how, bare = {"return_interval": True}, one_box_each(DOMAIN, TABLE)
     for asked, message in (
@@ -465,14 +407,9 @@ def test_wrong_questions_are_refused():
         (lambda: EXACT.mean("s"), "not numbers"),
         (lambda: EXACT.correlation("n", "s"), "not numbers"),
         (lambda: EXACT.correlation("n", "n"), "must be different"),
-        (lambda: EXACT.correlation("n"), "must be two columns"),
         (lambda: EXACT.quantile("n", [0.5, 1.0]), "between 0 and 1"),
         (lambda: EXACT.mean("n", level=0, **how), "between 0 and 1"),
         (lambda: EXACT.aggregate("s", level=1, **how), "between 0 and 1"),
-        (lambda: EXACT.count("n > 1", interval="sample", **how), "interval"),
-        (lambda: EXACT.mean("n", interval="population"), "return_interval=True"),
-        (lambda: EXACT.mean("n", population_size=9, **how), "population_size"),
-        (lambda: EXACT.mean("n", interval="population", population_size=0, **how), "positive"),
         (lambda: EXACT.std("x"), "no column 'x'"),
         *((partial(ask, bare, each, **how), "no intervals") for each in STATISTICS.values()),
     ):

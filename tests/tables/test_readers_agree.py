@@ -11,7 +11,6 @@ seen, so they are compared in tables of one schema, and the loss states the assu
 
 import io
 import warnings
-from argparse import Namespace
 
 import numpy as np
 import pandas as pd
@@ -24,8 +23,7 @@ from pyarrow import csv
 import skdp
 from skdp import Categorical, Date, Datetime, Domain, Numeric
 from skdp._random import noise_source
-from skdp.app.csv import open_source
-from skdp.app.outputs import Progress
+from skdp.app.csv import Form, columns_of, open_source
 from skdp.exceptions import DomainError
 from skdp.tables import (
     TYPES_DECLARED,
@@ -157,8 +155,8 @@ def written(fields):
 def command_line(content, folder, domain, unit=None):
     path = folder / "cli.csv"
     path.write_bytes(content)
-    with open_source(str(path), domain, unit) as source:
-        return source.rows(Progress(True))
+    with open_source(str(path), columns_of(domain, unit)) as source:
+        return source.rows()
 
 
 class Unread(Exception):
@@ -301,8 +299,9 @@ def test_what_an_encoding_cannot_read_is_nobody(tmp_path):
     path = tmp_path / "data.csv"
     path.write_bytes(b"k,who\n1,J\xf6rg\n1,J\xfcrg\n1,Anna\n")
     for encoding, persons in (("utf-8", [-1, -1, 0]), ("latin-1", [0, 1, 2]), (None, [0, 1, 2])):
-        with open_source(str(path), FLAG, "who", options=Namespace(encoding=encoding)) as source:
-            rows = as_frame(source.rows(Progress(True)))
+        form = Form(encoding=encoding)
+        with open_source(str(path), columns_of(FLAG, "who"), form) as source:
+            rows = as_frame(source.rows())
         assert identities(rows.column("who")).tolist() == persons
 
 

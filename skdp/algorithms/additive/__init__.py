@@ -1,12 +1,13 @@
 """Additive models: one function of each column, learnt from noisy sums over its groups.
 
-===========  =====================================================================================
-``fitting``  `fit_additive`: the first histograms, rounds of residuals, and the plan of the budget
-``pairs``    functions of two columns, and the calibration: how much all functions count
-``model``    links, priors and posteriors of functions, the model, records, and tuned numbers
-===========  =====================================================================================
+===============  =================================================================================
+``fitting``      `fit_additive`: first histograms, rounds of residuals, and the plan of the budget
+``calibration``  how much all functions count
+``model``        links, priors and posteriors of functions, the model, records, and tuned numbers
+===============  =================================================================================
 """
 
+from .calibration import calibrate, shared_weight
 from .fitting import (
     additive_parts,
     column_shares,
@@ -17,14 +18,12 @@ from .fitting import (
     located_share,
 )
 from .model import TUNING, UNIT, Identity, Logit, Prior, Records, class_shares, released_total
-from .pairs import PairPlan, calibrate, shared_weight
 
 __all__ = [
     "TUNING",
     "UNIT",
     "Identity",
     "Logit",
-    "PairPlan",
     "Prior",
     "Records",
     "additive_parts",

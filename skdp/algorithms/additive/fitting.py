@@ -14,6 +14,7 @@ import numpy as np
 
 from ..._validation import FloatArray, IntArray, split_epsilon
 from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
+from .calibration import calibrate, shared_weight
 from .model import (
     TINY,
     TUNING,
@@ -27,7 +28,6 @@ from .model import (
     class_shares,
     fixed,
 )
-from .pairs import PairPlan, add_pairs, calibrate, shared_weight
 
 # --- noisy sums over the groups of all columns: what each column may spend, and totals that agree
 
@@ -296,7 +296,6 @@ def fit_additive(
     epsilon: Fraction,
     total: float,
     random_state: Any,
-    pairs: PairPlan | None = None,
 ) -> AdditiveModel:
     """Fit an additive model to records.
 
@@ -311,22 +310,16 @@ def fit_additive(
     total : float
         Released number of records.
     random_state : NoiseSource
-    pairs : PairPlan, default=None
-        Which functions of two columns are wanted. None: none.
 
     Returns
     -------
     AdditiveModel
     """
     # Privacy. Released, by sequential composition: the location of a number, the histograms of the
-    # first round, sums of residuals, the choice and sums of pairs, and a histogram of scores. Which
-    # of them there are and what each may spend follows from the released number of records, public
-    # facts, and released choices, and sums to epsilon. Each step uses nothing but what was released
-    # before it.
-    signal, for_pairs = max(total, 1.0) * float(epsilon), epsilon * TUNING.pairs
-    if pairs is None or not pairs.most(signal * float(TUNING.pairs)):
-        for_pairs = Fraction(0)
-    left = epsilon - for_pairs
+    # first round, sums of residuals, and a histogram of scores. What each may spend follows from
+    # the released number of records and public facts, and sums to epsilon. Each step uses nothing
+    # but what was released before it.
+    signal, left = max(total, 1.0) * float(epsilon), epsilon
     calibration = known_share(left, total)
     if isinstance(link, Identity):
         location = located_share(left, total)
@@ -341,10 +334,6 @@ def fit_additive(
     model.scale(shared_weight(len(priors)))
     for _ in range(n_rounds):
         learn_again(records, link, model, (left - first) / n_rounds, random_state)
-    if pairs is not None and for_pairs:
-        unspent = add_pairs(records, link, model, pairs, for_pairs, total, random_state)
-        if unspent:
-            learn_again(records, link, model, unspent, random_state)
     shift, factor, variance = calibrate(records, link, model, calibration, total, random_state)
     model.scale(factor, variance)
     model.intercept = model.intercept + shift

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,6 @@ class Tuning:
     median: Fraction = Fraction(2, 5)
     # Of the rest, share of the first histograms where rounds of residuals follow.
     first: Fraction = Fraction(1, 2)
-    # Share of functions of two columns, where they may pay, and of that the share of their choice.
-    pairs: Fraction = Fraction(1, 4)
-    choice: Fraction = Fraction(1, 5)
     # Of the first histograms of numbers the share that counts records.
     counting: Fraction = Fraction(1, 4)
 
@@ -62,15 +59,6 @@ class Tuning:
     # Scores are counted by class in intervals of this width, up to this score either way.
     width: float = 0.5
     ends: float = 5.0
-    # Most groups of a column in a pair, columns that pairs are chosen among, and pairs; and the
-    # records times epsilon that each takes.
-    groups: int = 8
-    columns: int = 12
-    most_pairs: int = 6
-    pair_pays: float = 2_000.0
-    # A pair pays if its sums of residuals are in each cell this times the scale of their noise.
-    pays: float = 0.5
-
     # ---------------------------------------------------------------- what is expected
 
     # Variance of a function of a column, of which each group of an order has this share by itself,
@@ -82,9 +70,6 @@ class Tuning:
     # of them is added to what is left of a function when it is measured again.
     scales: int = 4
     again: float = 0.03
-    # Of a function of a pair: share of the variance that all places of an axis have in common, and
-    # of the rest the share that each has by itself.
-    pair: float = 0.4
     # Functions stay within this of their mean.
     most: float = 4.0
     # Standard deviation of shifts and factors about what is expected.
@@ -293,17 +278,6 @@ class Prior:
         else:
             self.covariance = TUNING.function * _alike(n_groups, chain, TUNING.rough)
 
-    @classmethod
-    def of_pair(cls, first: Axis, second: Axis) -> Prior:
-        """Of a function of two columns, by cells: also of what either column says alone."""
-        prior, share = cls(1, None), TUNING.pair
-        sides = [
-            share + (1 - share) * _alike(axis.n_groups, range(axis.n_ordered), share)
-            for axis in (first, second)
-        ]
-        prior.covariance = np.asarray(np.kron(*sides), dtype=np.float64)
-        return prior
-
     def update(
         self,
         sums: FloatArray,
@@ -377,53 +351,31 @@ def _alike(n_groups: int, chain: Sequence[int], own: float) -> FloatArray:
 
 
 # ------------------------------------------------------------------------------------------------
-# The additive model: intercepts, functions of each column, and of pairs.
-
-
-class Axis(NamedTuple):
-    """Few groups of the groups of a column.
-
-    Attributes
-    ----------
-    groups : ndarray of shape (n_groups_of_column,)
-        Place on the axis of each group of the column.
-    n_groups : int
-        Places on the axis.
-    n_ordered : int
-        So many of them, the first, are in an order.
-    """
-
-    groups: IntArray
-    n_groups: int
-    n_ordered: int
+# The additive model: intercepts, and a function of each column.
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A function of one column by its groups, or of two by cells; nothing but released numbers.
+    """A function of one column by its groups; nothing but released numbers.
 
     Attributes
     ----------
-    columns : tuple of int
+    column : int
     prior : Prior
-    sizes : ndarray of shape (n_cells,)
-        Released number of records of each cell, not negative; of two columns as if they were
-        independent.
-    scores : ndarray of shape (n_cells, n_outputs)
+    sizes : ndarray of shape (n_groups,)
+        Released number of records of each group, not negative.
+    scores : ndarray of shape (n_groups, n_outputs)
         The mean over the records is about 0.
     spreads : list of ndarray or None
         Of each output the covariance of ``scores`` given what was released, or its diagonal. None:
         nothing was.
-    axes : tuple of Axis, default=()
-        Of two columns.
     """
 
-    columns: tuple[int, ...]
+    column: int
     prior: Prior
     sizes: FloatArray
     scores: FloatArray
     spreads: list[FloatArray] | None = None
-    axes: tuple[Axis, ...] = ()
 
     @property
     def std_errors(self) -> FloatArray:
@@ -432,14 +384,6 @@ class Term:
             return np.zeros_like(self.scores)
         parts = [each if each.ndim == 1 else np.diag(each) for each in self.spreads]
         return np.sqrt(np.maximum(np.stack(parts, axis=1), 0.0))
-
-    def cells(self, groups: NDArray[Any]) -> NDArray[Any]:
-        """Cell of records by the groups of all columns."""
-        if not self.axes:
-            return groups[:, self.columns[0]]
-        first, second = (groups[:, column] for column in self.columns)
-        one, other = self.axes
-        return one.groups.take(first) * other.n_groups + other.groups.take(second)
 
     @cached_property
     def table(self) -> IntArray:
@@ -457,13 +401,13 @@ class Term:
 
 @dataclass(eq=False)
 class AdditiveModel:
-    """Scores as a sum of an intercept, a function of each column, and some of two columns.
+    """Scores as a sum of an intercept and a function of each column.
 
     Attributes
     ----------
     intercept : ndarray of shape (n_outputs,)
     terms : list of Term
-        One for each column, then those of pairs.
+        One for each column.
     """
 
     intercept: FloatArray
@@ -475,22 +419,17 @@ class AdditiveModel:
     ) -> AdditiveModel:
         """A model whose functions are 0."""
         terms = [
-            Term((column,), prior, size, np.zeros((len(size), len(intercept))))
+            Term(column, prior, size, np.zeros((len(size), len(intercept))))
             for column, (prior, size) in enumerate(zip(priors, sizes, strict=True))
         ]
         return cls(intercept, terms)
-
-    @property
-    def total(self) -> float:
-        """Released number of records."""
-        return max(float(np.mean([term.sizes.sum() for term in self.terms])), 1.0)
 
     def exact_scores(self, groups: IntArray) -> IntArray:
         """Scores in whole units: those of a row depend on nothing but the row and the release."""
         result = np.tile(fixed(self.intercept), (len(groups), 1))
         for term in self.terms:
             # No group is out of range, and the mode saves a copy.
-            result += term.table.take(term.cells(groups), axis=0, mode="clip")
+            result += term.table.take(groups[:, term.column], axis=0, mode="clip")
         return result
 
     def size(self) -> float:
@@ -535,23 +474,6 @@ class AdditiveModel:
     def scale(self, factor: float, variance: float = 0.0) -> None:
         """Multiply all functions by a factor that is itself noisy."""
         self.terms = [term.scaled(factor, variance) for term in self.terms]
-
-    def purify(self, place: int) -> None:
-        """Give what a function of two columns says of either alone to the function of that one."""
-        pair = self.terms[place]
-        one, other = pair.axes
-        table = pair.scores.reshape(one.n_groups, other.n_groups, -1)
-        sizes = pair.sizes.reshape(table.shape[:2])
-        first, second = _share(sizes.sum(axis=1)), _share(sizes.sum(axis=0))
-        rows, columns = np.tensordot(second, table, (0, 1)), np.tensordot(first, table, 1)
-        mean = first @ rows
-        for column, axis, part in zip(pair.columns, pair.axes, (rows, columns), strict=True):
-            term = self.terms[column]
-            scores = term.scores + (part - mean)[axis.groups]
-            self.terms[column] = replace(term, scores=scores)
-        rest = table - rows[:, None] - columns[None] + mean
-        self.intercept = self.intercept + mean
-        self.terms[place] = replace(pair, scores=rest.reshape(pair.scores.shape))
 
     def finished(self, scale: float = 1.0, shift: float = 0.0) -> AdditiveModel:
         """The model whose scores are ``scale`` times these, and ``shift``; with settled digits."""
@@ -652,13 +574,13 @@ class Records:
     def sums(
         self, terms: Sequence[Term], n_values: int, values: Callable[[Records], IntArray]
     ) -> list[IntArray]:
-        """Sums of integers (n, n_values) over the records of each cell of functions."""
+        """Sums of integers (n, n_values) over the records of each group of functions."""
         found = [np.zeros((n_values, len(term.sizes)), dtype=np.int64) for term in terms]
         for block in self.blocks():
             # Sums of integers below 2**53 are exact in floating point.
             seen = (values(block) * block.counts[:, None]).T.astype(np.float64, order="C")
             for term, table in zip(terms, found, strict=True):
-                cells = term.cells(block.groups)
+                cells = block.groups[:, term.column]
                 for each, sums in zip(seen, table, strict=True):
                     sums += np.bincount(cells, each, len(sums)).astype(np.int64)
         return [table.T for table in found]

@@ -12,7 +12,7 @@
 
 from .fit import Prior
 from .groups import TUNING
-from .measure import Asked, measured_views, most_groups, used_sets
+from .measure import Asked, measured_views, most_groups
 
 __all__ = [
     "TUNING",
@@ -20,5 +20,4 @@ __all__ = [
     "Prior",
     "measured_views",
     "most_groups",
-    "used_sets",
 ]

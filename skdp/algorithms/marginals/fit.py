@@ -12,8 +12,7 @@ import copy
 import hashlib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,7 +29,6 @@ __all__ = [
     "Prior",
     "Target",
     "nearer_to",
-    "parts_of_set",
     "posterior_mean",
     "with_margins",
 ]
@@ -312,18 +310,6 @@ class Population:
                 self.weights *= factor[cell]
         self.weights /= self.weights.sum()
 
-    def list_cells(self, target: Target) -> None:
-        """Rows that are the cells of a table of all columns of more than one code."""
-        at = np.nonzero(np.where(self.possible(target.axes), target.table, 0.0))
-        if not len(at[0]):
-            return
-        none = np.zeros(len(at[0]), dtype=np.int32)
-        held = dict(zip(target.axes, at, strict=True))
-        self.columns = [
-            held[axis].astype(np.int32) if axis in held else none for axis in range(len(self.sizes))
-        ]
-        self.weights = target.table[at] / target.table[at].sum()
-
     def in_codes(
         self, attributes: Sequence[Attribute], targets: Sequence[Target], zeros: Zeros
     ) -> tuple[CodeArray, FloatArray]:
@@ -362,10 +348,9 @@ class Population:
     def _draw(self, axis: int) -> None:
         """Draw one column of some rows given the others, from the factors that hold it."""
         factors = [*self._factors.values(), *self._barriers]
-        own = _absorbed([each for each in factors if axis in each.axes])
         again = np.flatnonzero(self._generator.random(self.n_rows) < TUNING.redrawn)
         u = self._generator.random(len(again))
-        lines = [_lines(axis, each) for each in own]
+        lines = [_lines(axis, each) for each in factors if axis in each.axes]
         drawn = self.columns[axis].copy()
         step = max(1, _CHUNK // self.sizes[axis])
         for first in range(0, len(again), step):
@@ -425,22 +410,6 @@ def _lines(axis: int, factor: Factor) -> tuple[Factor, Logs]:
     return factor, np.ascontiguousarray(lines, dtype=np.float32)
 
 
-def _absorbed(factors: Sequence[Factor]) -> list[Factor]:
-    """The same product with fewer factors: one within another is multiplied into it."""
-    found: dict[tuple[int, ...], FloatArray] = {}
-    for axes, log in sorted(factors, key=lambda each: -len(each.axes)):
-        wider = next((each for each in found if set(axes) <= set(each)), None)
-        if wider is None:
-            found[axes] = log.copy()
-        else:
-            shape = [
-                size if axis in axes else 1
-                for axis, size in zip(wider, found[wider].shape, strict=True)
-            ]
-            found[wider] += log.reshape(shape)
-    return [Factor(axes, log) for axes, log in found.items()]
-
-
 def _log(mass: FloatArray) -> FloatArray:
     """Logarithms of shares, of which none is so small that later views could not raise it."""
     return np.log(np.maximum(mass, TINY))
@@ -489,25 +458,14 @@ def posterior_mean(noisy: FloatArray, variance: float, model: FloatArray) -> Flo
     return mean
 
 
-def parts_of_set(axes: Axes, found: Mapping[Axes, FloatArray]) -> dict[Axes, FloatArray]:
-    """Known margins of a set: the widest, and single attributes that these do not hold."""
-    parts: dict[Axes, FloatArray] = {}
-    for order in range(len(axes) - 1, 0, -1):
-        for part in combinations(axes, order):
-            if part in found and not any(set(part) <= set(wider) for wider in parts):
-                parts[part] = found[part]
-    return parts
-
-
-def with_margins(table: FloatArray, axes: Axes, parts: Mapping[Axes, FloatArray]) -> FloatArray:
-    """A table scaled until it has the given margins."""
+def with_margins(table: FloatArray, margins: Sequence[FloatArray]) -> FloatArray:
+    """A table scaled until it has the given margins, one for each of its axes."""
     fitted = np.maximum(table, 1e-15)
     for _ in range(2 * TUNING.sweeps):
-        for part, wanted in parts.items():
-            others = tuple(place for place, axis in enumerate(axes) if axis not in part)
-            found = fitted.sum(axis=others)
-            fitted *= np.expand_dims(ratio(wanted, found), others)
+        for place, wanted in enumerate(margins):
+            others = tuple(each for each in range(table.ndim) if each != place)
+            fitted *= np.expand_dims(ratio(wanted, fitted.sum(axis=others)), others)
     if not fitted.sum() > 0:
-        # The zeros of noisy parts can contradict each other in every cell.
+        # The zeros of noisy margins can contradict each other in every cell.
         fitted = np.maximum(table, 1e-15)
     return fitted / fitted.sum()

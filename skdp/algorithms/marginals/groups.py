@@ -6,7 +6,6 @@ The facts about an attribute that rows need, all released or public.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -25,7 +24,6 @@ __all__ = [
     "TINY",
     "TUNING",
     "Tuning",
-    "coarse_size",
     "column_plan",
     "equal_mass_bins",
     "ladder_of",
@@ -117,8 +115,6 @@ class Tuning:
     groups: int = 128
     # Columns of at most so many codes have a group for each; fidelity.
     few: int = 16
-    # By how much a level of groups counts more than the next coarser one; fidelity.
-    finer: float = 4.0
     # Blocks of a column, for each cube root of its records times epsilon; the share of its budget
     # that they take; and after how many halvings it is measured again; questions.
     blocks: float = 4.5
@@ -182,8 +178,8 @@ def ladder_of(
     counts : ndarray of float64
         Released; negative ones count as zero.
     order : ndarray of int64 or None
-        Codes in an order in which neighbours are similar. None: there is none, and the largest
-        categories are spread over the coarse groups.
+        Codes in an order in which neighbours are similar. None: there is none, and they are taken
+        by their counts, the largest first.
     most_units : int, default=128
         A power of two.
     finest : float, optional
@@ -199,94 +195,22 @@ def ladder_of(
     n_codes = len(counts)
     mass = np.maximum(counts, 0.0)
     sequence = np.argsort(-mass, kind="stable") if order is None else np.asarray(order)
+    units = np.empty(n_codes, dtype=np.int64)
     if n_codes <= TUNING.few:
-        sizes = _few_groups(n_codes)
-        units = np.empty(n_codes, dtype=np.int64)
         units[sequence] = np.arange(n_codes)
-    else:
-        least = 1 << ((n_codes - 1).bit_length() - 1)
-        n_units = min(2 * least if least < n_codes <= finest else least, most_units)
-        sizes = _halvings(n_units)
-        share = mass[sequence] / max(mass.sum(), 1e-300)
-        units = np.empty(n_codes, dtype=np.int64)
-        units[sequence] = _grouped((1 - TUNING.kept) * share + TUNING.kept / n_codes, n_units)
-    if order is None:
-        units = _dealt(units, sizes)
-    return Ladder(units, sizes)
-
-
-def _halvings(n_units: int) -> tuple[int, ...]:
-    return tuple(1 << level for level in range(n_units.bit_length()))
-
-
-def _few_groups(n_codes: int) -> tuple[int, ...]:
-    """Numbers of groups of a column that has a unit for each code.
-
-    Three or four coarse groups of as many units as hold the codes, and no more units than groups.
-    """
-    if n_codes <= math.isqrt(TUNING.few):
-        return (1, n_codes) if n_codes > 1 else (1,)
-    units = {n: n * math.ceil(n_codes / n) for n in (3, 4) if n_codes <= n * n}
-    n_groups = min(units, key=lambda n: units[n])
-    n_units = units[n_groups]
-    return _halvings(n_units) if n_units.bit_count() == 1 else (1, n_groups, n_units)
-
-
-def _grouped(mass: FloatArray, n_units: int) -> IntArray:
-    """Units of consecutive codes whose levels leave least unresolved.
-
-    Unresolved are two records that differ in their codes and not in their groups; their share is
-    summed over the levels. So a frequent code has a group of its own on a level where there are
-    groups enough, and others are about equal in mass. Some units may be empty.
-    """
-    most = TUNING.groups
-    atoms = _halved(mass, min(n_units, most)) if len(mass) > most else np.arange(len(mass))
-    n_atoms = int(atoms.max()) + 1
-    reach = np.concatenate([[0.0], np.cumsum(np.bincount(atoms, weights=mass))])
-    # An atom of several codes is unresolved in part.
-    alone = np.concatenate([[0.0], np.cumsum(np.bincount(atoms, weights=mass**2))])
-    inside = (reach[None, :] - reach[:, None]) ** 2 - (alone[None, :] - alone[:, None])
-    inside = np.where(np.tri(n_atoms + 1, dtype=bool), 0.0, np.maximum(inside, 0.0))
-    never = np.where(np.tri(n_atoms + 1, k=-1, dtype=bool), np.inf, 0.0)
-    # Least cost of the levels below, of groups from an atom to another.
-    weight = float(n_units)
-    best = weight * inside + never
-    if len(mass) <= n_units:
-        # A unit for each code, however rare.
-        best = np.where(np.tri(n_atoms + 1, k=1, dtype=bool), best, np.inf)
-    cuts: list[IntArray] = []
-    n_levels = min(n_units, most).bit_length() - 1
-    for _ in range(n_levels):
-        found = np.full_like(best, np.inf)
-        cut = np.zeros(best.shape, dtype=np.int64)
-        for k in range(n_atoms + 1):
-            both = best[: k + 1, k, None] + best[None, k, k:]
-            block = found[: k + 1, k:]
-            less = both < block
-            block[less] = both[less]
-            cut[: k + 1, k:][less] = k
-        weight /= TUNING.finer
-        best = found + weight * inside
-        cuts.append(cut)
-    ends = [0, n_atoms]
-    for cut in reversed(cuts):
-        middles = [int(cut[start, stop]) for start, stop in zip(ends[:-1], ends[1:], strict=True)]
-        ends = [0, *(end for two in zip(middles, ends[1:], strict=True) for end in two)]
-    units = np.repeat(np.arange(len(ends) - 1), np.diff(ends))[atoms]
-    finer = n_units // (len(ends) - 1)
-    if finer == 1:
-        return units
-    split = np.empty(len(mass), dtype=np.int64)
-    for unit in np.unique(units):
-        own = units == unit
-        split[own] = unit * finer + _halved(mass[own], finer)
-    return split
+        return Ladder(units, (1, n_codes) if n_codes > 1 else (1,))
+    least = 1 << ((n_codes - 1).bit_length() - 1)
+    n_units = min(2 * least if least < n_codes <= finest else least, most_units)
+    share = mass[sequence] / max(mass.sum(), 1e-300)
+    units[sequence] = _halved((1 - TUNING.kept) * share + TUNING.kept / n_codes, n_units)
+    return Ladder(units, tuple(1 << level for level in range(n_units.bit_length())))
 
 
 def _halved(mass: FloatArray, n_units: int) -> IntArray:
     """Units of consecutive codes, halved by mass again and again.
 
-    None is empty if there are as many codes; else each holds one code or none.
+    With no more codes than units each holds one code or none. A frequent code is alone in a group
+    early, and leaves units without a code.
     """
     reach = np.concatenate([[0.0], np.cumsum(mass)])
     ends = [0, len(mass)]
@@ -300,31 +224,12 @@ def _halved(mass: FloatArray, n_units: int) -> IntArray:
             at = int(np.searchsorted(reach, middle))
             if at > start and middle - reach[at - 1] < reach[min(at, len(mass))] - middle:
                 at -= 1
-            bounds = sorted((start + room, stop - room))
-            at = min(max(at, bounds[0]), bounds[1])
+            if stop - start <= 2 * room:
+                # No unit holds two codes if there are enough.
+                at = min(max(at, stop - room), start + room)
             cut += [min(max(at, start), stop), stop]
         ends = cut
     return np.repeat(np.arange(n_units), np.diff(ends))
-
-
-def _dealt(units: IntArray, sizes: Sequence[int]) -> IntArray:
-    """Units, largest first, dealt to the coarse groups in turn, there and back."""
-    n_units, coarse = sizes[-1], _coarse(sizes)
-    if coarse in (1, n_units):
-        return units
-    turn, place = np.divmod(np.arange(n_units), coarse)
-    group = np.where(turn % 2 == 0, place, coarse - 1 - place)
-    return (group * (n_units // coarse) + turn)[units]
-
-
-def _coarse(sizes: Sequence[int]) -> int:
-    return max((size for size in sizes if size <= math.isqrt(TUNING.few)), default=1)
-
-
-def coarse_size(ladder: Ladder) -> int:
-    """Number of groups of a column in the coarsest table of a set."""
-    found = _coarse(ladder.sizes)
-    return found if found > 1 else ladder.sizes[min(1, len(ladder.sizes) - 1)]
 
 
 class ColumnPlan(NamedTuple):

@@ -36,7 +36,6 @@ from .fit import (
     Prior,
     Target,
     nearer_to,
-    parts_of_set,
     posterior_mean,
     with_margins,
 )
@@ -46,13 +45,12 @@ from .groups import (
     TINY,
     TUNING,
     Attribute,
-    coarse_size,
     column_plan,
     ladder_of,
 )
 from .joint import JointCounts, joint_share, measure_joint
 
-__all__ = ["Asked", "measured_views", "most_groups", "used_sets"]
+__all__ = ["Asked", "measured_views", "most_groups"]
 
 Axes = tuple[int, ...]
 Grids = dict[Axes, tuple[int, ...]]
@@ -133,7 +131,7 @@ def most_groups(shape: Sequence[int], max_order: int) -> int:
     return math.isqrt(MOST_CELLS) if len(used_attributes(shape)) <= 2 else TUNING.groups
 
 
-def used_sets(workload: Workload, shape: Sequence[int]) -> Workload:
+def _used_sets(workload: Workload, shape: Sequence[int]) -> Workload:
     """Sets of columns of more than one code; the largest weight of equal sets counts."""
     if isinstance(workload, str):
         return workload
@@ -176,7 +174,7 @@ class _Views:
         self.groups = most_groups(self.sizes, asked.max_order)
         self.several = [axis for axis in self.used if self.sizes[axis] > 1]
         distinct = [size if axis in self.several else 1 for axis, size in enumerate(self.sizes)]
-        self.asked = asked._replace(workload=used_sets(asked.workload, distinct))
+        self.asked = asked._replace(workload=_used_sets(asked.workload, distinct))
         self.budget = {"total": parts["total"]}
         self.blocks: dict[int, dict[int, FloatArray]] = {}
         self.columns: dict[int, ColumnEstimate] = {}
@@ -462,16 +460,10 @@ class _Views:
 
         A question that cuts a table of G cells in its middle has the noise of about G / 8 cells,
         and cuts sqrt(G) of them. The sum of G / epsilon^2 and sqrt(G) (n / G)^2 is least where G
-        is in proportion to (n epsilon)^0.8. Few codes are told apart as long as a mean cell stands
-        out from the noise.
+        is in proportion to (n epsilon)^0.8. Few codes are always told apart.
         """
         ladders = [self.known.ladders[axis] for axis in axes]
-        sizes = [coarse_size(ladder) for ladder in ladders]
-        for place, ladder in enumerate(ladders):
-            whole = math.prod(sizes) // sizes[place] * ladder.n_units
-            apart = ladder.n_units <= TUNING.few and whole <= signal
-            if apart:
-                sizes[place] = ladder.n_units
+        sizes = [ladder.sizes[min(1, len(ladder.sizes) - 1)] for ladder in ladders]
         most = self._most_cells(signal)
         while finer := list(_finer(ladders, sizes, most)):
             _, place, size = min(finer)
@@ -577,7 +569,7 @@ class _Views:
             else:
                 model = population.margin(axes)
             refined = self._refined(axes, sizes, model, possible, attributes)
-            found[axes] = with_margins(refined, axes, parts_of_set(axes, found))
+            found[axes] = with_margins(refined, [found[axis,] for axis in axes])
         return [Target(axes, table) for axes, table in found.items()]
 
     def _groups_of_rows(self, axis: int, size: int, attributes: Sequence[Attribute]) -> IntArray:
@@ -624,12 +616,7 @@ class _Views:
         self, population: Population, targets: Sequence[Target], prior: Prior | None
     ) -> Population:
         """Rows that follow the targets."""
-        whole = tuple(self.several) if self.joint is None and len(self.several) > 1 else None
-        alike = self.table.shape == self.sizes and max(self.sizes) <= self.groups
-        table = next((each for each in targets if each.axes == whole), None)
-        if alike and table is not None and table.table.size <= MOST_CELLS:
-            population.list_cells(table)
-        elif prior is not None:
+        if prior is not None:
             # Rows drawn again would forget what the prior knows.
             population.settle(targets, 4 * TUNING.sweeps)
         else:
@@ -677,11 +664,11 @@ class _Views:
 def _need(sizes: Sequence[float]) -> float:
     """Share of epsilon that a table of so many groups of each column needs beside others.
 
-    A question adds up about a quarter of the groups of a column. The noise of k counts is in
-    proportion to k / epsilon^2, and the sum over all tables is least if shares are in proportion to
-    the cube root of k.
+    A question adds up about a quarter of the groups of a column. The standard deviation of k counts
+    is in proportion to sqrt(k) / epsilon, and its sum over all tables, as that of the widths of
+    intervals, is least if shares are in proportion to the fourth root of k.
     """
-    return math.prod(max(size / 4, 1.0) for size in sizes) ** (1 / 3)
+    return math.prod(max(size / 4, 1.0) for size in sizes) ** (1 / 4)
 
 
 def _divided(whole: Fraction, needs: Mapping[Any, float]) -> dict[Any, Fraction]:

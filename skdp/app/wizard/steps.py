@@ -33,12 +33,13 @@ from ..._random import token
 from ..._validation import as_epsilon, write_text
 from ...accounting import PrivacyLedger
 from ...domain import Domain
-from ...domain.schemas import drafts_of, editable
+from ...domain.schemas import drafts_of
 from ...exceptions import LedgerError
 from ...expected import bar_of, bar_texts
-from ..csv import header_of, no_records, try_out
+from ..csv import Form as CSVForm
+from ..csv import no_records, open_source, try_out
 from ..domains import checked, kept, proposed, read_domain
-from ..outputs import SQLITE, Progress, Withheld, estimator_of, refuse_inputs
+from ..outputs import Withheld, estimator_of, ledger_files, refuse_inputs
 from . import forms
 from .forms import Form
 
@@ -170,13 +171,14 @@ class Wizard:
     def source(self) -> Any:
         """The table and how it is written, as commands take it."""
         options = forms.source_options(self.typed["table"])
-        return self.options.read(["domain", "check", self._data, "--quiet", *options])
+        return self.options.read(["domain", "check", self._data, *options])
 
     @property
     def header(self) -> tuple[list[str], str]:
         """Names of the columns, and why the first line cannot be read where there are none."""
         try:
-            return [str(name) for name in header_of(self.options.data, self.source).columns], ""
+            with open_source(self.options.data, form=CSVForm.of(self.source)) as source:
+                return list(source.columns), ""
         except (ValueError, OSError, ImportError) as error:
             return [], str(error)
 
@@ -211,9 +213,9 @@ class Wizard:
         if self.wrong or self._read == read:
             return "columns"
         self.lines.append("Reading the records, to say what they hold.")
-        start = self.options.domain and read_domain(self.options.domain, data=self.options.data)
-        source, quiet = self.source, Progress(True)
-        self.report = checked(source, start, quiet) if start else proposed(source, quiet)
+        start = self.options.domain and read_domain(self.options.domain, self.options.data)
+        source = self.source
+        self.report = checked(source, start) if start else proposed(source)
         self.kept = kept(source, unit) if unit else ""
         # Without what follows from the rest, so that the rest can be changed.
         drafts = drafts_of(start) if start else self.report.drafts
@@ -269,7 +271,7 @@ class Wizard:
         if domain is None or self.wrong:
             return "columns"
         if check or domain != self.checked:
-            self.report, self.checked = checked(self.source, domain, Progress(True)), domain
+            self.report, self.checked = checked(self.source, domain), domain
             self.wrong = forms.unreadable(self.report, self.names, form)
         if not self.typed["questions"]:
             self.typed["questions"] = {f"ask.{each}": "on" for each in forms.suggested(domain)[:3]}
@@ -362,7 +364,7 @@ class Wizard:
             self.wrong[field] = f"Epsilon {epsilon} is more than the {float(left):g} left."
         files = {end: self.folder / f"{name}.{end}" for end in _ENDS}
         for end, file in files.items():
-            refuse_inputs(file, [self.options.data, *(f"{self.ledger}{each}" for each in SQLITE)])
+            refuse_inputs(file, [self.options.data, *ledger_files(self.ledger)])
             ours = file in self._written or end == "log"
             if not ours and file.exists() and file.stat().st_size:
                 self.wrong["name"] = f"{file} exists already: give another name."
@@ -374,7 +376,7 @@ class Wizard:
         }  # fmt: skip
         commands = self._commands(plan, form)
         script = "\n".join(shlex.join(["skdp", *command]) for command in commands)
-        write_text(files["json"], editable(self.domain))
+        write_text(files["json"], self.domain.to_json())
         write_text(files["sh"], f"#!/bin/sh\nset -e\n{script}\n")
         self._written |= {files["json"], files["sh"]}
         self.plan = {**plan, "commands": commands, "script": script}

@@ -16,7 +16,7 @@ from skdp._random import noise_source
 from skdp.algorithms.marginals import Asked, measured_views
 from skdp.algorithms.marginals.candidates import Candidates, distance_of_pairs
 from skdp.algorithms.marginals.fit import Population
-from skdp.algorithms.marginals.groups import Attribute, coarse_size, column_plan, ladder_of
+from skdp.algorithms.marginals.groups import Attribute, column_plan, ladder_of
 from skdp.domain import Zeros
 from skdp.release import Coefficients, ColumnEstimate, Ladder, basis_of
 from skdp.tables import CountTable
@@ -134,7 +134,6 @@ def test_ladders_are_nested_groups_and_plans_spend_all_their_budget(n_codes, ord
     assert not any(fine % coarse for coarse, fine in itertools.pairwise(ladder.sizes))
     assert 0 <= ladder.units.min() and ladder.units.max() < ladder.n_units
     assert n_codes > 16 or len(np.unique(ladder.units)) == n_codes
-    assert 1 < coarse_size(ladder) <= 5
     assert not ordered or (np.diff(ladder.units) >= 0).all()
     for many in (n_codes, 1, 100_000):
         plan = column_plan(many, ordered, 300.0)

@@ -1,6 +1,4 @@
-"""Functions of pairs, and the calibration of the whole.
-
-Intercept and scale that fit what was seen, from few sums over all records.
+"""The calibration of an additive model: intercept and scale that fit what was seen.
 
 The functions of single columns exaggerate where columns say the same, and the intercept has the
 noise of all their groups. How much, one number for all, and the intercept show for classes in a
@@ -11,33 +9,24 @@ for numbers in two sums: far less noise than in a gradient of the loss.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from ..._validation import FloatArray
-from ...mechanisms import discrete_laplace, discrete_laplace_variance, top_k
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from .model import (
     TINY,
     TUNING,
     UNIT,
     AdditiveModel,
-    Axis,
     Identity,
     Link,
     Logit,
-    Prior,
     Records,
-    Term,
     fixed,
-    mean_size,
 )
-
-# --- intercept and scale that fit what was seen
 
 _BORDERS = np.arange(-TUNING.ends, TUNING.ends + TUNING.width, TUNING.width)
 _MIDDLES = np.append(_BORDERS, TUNING.ends + TUNING.width) - TUNING.width / 2
@@ -182,173 +171,3 @@ def _fitted(
         found = found + np.clip(np.linalg.solve(precision, gradient), -most, most)
     moved = np.linalg.solve(precision, features.T * weight)
     return found, float((moved[-1] ** 2 * own).sum())
-
-
-# ------------------------------------------------------------------------------------------------
-# Functions of two columns together: which pairs, and what residuals say about them.
-
-
-@dataclass(frozen=True)
-class PairPlan:
-    """Which functions of two columns are asked for: public.
-
-    Attributes
-    ----------
-    chains : sequence of (sequence of int or None)
-        Of each column the groups in their order.
-    pairs : tuple of (int, int) or None
-        Positions of columns. None: they are chosen.
-    n_pairs : int or None
-        How many are chosen. None: as many as pay.
-    """
-
-    chains: Sequence[Sequence[int] | None]
-    pairs: tuple[tuple[int, int], ...] | None = None
-    n_pairs: int | None = None
-
-    def most(self, signal: float) -> int:
-        """Pairs that the budget is divided by; ``signal`` is records times the epsilon of pairs."""
-        if self.pairs is not None:
-            return len(self.pairs)
-        n_columns = min(len(self.chains), TUNING.columns)
-        possible = n_columns * (n_columns - 1) // 2
-        if self.n_pairs is not None:
-            return min(self.n_pairs, possible)
-        return min(int(signal / TUNING.pair_pays), possible, TUNING.most_pairs)
-
-
-def coarse_axis(sizes: FloatArray, chain: Sequence[int] | None) -> Axis:
-    """Few groups of the groups of a column, with about equal released numbers of records.
-
-    Neighbours in the order are merged; of the groups outside it, all but the largest ones.
-    """
-    ordered = [] if chain is None else list(chain)
-    places, n_ordered = np.zeros(len(sizes), dtype=np.int64), 0
-    if ordered:
-        # Empty groups belong somewhere too.
-        within = sizes[ordered] + max(float(sizes.sum()), 1.0) * 1e-3 / len(sizes)
-        middles = np.cumsum(within) - within / 2
-        parts = np.floor(middles / within.sum() * TUNING.groups)
-        places[ordered] = np.unique(parts, return_inverse=True)[1]
-        n_ordered = int(places[ordered].max()) + 1
-    inside = set(ordered)
-    others = [group for group in range(len(sizes)) if group not in inside]
-    last = max(TUNING.groups - n_ordered, 1) - 1
-    for rank, group in enumerate(sorted(others, key=lambda group: -sizes[group])):
-        places[group] = n_ordered + min(rank, last)
-    return Axis(places, int(places.max()) + 1, n_ordered)
-
-
-def add_pairs(
-    records: Records,
-    link: Link,
-    model: AdditiveModel,
-    plan: PairPlan,
-    epsilon: Fraction,
-    total: float,
-    random_state: Any,
-) -> Fraction:
-    """Add functions of pairs to a model, one after the other.
-
-    Parameters
-    ----------
-    records : Records
-    link : Link
-    model : AdditiveModel
-        Changed in place.
-    plan : PairPlan
-    epsilon : Fraction
-    total : float
-        Released number of records.
-    random_state : NoiseSource
-
-    Returns
-    -------
-    Fraction
-        What is left of epsilon, because no pair pays.
-    """
-    # Privacy. By sequential composition: the choice, where there is one, and the sums of each pair
-    # at equal parts of the rest. How many there are is the outcome of the paid choice. A record's
-    # residuals, whole numbers, are in one cell of a pair and sum to at most `link.reach`.
-    singles = zip(model.terms, plan.chains, strict=True)
-    axes = [coarse_axis(term.sizes, chain) for term, chain in singles]
-    pairs = list(plan.pairs or ())
-    if plan.pairs is None:
-        most = plan.most(max(total, 1.0) * float(epsilon))
-        choice = epsilon * TUNING.choice
-        epsilon -= choice
-        pairs = _chosen(records, link, model, axes, plan, most, choice, epsilon, random_state)
-    for number, pair in enumerate(pairs):
-        part = epsilon / (len(pairs) - number)
-        epsilon -= part
-        both = axes[pair[0]], axes[pair[1]]
-        size = model.total * _cell_shares(model, axes, pair)
-        nothing = np.zeros((len(size), link.n_outputs))
-        term = Term(pair, Prior.of_pair(*both), size, nothing, axes=both)
-        (exact,) = records.at(model).sums(
-            [term], link.n_outputs, lambda block: link.residuals(block.scores, block.labels)
-        )
-        noisy = discrete_laplace(exact, part, link.reach, random_state=random_state) / UNIT
-        model.terms.append(term)
-        place = len(model.terms) - 1
-        model.learn(place, noisy, discrete_laplace_variance(part, link.reach) / UNIT**2, link)
-        model.purify(place)
-    return epsilon
-
-
-def _cell_shares(model: AdditiveModel, axes: Sequence[Axis], pair: tuple[int, int]) -> FloatArray:
-    """Share of the records of each cell if the columns were independent; none is empty."""
-    shares = []
-    for column in pair:
-        axis, sizes = axes[column], model.terms[column].sizes
-        found = np.bincount(axis.groups, weights=sizes, minlength=axis.n_groups)
-        found = np.maximum(found, 1e-4 * max(float(found.sum()), 1.0))
-        shares.append(found / found.sum())
-    return np.outer(*shares).ravel()
-
-
-def _chosen(
-    records: Records,
-    link: Link,
-    model: AdditiveModel,
-    axes: Sequence[Axis],
-    plan: PairPlan,
-    most: int,
-    epsilon: Fraction,
-    rest: Fraction,
-    random_state: Any,
-) -> list[tuple[int, int]]:
-    """The pairs with the most to say, of columns whose functions matter most."""
-    # Privacy. Released: the pairs with the largest noisy scores, the sum over cells of absolute
-    # sums of residuals. The residuals of a record, whole numbers, sum to at most `link.reach` units
-    # and are in one cell of each pair: they move each score by at most as much, up or down: the
-    # range is twice that. What is subtracted, and the scores 0 of "none", follow from released
-    # numbers.
-    sizes = [mean_size(term.scores, term.sizes) for term in model.terms]
-    kept = np.argsort(-np.array(sizes), kind="stable")[: TUNING.columns]
-    pairs = list(combinations(sorted(kept.tolist()), 2))
-    tables = [
-        np.zeros((link.n_outputs, axes[first].n_groups * axes[second].n_groups))
-        for first, second in pairs
-    ]
-    for block in records.at(model).blocks():
-        residuals = link.residuals(block.scores, block.labels) * block.counts[:, None]
-        weights = residuals.T.astype(np.float64, order="C")
-        places = {int(j): axes[j].groups.take(block.groups[:, j]) for j in kept}
-        for (first, second), table in zip(pairs, tables, strict=True):
-            cells = places[first] * axes[second].n_groups + places[second]
-            for each, sums in zip(weights, table, strict=True):
-                sums += np.bincount(cells, each, len(sums))
-    # Mean absolute sum of as many residuals that depend on nothing; and what pays.
-    spread = model.total * link.dispersion * link.curvature(model.intercept[None])[0]
-    least, scores = 0.0, []
-    if plan.n_pairs is None:
-        least = TUNING.pays * link.reach / UNIT / float(rest / most)
-    for pair, table in zip(pairs, tables, strict=True):
-        chance = np.sqrt(2 / np.pi * np.outer(spread, _cell_shares(model, axes, pair))).sum()
-        below = round(UNIT * (chance + table.shape[1] * least))
-        scores.append(int(np.abs(table).sum()) - below)
-    if plan.n_pairs is None:
-        scores += [0] * most
-    found = top_k(scores, most, epsilon, 2 * link.reach, random_state=random_state)
-    return [pairs[place] for place in found.tolist() if place < len(pairs)]

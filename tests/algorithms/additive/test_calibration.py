@@ -1,4 +1,4 @@
-"""Calibration and pairs: no record moves a sum by more than is paid for."""
+"""Calibration: no record moves a sum by more than is paid for."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -8,9 +8,9 @@ import pytest
 from loops import over
 
 from skdp._random import noise_source
-from skdp.algorithms.additive import UNIT, Identity, Logit, Prior, Records, pairs
+from skdp.algorithms.additive import UNIT, Identity, Logit, Prior, Records, calibration
+from skdp.algorithms.additive.calibration import calibrate
 from skdp.algorithms.additive.model import AdditiveModel
-from skdp.algorithms.additive.pairs import calibrate, coarse_axis
 
 
 def model_of(intercept, shapes, n):
@@ -60,7 +60,7 @@ def test_a_record_is_in_one_cell_of_the_calibration():
         return values
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "discrete_laplace", watch)
+        patch.setattr(calibration, "discrete_laplace", watch)
         for left_out in (None, 0, 17, 399):
             kept = np.arange(400) != (-1 if left_out is None else left_out)
             some = Records(records.groups[kept], records.labels[kept], records.counts[kept], (2, 2))
@@ -99,7 +99,7 @@ def test_no_record_moves_pairs_of_classes_by_more_than_is_paid_for(monkeypatch):
         calls.append((np.abs(values).sum(), sensitivity))
         return values
 
-    monkeypatch.setattr(pairs, "discrete_laplace", watch)
+    monkeypatch.setattr(calibration, "discrete_laplace", watch)
     for size in (0.1, 1.0, 30.0):
         records, model = many_records(60, 1.0, size)
         for each in records.blocks(1):
@@ -133,7 +133,7 @@ def test_no_record_moves_sums_of_numbers_by_more_than_is_paid_for(monkeypatch):
         calls.append((np.atleast_1d(values), epsilon, sensitivity))
         return np.zeros(np.shape(values), dtype=np.int64)
 
-    monkeypatch.setattr(pairs, "discrete_laplace", watch)
+    monkeypatch.setattr(calibration, "discrete_laplace", watch)
     worst = 0.0
     for record in range(60):
         alone = Records(records.groups[[record]], np.array([record]), np.ones(1, int), (2, 2))
@@ -143,68 +143,3 @@ def test_no_record_moves_sums_of_numbers_by_more_than_is_paid_for(monkeypatch):
         assert epsilon == 1
         worst = max(worst, np.abs(values).sum() / sensitivity)
     assert 0.3 < worst <= 1
-
-
-def test_axes_have_few_groups_of_about_equal_size():
-    even = coarse_axis(np.full(32, 10.0), range(32))
-    assert even.n_groups == even.n_ordered == 8
-    assert np.bincount(even.groups).tolist() == [4] * 8
-    skewed = coarse_axis(np.array([900.0] + [5.0] * 20 + [50.0]), range(21))
-    assert (np.diff(skewed.groups[:21]) >= 0).all()
-    # The value outside the order is alone.
-    assert skewed.groups[21] == skewed.n_ordered == skewed.n_groups - 1
-    free = coarse_axis(np.array([3.0, 90, 4, 80, 70, 60, 50, 40, 30, 1]), None)
-    assert free.n_groups == 8 and free.n_ordered == 0
-    assert (free.groups[[0, 2, 9]] == 7).all()
-    empty = coarse_axis(np.zeros(5), range(5))
-    assert empty.n_groups == 5
-
-
-def test_no_record_moves_the_scores_of_pairs_or_their_sums_by_more_than_is_paid_for():
-    rng = np.random.default_rng(0)
-    groups = rng.integers(0, 3, (300, 3))
-    labels = rng.integers(0, 2, 300)
-    shapes = rng.normal(size=(3, 3))
-    plan = pairs.PairPlan([range(3)] * 3, n_pairs=1)
-
-    def run(kept):
-        seen = []
-
-        def choose(scores, k, epsilon, score_range, random_state=None):
-            seen.append((np.array(scores), score_range))
-            return np.array([1])
-
-        def add(values, epsilon, sensitivity, random_state=None):
-            seen.append((values, sensitivity))
-            return values
-
-        some = Records(groups[kept], labels[kept], np.ones(kept.sum(), dtype=np.int64), (3, 3, 3))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pairs, "top_k", choose)
-            patch.setattr(pairs, "discrete_laplace", add)
-            model = model_of(0.3, shapes, 300)
-            pairs.add_pairs(some, Logit(2), model, plan, Fraction(1), 300.0, None)
-        return seen
-
-    everyone = run(np.ones(300, dtype=bool))
-    for left_out in range(0, 300, 25):
-        (scores, score_range), (sums, sensitivity) = run(np.arange(300) != left_out)
-        changes = everyone[0][0] - scores
-        assert changes.max() - changes.min() <= score_range
-        assert np.abs(everyone[1][0] - sums).sum() <= sensitivity
-
-
-def test_what_a_pair_says_of_one_column_goes_to_the_column():
-    rng = np.random.default_rng(1)
-    model = model_of(0.3, [rng.normal(size=4), rng.normal(size=3)], 1_000)
-    axes = (coarse_axis(model.terms[0].sizes, None), coarse_axis(model.terms[1].sizes, None))
-    scores, sizes = rng.normal(size=(12, 1)), np.full(12, 1_000 / 12)
-    prior = Prior.of_pair(*axes)
-    model.terms.append(replace(model.terms[0], columns=(0, 1), axes=axes, prior=prior, sizes=sizes))
-    model.terms[2] = replace(model.terms[2], scores=scores)
-    groups = np.indices((4, 3)).reshape(2, -1).T
-    before = model.exact_scores(groups)
-    model.purify(2)
-    np.testing.assert_allclose(model.exact_scores(groups), before, atol=4)
-    table = model.terms[2].scores.reshape(4, 3)
-    np.testing.assert_allclose([*table.mean(axis=0), *table.mean(axis=1)], 0, atol=1e-12)
