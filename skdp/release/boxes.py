@@ -16,7 +16,6 @@ from ..domain import Domain
 from ..domain.query import Query
 from ..hierarchy import noise_quantile
 from .basis import by_attributes
-from .density import inverse
 from .intervals import Boxes, Cut, Intervals, checked_counts
 from .model import (
     Covariances,
@@ -28,7 +27,7 @@ from .model import (
     with_cut_bins,
 )
 from .result import range_label
-from .rows import DrawsRecords
+from .rows import DrawsRecords, inverse
 
 __all__ = ["BoxModel", "StrategyModel"]
 

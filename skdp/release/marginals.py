@@ -216,7 +216,7 @@ class ViewsModel(Covariances):
 
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
-        return added(queries, lambda products: Products.of(self, products).answers())
+        return added(queries, lambda products: Products(self, products).answers())
 
     def mean_of(self, axis: int, axes: Axes) -> FloatArray:
         """How codes count where their column is not looked at: as its records do.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any, NamedTuple
@@ -39,8 +38,6 @@ _ROUNDING = 1e-9
 _MOST_TOGETHER = 3
 # Numbers of the widest column that are computed together.
 _AT_ONCE = 1 << 20
-# Numbers of weights that are kept from an answer to its error.
-_KEPT = 1 << 22
 
 
 class Part(NamedTuple):
@@ -251,14 +248,12 @@ def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     owner = np.repeat(np.arange(n * k), numbers)
     of_block = numbers.reshape(n, k).sum(axis=1)
     starts = np.cumsum(of_block) - of_block
-    # Pairs of products of a block: of blocks of equally many alike.
-    pairs = [
-        starts[of_block == size][:, None] + np.array(np.tril_indices(size))[:, None]
-        for size in np.unique(of_block).tolist()
-    ]
-    i, j = np.concatenate([each.reshape(2, -1) for each in pairs], axis=1)
+    # Each product with those before it in its block, and with itself.
+    before = np.arange(len(owner)) - np.repeat(starts, of_block) + 1
+    i = np.repeat(np.arange(len(owner)), before)
+    j = np.arange(len(i)) - np.repeat(np.cumsum(before), before) + i + 1
     products = [each for block in blocks for query in block for each in query.products]
-    told = Products.of(model, products).covariances(i, j)
+    told = Products(model, products).covariances(i, j)
     # Of two different products both orders count.
     twice = np.flatnonzero(i != j)
     i, j = np.append(i, j[twice]), np.append(j, i[twice])
@@ -280,7 +275,7 @@ class Products:
     """
 
     def __init__(self, model: Any, products: Sequence[Weights]) -> None:
-        self.model, self.asked, self.parts = model, products, _parts(model, products)
+        self.model, self.parts = model, _parts(model, products)
         alike = by_attributes([part.weights for part in self.parts])
         self.groups = {axes: np.array(own) for axes, own in alike.items()}
         self.factors = np.array([part.factor for part in self.parts])
@@ -289,19 +284,6 @@ class Products:
         self.at: dict[int, IntArray] = {}
         for axis in dict.fromkeys(axis for axes in self.groups for axis in axes):
             self._give(axis)
-
-    @classmethod
-    def of(cls, model: Any, products: Sequence[Weights]) -> Products:
-        """Those of a release; of an answer they are kept for its error, which is asked for next."""
-        latest: list[Products] = model.once("products", list)
-        kept = [each for each in latest if len(each.asked) == len(products)]
-        latest.clear()
-        if kept and all(map(operator.is_, kept[0].asked, products)):
-            return kept[0]
-        made = cls(model, products)
-        if sum(given.weights.size for given in made.given.values()) <= _KEPT:
-            latest.append(made)
-        return made
 
     def answers(self) -> FloatArray:
         """Expected counts under the weights."""

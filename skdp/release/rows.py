@@ -21,11 +21,10 @@ from scipy.stats import qmc
 
 from .._random import caller_level, sampling_generator
 from .._validation import CodeArray, FloatArray, IntArray
-from .density import inverse
 from .model import Weights, product_of_weights
 from .rounding import count_records
 
-__all__ = ["DrawsRecords", "WeightedRows"]
+__all__ = ["DrawsRecords", "WeightedRows", "inverse", "inverse_rows"]
 
 # Fewer weighted rows than this that meet a condition, by their effective number, say too little
 # about the other columns.
@@ -34,6 +33,24 @@ _ENOUGH = 50
 _ROUNDED = 64
 # Records that stand for a release that can draw any number of them.
 _DRAWN = 1 << 17
+
+
+def inverse(probabilities: FloatArray, u: FloatArray) -> IntArray:
+    """Positions drawn with the given probabilities, from uniform numbers."""
+    reach = np.cumsum(probabilities)
+    last = int(np.flatnonzero(probabilities > 0)[-1])
+    return np.minimum(np.searchsorted(reach / reach[-1], u, side="right"), last)
+
+
+def inverse_rows(table: FloatArray, rows: IntArray, u: FloatArray) -> IntArray:
+    """Positions drawn with the probabilities in one row each of a table."""
+    reach = np.cumsum(table, axis=1)
+    reach /= reach[:, -1:]
+    # All rows as one sorted array: row r lies between r and r + 1.
+    line = (reach + np.arange(len(table))[:, None]).ravel()
+    found = np.searchsorted(line, rows + u, side="right") - rows * table.shape[1]
+    last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0, axis=1)
+    return np.clip(found, 0, last[rows])
 
 
 class WeightedRows:

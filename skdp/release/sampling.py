@@ -14,9 +14,9 @@ from ..domain.attributes import read
 from ..domain.query import Query, Weights, both, parts_of, weights_of
 from ..domain.regions import Region, region_of_range, region_of_values
 from ..domain.values import some
-from .density import inverse, inverse_rows
 from .model import Release, product_of_weights
 from .rounding import round_line
+from .rows import inverse, inverse_rows
 
 # Smallest and largest number allowed, for each row.
 Bounds = tuple[FloatArray, FloatArray]
