@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.stats import qmc
 
-from .._random import caller_level, sampling_generator
+from .._random import caller_level, even_points
 from .._validation import CodeArray, FloatArray, IntArray
 from .model import Weights, product_of_weights
 from .rounding import count_records
@@ -216,10 +215,7 @@ class DrawsRecords:
 
     def even(self, n_rows: int) -> tuple[WeightedRows, list[IntArray]]:
         """Records of points that lie evenly, and their cells; so many, a power of 2."""
-        n_columns = len(self.shape) + 1
-        points = qmc.Sobol(n_columns, scramble=False).random_base2(n_rows.bit_length() - 1)
-        # A shift by public random numbers: none of the points lies at an end.
-        codes, cells = self.from_uniform((points + sampling_generator(0).random(n_columns)) % 1.0)
+        codes, cells = self.from_uniform(even_points(n_rows, len(self.shape) + 1))
         return WeightedRows(codes, np.full(n_rows, 1.0 / n_rows), self.shape), cells
 
     def __getstate__(self) -> dict[str, Any]:
