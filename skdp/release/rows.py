@@ -30,8 +30,8 @@ __all__ = ["DrawsRecords", "WeightedRows", "inverse", "inverse_rows"]
 _ENOUGH = 50
 # Rounded rows keep the counts of at most this many columns, and of as many pairs.
 _ROUNDED = 64
-# Records that stand for a release that can draw any number of them.
-_DRAWN = 1 << 17
+# Records that stand for a release that can draw any number of them, and most of their codes.
+_DRAWN, _MOST_NUMBERS = 1 << 17, 1 << 24
 
 
 def inverse(probabilities: FloatArray, u: FloatArray) -> IntArray:
@@ -211,12 +211,12 @@ class DrawsRecords:
     @cached_property
     def drawn(self) -> tuple[WeightedRows, list[IntArray]]:
         """Records that stand for the release, and their cells."""
-        return self.even(_DRAWN)
+        return self.even(max(min(_DRAWN, _MOST_NUMBERS // len(self.shape)), 2))
 
     def even(self, n_rows: int) -> tuple[WeightedRows, list[IntArray]]:
-        """Records of points that lie evenly, and their cells; so many, a power of 2."""
+        """Records of points that lie evenly, a power of 2 of at most so many, and their cells."""
         codes, cells = self.from_uniform(even_points(n_rows, len(self.shape) + 1))
-        return WeightedRows(codes, np.full(n_rows, 1.0 / n_rows), self.shape), cells
+        return WeightedRows(codes, np.full(len(codes), 1.0 / len(codes)), self.shape), cells
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: each for name, each in vars(self).items() if name != "drawn"}
@@ -233,7 +233,7 @@ class DrawsRecords:
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
     ) -> CodeArray:
         """Records whose counts are the expected ones, rounded; see `Release`."""
-        if n_samples > _DRAWN:
-            return self.sample_codes(n_samples, generator, weights)
         rows, cells = self.drawn
+        if n_samples > len(rows.codes):
+            return self.sample_codes(n_samples, generator, weights)
         return rows.rounded(n_samples, generator, weights or {}, cells)
