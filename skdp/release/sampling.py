@@ -22,9 +22,9 @@ from ..domain.query import (
     region_of_values,
     weights_of,
 )
-from .density import inverse, inverse_rows
 from .model import Release, product_of_weights
 from .rounding import round_line
+from .rows import inverse, inverse_rows
 
 # Smallest and largest number allowed, for each row.
 Bounds = tuple[FloatArray, FloatArray]
