@@ -112,7 +112,7 @@ baseline: .venv/complete
 
 # Builds the data files that it can from what was downloaded, says what is missing, and draws the rest.
 reproduce: .venv/complete
-	.venv/bin/python -m benchmarks.data
+	-.venv/bin/python -m benchmarks.data --build
 	.venv/bin/python -m benchmarks.reproduce --all --jobs $(JOBS) --out build/figures
 	.venv/bin/python -m benchmarks.reproduce --publish docs/_static/reproduction --out build/figures
 

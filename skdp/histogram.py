@@ -433,9 +433,9 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         16, 256 and 4,096 nodes); an integer makes the near-balanced tree of the GBLUE paper.
     budget : {"auto", "uniform"} or array-like, default="auto"
         How epsilon is divided among the nodes of a path. "auto" minimises the variance of the
-        answers to ``workload`` (a level may get nothing); "uniform" treats all levels alike, as in
-        the paper. An array holds one share for each level (scaled to sum 1) or for each node of
-        the tree.
+        answers to ``workload`` (a level may get nothing), or takes the best of four budgets on an
+        irregular tree; "uniform" treats all levels alike, as in the paper. An array holds one share
+        for each level (scaled to sum 1) or for each node of the tree.
     workload : {"lengths", "all", "quantiles"}, int or sequence of int, default="lengths"
         Ranges that "auto" plans for. "lengths": 1, 2, 4, 8, ... bins, all of equal importance;
         "all": all ranges, equally likely; "quantiles": ranges from the first bin on; an integer:

@@ -1,5 +1,10 @@
 """What benchmarks share: the list of data files, and scores."""
 
+import gzip
+import hashlib
+
+import numpy as np
+
 import skdp
 from benchmarks import data, house
 
@@ -12,6 +17,42 @@ def test_the_list_of_files_is_complete():
         assert facts["use"] in ("tune", "check")
         assert len(facts["sha256"]) == 64
     assert {facts["use"] for facts in files.values()} == {"tune", "check"}
+
+
+ROWS = (
+    "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, "
+    "Male, 2174, 0, 40, United-States, <=50K",
+    "52, ?, 209642, HS-grad, 9, Married-civ-spouse, ?, Husband, Black, Male, 0, 3900, 45, ?, >50K",
+)
+
+
+def test_files_are_made_of_their_originals(tmp_path):
+    originals = tmp_path / "originals"
+    originals.mkdir()
+    assert not data.build("adult.csv.gz", tmp_path)
+    (originals / "adult.data").write_text(f"{ROWS[0]}\n\n")
+    (originals / "adult.test").write_text(f"|1x3 Cross validator\n{ROWS[1]}.\n")
+    (originals / "retail.dat").write_text("0 2 2\n2 7\n")
+    np.save(originals / "gowalla_256_256.npy", np.diag([0, 2, 1, 0]))
+    made = (
+        "adult.csv.gz", "kmeans/adult_numeric.npz", "kmeans/checkin.npz", "hdpview/small.npz",
+        "items/retail_freq.npy",
+    )  # fmt: skip
+    assert all(data.build(name, tmp_path) for name in made)
+    lines = gzip.decompress((tmp_path / made[0]).read_bytes()).decode().splitlines()
+    assert lines == [",".join(data.ADULT), *(row.replace(", ", ",") for row in ROWS)]
+    with np.load(tmp_path / made[1]) as file:
+        # An end of a bin belongs to the bin below: 3,900 is in the 78th.
+        assert np.allclose(file["X"][:, 4], [-1, 2 * 77 / 99 - 1]) and file["n_clusters"] == 5
+    with np.load(tmp_path / made[2]) as file:
+        assert file["X"].tolist() == [[-0.25, -0.25], [-0.25, -0.25], [0.25, 0.25]]
+    with np.load(tmp_path / made[3]) as file:
+        assert file["codes"].tolist() == [[22, 1, 1, 2], [35, 0, 0, 0]]
+    assert np.load(tmp_path / made[4]).tolist() == [1, 2, 1]
+    once = {name: hashlib.sha256((tmp_path / name).read_bytes()).digest() for name in made}
+    assert all(data.build(name, tmp_path) for name in made)
+    assert once == {n: hashlib.sha256((tmp_path / n).read_bytes()).digest() for n in made}
+    assert {*data.SOURCES} <= {*data.listed()}
 
 
 def test_figures_of_the_house_are_counted(tmp_path, monkeypatch):

@@ -88,7 +88,7 @@ def main() -> None:
             facts.append(environment.facts or {"peer": peer.name, "error": environment.error})
         if peer.worker:
             runs[peer.name] = fails(environment) if environment.error else runner(peer, environment)
-    print(_table.fact_table(facts), flush=True)
+    print(pd.DataFrame(facts).to_string(index=False), flush=True)
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         for task in _tasks.tasks(options.quick, options.task or _TASK_NAMES):
@@ -96,7 +96,7 @@ def main() -> None:
             n_runs = 1 if options.quick else 3
             found = measure(task, methods, runs, n_runs, options.timeout, Path(folder))
             rows += found
-            print(_table.text(_table.summary(_frame(found))), flush=True)
+            print(_table.summary(_frame(found)).to_string(index=False), flush=True)
             if options.out is not None:
                 _table.write(options.out, _frame(rows), facts)
     if options.out is not None:

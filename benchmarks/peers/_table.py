@@ -1,4 +1,4 @@
-"""Tidy results of the peers: collected row by row, summarised, printed and written."""
+"""Tidy results of the peers: collected row by row, summarised and written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["COLUMNS", "failed", "fact_table", "publish", "result_rows", "summary", "text", "write"]
+__all__ = ["COLUMNS", "failed", "publish", "result_rows", "summary", "write"]
 
 COLUMNS = [
     "task", "setting", "epsilon", "peer", "method", "delta", "measure", "run", "value",
@@ -44,45 +44,6 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
         peak_mb=("peak_mb", "max"),
     )
     return table.reset_index()
-
-
-def text(table: pd.DataFrame) -> str:
-    """Results of each task and setting under a heading, in columns."""
-    parts = []
-    for (task, setting, epsilon), part in table.groupby(["task", "setting", "epsilon"], sort=False):
-        parts.append(f"\n{task}: {setting}, epsilon {epsilon:g}")
-        for row in part.itertuples():
-            name = f"  {row.peer:<12} {row.method:<24}"
-            delta = f"delta {row.delta:g}" if row.delta else "pure"
-            if row.status != "ok":
-                parts.append(f"{name} {delta:<12} FAILED: {row.status}")
-                continue
-            cost = "" if pd.isna(row.cpu_s) else f"{row.cpu_s:9.2f} s {row.peak_mb:7.0f} MB"
-            value = f"{row.measure} {row.value:.4g}"
-            if row.runs > 1:
-                value += f" +- {row.spread / row.runs**0.5:.2g}"
-            parts.append(f"{name} {delta:<12} {value:<36} {cost}")
-    return "\n".join(parts)
-
-
-def fact_table(facts: list[dict[str, Any]]) -> str:
-    """Installed size, import and versions of every peer, in columns."""
-    lines = [f"{'peer':<36} {'version':<9} {'installed':>10} {'packages':>8} {'import':>16}  uses"]
-    for row in facts:
-        if row.get("error"):
-            lines.append(f"{row['peer']:<36} not installed: {row['error']}")
-            continue
-        imported = (
-            f"{row['import_cpu']:.1f} s, {row['import_mb']:.0f} MB" if row["imports"] else "FAILS"
-        )
-        uses = f"scikit-learn {row['scikit_learn']}" if row["scikit_learn"] else "no scikit-learn"
-        lines.append(
-            f"{row['peer']:<36} {row['version']:<9} {row['installed_mb']:>7,.0f} MB "
-            f"{row['packages']:>8} {imported:>16}  {uses}"
-        )
-        if row["import_error"]:
-            lines.append(f"  {row['import_error']}")
-    return "\n".join(lines)
 
 
 def write(out: Path, results: pd.DataFrame, facts: list[dict[str, Any]]) -> None:

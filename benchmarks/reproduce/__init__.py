@@ -127,17 +127,18 @@ def panels(
     ratios: Sequence[float] | None = None,
     grid: bool = True,
     dpi: int = 130,
+    rows: int = 1,
 ) -> tuple[Any, Any]:
-    """A picture of n panels side by side, and their axes; the axes alone of a single one."""
+    """A picture of n panels in rows, and their axes; the axes alone of a single one."""
     from matplotlib.figure import Figure as Canvas
 
     figure = Canvas(figsize=size, layout="constrained", dpi=dpi)
-    axes = figure.subplots(1, n, width_ratios=ratios)
+    axes = figure.subplots(rows, n // rows, width_ratios=ratios)
     for ax in np.ravel(axes):
         ax.spines[["top", "right"]].set_visible(False)
         if grid:
             ax.grid(axis="y", alpha=0.25)
-    return figure, axes
+    return figure, axes.ravel() if rows > 1 else axes
 
 
 def named(work: str, *drawings: Figure) -> dict[str, Figure]:

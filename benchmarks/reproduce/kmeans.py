@@ -77,7 +77,8 @@ def _task(
 
 
 def _panels(n: int) -> tuple[Any, Any]:
-    return panels(n, (3.6 * n + 1, 3.4), grid=False)
+    rows = 2 if n > 4 else 1
+    return panels(n, (3.6 * n / rows + 1, 3.4 * rows), grid=False, rows=rows)
 
 
 def _save(out: Path, name: str, figure: Any, rows: list[dict[str, Any]]) -> pd.DataFrame:
@@ -460,9 +461,10 @@ def _validity_table(
     shown = table[table["epsilon"] < np.inf].groupby("k")
     for place, (k, part) in enumerate(shown):
         marker = MARKERS[place % len(MARKERS)]
-        ax.plot(part["epsilon"], part["likelihood"], marker=marker, label=f"k = {k}")
+        # No lines: of each epsilon only the four most frequent are known.
+        ax.plot(part["epsilon"], part["likelihood"], marker, markersize=7, label=f"k = {k}")
     ax.set(xscale="log", ylim=(0, 1.05), xlabel="epsilon", ylabel="likelihood", title=data)
-    ax.legend(frameon=False, fontsize=7)
+    figure.legend(frameon=False, fontsize=7, loc="outside right center")
     _save(out, name, figure, rows)
     tried = ", ".join(f"{k} {validity[k]:.2f}" for k in sorted(validity))
     return Finding(

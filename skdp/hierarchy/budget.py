@@ -280,11 +280,10 @@ def optimal_shares(tree: Tree, workload: Workload) -> FloatArray:
     """Shares that minimise the closed-form variance of a workload under consistency.
 
     The problem is not convex, and good budgets leave most levels unmeasured. On a tree whose
-    levels are even, levels and shares are searched as in `plan_levels`. On any other tree two
-    exact steps alternate: the best estimate for the given budget, then the best budget for the
-    given estimate (`cube_root_shares` with the squared weights of the nodes, averaged over nodes of
-    similar size and depth); the best of several starts is taken. Deterministic, and a function of
-    the tree and the workload alone.
+    levels are even, levels and shares are searched as in `plan_levels`. On any other tree the best
+    of four is taken: equal shares, those that are optimal for random ranges without consistency,
+    these without small inner ones, and all for the leaves. Deterministic, and a function of the
+    tree and the workload alone.
 
     Parameters
     ----------
@@ -300,7 +299,15 @@ def optimal_shares(tree: Tree, workload: Workload) -> FloatArray:
         plan = _search(tree.n_bins, counts, workload)
         found = dict(zip(plan.counts, plan.shares, strict=True))
         return level_shares(tree, [float(found.pop(count, 0)) for count in counts])
-    return _alternate(tree, workload)
+    usage = cube_root_shares(tree, range_usage(tree))
+    leaves = tree.is_leaf.astype(np.float64)
+    candidates = (uniform_shares(tree), usage, _pruned(tree, usage), leaves)
+
+    def score(shares: FloatArray) -> float:
+        blue = Blue(tree, share_variances(shares))
+        return float(workload.objective(workload_variances(blue, workload, limit=256)))
+
+    return min(candidates, key=score)
 
 
 def _even_levels(tree: Tree) -> tuple[int, ...] | None:
@@ -316,58 +323,6 @@ def _even_levels(tree: Tree) -> tuple[int, ...] | None:
             return None
         counts.append(len(widths) + int((depths < level).sum()))
     return tuple(counts)
-
-
-def _alternate(tree: Tree, workload: Workload) -> FloatArray:
-    # Nodes of similar depth and size share their cost: the workload is sampled, and equal budgets
-    # share a table of noise.
-    width = np.log2(tree.upper - tree.lower).astype(np.int64)
-    kinds = np.stack([tree.depth, width, tree.is_leaf])
-    group = np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
-    usage = cube_root_shares(tree, _averaged(range_usage(tree), group))
-    uniform = uniform_shares(tree)
-    candidates = [uniform, usage, cube_root_shares(tree, tree.is_leaf.astype(np.float64))]
-    workload = _thinned(workload)
-    per_length = min(8, _CHUNK // (tree.n_nodes * len(workload.lengths)))
-    if per_length:
-        lengths = np.minimum(workload.lengths, tree.n_bins)
-        starts = [workload.positions(int(x), tree.n_bins, per_length) for x in lengths]
-        number = np.array([len(x) for x in starts])
-        start = np.concatenate(starts)
-        weights = tree.overlaps(start, start + np.repeat(lengths, number))
-        for shares in (uniform, usage):
-            for _ in range(12):
-                blue = Blue(tree, share_variances(shares))
-                # The gradient of the power mean weighs the lengths.
-                variances = workload_variances(blue, workload, limit=256)
-                factor = np.array(workload.weights) * variances ** (workload.power - 1.0)
-                costs = blue.noise_weights(weights) ** 2 @ np.repeat(factor / number, number)
-                shares = cube_root_shares(tree, _averaged(costs, group))
-            candidates += [shares, _pruned(tree, shares)]
-
-    def score(shares: FloatArray) -> float:
-        blue = Blue(tree, share_variances(shares))
-        return float(workload.objective(workload_variances(blue, workload, limit=256)))
-
-    return min(candidates, key=score)
-
-
-def _thinned(workload: Workload, most: int = 128) -> Workload:
-    """The same with fewer lengths."""
-    if len(workload.lengths) <= most:
-        return workload
-    chosen = np.linspace(0, len(workload.lengths) - 1, most).round().astype(int)
-    weights = np.array(workload.weights)[chosen]
-    return Workload(
-        tuple(np.array(workload.lengths)[chosen].tolist()),
-        tuple((weights / weights.sum()).tolist()),
-        workload.power,
-        workload.anchored,
-    )
-
-
-def _averaged(costs: FloatArray, group: NDArray[Any]) -> FloatArray:
-    return (np.bincount(group, weights=costs) / np.bincount(group))[group]
 
 
 def _pruned(tree: Tree, shares: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..._validation import BoolArray, CodeArray, FloatArray, IntArray, ratio
 from ...domain import Zeros
 from ...release import EffectLaw
-from ...release.density import inverse
+from ...release.rows import inverse
 from .groups import TINY, TUNING, Attribute
 
 __all__ = [
