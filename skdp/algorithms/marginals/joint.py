@@ -129,7 +129,7 @@ def measure_joint(
 
 def _real(
     rows: CodeArray | IntArray,
-    noisy: FloatArray,
+    noisy: IntArray,
     shape: Sequence[int],
     attributes: Sequence[Attribute],
     epsilon: Fraction,
