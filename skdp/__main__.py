@@ -59,7 +59,7 @@ def _warnings_as_messages() -> Iterator[None]:
 def _run(options: Namespace) -> int:
     """Run the command of the options."""
     # Help and mistakes in typing are answered without pandas, which this imports.
-    from .app.outputs import Withheld
+    from .app.release import Withheld
 
     try:
         code: int = options.run(options)

@@ -27,8 +27,9 @@ from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import qmc
 
-from ._validation import IntArray, batches
+from ._validation import FloatArray, IntArray, batches
 from .exceptions import InsecureSeedWarning
 
 _BUFFER_WORDS = 1024
@@ -521,6 +522,16 @@ def _seed(generator: Any, stream: np.random.SeedSequence) -> None:
 def token() -> str:
     """Text that nobody can guess, for an address."""
     return secrets.token_urlsafe(24)
+
+
+def even_points(n_points: int, n_columns: int) -> FloatArray:
+    """Public points in [0, 1) that lie evenly, (n_points, n_columns), the same in each call.
+
+    A power of 2 of them: Sobol's, moved by random numbers so that none lies at an end.
+    """
+    sequence = qmc.Sobol(n_columns, scramble=False)
+    points: FloatArray = sequence.random_base2(n_points.bit_length() - 1)
+    return (points + sampling_generator(0).random(n_columns)) % 1.0
 
 
 def sampling_generator(random_state: Any = None) -> np.random.Generator:

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._models import ModelOfClasses, ModelOfGroups, ModelOfNumbers, plain
 from ._validation import CodeArray, FloatArray, IntArray
-from .algorithms.additive import Prior, fit_additive
-from .algorithms.additive.model import mean_size
+from .algorithms.additive import Prior, fit_additive, mean_size
 from .domain import Date, Datetime
 from .exceptions import DomainError
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, OneToOneFeatureMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
@@ -47,7 +47,7 @@ from .domain import Level
 from .exceptions import DomainError
 from .hierarchy import project_to_simplex
 from .mechanisms import discrete_laplace, discrete_laplace_variance
-from .release.rounding import round_line, round_table, shuffled_line
+from .release.rounding import count_records, shuffled_line
 from .release.sampling import METHODS
 from .tables import Layout, as_frame, count_rows
 
@@ -380,10 +380,8 @@ def _noisy_total(noisy, n_records, parts):
 
 def _rounded(share, n_rows, rng):
     """Whole counts of cells and labels; those of cells and those of labels are rounded too."""
-    of_cell = share.sum(axis=1)
-    sizes = round_line(of_cell, n_rows, rng)
-    within = share / np.where(of_cell > 0, of_cell, 1.0)[:, None]
-    return round_table(within * sizes[:, None], sizes, rng)
+    order, places = np.arange(share.size), [*np.indices(share.shape).reshape(2, -1)]
+    return count_records(share.ravel(), n_rows, order, places, rng).reshape(share.shape)
 
 
 def _draw_codes(groups, drawn, rng):
@@ -397,8 +395,6 @@ def _draw_codes(groups, drawn, rng):
 @dataclass(eq=False, repr=False, kw_only=True)
 class GridTransformer(KeepsTrueRows, Likelihood, GridRelease):
     """Adds ``transform``, the names of its columns, and likelihoods."""
-
-    encoding: Any = "ordinal"
 
     @property
     def _belongs(self):
@@ -470,13 +466,10 @@ class GridTransformer(KeepsTrueRows, Likelihood, GridRelease):
         Returns
         -------
         ndarray of shape (n_rows, n_columns)
-            With ``encoding="ordinal"`` the number of the row's group in each predictor of the
-            grid (int64), -1 if the domain has no code for the value. With "onehot" indicators
-            (float64). A grid that uses no predictor gives one constant column.
+            The number of the row's group in each predictor of the grid, -1 if the domain has no
+            code for the value. A grid that uses no predictor gives one constant column.
         """
         coordinates = self._coordinates(X)
-        if self.encoding == "onehot":
-            return one_hot(coordinates, self.grid_.shape)
         if not coordinates.shape[1]:
             return np.zeros((len(coordinates), 1), dtype=np.int64)
         return coordinates
@@ -492,34 +485,12 @@ class GridTransformer(KeepsTrueRows, Likelihood, GridRelease):
         Returns
         -------
         ndarray of str
-            The predictors of the grid, for "onehot" with the label of the group.
+            The predictors of the grid.
         """
         check_is_fitted(self)
-        if input_features is not None:
-            given = np.asarray(input_features, dtype=object)
-            if len(given) != self.n_features_in_:
-                raise ValueError(
-                    "input_features should have length equal to number of features "
-                    f"({self.n_features_in_}), got {len(given)}."
-                )
-            seen = getattr(self, "feature_names_in_", None)
-            if seen is not None and not np.array_equal(given, seen):
-                raise ValueError("input_features is not equal to feature_names_in_")
-        grid = self.grid_
-        if not grid.columns:
-            return np.array([_WHOLE], dtype=object)
-        if self.encoding != "onehot":
-            return np.array(grid.columns, dtype=object)
-        names = [
-            f"{column}={label}"
-            for column, labels in zip(grid.columns, grid.labels, strict=True)
-            for label in labels
-        ]
-        return np.array(names, dtype=object)
-
-    def _check_parameters(self):
-        super()._check_parameters()
-        check_choice(self.encoding, "encoding", ("ordinal", "onehot"))
+        # Checks the names.
+        OneToOneFeatureMixin.get_feature_names_out(self, input_features)
+        return np.array(self.grid_.columns or [_WHOLE], dtype=object)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -555,8 +526,6 @@ class DiffGenTransformer(GridTransformer):
     calibration : {"tight", "paper"}, default="tight"
         How nodes are selected: "tight" by a noisy maximum, "paper" by the exponential mechanism at
         the published sensitivity, which is half as accurate. Both are epsilon-DP.
-    encoding : {"ordinal", "onehot"}, default="ordinal"
-        What ``transform`` returns. The training set is always one-hot.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -808,8 +777,6 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
     shares : tuple of three numbers, default=(0.03, 0.37, 0.60)
         How epsilon is divided among the number of records, the choice of the grid and the counts,
         in proportion. The dissertation also tries (0.03, 0.10, 0.87).
-    encoding : {"ordinal", "onehot"}, default="ordinal"
-        What ``transform`` returns. The training set is always one-hot.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -1088,8 +1055,6 @@ class ProjectedHistogramTransformer(GridTransformer):
         Number of predictors that are selected; all, if the domain has fewer.
     calibration : {"tight", "paper"}, default="tight"
         How predictors are selected; see :class:`DiffGenTransformer`.
-    encoding : {"ordinal", "onehot"}, default="ordinal"
-        What ``transform`` returns. The training set is always one-hot.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.

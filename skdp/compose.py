@@ -23,6 +23,7 @@ from ._models import CUTTING, ModelOfClasses, cut_domain, fine_domain
 from ._random import sampling_generator
 from ._validation import BoolArray, FloatArray, as_epsilon, as_sample_size, split_epsilon
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
+from .algorithms.additive import mean_size
 from .base import (
     ExactScore,
     Published,
@@ -404,6 +405,9 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 # which were pulled to the overall shares. Chosen on 18 labels of ``benchmarks/models.py``, the
 # factor for each class on five more labels of 4 to 15 classes.
 _ALONE, _ADDITIVE, _WEIGHTS = 1_000.0, Fraction(4, 5), (0.4, 0.8)
+# Where the scores of the additive model vary by less than this share of those of the cells, because
+# columns say something together only, the cells count in full.
+_SILENT = 1 / 12
 # Less might not fit the noise of a model of a fifth of it into 64-bit integers.
 _LEAST = Fraction(2, 10**6)
 
@@ -463,6 +467,7 @@ class _DefaultClassifier(ModelOfClasses):
         self.target_ = target
         self.models_ = models
         self.privacy_loss_ = loss
+        self._weights = _WEIGHTS if len(models) > 1 and _adds(*models) else (1.0, _WEIGHTS[1])
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -475,8 +480,20 @@ class _DefaultClassifier(ModelOfClasses):
         # Together about the overall shares of PrivPfC.
         overall = np.log(self.models_[0].shares_)
         cells, additive = (np.log(np.maximum(part, 1e-9)) - overall for part in parts)
-        both = np.exp(overall + _WEIGHTS[0] * cells + _WEIGHTS[1] * additive)
+        both = np.exp(overall + self._weights[0] * cells + self._weights[1] * additive)
         return np.asarray(both / both.sum(axis=1, keepdims=True))
+
+
+def _adds(cells: Any, additive: Any) -> bool:
+    """Whether an additive model tells classes apart as cells do, by what was released."""
+    shares = cells.smoothed_ / cells.smoothed_.sum(axis=-1, keepdims=True)
+    logs = cells.evidence_ * np.log(shares / cells.shares_).reshape(-1, len(cells.shares_))
+    sizes = cells.histogram_.reshape(len(logs), -1).sum(axis=1)
+    functions = additive.shape_functions_.values()
+    added = sum(mean_size(each.scores**2, each.sizes) for each in functions)
+    # One score of two classes moves the logarithm of either by half.
+    added *= 0.25 if len(cells.shares_) == 2 else 1.0
+    return added >= _SILENT * mean_size(logs**2, sizes)
 
 
 # What a user made, in ledgers and messages.
@@ -499,8 +516,8 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
     Without an estimator, a twentieth of epsilon first cuts numbers with more than 32 bins into
     groups of about equally many records, and a fiftieth of the rest releases how many records there
     are. This decides what the rest pays for: PrivPfC alone up to 1,000 records times epsilon for
-    each class, then together with an additive model, which has four fifths. All of epsilon is
-    charged beforehand.
+    each class, then together with an additive model, which has four fifths. Where it says next to
+    nothing, PrivPfC counts in full. All of epsilon is charged beforehand.
 
     With an estimator, the training data are released privately, and it is trained on the release:
     by default that of `MarginalSynthesizer`.

@@ -17,9 +17,11 @@ import numpy as np
 
 from ._validation import as_level
 
+_COUNTED = "expected records"
 _MAX_LABELS = 20
+_MAIN = "C0"
 # Finer bins are added up: noise of thousands of cells says nothing, and a bar needs some pixels.
-_MAX_BINS, _MAX_LABELLED_BINS = 128, 64
+_MAX_BINS = 128
 _MAX_BLOCKS = 5000
 # Inches for a name in a new picture and, at least, in a given one; for what surrounds names; of the
 # largest new picture.
@@ -28,8 +30,6 @@ _ROW, _NARROW, _AROUND, _LARGEST = 0.22, 0.175, 1.05, 14.0
 _NAMES = 0.34
 # Inches that a number takes below an axis, and of an em that a letter takes.
 _NUMBER, _LETTER = 0.85, 0.52
-# With more bars than this, intervals are drawn as a band instead of a line each.
-_MAX_WHISKERS = 60
 
 
 class PlotAxis(NamedTuple):
@@ -51,8 +51,6 @@ class PlotAxis(NamedTuple):
         Whether numbers are declared on a logarithmic scale.
     ordered : bool
         Whether the order of the labels has a meaning. Of many others the largest alone are drawn.
-    n_alone : int
-        How many of the last labels, special values, are no bins.
     """
 
     name: str
@@ -62,55 +60,13 @@ class PlotAxis(NamedTuple):
     dates: bool = False
     log: bool = False
     ordered: bool = False
-    n_alone: int = 0
 
 
-class Inks(NamedTuple):
-    """Colours that can be read on the paper of the current style of matplotlib.
-
-    Attributes
-    ----------
-    ink, paper : str
-        Of texts, and behind them.
-    main, bad, grey, faint : str
-        Of what is shown, of what is wrong, of lines beside it, of areas behind it.
-    lines : tuple of str
-        Of lines that are told apart; also colour-blind people can, and each has its own mark.
-    """
-
-    ink: Any
-    paper: Any
-    main: str
-    bad: str
-    grey: str
-    faint: str
-    lines: tuple[str, ...]
-
-
-_LIGHT = ("#31688e", "#b3470b", "#00745a", "#9c4a8c", "#6b6100", "#c1272d")
-_DARK = ("#6fb7f2", "#ffa85c", "#4fd1a5", "#eaa0dd", "#dfd46b", "#ff7f6e")
-
-
-def current_inks() -> Inks:
-    """Dark inks for light paper, and light ones for dark paper."""
+def _ink() -> Any:
+    """Colour of texts in the current style of matplotlib."""
     from matplotlib import rcParams
-    from matplotlib.colors import to_hex, to_rgb
 
-    ink, paper = rcParams["text.color"], rcParams["axes.facecolor"]
-    dark = sum(to_rgb(ink)) >= 1.5
-    if paper == "none":
-        paper = "black" if dark else "white"
-    lines = _DARK if dark else _LIGHT
-    # Between ink and paper: texts in grey can still be read.
-    front, back = np.array(to_rgb(ink)), np.array(to_rgb(paper))
-    mixed = (share * front + (1 - share) * back for share in (0.7, 0.2))
-    grey, faint = (to_hex(colour.tolist()) for colour in mixed)
-    return Inks(ink, paper, lines[0], lines[-1], grey, faint, lines)
-
-
-def _line(number: int) -> str:
-    """Colour of one of several lines."""
-    return current_inks().lines[number % len(_LIGHT)]
+    return rcParams["text.color"]
 
 
 def axes_or_new(ax: Any, size: tuple[float, float] | None = None) -> Any:
@@ -146,7 +102,6 @@ def plot_view(
     blocks: np.ndarray | None = None,
     norm: Any = None,
     title: str = "",
-    label: str = "expected records",
     interval: Sequence[np.ndarray] | None = None,
 ) -> Any:
     """Draw expected counts: over one column as bars, over two as a heat map.
@@ -167,8 +122,6 @@ def plot_view(
         Colour scale of a heat map, or its name. None: the square root of counts, from zero.
     title : str, default=""
         Above axes that have no title yet.
-    label : str, default="expected records"
-        What is counted.
     interval : sequence of two ndarray of float, default=None
         Lowest and highest count of every bar: a line each, or a band if there are many.
 
@@ -205,7 +158,7 @@ def plot_view(
         _bars(ax, tables, axes[0], borders[0], lying)
         counts = ax.xaxis if lying else ax.yaxis
         _number_ticks(counts)
-        counts.set_label_text(label)
+        counts.set_label_text(_COUNTED)
     else:
         if norm is None:
             from matplotlib.colors import PowerNorm
@@ -213,7 +166,7 @@ def plot_view(
             # The drawn table alone decides: for a release this is post-processing.
             top = float(tables[0].max())
             norm = PowerNorm(0.5, 0.0, top if top > 0 else 1.0)
-        _heat_map(ax, tables[0], borders, blocks, norm, label)
+        _heat_map(ax, tables[0], borders, blocks, norm)
         for axis, border, line in zip(axes, borders, (ax.axvline, ax.axhline), strict=True):
             if axis.missing and axis.labels is None:
                 line(border[-2], color="white", linewidth=1.5)
@@ -323,7 +276,7 @@ def plot_shapes(
             _ticks(ax.xaxis, PlotAxis(name, shape.edges, None, False, dates=True), shape.edges)
         elif shape.edges is not None and len(shape.edges) > 1:
             _number_ticks(ax.xaxis)
-        ax.axhline(0.0, color=current_inks().grey, linewidth=0.8)
+        ax.axhline(0.0, color=_ink(), alpha=0.6, linewidth=0.8)
         n_groups = len(shape.labels)
         if ax.get_xlabel() == "":
             ax.set_xlabel(f"{name} ({n_groups - n_left_out} of {n_groups})" if n_left_out else name)
@@ -333,9 +286,10 @@ def plot_shapes(
     for ax in list(grid.flat)[len(shapes) :]:
         ax.remove()
     if shapes and len(outputs) > 2:
+        names = _cut(outputs, 72.0, 7)
         handles = [
-            grid[0, 0].plot([], [], color=_line(place), label=_short(_plain(name)))[0]
-            for place, name in enumerate(outputs)
+            grid[0, 0].plot([], [], color=f"C{place}", label=name)[0]
+            for place, name in enumerate(names)
         ]
         grid[0, 0].legend(handles=handles, fontsize=7)
     # All scores are on one scale, written at the left end of each row.
@@ -355,7 +309,7 @@ def _shape_panel(ax: Any, shape: Any, reach: float) -> int:
     scores, errors = np.atleast_2d(shape.scores.T), np.atleast_2d(shape.std_errors.T)
     n_steps = 0 if shape.edges is None else len(shape.edges) - 1
     for output, (score, error) in enumerate(zip(scores, errors, strict=True)):
-        colour = _line(output)
+        colour = f"C{output}"
         if n_steps:
             low, high = (score + sign * reach * error for sign in (-1, 1))
             ax.stairs(
@@ -410,13 +364,14 @@ def _pooled(
     """
     axes, room = list(axes), _cell(ax)
     for side, axis in enumerate(axes):
-        if len(tables) < 3 and (axis.n_alone or axis.labels is None):
-            tables, axes[side] = _coarser(tables, side, axis)
+        if axis.labels is None:
+            if len(tables) < 3:
+                tables, axes[side] = _coarser(tables, side, axis)
             continue
         inches = room[1] - _AROUND if len(axes) == 1 else room[side] * (1 - _NAMES) - _AROUND
         most = max(int(inches / _NARROW) - axis.missing, 4)
-        n = len(axis.labels or ())
-        if n <= most or axis.ordered or axis.labels is None:
+        n = len(axis.labels)
+        if n <= most or axis.ordered:
             continue
         counts = np.moveaxis(tables[0], side, 0)[:n].reshape(n, -1).sum(axis=1)
         kept = [*np.argsort(-counts, kind="stable")[:most], *range(n, tables[0].shape[side])]
@@ -431,23 +386,13 @@ def _coarser(
     tables: list[np.ndarray], side: int, axis: PlotAxis
 ) -> tuple[list[np.ndarray], PlotAxis]:
     """Neighbouring bins added up, so many that a bar can be seen."""
-    n = len(axis.edges) - 1 - axis.n_alone
-    most = _MAX_BINS if axis.labels is None else _MAX_LABELLED_BINS
-    if n <= most:
+    n = len(axis.edges) - 1
+    if n <= _MAX_BINS:
         return tables, axis
-    firsts = np.arange(0, n, -(-n // most))
-    others = np.arange(n, tables[0].shape[side])
-    tables = [np.add.reduceat(table, np.append(firsts, others), axis=side) for table in tables]
-    if axis.labels is None:
-        return tables, axis._replace(edges=axis.edges[np.append(firsts, n)])
-    lasts = np.append(firsts[1:], n) - 1
-    texts = list(axis.labels)
-    labels = [
-        " to ".join((texts[first].split(" to ")[0], texts[last].split(" to ")[-1]))
-        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
-    ]
-    labels += texts[n:]
-    return tables, axis._replace(labels=labels, edges=np.arange(len(labels) + 1) - 0.5)
+    firsts = np.arange(0, n, -(-n // _MAX_BINS))
+    starts = np.append(firsts, np.arange(n, tables[0].shape[side]))
+    tables = [np.add.reduceat(table, starts, axis=side) for table in tables]
+    return tables, axis._replace(edges=axis.edges[np.append(firsts, n)])
 
 
 def _with_missing(axis: PlotAxis) -> np.ndarray:
@@ -466,24 +411,19 @@ def _bars(
     ax: Any, tables: Sequence[np.ndarray], axis: PlotAxis, borders: np.ndarray, lying: bool
 ) -> None:
     """Bars from zero, and over them their intervals."""
-    inks, table = current_inks(), tables[0]
+    ink, table = _ink(), tables[0]
     bars, line = (ax.barh, ax.hlines) if lying else (ax.bar, ax.vlines)
     middles = (borders[:-1] + borders[1:]) / 2
-    thick = np.diff(borders) * (0.8 if axis.labels is not None else 1.0)
-    if len(table) <= _MAX_LABELS or axis.labels is not None:
-        bars(middles, table, thick, color=inks.main, edgecolor=inks.paper, linewidth=0.5)
+    if axis.labels is not None:
+        bars(middles, table, 0.8 * np.diff(borders), color=_MAIN)
     else:
-        ax.stairs(table, borders, fill=True, color=inks.main)
-    if len(tables) > 1 and len(table) > _MAX_WHISKERS and not lying:
-        inner = slice(0, len(axis.edges) - 1)
-        high, style = tables[2][inner], {"alpha": 0.35, "linewidth": 0, "color": inks.ink}
-        ax.stairs(high, axis.edges, baseline=tables[1][inner], fill=True, **style)
-    elif len(tables) > 1:
-        line(middles, *tables[1:], color=inks.ink, linewidth=1.0)
+        ax.stairs(table, borders, fill=True, color=_MAIN)
+    if len(tables) > 1:
+        line(middles, *tables[1:], color=ink, linewidth=1.0)
     if axis.missing and axis.labels is None:
-        ax.axvline(borders[-2], color=inks.grey, linewidth=0.8)
-    (ax.axvline if lying else ax.axhline)(0, color=inks.ink, linewidth=0.8)
-    ax.grid(True, axis="x" if lying else "y", color=inks.faint, linewidth=0.6)
+        ax.axvline(borders[-2], color=ink, alpha=0.6, linewidth=0.8)
+    (ax.axvline if lying else ax.axhline)(0, color=ink, linewidth=0.8)
+    ax.grid(True, axis="x" if lying else "y", color=ink, alpha=0.2, linewidth=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
     counts, values = (ax.set_xlim, ax.set_ylim) if lying else (ax.set_ylim, ax.set_xlim)
@@ -498,7 +438,6 @@ def _heat_map(
     borders: Sequence[np.ndarray],
     blocks: np.ndarray | None,
     norm: Any,
-    label: str,
 ) -> None:
     from matplotlib import colormaps
     from matplotlib.collections import PatchCollection
@@ -509,7 +448,7 @@ def _heat_map(
     colours = colours.with_extremes(bad=colours(0.0), under=colours(0.0))
     mesh = ax.pcolormesh(*borders, table.T, cmap=colours, norm=norm, rasterized=True)
     extend = "min" if mesh.norm.vmin == 0 and table.min() < 0 else "neither"
-    bar = ax.figure.colorbar(mesh, ax=ax, label=label, extend=extend)
+    bar = ax.figure.colorbar(mesh, ax=ax, label=_COUNTED, extend=extend)
     _number_ticks(bar.ax.yaxis)
     if blocks is not None:
         low, high = (
@@ -629,7 +568,3 @@ def _wrap(ax: Any, title: str = "") -> None:
             for line in text.get_text().split("\n")
         ]
         text.set_text(_plain("\n".join(lines)))
-
-
-def _short(text: str, length: int = 18) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"

@@ -27,10 +27,9 @@ from ._validation import (
     as_number,
     batches,
     check_choice,
-    split_epsilon,
 )
 from .accounting import PrivacyLoss, charge
-from .algorithms.quantiles import UNIT, AnyPlan, TreePlan, plan_quantiles
+from .algorithms.quantiles import UNIT, AnyPlan, plan_quantiles
 from .base import (
     NoScore,
     PrivateEstimator,
@@ -42,7 +41,7 @@ from .base import (
 )
 from .domain import Domain, Numeric
 from .exceptions import DomainError
-from .mechanisms import SparseVector, discrete_laplace, discrete_laplace_variance
+from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .tables import (
     TYPES_DECLARED,
     Column,
@@ -67,10 +66,6 @@ __all__ = [
 
 # Values are read as one of this many codes within the range: finer than any noise.
 _CODES = 2**20
-# Quantiles are searched among this many equal parts of the declared range, then of that found.
-_PARTS = 2**14
-# Parts of epsilon for the two.
-_SHARES = {"coarse": Fraction(1, 4), "fine": Fraction(3, 4)}
 # Of error bounds that are not used.
 _LEVEL = 0.95
 
@@ -291,10 +286,9 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         Privacy budget spent by one call of ``fit``; every column gets the same share of it.
     domain : (low, high), list, dict, Domain or Numeric, default=None
         Public range of the columns, always of real numbers: one for all, or one for each. Required.
-        The quantiles are searched among 2**14 equal parts of it first, and then among as many
-        of the range found, so that wide ranges cost little.
+        The quantiles are searched among 2**32 equal parts of it; wide ranges cost little.
     quantiles : (lower, upper), default=(0.01, 0.99)
-        The two quantiles, rounded to three decimals.
+        The two quantiles, rounded to three decimals; 0 and 1 are the ends of the range.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
@@ -366,20 +360,33 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
         """
-        fractions = self._fractions()
+        wanted = [round(UNIT * q) for q in self._fractions()]
+        inside = [part for part in wanted if 0 < part < UNIT]
         rows, domain, low, high = self._start(X)
-        loss, source = self._spend(rows, shares=_SHARES)
+        # Before the charge: ranges that cannot be divided, and noise that is too wide, are refused.
+        lines = [_as_line(ends, None) for ends in zip(low, high, strict=True)]
+        plans = plan_quantiles(inside, self._record_epsilon() / len(low), _STEPS) if inside else {}
+        loss, source = self._spend(rows, shares={"quantiles": 1})
 
+        # Privacy. Each value becomes, by itself, a position on a public line, or is skipped.
+        # Released are quantiles of each column, in sequence, each at a d-th of epsilon
+        # (`select_quantiles`).
         values = rows.select(domain.names).numbers()
         values = self._kept(values, rows, loss, source, domain)
-        ends = []
-        for column, a, b in zip(values.T, low, high, strict=True):
-            for part in loss.of_record.parts.values():
-                a, b = _narrowed(column, a, b, fractions, part / len(low), source)
-            ends.append((a, b))
+        ends = np.array([low, high])
+        for plan in list(plans.values())[:1]:
+            for place, line in enumerate(lines):
+                positions = line.positions(values[:, place])
+                found, _ = plan.release(positions[positions >= 0], line.size, _LEVEL, source)
+                # A step further either way, so that the two differ.
+                near = np.clip([found.min() - 1, found.max() + 1], 0, line.last)
+                ends[:, place] = np.where(
+                    [wanted[0], UNIT - wanted[1]], line.values(near), ends[:, place]
+                )
 
         self._remember_columns(X, rows)
-        self.lower_, self.upper_ = np.array(ends).T.copy()
+        # Where floating-point numbers are no closer, the two ends still differ.
+        self.lower_, self.upper_ = np.where(ends[0] < ends[1], ends, [low, high])
         self.privacy_loss_ = loss
         return self
 
@@ -398,40 +405,14 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         return np.clip(self._new_values(X), self.lower_, self.upper_)
 
 
-def _narrowed(values, low, high, fractions, epsilon, source):
-    """A narrower range: the ends of the parts of a public one in which two noisy quantiles lie."""
-    # Privacy. Each value becomes, by itself, the number of a part, or is skipped; released are
-    # noisy counts of a tree of parts at epsilon (see `TreePlan.release`). The parts are public:
-    # they follow from the declared range, or from what was released before. Rounds and columns
-    # compose one after the other.
-    # Halves, because the distance of two ends may be infinite.
-    width = (high / 2 - low / 2) / _PARTS
-    if not width > 0:
-        # Public as well: the parts of a range of subnormal numbers.
-        return low, high
-    # Quotients of subnormal numbers may warn, and a warning would tell that there are values.
-    with np.errstate(all="ignore"):
-        parts = np.floor((np.clip(values, low, high) / 2 - low / 2) / width)
-    codes = np.minimum(parts[~np.isnan(parts)], _PARTS - 1).astype(np.int64)
-    plan = TreePlan(fractions, epsilon, _PARTS)
-    first, last = plan.release(codes, _PARTS, _LEVEL, source)[0]
-    # Where floating-point numbers are no closer, the two ends still differ.
-    found = 2 * (low / 2 + first * width), 2 * (low / 2 + (last + 1) * width)
-    return (found[0], min(found[1], high)) if found[0] < found[1] else (low, high)
-
-
 # ------------------------------------------------------------------------------------------------
 # Private quantiles of one column.
 
 
 # Values are integers of at most this size, so that differences fit into 64 bits.
 _FARTHEST = 2**62
-# Values on either side of zero where no range is declared, as a power of two.
-_REACH = 60
 # Equal steps from one real bound to the other.
 _STEPS = 2**32
-# Part of epsilon that finds a range where no range is declared.
-_RANGE_SHARE = Fraction(1, 10)
 # Kinds of columns whose values can be read as numbers, one by one.
 _READABLE = ("numeric", "boolean", "object", "string")
 
@@ -532,11 +513,10 @@ def private_quantiles(
         Privacy parameter of everything that is returned.
     domain : (low, high) or Numeric, default=None
         Public range of the values; a pair is always one of real numbers. Narrow ranges help only a
-        little: the error grows with the logarithm of their width. None: a tenth of epsilon finds
-        a range [-r, r], where r is a power of two times ``step``, beyond which few values lie.
+        little: the error grows with the logarithm of their width. Required.
     step : number, default=None
         Spacing of the values that may be released; others are rounded to it. None: 1 if the
-        domain is a Numeric of integers or there is none, else a 2**-32 part of its width.
+        domain is a Numeric of integers, else a 2**-32 part of its width.
     method : {"auto", "independent", "recursive", "tree"}, default="auto"
         How several quantiles share epsilon. "independent" divides it equally among them;
         "recursive" selects the middle quantile first and then those on either side from the
@@ -585,7 +565,6 @@ def private_quantiles(
     R. McKenna, D. Sheldon, "Permute-and-flip: a new mechanism for differentially private
     selection", NeurIPS 2020.
     H. Kaplan, S. Schnapp, U. Stemmer, "Differentially private approximate quantiles", ICML 2022.
-    D. Durfee, "Unbounded differentially private quantile and maximum estimation", NeurIPS 2023.
 
     Examples
     --------
@@ -610,19 +589,12 @@ def private_quantiles(
     share = as_level(level)
     people, most = _as_persons(persons, max_rows_per_id, len(column))
     exact = as_epsilon(epsilon)
-    parts = {"range": _RANGE_SHARE if domain is None else 0, "quantiles": 1}
-    parts["quantiles"] -= parts["range"]
-    each = split_epsilon(exact / (most or 1), parts)
     # Before the charge: noise that is too wide is refused.
-    size = None if domain is None else line.size
-    plans = _plans(wanted, each["quantiles"], size, method)
+    plans = _plans(wanted, exact / (most or 1), line.size, method)
     source = noise_source(random_state)
-    search = None
-    if domain is None:
-        search = SparseVector(each["range"], 0, 1, monotonic=True, random_state=source)
     loss = PrivacyLoss(
         exact,
-        split_epsilon(exact, parts),
+        {"quantiles": exact},
         seeded=source.seeded,
         max_rows_per_id=most,
         assumes=assumed([column.kind]) if people is None else TYPES_DECLARED,
@@ -630,26 +602,21 @@ def private_quantiles(
     charge(ledger, "private_quantiles", loss)
 
     # Privacy. Each value becomes, by itself, an integer of the line or is skipped, and whether it
-    # is among those kept of a person depends on that person and secret coins only. Released: the
-    # range, at its part, and quantiles on it, at theirs. Everything else follows from these and
-    # public parameters.
+    # is among those kept of a person depends on that person and secret coins only. Released:
+    # quantiles. Everything else follows from these and public parameters.
     positions = line.read(column)
     if people is not None and most is not None:
         persons_of = identities(people).astype(np.int64)
         positions = _few_of_each(positions, persons_of, most, source)
-    positions = positions[positions >= line.first]
-    if search is not None:
-        line = _find_range(positions, line, search)
-    np.clip(positions, line.first, line.last, out=positions)
-    positions -= line.first
+    positions = positions[positions >= 0]
     plan = next(iter(plans.values()))
     found, errors = plan.release(positions, line.size, share, source)
     return QuantileResult(
         quantiles=np.array(wanted) / UNIT,
-        values=line.values(np.sort(found) + line.first),
+        values=line.values(np.sort(found)),
         rank_errors=errors,
         level=share,
-        range=tuple(line.values(np.array([line.first, line.last])).tolist()),
+        range=tuple(line.values(np.array([0, line.last])).tolist()),
         method=plan.method,
         plan={name: float(p.expected_errors().mean()) for name, p in plans.items()},
         privacy_loss=loss,
@@ -695,9 +662,7 @@ def _as_persons(persons: Any, most: Any, n_rows: int) -> tuple[Column | None, in
     return column, bound
 
 
-def _plans(
-    wanted: list[int], epsilon: Fraction, size: int | None, method: str
-) -> dict[str, AnyPlan]:
+def _plans(wanted: list[int], epsilon: Fraction, size: int, method: str) -> dict[str, AnyPlan]:
     """All plans, the one to follow first."""
     plans = plan_quantiles(wanted, epsilon, size)
     if method == "tree" and "tree" not in plans:
@@ -713,7 +678,7 @@ def _plans(
 
 
 class _Line(NamedTuple):
-    """Equally spaced public values: origin + step * k for k from ``first`` to ``last``.
+    """Equally spaced public values: origin + step * k for k from 0 to ``last``.
 
     With integers for ``origin`` and ``step`` all values are integers; else ``highest`` cuts off
     what rounding adds.
@@ -721,13 +686,12 @@ class _Line(NamedTuple):
 
     origin: Any
     step: Any
-    first: int
     last: int
     highest: float = math.inf
 
     @property
     def size(self) -> int:
-        return self.last - self.first + 1
+        return self.last + 1
 
     @property
     def whole(self) -> bool:
@@ -748,10 +712,11 @@ class _Line(NamedTuple):
         numbers_ = column.numbers()
         positions = np.empty(len(numbers_), dtype=np.int64)
         for part in batches(len(numbers_)):
-            positions[part] = self._read(numbers_[part])
+            positions[part] = self.positions(numbers_[part])
         return positions
 
-    def _read(self, numbers_: FloatArray) -> IntArray:
+    def positions(self, numbers_: FloatArray) -> IntArray:
+        """As `read`, of numbers."""
         missing = np.isnan(numbers_)
         numbers_ = np.where(missing, 0.0, numbers_)
         if self.whole:
@@ -761,17 +726,17 @@ class _Line(NamedTuple):
                 steps = np.rint((numbers_ / 2 - self.origin / 2) / (self.step / 2))
             steps = np.clip(steps, -float(_FARTHEST), float(_FARTHEST))
             positions = steps.astype(np.int64)
-        return np.where(missing, -_FARTHEST, np.clip(positions, self.first, self.last))
+        return np.where(missing, -_FARTHEST, np.clip(positions, 0, self.last))
 
     def _nearest(self, numbers_: FloatArray) -> IntArray:
         """The nearest positions in exact arithmetic, the upper one in the middle of a step."""
-        ends = [self.origin + self.step * end for end in (self.first, self.last)]
+        ends = [self.origin, self.origin + self.step * self.last]
         halves = np.floor(2 * np.clip(numbers_, float(ends[0]), float(ends[1])))
         # Beyond this, differences do not fit into 64 bits.
         small = max(map(abs, ends)) <= 2**60
         exact = halves.astype(np.int64) if small else object_array([int(x) for x in halves])
         positions = (exact - 2 * self.origin + self.step) // (2 * self.step)
-        return np.clip(positions, self.first, self.last).astype(np.int64)
+        return np.clip(positions, 0, self.last).astype(np.int64)
 
 
 def _as_line(domain: Any, step: Any) -> _Line:
@@ -779,23 +744,19 @@ def _as_line(domain: Any, step: Any) -> _Line:
     spacing = None if step is None else _as_step(step)
     if spacing is None and isinstance(domain, Numeric) and domain.integer:
         spacing = 1
-    if domain is None:
-        spacing = 1 if spacing is None else spacing
-        last = 2**_REACH // spacing if isinstance(spacing, int) else 2**_REACH
-        return _Line(spacing * 0, spacing, -last, last)
     low, high = _as_ends(domain)
     if isinstance(low, int) and isinstance(high, int) and isinstance(spacing, int):
-        return _Line(low, spacing, 0, _as_count((high - low) // spacing, domain))
+        return _Line(low, spacing, _as_count((high - low) // spacing, domain))
     low, high = float(low), float(high)
     # Half of the distance, which may be infinite.
     half = high / 2 - low / 2
     if spacing is None:
         if half / _STEPS == 0:
             raise ValueError(f"The ends of domain={domain!r} are too close together.")
-        return _Line(low, half / _STEPS * 2, 0, _STEPS, high)
+        return _Line(low, half / _STEPS * 2, _STEPS, high)
     # A whole number of steps, where rounding has made it a little less.
     count = half / (spacing / 2) * (1 + 2.0**-50)
-    return _Line(low, float(spacing), 0, _as_count(count, domain), high)
+    return _Line(low, float(spacing), _as_count(count, domain), high)
 
 
 def _as_count(count: float, domain: Any) -> int:
@@ -815,7 +776,7 @@ def _as_step(step: Any) -> int | float:
         raise ValueError(f"step must be between 1e-280 and 1e280, got {step!r}.")
     if not isinstance(step, numbers.Integral):
         return number
-    if step > 2**_REACH:
+    if step > 2**60:
         raise ValueError(f"step must be at most 2**60 as an integer, got {step!r}.")
     return int(step)
 
@@ -843,19 +804,3 @@ def _few_of_each(
     known = np.flatnonzero((persons >= 0) & (positions > -_FARTHEST))
     coins = source.record_words(len(known), positions[known], persons[known])
     return positions[known[few_of_each(persons[known], coins, most)]]
-
-
-def _find_range(positions: IntArray, line: _Line, search: SparseVector) -> _Line:
-    """The shortest line of a power of two steps on either side of zero that holds nearly all."""
-    # Privacy. Released: the first k for which the number of values more than 2**k steps from zero
-    # is not above 0, under noise: the one positive answer of a sparse vector. A record moves these
-    # numbers by at most 1, all of them in one direction: monotonic.
-    widths = [2**k for k in range(_REACH) if 2**k < line.last]
-    ordered = np.abs(positions)
-    ordered.sort()
-    beyond = len(ordered) - np.searchsorted(ordered, widths, side="right")
-    search.query_many(-beyond.astype(np.int64))
-    if not search.positives.size:
-        return line
-    width = widths[int(search.positives[0])]
-    return line._replace(first=-width, last=width)

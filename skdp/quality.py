@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
 from ._random import NoiseSource, caller_level, noise_source, sampling_generator
-from ._validation import as_epsilon, split_epsilon
+from ._validation import FloatArray, IntArray, as_epsilon, split_epsilon
 from .accounting import PrivacyLedger, PrivacyLoss, charge
 from .base import match_rows
 from .domain import Categorical, Domain
@@ -193,13 +193,6 @@ def _valid_codes(rows: Any, domain: Domain) -> NDArray[np.integer]:
 # --- what is measured
 
 
-class _Number(NamedTuple):
-    """A number, and how far the exact one may be from it."""
-
-    value: int
-    reach: int
-
-
 class _Measured:
     """What is going to be measured, from public facts: made before the charge.
 
@@ -262,7 +255,7 @@ class _Measured:
         # column the sums over cells of |m c - n s| (2 m a marginal: m - s in the cell of the
         # record, s in each other). The rest is post-processing. Single pairs are given by exact
         # reports only.
-        rows = self._numbers([len(records)], "rows", 1)[0]
+        rows = self._numbers([len(records)], "rows", 1)
         columns = self._columns(records, rows)
         left, shape = _grouped(records, self._domain)
         right, _ = _grouped(self._synthetic, self._domain)
@@ -273,10 +266,8 @@ class _Measured:
                 continue
             unit = 2 * len(self._synthetic) * len(sets)
             sums = [imbalance(left, right, shape, axes) for axes in sets]
-            value, low, high = _share(self._numbers([sum(sums)], part, unit)[0], rows, unit)
-            found.append(
-                (f"{order}-way k-marginal", *(1000 * (1 - one) for one in (value, high, low)))
-            )
+            shares = _shares(self._numbers([sum(sums)], part, unit), rows, unit)
+            found.append((f"{order}-way k-marginal", *(1000 * (1 - shares[0, [0, 2, 1]]))))
             if self.loss is None and order == 2:
                 whole = 2 * len(self._synthetic) * max(len(records), 1)
                 pairs = pd.DataFrame(
@@ -285,34 +276,34 @@ class _Measured:
         scores = pd.DataFrame(found, columns=["score", "value", "lower", "upper"])
         return QualityReport(columns, scores, pairs, self._level, self.loss)
 
-    def _numbers(self, values: Sequence[int], part: str, sensitivity: int) -> list[_Number]:
-        """Numbers, exactly or with the noise of a part."""
+    def _numbers(self, values: Sequence[int], part: str, sensitivity: int) -> _Numbers:
+        """Numbers, exactly or with the noise of a part, and how far the exact ones may be."""
         exact = np.asarray(values, dtype=np.int64)
         if self.loss is None:
-            return [_Number(value, 0) for value in exact.tolist()]
+            return exact, 0
         epsilon = self.loss.parts[part]
-        noisy = discrete_laplace(exact, epsilon, sensitivity, random_state=self._source)
         reach = discrete_laplace_quantile(self._side, epsilon, sensitivity)
-        return [_Number(value, reach) for value in noisy.tolist()]
+        return discrete_laplace(exact, epsilon, sensitivity, random_state=self._source), reach
 
-    def _columns(self, records: NDArray[np.integer], rows: _Number) -> pd.DataFrame:
-        shape, names, m = self._domain.shape, self._domain.names, len(self._synthetic)
+    def _columns(self, records: NDArray[np.integer], rows: _Numbers) -> pd.DataFrame:
+        shape, m = self._domain.shape, len(self._synthetic)
         sums = [imbalance(records, self._synthetic, shape, [axis]) for axis in range(len(shape))]
-        numbers = self._numbers(sums, "columns", 2 * m * len(shape))
-        return pd.DataFrame(
-            [(name, *_share(one, rows, 2 * m)) for name, one in zip(names, numbers, strict=True)],
-            columns=["column", "distance", "distance_lower", "distance_upper"],
-        )
+        shares = _shares(self._numbers(sums, "columns", 2 * m * len(shape)), rows, 2 * m)
+        table = pd.DataFrame(shares, columns=["distance", "distance_lower", "distance_upper"])
+        table.insert(0, "column", list(self._domain.names))
+        return table
 
 
-def _share(part: _Number, rows: _Number, unit: int) -> tuple[float, float, float]:
-    """A sum over ``unit`` times the number of rows, between 0 and 1, and its interval."""
-    value = part.value / (unit * max(rows.value, 1))
-    low = (part.value - part.reach) / (unit * max(rows.value + rows.reach, 1))
-    fewest = rows.value - rows.reach
-    high = (part.value + part.reach) / (unit * fewest) if fewest > 0 else 1.0
-    value, low, high = (min(max(one, 0.0), 1.0) for one in (value, low, high))
-    return value, low, high
+_Numbers = tuple[IntArray, int]
+
+
+def _shares(parts: _Numbers, rows: _Numbers, unit: int) -> FloatArray:
+    """Sums over ``unit`` times the number of rows, in [0, 1], and their intervals, (n, 3)."""
+    (values, reach), ([n], off) = parts, rows
+    high = (values + reach) / (unit * (n - off)) if n > off else np.ones(len(values))
+    ends = [values / (unit * max(n, 1)), (values - reach) / (unit * max(n + off, 1)), high]
+    found: FloatArray = np.clip(np.column_stack(ends), 0.0, 1.0)
+    return found
 
 
 # --- distances of marginals

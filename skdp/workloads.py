@@ -13,7 +13,7 @@ from ._random import caller_level, sampling_generator
 from ._validation import as_integer
 from .algorithms.hdmm import Workload
 from .base import AnswersStatistics, match_rows
-from .domain.values import MAX_BINS
+from .domain.bins import MAX_BINS
 from .exceptions import PrivacyLeakWarning
 from .release import Synopsis
 from .tables import CountTable

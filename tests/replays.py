@@ -873,7 +873,6 @@ QUANTILES = [
     quantiles("independent", QUARTILES, method="independent"),
     quantiles("tree", QUARTILES, method="tree"),
     quantiles("real", [0.05, 0.1, 0.9, 0.95], (0.0, 100.0), step=None),
-    quantiles("no bounds", [0.5], None),
     quantiles("persons", QUARTILES, pairs=values_of_persons, max_rows_per_id=2),
 ]
 

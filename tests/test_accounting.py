@@ -59,6 +59,14 @@ def test_parts_must_sum():
             PrivacyLoss(0.3, parts)
 
 
+def test_losses_compose():
+    first = PrivacyLoss(0.3, {"a": 0.1, "b": 0.2})
+    second = PrivacyLoss(0.1, {"b": 0.1}, seeded=True)
+    assert first + second == PrivacyLoss(0.4, {"a": 0.1, "b": 0.3}, seeded=True)
+    with pytest.raises(ValueError, match="do not add up"):
+        first + PrivacyLoss(1, max_rows_per_id=3)
+
+
 def test_loss_equality_hash_pickle():
     loss = PrivacyLoss(0.3, {"a": 0.1, "b": 0.2}, seeded=True)
     other = pickle.loads(pickle.dumps(loss))

@@ -308,6 +308,15 @@ def test_the_default_adds_what_both_models_say_beyond_the_overall_shares(epsilon
     np.testing.assert_allclose(away[2], 0.4 * away[0] + 0.8 * away[1], atol=1e-9)
 
 
+def test_cells_count_in_full_where_columns_say_something_together_only():
+    X = np.random.default_rng(0).uniform(-1, 1, (6_000, 3))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    model = skdp.PrivateClassifier(epsilon=2, domain=skdp.Numeric(-1, 1, bins=4), classes=[0, 1])
+    assert model.fit(X, y).score(X, y) > 0.9
+    cells, _ = model.estimator_.models_
+    assert model.estimator_._weights[0] == 1 and cells.score(X, y) > 0.9
+
+
 def test_without_an_estimator_a_regressor_is_additive():
     X = np.linspace(0, 1, 5_000)[:, None]
     model = skdp.PrivateRegressor(epsilon=2.0, domain=skdp.Numeric(0, 1), target_range=(0, 10))

@@ -101,8 +101,8 @@ class PrivacyLoss:
     --------
     >>> from fractions import Fraction
     >>> loss = PrivacyLoss(0.3, {"cuts": Fraction(2, 10), "counts": Fraction(1, 10)})
-    >>> loss
-    PrivacyLoss(epsilon=0.3, parts: cuts=0.2, counts=0.1)
+    >>> loss + PrivacyLoss(0.1, {"counts": 0.1})
+    PrivacyLoss(epsilon=0.4, parts: cuts=0.2, counts=0.2)
     """
 
     epsilon: Fraction
@@ -174,6 +174,27 @@ class PrivacyLoss:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Checked like what a caller gives.
         self.__init__(**state)  # type: ignore[misc]
+
+    def __add__(self, other: object) -> PrivacyLoss:
+        """Sequential composition: both releases read the same records."""
+        if not isinstance(other, PrivacyLoss):
+            return NotImplemented
+        most = self.max_rows_per_id
+        if (most is None) != (other.max_rows_per_id is None):
+            raise ValueError(
+                "The loss of a record and that of a person do not add up. Bound the contributions "
+                "of both releases, or of none."
+            )
+        parts = dict(self.parts)
+        for name, value in other.parts.items():
+            parts[name] = parts.get(name, Fraction(0)) + value
+        return PrivacyLoss(
+            self.epsilon + other.epsilon,
+            parts,
+            seeded=self.seeded or other.seeded,
+            max_rows_per_id=most and max(most, other.max_rows_per_id or 1),
+            assumes=" and ".join(dict.fromkeys(filter(None, [self.assumes, other.assumes]))),
+        )
 
     def __float__(self) -> float:
         return float(self.epsilon)

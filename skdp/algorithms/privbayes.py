@@ -14,7 +14,7 @@ from .._random import NoiseSource, noise_source, sampling_generator
 from .._validation import FloatArray, IntArray, as_share, used_attributes
 from ..hierarchy import project_to_simplex
 from ..mechanisms import discrete_laplace, exponential, noisy_max
-from ..release import Conditional, NetworkDensity, NetworkModel
+from ..release import Conditional, NetworkModel
 from ..tables import Counts, ProjectedCounts
 
 __all__ = [
@@ -400,19 +400,16 @@ def privbayes(
         noisy = measure_tables(table, chosen, levels, parts["tables"], source)
         nodes += chosen
         laws += [conditional(counts, total, negatives) for counts in noisy]
-    density = NetworkDensity(
-        table.shape,
-        [
-            Conditional(
-                node.axis,
-                tuple(axis for axis, _ in node.parents),
-                tuple(levels[axis][level] for axis, level in node.parents),
-                law,
-            )
-            for node, law in zip(nodes, laws, strict=True)
-        ],
-    )
-    return NetworkModel(density, float(total))
+    made = [
+        Conditional(
+            node.axis,
+            tuple(axis for axis, _ in node.parents),
+            tuple(levels[axis][level] for axis, level in node.parents),
+            law,
+        )
+        for node, law in zip(nodes, laws, strict=True)
+    ]
+    return NetworkModel(table.shape, made, float(total))
 
 
 def measure_tables(

@@ -275,9 +275,7 @@ class Plan(NamedTuple):
 AnyPlan: TypeAlias = Plan | TreePlan
 
 
-def plan_quantiles(
-    quantiles: Sequence[int], epsilon: Fraction, size: int | None = None
-) -> dict[str, AnyPlan]:
+def plan_quantiles(quantiles: Sequence[int], epsilon: Fraction, size: int) -> dict[str, AnyPlan]:
     """Plans for increasing quantiles in parts of `UNIT`, the one of least predicted error first.
 
     Parameters
@@ -286,8 +284,8 @@ def plan_quantiles(
         Strictly increasing, between 0 and `UNIT`.
     epsilon : Fraction
         Budget of one record.
-    size : int, default=None
-        Number of integers on the line, if it is known yet.
+    size : int
+        Number of integers on the line.
 
     Returns
     -------
@@ -305,7 +303,7 @@ def plan_quantiles(
     plans: list[AnyPlan] = [Plan("independent", alone)]
     if count > 1:
         plans.append(Plan("recursive", _split(quantiles, epsilon)))
-    if size is not None and size <= TUNING.leaves:
+    if size <= TUNING.leaves:
         plans.append(TreePlan([each.fraction for each in alone], epsilon, size))
     plans.sort(key=lambda plan: float(plan.expected_errors().mean()))
     return {plan.method: plan for plan in plans}

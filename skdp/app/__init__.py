@@ -2,11 +2,10 @@
 
 ===========  =====================================================================================
 ``cli``      commands and options, and which function runs each
-``csv``      the file of records: CSV or Parquet. Names and types first; values when asked for
-``domains``  ``domain from-schema | check``; files of domains
-``outputs``  files written whole or not at all; what a command is doing, without a record
-``release``  ``plan`` and ``release``
-``views``    ``info``, ``query``, ``group-by``, ``sample``, ``page``, ``verify``, others
+``csv``      the file of records: names of columns first, values when asked for
+``domains``  ``domain check``; files of domains
+``release``  ``plan`` and ``release``; files written whole or not at all; errors without a value
+``views``    ``info``, ``query``, ``sample``, ``page``; ``ledger`` and ``verify`` for an officer
 ``wizard``   ``wizard``: a release by filling in pages in a browser
 ===========  =====================================================================================
 """

@@ -41,6 +41,15 @@ are written as in 2021-03-31, or as the domain declares. In conditions, names th
 stand between backticks, and the whole between apostrophes, which keep them from the shell:
 '`hours.per.week` > 40 and sex == "F"'."""
 
+# Names of synthesizers, by the words with which their releases say how they were made.
+METHODS = {
+    "grid": "GridSynthesizer",
+    "hdpview": "HDPViewSynthesizer",
+    "kdtree": "KDTreeSynthesizer",
+    "marginals": "MarginalSynthesizer",
+    "privbayes": "PrivBayesSynthesizer",
+    "privtree": "PrivTreeSynthesizer",
+}
 _DOMAIN = "the public domain: JSON that a domain wrote, or a code book in CSV"
 
 
@@ -117,8 +126,7 @@ def _estimator_options(command: ArgumentParser) -> None:
     add = command.add_argument
     add("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
     add("--epsilon", type=float, required=True, help="privacy budget of the release")
-    methods = ["grid", "hdpview", "kdtree", "marginals", "privbayes", "privtree"]
-    add("--method", choices=methods, default="marginals", help="default: marginals")
+    add("--method", choices=[*METHODS], default="marginals", help="default: marginals")
     add("--target", metavar="COLUMN", help="column that models will predict")
     add(
         "--privacy-id",

@@ -18,7 +18,7 @@ import pandas as pd
 
 from .._keys import key_of, number_written
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
-from ..domain.values import some
+from ..domain.bins import some
 from ..tables import UNFIT
 
 # --- records of a CSV file: one line is one record, and none can change how another is read

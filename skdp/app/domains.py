@@ -1,4 +1,4 @@
-"""``domain check``; files of domains; the columns of a domain in words."""
+"""``domain check``, and files of domains."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +13,11 @@ import numpy as np
 
 from .._keys import number_written
 from ..domain import Domain, DomainReport
+from ..domain.bins import some
 from ..domain.check import rows_kept
-from ..domain.values import some
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..tables import as_frame, identities
 from .csv import Form, columns_of, open_source
-from .outputs import read
 
 
 def read_domain(path: str, data: str | None = None, *, owner: bool = False) -> Domain:
@@ -61,28 +59,6 @@ def read_domain(path: str, data: str | None = None, *, owner: bool = False) -> D
     raise DomainError(f"{path} declares no valid domain. {why}")
 
 
-def domain_text(domain: Domain) -> str:
-    """One line for each column: name, number of codes, declaration; then the rules between them."""
-    rows = [("column", "codes", "declared as")]
-    for name in domain.columns:
-        codes = str(domain[name].size) if name in domain.names else "-"
-        derived = ", follows from others" if name in domain.structure.derived else ""
-        rows.append((name, codes, _shortened(domain.declared(name)) + derived))
-    rules = [f"  {_shortened(rule)}" for rule in domain.structure.rules]
-    return "\n".join([text_table(rows), *(["", "rules:"] if rules else []), *rules])
-
-
-def _shortened(declared: object) -> str:
-    text = repr(declared)
-    return text if len(text) <= 72 else f"{text[:68]} ..."
-
-
-def text_table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of text in aligned columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-
-
 def check(options: Namespace) -> int:
     """Count what a domain would change in a file, and propose a better one: exact, not private."""
     print(
@@ -109,19 +85,19 @@ def checked(options: Namespace, domain: Domain) -> DomainReport:
     with open_source(options.data, columns_of(domain), form, more=more) as source:
         schema = as_frame(source.empty())
         domain.check_schema(schema.select([n for n in schema.names if n in domain.columns]))
-        records = read(lambda: source.rows(texts=True))
+        records = source.rows(texts=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
-        return read(lambda: domain.check(records))
+        return domain.check(records)
 
 
 def proposed(options: Namespace) -> DomainReport:
     """A declaration with blanks for a file, and findings. Exact: NOT private."""
     with open_source(options.data, form=Form.of(options)) as source:
-        records = read(lambda: source.rows(texts=True))
+        records = source.rows(texts=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
-        report = read(lambda: Domain.propose(records))
+        report = Domain.propose(records)
     numbers = [name for name in source.columns if not np.isnan(number_written(name))]
     if not numbers:
         return report
@@ -132,7 +108,7 @@ def proposed(options: Namespace) -> DomainReport:
 def kept(options: Namespace, privacy_id: str) -> str:
     """Which share of the rows each bound on the rows of a person keeps. Exact: NOT private."""
     with open_source(options.data, {privacy_id: None}, Form.of(options)) as source:
-        rows = as_frame(read(source.rows))
+        rows = as_frame(source.rows())
     persons = identities(rows.column(privacy_id))
     shares = rows_kept(np.bincount(persons[persons >= 0]), len(persons))
     return (

@@ -1,22 +1,138 @@
-"""``plan`` and ``release``: what a private view of a file of records would cost, and the view."""
+"""``plan`` and ``release``; files that are written whole or not at all, errors without a value."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import sys
+import tempfile
 from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from .. import synthesis
+from .._validation import write_text as write_file
 from ..accounting import LedgerError, PrivacyLedger, PrivacyLoss, extremes_text
 from ..exceptions import BudgetExceededError, RecordsLostError
 from ..expected import bar_texts
 from ..mechanisms import discrete_laplace_variance
 from ..release import Synopsis
+from .cli import METHODS
 from .csv import Form, Source, columns_of, no_records, open_source, try_out
-from .domains import kept, read_domain, text_table
-from .outputs import Withheld, estimator_of, ledger_files, output, read, refuse_inputs, save
+from .domains import kept, read_domain
+
+
+def estimator_of(options: Namespace, domain: Any) -> Any:
+    """The synthesizer that the options describe, without a ledger.
+
+    Raises
+    ------
+    ValueError
+        If an option is missing.
+    """
+    if (options.privacy_id is None) != (options.max_rows_per_id is None):
+        raise ValueError(
+            "--privacy-id COLUMN and --max-rows-per-id K belong together: the column that "
+            "identifies the person a row belongs to, and how many rows of each person to keep."
+        )
+    return getattr(synthesis, METHODS[options.method])(
+        epsilon=options.epsilon,
+        domain=domain,
+        target=options.target,
+        privacy_id=options.privacy_id,
+        max_rows_per_id=options.max_rows_per_id,
+    )
+
+
+# --- files
+
+
+def ledger_files(path: str | os.PathLike[str] | None) -> list[str]:
+    """The file of a ledger, and those that SQLite keeps beside it."""
+    ends = ("", "-journal", "-wal", "-shm")
+    return [] if path is None else [os.path.expanduser(path) + end for end in ends]
+
+
+def refuse_inputs(path: str | os.PathLike[str], inputs: Iterable[str]) -> None:
+    """Refuse to write over an input or a ledger, whether or not it exists yet."""
+    if os.path.realpath(path) in map(os.path.realpath, inputs):
+        raise ValueError(f"{path} is an input, or the ledger: give another file.")
+
+
+@contextmanager
+def output(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Claim a new file, which is written within the block.
+
+    It is created first, empty, so that a path that cannot be written, or that another run is
+    writing, is refused before anything is spent. If nothing is written, it is removed.
+
+    Raises
+    ------
+    ValueError
+        If there is anything at the path.
+    OSError
+        If it cannot be written.
+    """
+    target = Path(path)
+    try:
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    except FileExistsError:
+        raise ValueError(
+            f"{path} exists already, or another run is writing it: nothing is replaced. Remove it, "
+            "or give another --out."
+        ) from None
+    try:
+        yield target
+    finally:
+        with contextlib.suppress(OSError):
+            if not target.stat().st_size:
+                target.unlink()
+
+
+def save(synopsis: Synopsis, path: Path) -> None:
+    """Write a release; if that fails, write it somewhere else, because it has been paid for."""
+    try:
+        synopsis.save(path)
+    except OSError as failed:
+        other = Path(tempfile.mkdtemp(prefix="skdp-"), path.name)
+        synopsis.save(other)
+        raise ValueError(
+            f"the release could not be written: {failed.strerror}. It has been charged and is kept "
+            f"in {other}: move it from there."
+        ) from failed
+
+
+def write_text(text: str, out: str | None) -> None:
+    """Write a text to standard output or a new file."""
+    if out is None:
+        print(text)
+        return
+    with output(out) as path:
+        write_file(path, text + "\n")
+
+
+class Withheld(Exception):
+    """An error of which only the type is shown, because its message may quote values.
+
+    Parameters
+    ----------
+    error : Exception
+    left : str
+        What became of the charge.
+    """
+
+    def __init__(self, error: BaseException, left: str) -> None:
+        super().__init__(
+            f"Failed ({type(error).__name__}). The message is withheld, because it may quote "
+            f"values of the data. {left}"
+        )
+
+
+# --- the release
 
 
 def _say(text: str) -> None:
@@ -92,13 +208,13 @@ def _measured(estimator: Any, source: Source, ledger: PrivacyLedger | None) -> S
     records = None
     try:
         _say("Reading the records.")
-        records = read(source.rows)
+        records = source.rows()
         _say("Measuring.")
         synopsis: Synopsis = estimator.fit(records).synopsis_
     except (BudgetExceededError, LedgerError, RecordsLostError, Withheld):
         raise
     except (Exception, KeyboardInterrupt) as error:
-        if records is None and isinstance(error, OSError):
+        if records is None and isinstance(error, OSError | MemoryError):
             raise
         left = (
             "What it spent stays spent, and the release is lost: start it anew, for a new charge."
@@ -111,6 +227,15 @@ def _measured(estimator: Any, source: Source, ledger: PrivacyLedger | None) -> S
     if source.assumes and synopsis.privacy_loss is not None:
         synopsis.privacy_loss = synopsis.privacy_loss.assuming(source.assumes)
     return synopsis
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of text in aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+# --- what it would cost, and the error bars to expect, from public facts alone
 
 
 def plan(options: Namespace) -> int:
@@ -131,7 +256,7 @@ def plan(options: Namespace) -> int:
     for name, part in loss.parts.items():
         noise = math.sqrt(discrete_laplace_variance(loss.of_record.parts[name]))
         rows.append((name, f"{float(part):.4g}", f"{noise:.3g}"))
-    print(text_table(rows))
+    print(_table(rows))
     print("\nnoise: standard deviation of a count that a part is spent on alone, in records")
     if options.data is not None:
         print(f"\n{kept(options, options.privacy_id)}")
@@ -144,5 +269,5 @@ def plan(options: Namespace) -> int:
         print(
             f"\n{options.rows:,} records: half the 95% interval, by epsilon, {found.attrs['how']}:"
         )
-        print(text_table([("question", *(f"{float(each):g}" for each in at)), *bars]))
+        print(_table([("question", *(f"{float(each):g}" for each in at)), *bars]))
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import math
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
@@ -21,32 +22,42 @@ from ..accounting import PrivacyLedger, PrivacyLoss, parts_text
 from ..expected import Asked
 from ..release import SKIPPED, BoxModel, StrategyModel, Synopsis, ViewsModel
 from ..release.page import Page, as_table, document, protected
-from .domains import domain_text
-from .outputs import class_of, output, write_text
+from .cli import METHODS
+from .release import output, write_text
 
 
 def info(options: Namespace) -> int:
     """Show what was released, what it cost, and which columns it has."""
     synopsis = Synopsis.load(options.view)
-    print(f"{options.view}: {synopsis.mechanism or 'made by an unknown method'}")
-    loss = synopsis.privacy_loss
-    if loss is None:
-        print("epsilon: unknown")
-    else:
-        parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
-        print(f"epsilon: {float(loss.epsilon):g}, of which {parts}")
-        print(f"protects: {loss.neighbours}")
-        print(
-            "seeded: YES, NO GUARANTEE. Whoever knows or guesses the seed can subtract the noise."
-            if loss.seeded
-            else "seeded: no"
-        )
+    for name, (text, _) in _facts(synopsis).items():
+        print(f"{name}: {text}")
     rows = f", of {synopsis.rows}" * bool(synopsis.rows)
     print(f"estimated records: {synopsis.total:,.6g}{_noise_of_total(synopsis)}{rows}")
-    print(f"records: {synopsis.skipped or 'not known how many were skipped'}")
-    print(f"columns: {len(synopsis.domain.columns)}\n")
-    print(domain_text(synopsis.domain))
+    domain = synopsis.domain
+    print(f"columns: {len(domain.columns)}\n")
+    for name in domain.columns:
+        print(f"{name}: {domain.declared(name)!r}")
+    for rule in domain.structure.rules:
+        print(f"rule: {rule!r}")
     return 0
+
+
+def _facts(synopsis: Synopsis) -> dict[str, tuple[str, bool]]:
+    """What a release says of itself, and whether it is as it should be."""
+    loss, lost = synopsis.privacy_loss, synopsis.skipped
+    epsilon = "unknown"
+    if loss is not None:
+        parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
+        epsilon = f"{float(loss.epsilon):g}, of which {parts}"
+    known = "YES, NO GUARANTEE. Whoever knows or guesses the seed can subtract the noise."
+    return {
+        "made by": (synopsis.mechanism or "an unknown method", True),
+        "epsilon": (epsilon, loss is not None),
+        "protects": ("unknown" if loss is None else loss.neighbours, loss is not None),
+        "seeded": (known if synopsis.seeded else "no", not synopsis.seeded),
+        "domain": (synopsis.domain.fingerprint, True),
+        "records": (str(lost or "not known how many were skipped"), lost is not None),
+    }
 
 
 def verify(options: Namespace) -> int:
@@ -62,26 +73,13 @@ def verify(options: Namespace) -> int:
 
 
 def _checks(
-    synopsis: Synopsis,
-    file: Path,
-    charges: pd.DataFrame | None,
-    options: Namespace,
+    synopsis: Synopsis, file: Path, charges: pd.DataFrame | None, options: Namespace
 ) -> dict[str, tuple[str, bool]]:
     """What was found of a release, and whether it is as it should be."""
     from ..audit import replay_library
 
-    loss, lost, made_by = synopsis.privacy_loss, synopsis.skipped, class_of(synopsis.mechanism)
-    digits = hashlib.sha256(file.read_bytes()).hexdigest()
-    checks = {
-        "format": ("a synopsis of skdp, read without errors", True),
-        "made by": (made_by or f"{synopsis.mechanism or 'unknown'}, no estimator of skdp", True),
-        "epsilon": ("unknown" if loss is None else f"{float(loss.epsilon):g}", loss is not None),
-        "seeded": ("YES, NO GUARANTEE" if synopsis.seeded else "no", not synopsis.seeded),
-        "domain": (synopsis.domain.fingerprint, True),
-        "records": (str(lost or "not known how many were skipped"), lost is not None),
-    }
+    loss, checks = synopsis.privacy_loss, _facts(synopsis)
     if loss is not None:
-        checks["protects"] = (loss.neighbours, True)
         stated, cost = float(loss.of_record.epsilon), _cost_of_noise(synopsis)
         fine = cost <= stated * (1 + 1e-6)
         text = "the variances that it states fit its epsilon"
@@ -91,9 +89,12 @@ def _checks(
     if charges is not None and loss is not None:
         found = _charges_of(synopsis, loss, releases_of(charges), file.name)
         checks["ledger entry"] = (found or "none", bool(found))
+    digits = hashlib.sha256(file.read_bytes()).hexdigest()
     published = options.fingerprint and options.fingerprint.strip().lower()
     same = published in (None, digits)
     checks["fingerprint"] = (digits if same else f"{digits}, not {published}", same)
+    # The description of a release begins with the name of its method.
+    made_by = METHODS.get(re.split("[,;]", synopsis.mechanism)[0].replace("-", "").lower())
     if made_by is not None and not options.no_replay:
         replays = replay_library([made_by], n=4)
         passed = all(each.passed for each in replays)

@@ -9,31 +9,27 @@ membership question for free. Only the schema (columns and declared types) is ch
 
 ===============  =================================================================================
 ``attributes``   what attributes share: codes, labels and levels; :class:`Categorical`,
-                 `Identifier`, `Text`; how a domain gets at rows
-``bins``         how a range is cut into bins, which numbers each holds, automatic fine bins
+                 `Numeric`: a range, cut into bins; `Identifier`, `Text`; how a domain gets at rows
+``bins``         numbers, categories and flags as they are declared; how a range is cut into bins,
+                 which numbers each holds, automatic fine bins
 ``check``        what a declaration does to the records of a table, and what it misses: not
                  private
 ``constraints``  rules between columns: declared, compiled, kept by drawn rows
 ``dates``        `Date` and `Datetime`: ranges of days and of times, on a line of whole units
 ``domain``       `Domain`: columns and their declarations; records to codes and back
-``numeric``      `Numeric`: a range, cut into bins
-``query``        conditions on columns: parsed from text or from a dict, as regions, joined by or
-                 and not
-``regions``      regions: the part of one attribute that a condition covers, as a weight for each
-                 code
-``schemas``      domains in short, in JSON, from code books and types, and code with blanks
+``query``        conditions on columns: regions, the part of an attribute that each covers; parsed
+                 from text or from a dict, joined by or and not; as weights
+``schemas``      domains in short, in JSON, from frames and code books, and drafts with blanks
 ``taxonomy``     `Taxonomy`: nested groups of categories
-``values``       numbers, categories and flags as they are declared; gaps filled with values
 ===============  =================================================================================
 """
 
-from .attributes import Attribute, Categorical, Identifier, Level, Text
+from .attributes import Attribute, Categorical, Identifier, Level, Numeric, Text
 from .bins import FEW_BINS
 from .check import DomainReport
 from .constraints import Rule, Structure, Zeros, at_most, derived, forbid
 from .dates import Date, Datetime
 from .domain import Domain
-from .numeric import Numeric
 from .taxonomy import Taxonomy
 
 __all__ = [

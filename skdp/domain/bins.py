@@ -2,27 +2,119 @@
 
 Within a bin all its numbers are taken to be equally likely: draws, means and the shares of partly
 covered bins follow this one law. `Spread` holds real numbers, `Points` those of a `Grid` (integers,
-cents).
+cents). Before them stand plain values as they are declared: categories, numbers, flags.
 """
 
 from __future__ import annotations
 
 import bisect
+import enum
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
+import numbers
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import CodeArray, FloatArray, IntArray, snapped
+from .._validation import CodeArray, FloatArray, IntArray, as_number, plain_text, snapped
 from ..exceptions import DomainError
-from .values import MAX_BINS, MAX_INTEGER, as_int, as_list, digits
 
+# --- plain values
+
+Category: TypeAlias = str | int | bool | float
+
+
+# An array over the codes of a column must fit into memory.
+MAX_BINS = 2**24
+
+
+# Integers up to this are exact in float64, in which every engine computes bins.
+MAX_INTEGER = 2**53
+
+
+def refuse_placeholder(value: Any, what: str) -> None:
+    """Refuse the dots that `Domain.propose` leaves to be filled in, in code or in JSON."""
+    if value is ... or (isinstance(value, str) and value == "..."):
+        how = "Replace it by what is publicly known, never by what the records hold."
+        raise DomainError(f"{what} is still `...`, a placeholder. {how}")
+
+
+def plain_category(value: Any, what: str) -> Category:
+    """A category as a plain Python value; members of an Enum stand for their values."""
+    if value is ...:
+        refuse_placeholder(value, what)
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if isinstance(value, np.bool_ | np.number):
+        value = value.item()
+    if isinstance(value, str):
+        return plain_text(value, what)
+    if isinstance(value, numbers.Integral):
+        return value if isinstance(value, bool) else int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
+    how = "Convert it to text, here and in the data; for gaps use nullable=True."
+    kinds = "categories must be str, int, bool or finite float"
+    raise DomainError(f"{what} {value!r} has type {type(value).__name__}; {kinds}. {how}")
+
+
+def as_int(value: Any, name: str) -> int:
+    """A declared integer."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return int(value)
+    number = as_float(value, name)
+    if number != math.floor(number):
+        raise DomainError(f"{name} must be an integer, got {value!r}.")
+    return int(number)
+
+
+def as_float(value: Any, name: str) -> float:
+    """A declared finite number."""
+    refuse_placeholder(value, name)
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise DomainError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
+    number = as_number(value, name)
+    if not math.isfinite(number):
+        how = "Declare the range that is publicly known; values beyond it are clipped."
+        raise DomainError(f"{name} must be finite, got {value!r}. {how}")
+    return number + 0.0  # no negative zero
+
+
+def as_list(value: Any, name: str) -> list[Any]:
+    """A declared list of values."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise DomainError(f"{name} must be a list of values, got {value!r}.")
+    return list(value)
+
+
+def as_flag(value: Any, name: str) -> bool:
+    """A declared truth value."""
+    if not isinstance(value, bool | np.bool_):
+        raise DomainError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def digits(value: float) -> str:
+    """Shortest text of a number, integers without a decimal point."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
+        return str(int(value))
+    return repr(value)
+
+
+def some(values: Sequence[Any], limit: int = 8) -> str:
+    """A few values, for messages and reprs."""
+    more = len(values) - limit
+    return ", ".join(repr(v) for v in values[:limit]) + (f", ... ({more} more)" if more > 0 else "")
+
+
+# Where the numbers of bins are divided: a number, and whether before (0) or after it (1). On a grid
+# the number is a place, and all cuts are before it.
+Cut: TypeAlias = tuple[float, int]
 # Share of a bin that a single number of a continuous column has: next to nothing, but asked for.
 POINT = 1e-12
 
@@ -65,16 +157,15 @@ def apart(edges: FloatArray) -> FloatArray:
 
 def number_of_bins(given: Any, grid: Grid | None, scale: str) -> int:
     """The declared number of bins; by default one for each number of a grid."""
-    most = MAX_BINS if grid is None else min(len(grid), MAX_BINS)
-    if given is not None and 1 <= (bins := as_int(given, "bins")) <= most:
-        return bins
-    if given is None and grid is not None and (scale != "linear" or len(grid) <= MAX_BINS):
-        return len(grid) if scale == "linear" else min(FEW_BINS, len(grid))
-    values = "" if grid is None else f" There are {len(grid)} possible values."
-    raise DomainError(
-        f"bins must be in 1..{most}, got {given!r}.{values} Give bins=32 or so, with scale='log' "
-        "where most values are small, or edges=[...]."
-    )
+    most = MAX_BINS if grid is None else len(grid)
+    few = most if scale == "linear" else min(FEW_BINS, most)
+    bins = few if given is None else as_int(given, "bins")
+    if not 1 <= bins <= min(most, MAX_BINS):
+        raise DomainError(
+            f"bins must be in 1..{min(most, MAX_BINS)}, got {bins}. Give bins=32 or so, with "
+            "scale='log' where most values are small, or edges=[...]."
+        )
+    return bins
 
 
 def declared_edges(given: Any, read: Callable[[Any, str], float], integer: bool) -> NDArray[Any]:
@@ -106,9 +197,8 @@ def edges_on(scale: str, lower: float, upper: float, bins: int, integer: bool) -
         raise DomainError(f"scale must be 'linear', 'log' or 'sqrt', got {scale!r}.")
     if scale == "log" and not 0 <= lower <= upper != 0:
         raise DomainError(
-            f"scale='log' needs lower >= 0 and upper > 0, got lower={digits(lower)} and "
-            f"upper={digits(upper)}. Use scale='sqrt', or a positive lower with the other values "
-            "in special=[...], such as special=[0]."
+            f"scale='log' needs lower >= 0 and upper > 0, got {digits(lower)} and {digits(upper)}. "
+            "Use scale='sqrt', or a positive lower with the other values in special=[...]."
         )
     end = upper + 1 if integer else upper
     if scale == "log":
@@ -156,16 +246,12 @@ class Grid:
         k = np.rint(wanted * self.denominator).astype(np.int64)
         return np.where(x > self.value(self.last), self.last + 1, k + (self.value(k) < wanted))
 
-    def cut(self, x: float) -> int:
+    def place(self, x: float) -> int:
         """The same of one number, without arrays: thousands of questions have two each."""
         if x > self.last / self.denominator:
             return self.last + 1
         k = round(max(x, self.first / self.denominator) * self.denominator)
         return k + (k / self.denominator < x)
-
-    def at_most(self, x: Any) -> IntArray:
-        """Place of the largest number that is at most x; ``first - 1`` where there is none."""
-        return self.at_least(np.nextafter(x, np.inf)) - 1
 
 
 def declared_grid(
@@ -181,12 +267,11 @@ def declared_grid(
     # As written: 0.1 is a tenth.
     first, last = (Fraction(repr(end)) * 10**places for end in (lower, upper))
     grid = Grid(math.ceil(first), math.floor(last), 10**places)
-    none = grid.last < grid.first
-    if none or max(abs(first), abs(last)) > MAX_INTEGER - 2 * (not integer):
-        how = "more decimals" if none else "nearer ends or fewer decimals (dates: a coarser unit)"
+    if grid.last < grid.first or max(abs(first), abs(last)) > MAX_INTEGER - 2 * (not integer):
         raise DomainError(
             f"The values from {digits(lower)} to {digits(upper)} with {places} decimals are none, "
-            f"or more than float64 can tell apart: give {how}."
+            "or more than float64 can tell apart: give other ends, or more or fewer decimals "
+            "(dates: a coarser unit)."
         )
     return grid, None if integer else places
 
@@ -194,16 +279,13 @@ def declared_grid(
 # --- contents: the numbers of each bin, without those that have a cell of their own
 
 
-def _first_bits(x: FloatArray) -> IntArray:
-    """Exponent and ten bits of the mantissa, as integers that rise with the size of a number."""
-    bits = np.abs(x).view(np.int64)
-    bits >>= 42
-    return bits
-
-
 def _buckets(away: FloatArray, near: int) -> IntArray:
-    """Integers that rise with a number, and do not change while its size is small."""
-    buckets = _first_bits(away)
+    """Integers that rise with a number, and do not change while its size is small.
+
+    Of its size they are the exponent and ten bits of the mantissa, less those of ``near``.
+    """
+    buckets = np.abs(away).view(np.int64)
+    buckets >>= 42
     buckets -= near
     np.maximum(buckets, 0, out=buckets)
     below = away < 0
@@ -224,25 +306,14 @@ class Spread:
 
     edges: NDArray[Any]
     special: NDArray[Any]
-    # Distance of two neighbours on a grid, and the least share of a bin that is covered at all.
+    # Distance of two neighbours on a grid.
     step: ClassVar[float] = 0.0
-    least: ClassVar[float] = POINT
-
-    def __post_init__(self) -> None:
-        _ = self._guess
 
     def codes(self, x: FloatArray) -> CodeArray:
         """Bin of each number of the range: how many inner edges are at or below it."""
         inner = self.edges[1:-1]
-        if len(x) < BLOCK or (self._guess is None and self._width is None):
+        if len(x) < BLOCK or self._guess is None:
             return np.searchsorted(inner, x, side="right").astype(np.int32)
-        if self._guess is None:
-            # The bin that arithmetic finds, or one beside it.
-            places = np.clip((x - self.edges[0]) / self._width, 0, len(inner))
-            codes: CodeArray = places.astype(np.int32)
-            codes -= x < np.append(-np.inf, inner)[codes]
-            codes += x >= np.append(inner, np.inf)[codes]
-            return codes
         anchor, near, first, bins = self._guess
         # All edges of lower buckets are below a number, and it is compared with the one in its own:
         # faster than a search.
@@ -251,15 +322,6 @@ class Spread:
         codes = bins[np.clip(buckets, 0, len(bins) - 1, out=buckets)]
         codes += x >= np.append(inner, np.inf)[codes]
         return codes
-
-    @functools.cached_property
-    def _width(self) -> float | None:
-        """For `codes`: the width of all bins; None where an edge is not near its place."""
-        with np.errstate(all="ignore"):
-            edges = self.edges.astype(np.float64)
-            width = float(edges[-1] - edges[0]) / max(len(edges) - 1, 1)
-            apart = np.abs(edges - (edges[0] + width * np.arange(len(edges))))
-        return width if (apart < width / 4).all() else None
 
     @functools.cached_property
     def _guess(self) -> tuple[float, int, int, CodeArray] | None:
@@ -272,7 +334,7 @@ class Spread:
         away = self.edges[1:-1] - anchor
         if not len(away):
             return None
-        near = int(_first_bits(away[away != 0]).min(initial=2**21)) - 1
+        near = int(_buckets(np.abs(away[away != 0]), 0).min(initial=2**21)) - 1
         of_edges = _buckets(away, near)
         first = int(of_edges[0]) - 1
         edges = np.bincount(of_edges - first, minlength=int(of_edges[-1]) - first + 2)
@@ -290,25 +352,20 @@ class Spread:
         widths = np.diff(self.edges)
         return np.ones(len(widths)), self.edges[:-1] + widths / 2
 
-    def cut(self, x: float) -> float:
-        """What divides the numbers of bins below x from all others; on a grid a place."""
-        return x
+    def cut(self, x: float, after: int) -> Cut:
+        """What divides the numbers of bins below x, or up to x, from all others."""
+        return x, after
 
-    def after(self, cuts: NDArray[Any]) -> FloatArray:
-        """The smallest number that is not below each cut."""
-        return cuts
-
-    def before(self, cuts: NDArray[Any]) -> FloatArray:
-        """The largest number below each cut."""
-        return np.nextafter(cuts, -np.inf)
+    def numbers(self, starts: FloatArray, stops: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The first and the last number of runs from cuts to others."""
+        return starts, stops
 
     def below(self, cuts: NDArray[Any]) -> tuple[IntArray, NDArray[Any], FloatArray]:
         """The bin of each cut, how much of it lies below the cut, and the sum of its numbers."""
         values = np.clip(cuts, self.edges[0], self.edges[-1])
         codes = self.codes(values).astype(np.int64)
         left, right = self.edges[codes], self.edges[codes + 1]
-        # Up to x and before x are the same share.
-        share = np.round(snapped(codes + (values - left) / (right - left)) - codes, 12)
+        share = snapped(codes + (values - left) / (right - left)) - codes
         return codes, share, share * (left + share / 2 * (right - left))
 
     def between(
@@ -319,7 +376,7 @@ class Spread:
         Parameters
         ----------
         starts, stops : ndarray of shape (n_runs,)
-            Cuts, as from `cut`: the first number of each run, and the first after it.
+            Numbers of cuts, as from `cut`.
         owners : ndarray of int, shape (n_runs,)
             Whose runs they are, one of ``n``; those of one are disjoint.
         n : int
@@ -341,12 +398,11 @@ class Spread:
         inside = np.cumsum(added(-sign), axis=1)
         share = (added(sign * amount) + inside * size) / size
         moment = (added(sign * total) + inside * sums) / size
-        first, last = np.split(codes, 2)
-        # Runs within a bin cover something of it.
-        short = (first == last) & (self.ends[0] < stops) & (starts <= self.ends[-1])
-        place, number = (owners[short], first[short]), starts[short]
-        share[place] = np.maximum(share[place], self.least)
-        moment[place] = np.where(share[place] > self.least, moment[place], self.least * number)
+        # Single numbers.
+        single = (starts == stops) & (self.ends[0] <= starts) & (starts <= self.ends[-1])
+        place, number = (owners[single], codes[: len(starts)][single]), starts[single]
+        share[place] = np.maximum(share[place], POINT)
+        moment[place] = np.where(share[place] > POINT, moment[place], POINT * number)
         return share, moment
 
     def positions(self, values: NDArray[Any]) -> FloatArray:
@@ -356,12 +412,7 @@ class Spread:
 
     def empty(self) -> IntArray:
         """Bins without numbers."""
-        return np.arange(0)
-
-    def means(self) -> FloatArray:
-        """Mean of the numbers of each bin."""
-        amount, total = self.whole
-        return total / amount
+        return np.flatnonzero(self.whole[0] == 0)
 
     def draw(
         self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray
@@ -370,20 +421,14 @@ class Spread:
         share = rng.random(len(codes))
         left, right = self.span(codes)
         start, stop = np.clip(low, left, right), np.clip(high, left, right)
-        values = np.clip(start + share * (np.maximum(start, stop) - start), left, right)
-        # A draw that meets a special value would change its cell.
-        hit = np.isin(values, self.special)
-        up = np.minimum(np.nextafter(values, np.inf), right)
-        return np.where(hit, np.where(up > values, up, left), values)
+        return np.clip(start + share * (np.maximum(start, stop) - start), left, right)
 
     def span(self, codes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest number of each bin."""
         low, high = self.edges[codes], np.nextafter(self.edges[codes + 1], -np.inf)
         high[codes == len(self.edges) - 2] = self.edges[-1]
-        for special in self.special:
-            low[low == special] = np.nextafter(special, np.inf)
-        for special in self.special[::-1]:
-            high[high == special] = np.nextafter(special, -np.inf)
+        low = np.where(np.isin(low, self.special), np.nextafter(low, np.inf), low)
+        high = np.where(np.isin(high, self.special), np.nextafter(high, -np.inf), high)
         return low, high
 
     def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
@@ -400,20 +445,16 @@ class Points(Spread):
     """
 
     grid: Grid
-    least: ClassVar[float] = 0.0
 
     @property
     def step(self) -> float:  # type: ignore[override] # noqa: D102
         return 1 / self.grid.denominator
 
-    def cut(self, x: float) -> int:  # noqa: D102
-        return self.grid.cut(x)
+    def cut(self, x: float, after: int) -> Cut:  # noqa: D102
+        return self.grid.place(math.nextafter(x, math.inf) if after else x), 0
 
-    def after(self, cuts: NDArray[Any]) -> FloatArray:  # noqa: D102
-        return self.grid.value(cuts)
-
-    def before(self, cuts: NDArray[Any]) -> FloatArray:  # noqa: D102
-        return self.grid.value(cuts - 1)
+    def numbers(self, starts: Any, stops: Any) -> tuple[FloatArray, FloatArray]:  # noqa: D102
+        return self.grid.value(starts), self.grid.value(stops - 1)
 
     @functools.cached_property
     def ends(self) -> IntArray:  # noqa: D102
@@ -437,16 +478,13 @@ class Points(Spread):
         """Ranks of the first and the last point of each bin; reversed if it has none."""
         return self._rank(self.ends[codes]), self._rank(self.ends[codes + 1]) - 1
 
-    def empty(self) -> IntArray:  # noqa: D102
-        first, last = self._ranks(np.arange(len(self.edges) - 1))
-        return np.flatnonzero(last < first)
-
     def draw(  # noqa: D102
         self, codes: IntArray, rng: np.random.Generator, low: FloatArray, high: FloatArray
     ) -> FloatArray:
         first, last = self._ranks(codes)
         start = np.clip(self._rank(self.grid.at_least(low)), first, last)
-        stop = np.clip(self._rank(self.grid.at_most(high) + 1) - 1, first, last)
+        beyond = self.grid.at_least(np.nextafter(high, np.inf))
+        stop = np.clip(self._rank(beyond) - 1, first, last)
         # Where no point lies between the bounds, the one before them.
         start = np.minimum(start, stop)
         return self._at(start + rng.integers(0, stop - start + 1))
@@ -527,9 +565,10 @@ def lattice_edges(lower: float, upper: float, least: Fraction) -> tuple[float, .
             bisect.bisect_left(widths, least),
         )
         for far in range(first, last + 1):
-            pieces = list(_pieces(low, high, min(near, far), far))
-            if sum(last - first + 1 for first, last, _ in pieces) < MOST_BINS:
-                return _inner(lower, upper, pieces)
+            inner = sorted(_multiples(low, high, min(near, far), far))
+            if len(inner) < MOST_BINS:
+                # No sliver at an end: its records lie in the bin beside it.
+                return tuple(x for x, width in inner if min(x - lower, upper - x) >= width / 2)
     raise AssertionError("one width for all bins fits always")
 
 
@@ -540,8 +579,8 @@ def _widths() -> list[Fraction]:
     return [digit * ten for ten in tens for digit in (1, 2, 5)]
 
 
-def _pieces(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tuple[int, int, int]]:
-    """Edges between low and high, as multiples from first to last of the width of an index.
+def _multiples(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tuple[float, float]]:
+    """Edges between low and high, each with the width that it is a multiple of.
 
     From 0 the widths are that of ``near``, from 50 times a width on that one, up to that of
     ``far``; on both sides of 0.
@@ -556,16 +595,6 @@ def _pieces(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tupl
             # 0 is on the first side alone.
             first = max(start, int(sign < 0), math.floor(left / width) + 1)
             last = int(min(end, math.ceil(right / width) - 1))
-            if first <= last:
-                yield (first, last, index) if sign > 0 else (-last, -first, index)
-
-
-def _inner(lower: float, upper: float, pieces: list[tuple[int, int, int]]) -> tuple[float, ...]:
-    numbers: list[tuple[float, float]] = []
-    for first, last, index in pieces:
-        width = _widths()[index]
-        # A quotient of whole numbers is the float nearest to the decimal number.
-        ks = range(first, last + 1)
-        numbers += [(k * width.numerator / width.denominator, float(width)) for k in ks]
-    # No sliver at an end: its records lie in the bin beside it.
-    return tuple(x for x, width in sorted(numbers) if min(x - lower, upper - x) >= width / 2)
+            for k in range(first, last + 1):
+                # A quotient of whole numbers is the float nearest to the decimal number.
+                yield sign * k * width.numerator / width.denominator, float(width)

@@ -7,7 +7,6 @@ left blank: they are filled in from public knowledge. Rules between columns are 
 
 from __future__ import annotations
 
-import datetime
 import functools
 import re
 import warnings
@@ -18,18 +17,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._keys import is_missing, key_of, number_in, number_written
+from .._keys import key_of, number_in, number_written
 from .._validation import BoolArray, FloatArray, IntArray
 from ..exceptions import PrivacyLeakWarning
+from .attributes import MOST_SINGLE
+from .bins import digits
 from .dates import DAY, EXCEL, in_form, moment
-from .numeric import MOST_SINGLE
 from .schemas import Draft, drafts_of, json_text
-from .values import digits
 
-_ABOUT = (
-    "Replace every `...` by what is publicly known, never by what the records hold. Then: skdp "
-    "domain check DATA --domain FILE, in Python Domain.from_json(...).check(frame)"
-)
+_ABOUT = "Replace every `...` by what is publicly known, never by what the records hold."
 
 # When something is worth a line. None of it protects anything: all numbers are exact.
 # Share of the values that must be numbers or dates for a column without a type, and alike.
@@ -60,7 +56,6 @@ _FORMS: tuple[tuple[str | None, str], ...] = (
     *((day + time, "day") for day in _DAYS for time in _TIMES),
     *((form, "month") for form in _MONTHS),
 )
-_CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d)?( ?[AaPp][Mm])?")
 # Text that says that there is no value, also in a column of categories, and in one of numbers.
 _GAPS = {"na", "n/a", "#n/a", "nan", "null", "nil", ".", "-", "--", "?", "**", "*"}
 _NO_NUMBER = {*_GAPS, "none", "unknown", "missing", "n", "x", "no data", "not available"}
@@ -70,6 +65,7 @@ _IDS = set("id ids uuid guid mrn ssn dni nif cpf curp pid key identifier identif
 _JOINED = re.compile(
     r"(?!.*(?:paid|bid|acid|lipid|humid|covid|oid)$)(.{2,})?(id|nr|no|num|number|numero|nummer)"
 )
+_PERSONS = set("patient paciente person persona subject participant respondent client".split())
 _QUANTITY = set("age day days week weeks month months year years hour hours minutes time".split())
 _DATES = set("date datum fecha dob day birth birthday admission discharge onset visit".split())
 # Codes have a digit and no blanks.
@@ -101,7 +97,7 @@ class _Values:
         self.kind = column.kind
         codes, uniques = column.factorize()
         plain = [u.item() if isinstance(u, np.number | np.bool_) else u for u in uniques]
-        there = [not (is_missing(u) or (isinstance(u, str) and not u.strip())) for u in plain]
+        there = [key_of(u.strip() if isinstance(u, str) else u) is not None for u in plain]
         read = codes[readable]
         counts = np.bincount(read[read >= 0], minlength=len(plain)) * np.array(there, dtype=int)
         order = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
@@ -144,21 +140,17 @@ class _Values:
     @functools.cached_property
     def numeric(self) -> bool:
         """Whether the values are numbers, perhaps with a few words among them."""
-        # What says that there is no value is no word.
-        said = [(text, n) for text, n in self.texts if text.strip().casefold() not in _NO_NUMBER]
-        words = [n for text, n in said if np.isnan(number_written(text, self.decimal))]
+        # What says that there is no value is no word, nor what bounds one (<0.5).
+        said = [each for each in self.texts if each[0].strip().casefold() not in _NO_NUMBER]
+        shown = [(text.lstrip("<>≤≥=~ "), n) for text, n in said]
+        words = [n for text, n in shown if np.isnan(number_written(text, self.decimal))]
         few = len(words) <= CODES or sum(words) <= (1 - KIND) * self.n
         return len(self.figures) > 0 and len(self.figures) >= sum(words) and few
 
     @functools.cached_property
     def form(self) -> _Form:
         """The form of dates that reads most values; ISO needs no format."""
-        dates = [
-            (value, n)
-            for value, n in self.commonest
-            if isinstance(value, datetime.date | int | float)
-            or (isinstance(value, str) and any(map(str.isdigit, value)))
-        ]
+        dates = [each for each in self.commonest if re.search(r"\d", str(each[0]))]
         n_read = {_FORMS[0]: 0}
         for form in _FORMS:
             if any(_reads(value, *form) for value, _ in dates[:CATEGORIES]):
@@ -202,18 +194,23 @@ class _Values:
         shaped = sum(bool(_CODE.fullmatch(text.strip())) for text, _ in self.texts)
         if not self.numeric and shaped < KIND * self.distinct:
             return self.distinct == self.n
-        named = {*said} & _IDS or any(map(_JOINED.fullmatch, said[-1:]))
+        named = {*said} & _IDS or name.casefold() in _PERSONS
+        named = named or any(map(_JOINED.fullmatch, said[-1:]))
         if named and self.n <= ROWS * self.distinct:
             return True
-        if self.distinct <= CATEGORIES or not self.few_each(ROWS):
-            return False
-        return not self.numeric or not {*said} & _QUANTITY and self._serial()
+        if not self.numeric:
+            return self.few_each(1.5) or (self.distinct > CATEGORIES and self.few_each(ROWS))
+        return not {*said} & _QUANTITY and self._serial()
 
     def _serial(self) -> bool:
         """Whether whole numbers are numbered through, or repeat more than by chance."""
         x = np.unique(self.figures)
         size, once = x[-1] - x[0] + 1, self.distinct == self.n
         if 1500 <= x[0] <= x[-1] <= 2200 or size > 2**53:  # years, and sizes
+            return False
+        if once and self.n >= 20 and size <= 1.1 * len(x):
+            return True
+        if self.distinct <= CATEGORIES or not self.few_each(ROWS):
             return False
         expected = -size * np.expm1(-self.n / size)
         if len(x) > 1.05 * expected and size <= 1.02 * len(x):
@@ -248,17 +245,13 @@ def _proposed(column: _Values, name: str) -> Draft:
     if not column.n:
         return Draft(name, {"type": ..., **gaps})
     if column.kind in ("temporal", "zoned") or column.dated:
-        form = {"unit": column.form.unit, "format": column.form.format}
-        form = {key: value for key, value in form.items() if value not in (None, "day")}
-        timed = column.form.timed or column.kind == "zoned"
-        return Draft(name, {"type": "datetime" if timed else "date", **form, **gaps})
-    if column.share_of_texts(_CLOCK.fullmatch) >= KIND:
-        note = "times of day have no type: make a number of them, such as the hour, or leave it out"
-        return Draft(name, {"type": None}, note)
-    place = bool(_ZIP.search(name.casefold()))
+        form, timed = column.form, column.form.timed or column.kind == "zoned"
+        more = {"unit": None if form.unit == "day" else form.unit, "format": form.format}
+        return Draft(name, {"type": "datetime" if timed else "date", **more, **gaps})
     if column.identifies(name) or (column.coded and column.few_each(1.5)):
         return Draft(name, {"type": "identifier"})
-    if column.coded or _few_codes(column) or (column.whole and place):
+    place = column.whole and _ZIP.search(name.casefold())
+    if column.coded or place or (column.numeric and _few_codes(column)):
         return categories
     if column.numeric:
         days = column.counted and {*_words_of(name)} & _DATES
@@ -270,14 +263,12 @@ def _proposed(column: _Values, name: str) -> Draft:
 
 
 def _few_codes(column: _Values) -> bool:
-    """Whether few values are categories, also where they are numbers."""
-    if not column.numeric:
-        return column.distinct <= CODES and column.distinct < max(column.n, 3)
+    """Whether a few whole numbers are categories."""
     x = np.unique(column.figures)
     # Amounts may be 0 or of different lengths, and ages of a small file hardly repeat.
     amounts = (x >= 1000).sum() >= 4 and len({len(digits(float(each))) for each in x}) > 1
     narrow = np.ptp(x) <= CODES or column.n >= 5 * len(x)
-    return column.whole and len(x) <= CODES and bool(narrow) and not amounts
+    return len(x) <= (CODES if column.whole else 4) and bool(narrow) and not amounts
 
 
 # --- what there is to say of a column
@@ -305,13 +296,11 @@ def _said_of(column: _Values, attribute: Any, draft: Draft) -> list[_Finding]:
 
 def _repeats(column: _Values, draft: Draft, proposed: bool) -> list[_Finding]:
     """Rows of one value, where whole numbers or texts repeat: it may identify persons."""
-    most = int(column.counts.max(initial=0))
-    whole = "date" not in str(draft.data["type"]) and (column.whole or not column.numeric)
+    kind, most = draft.data["type"], int(column.counts.max(initial=0))
+    whole = "date" not in str(kind) and (column.whole or not column.numeric)
     many = whole and column.distinct > max(CODES, column.n // ROWS)
-    persons = draft.data["type"] == "identifier" or (
-        many and (proposed or column.identifies(draft.name))
-    )
-    if most <= 1 or not persons:
+    said = proposed or column.identifies(draft.name)
+    if most <= 1 or not (kind == "identifier" or (many and said)):
         return []
     line = (
         f"{column.n} rows of {column.distinct} persons, if it identifies persons, at most {most} "
@@ -333,10 +322,10 @@ _UNREAD = "are no {}, such as {{such!r}}: mend them, or they count as missing (n
 
 def _of_text(column: _Values) -> list[_Finding]:
     """Numbers that are written as text."""
-    how = "--decimal , (in Python pandas.read_csv(..., decimal=','))"
+    how = "have a decimal comma: --decimal , (in Python pandas.read_csv(..., decimal=','))"
     unread = [each for each in column.texts if not column.reads(each[0])]
-    commas = column.on(column.commas, f"have a decimal comma: {how}")
-    return commas + column.on(unread, _UNREAD.format("numbers"), nullable=True)
+    found = column.on(column.commas, how)
+    return found + column.on(unread, _UNREAD.format("numbers"), nullable=True)
 
 
 def _of_numbers(column: _Values, attribute: Any, data: dict[str, Any]) -> list[_Finding]:
@@ -375,7 +364,7 @@ def _of_numbers(column: _Values, attribute: Any, data: dict[str, Any]) -> list[_
 def _of_dates(column: _Values, attribute: Any, data: dict[str, Any]) -> list[_Finding]:
     form, own, found = column.form, data.get("format"), list[_Finding]()
     alike = f" ({form.other} reads them too: which is it?)" if form.other else ""
-    short = form.format is not None and "%y" in form.format
+    short = "%y" in (form.format or "")
     pivot = ": of two digits, 00 to 68 are 2000 to 2068, and 69 to 99 are 1969 to 1999" * short
     if attribute is None and form.format is not None:
         found.append((f"dates are written as {form.format}{alike}{pivot}", {}))
@@ -424,9 +413,6 @@ class DomainReport:
     rules : pandas.DataFrame
         One row per rule that forbids cells: number of records that are skipped because they
         ``break`` it. Values of derived columns in the data are ignored.
-    n_unfit : int, default=0
-        Number of records of a file that could not be read, which are not counted by column: lines
-        with an odd number of quotes, or with more fields than the first.
     findings : tuple of str
         What the declaration misses: gaps, forms of dates, whole numbers, crowded bins, values that
         many records share, categories that differ by case, values that repeat.
@@ -438,7 +424,6 @@ class DomainReport:
     n_rows: int
     n_skipped: int
     rules: pd.DataFrame
-    n_unfit: int = 0
     findings: tuple[str, ...] = ()
     drafts: Sequence[Draft] = field(default=(), repr=False)
     structure: Sequence[Any] = field(default=(), repr=False)
@@ -453,9 +438,9 @@ class DomainReport:
 
     @property
     def clean(self) -> bool:
-        """Whether every value is represented as it is, and no rule is broken."""
+        """Whether every value is represented as it is, and no record is skipped."""
         changed = self.columns.drop(columns="to_missing", errors="ignore")
-        return not (self.n_unfit or changed.any(axis=None) or self.rules.any(axis=None))
+        return not (self.n_skipped or changed.any(axis=None))
 
     @property
     def tables(self) -> list[pd.DataFrame]:
@@ -464,25 +449,21 @@ class DomainReport:
         Counts with shares as text, at most a hundred rows of each.
         """
         shown = [table[table.any(axis=1)][:100] for table in (self.columns, self.rules)]
-        texts = [
-            each.map(lambda n: f"{n} ({_share(n, self.n_rows)})" if n else "") for each in shown
+        return [
+            x.map(lambda n: f"{n} ({_share(n, self.n_rows)})" * bool(n)) for x in shown if len(x)
         ]
-        return [each for each in texts if len(each)]
 
     @property
-    def summary(self) -> list[str]:
-        """Sentences on all columns and rules."""
+    def summary(self) -> str:
+        """A sentence on all columns and rules."""
         share = _share(self.n_skipped, self.n_rows)
-        return [
-            f"records skipped: {self.n_skipped} of {self.n_rows} ({share})",
-            *[f"records that cannot be read: {self.n_unfit}"] * bool(self.n_unfit),
-            *["all values are as declared, and all rules hold"] * self.clean,
-        ] * (not self.columns.empty)
+        clean = "; all values are as declared, and all rules hold" * self.clean
+        return f"records skipped: {self.n_skipped} of {self.n_rows} ({share}){clean}"
 
     def __repr__(self) -> str:
         title = f"NOT PRIVATE: exact counts of {self.n_rows} records, for the data owner only"
-        found = [*(table.to_string() for table in self.tables), *(f"- {x}" for x in self.findings)]
-        return "\n".join([title, *self.summary, *found])
+        found = [table.to_string() for table in self.tables] + [f"- {x}" for x in self.findings]
+        return "\n".join([title, *[self.summary] * (not self.columns.empty), *found])
 
 
 def examined(domain: Any, frame: Any) -> DomainReport:
@@ -495,48 +476,37 @@ def examined(domain: Any, frame: Any) -> DomainReport:
     frame : Rows
         With the measured columns of the domain, and perhaps others.
     """
-    warnings.warn(
-        "Domain.check and Domain.propose count private values exactly: their answer is not private "
-        "and must not leave the data owner.",
-        PrivacyLeakWarning,
-        stacklevel=3,
-    )
-    unfit = np.zeros(frame.n_rows, dtype=bool) if frame.unfit is None else frame.unfit
-    lines, drafts = _findings(domain, frame, ~unfit)
+    what = "Domain.check and Domain.propose count exactly: not private, for the data owner only."
+    warnings.warn(what, PrivacyLeakWarning, stacklevel=3)
+    readable = np.ones(frame.n_rows, dtype=bool) if frame.unfit is None else ~frame.unfit
+    columns = {name: _Values(frame.column(name), readable) for name in frame.names}
+    lines, drafts = _findings(domain, columns, readable)
     if domain is None:
-        none = pd.DataFrame()
-        return DomainReport(none, frame.n_rows, 0, none, 0, (*lines,), drafts)
-    n_unfit, rows = int(unfit.sum()), {}
-    for name, attribute in domain.items():
-        rows[name] = _fates(frame.column(name), attribute)
-        rows[name]["to_missing" if attribute.nullable else "skipped"] -= n_unfit
+        return DomainReport(pd.DataFrame(), frame.n_rows, 0, pd.DataFrame(), (*lines,), drafts)
     structure, codes = domain.structure, domain.plain(domain.names).encode_columns(frame)
+    fates = {k: _fates(frame.column(k), columns[k], readable, each) for k, each in domain.items()}
     kept = {repr(rule): int(wrong.sum()) for rule, wrong in structure.broken_by_rule(codes)}
-    n_skipped = int(((codes < 0).any(axis=1) | structure.zeros.breaks(codes)).sum())
-    columns = pd.DataFrame.from_dict(rows, orient="index")
+    table = pd.DataFrame.from_dict(fates, orient="index")
     rules = pd.DataFrame.from_dict(kept, orient="index", columns=["breaks"])
-    more = n_unfit, (*lines,), drafts, structure.rules
-    return DomainReport(columns, frame.n_rows, n_skipped, rules, *more)
+    skipped = int(((codes < 0).any(axis=1) | structure.zeros.breaks(codes)).sum())
+    return DomainReport(table, frame.n_rows, skipped, rules, (*lines,), drafts, structure.rules)
 
 
-def _fates(column: Any, attribute: Any) -> dict[str, int]:
-    """What becomes of the values of a column."""
+def _fates(column: Any, held: _Values, readable: BoolArray, attribute: Any) -> dict[str, int]:
+    """What becomes of the values of a column, in records that could be read."""
     kinds = ("below", "above", "to_other", "to_missing", "skipped", "not_understood")
     found = dict.fromkeys(kinds, 0)
     coding = replace(attribute.coding(), unknown=-2)
     if coding.place is None:
-        codes = column.codes(coding)
+        codes = column.codes(coding)[readable]
         found["skipped" if attribute.other is None else "to_other"] = int((codes == -2).sum())
         # A category may name the gap.
         missing = (codes == coding.missing) & (attribute.nullable or coding.missing < 0)
     else:
-        numbers = column.numbers(coding.clock)
+        numbers = column.numbers(coding.clock)[readable]
         missing = np.isnan(numbers)
         # Of these what is there, and is no number or date of this column.
-        positions, uniques = column.factorize()
-        plain = [each.strip() if isinstance(each, str) else each for each in uniques]
-        there = np.array([*(key_of(each) is not None for each in plain), False])
-        found["not_understood"] = int((missing & there[positions]).sum())
+        found["not_understood"] = int((missing & (held.records >= 0)).sum())
         numbers = numbers[~np.isin(numbers, attribute.special)]
         found["below"] = int((numbers < attribute.lower).sum())
         found["above"] = int((numbers > attribute.upper).sum())
@@ -544,17 +514,17 @@ def _fates(column: Any, attribute: Any) -> dict[str, int]:
     return found
 
 
-def _findings(domain: Any, frame: Any, readable: BoolArray) -> tuple[list[str], list[Draft]]:
+def _findings(
+    domain: Any, columns: dict[str, _Values], readable: BoolArray
+) -> tuple[list[str], list[Draft]]:
     """Sentences, each of which begins with its column, and a corrected declaration."""
     lines: list[str] = []
     if not readable.all():
-        share = _share(int((~readable).sum()), frame.n_rows)
+        share = _share(int((~readable).sum()), len(readable))
         lines.append(
-            f"{share} of the records cannot be read: more fields than there are names, or an open "
-            "quote. Is it a title that was read as names (--skip-lines), another sign between "
-            "fields (--sep), or do fields hold line breaks (--multiline)?"
+            f"{share} of the records cannot be read: more fields than names, or an open quote. See "
+            "--skip-lines (titles above the names), --sep, and --multiline (line breaks in fields)."
         )
-    columns = {name: _Values(frame.column(name), readable) for name in frame.names}
     if readable.any() and _second_header(columns.values()):
         lines.append(
             "the first record looks like a second line of names: delete it from the file "

@@ -24,12 +24,9 @@ import pandas as pd
 
 from .._validation import BoolArray, CodeArray, IntArray, plain_text
 from ..exceptions import DomainError
-from .attributes import Identifier
-from .bins import Points
-from .numeric import Numeric
-from .query import Part, Schema, attribute_of, parts_of
-from .regions import Region, region_of_range, region_of_values
-from .values import plain_category, some
+from .attributes import Identifier, Numeric
+from .bins import Points, plain_category, some
+from .query import Part, Region, Schema, attribute_of, parts_of, region_of_range, region_of_values
 
 # Cells of one table: 16 MB of booleans.
 MAX_CELLS = 2**24
@@ -109,7 +106,7 @@ def derived(column: str, from_: str, map: Mapping[Any, Any] | Iterable[Any]) -> 
     except (TypeError, ValueError) as error:
         what = "a dict from values, or intervals (low, high), to values"
         raise DomainError(f"The map of {column!r} must be {what}, got {map!r}. {error}") from None
-    return Rule("derived", _text(column, _COLUMN), _text(from_, _COLUMN), plain)
+    return Rule("derived", _text(column), _text(from_), plain)
 
 
 def at_most(column: str, bound: str) -> Rule:
@@ -128,7 +125,7 @@ def at_most(column: str, bound: str) -> Rule:
     >>> at_most("balance", "amount")
     at_most('balance', 'amount')
     """
-    return Rule("at_most", _text(column, _COLUMN), bound=_text(bound, _COLUMN))
+    return Rule("at_most", _text(column), bound=_text(bound))
 
 
 def forbid(condition: str) -> Rule:
@@ -155,10 +152,7 @@ def forbid(condition: str) -> Rule:
     return Rule("forbid", condition=_text(condition, 'a query such as "age < 15 and paid > 0"'))
 
 
-_COLUMN = "the name of a column"
-
-
-def _text(value: Any, what: str) -> str:
+def _text(value: Any, what: str = "the name of a column") -> str:
     """An argument of a rule that is text."""
     if not isinstance(value, str) or not value.strip():
         raise DomainError(f"A rule needs {what}, as text, got {value!r}.")
@@ -281,16 +275,12 @@ class Zeros(dict[Axes, BoolArray]):
         Depth first: a code that is taken, the nearest to the one wanted, narrows the others.
         """
         left = self.narrowed(codes)
-        if left is None:
-            return None
-        axis = next((axis for axis, own in left.items() if len(own) > 1), None)
-        if axis is None:
-            return {axis: int(own[0]) for axis, own in left.items()}
-        for code in sorted(left[axis].tolist(), key=lambda code: abs(code - wanted.get(axis, 0))):
-            row = self.nearest(wanted, {**left, axis: np.array([code])})
-            if row is not None:
-                return row
-        return None
+        axis = next((axis for axis, own in (left or {}).items() if len(own) > 1), None)
+        if left is None or axis is None:
+            return None if left is None else {axis: int(own[0]) for axis, own in left.items()}
+        near = sorted(left[axis].tolist(), key=lambda code: abs(code - wanted.get(axis, 0)))
+        rows = (self.nearest(wanted, {**left, axis: np.array([code])}) for code in near)
+        return next((row for row in rows if row is not None), None)
 
     def mended(self, rows: CodeArray) -> CodeArray:
         """The rows, those that break a rule with some codes of others, which break none."""
@@ -330,6 +320,8 @@ class Structure(Schema):
         `derived`, each after that of the column that it follows from.
     pairs : list of (str, str)
         Columns and their bounds by rules of `at_most`, chains included.
+    compared : tuple of str
+        All columns of the pairs.
     zeros : Zeros
         What rules allow of the codes of the measured columns.
     """
@@ -342,11 +334,11 @@ class Structure(Schema):
         self._codes: dict[str, tuple[str, IntArray]] = {}
         self._derive()
         self.pairs = _chained((each.column, each.bound) for each in self.rules if each.bound)
+        self.compared = tuple(dict.fromkeys(chain(*self.pairs)))
         zeros = Zeros.of(self._tables())
         if zeros is None:
             guilty = some([rule for rule in self.rules if not rule.from_])
-            what = "These rules contradict each other, no row satisfies them all"
-            raise DomainError(f"{what}: {guilty}. Change or leave out one of them.")
+            raise DomainError(f"These rules contradict each other, no row satisfies all: {guilty}.")
         self.zeros = zeros
 
     def to_data(self) -> list[dict[str, Any]]:
@@ -355,16 +347,11 @@ class Structure(Schema):
 
     def kept_by(self, columns: Iterable[str]) -> tuple[Rule, ...]:
         """Rules all of whose columns are among these."""
-        named = {
-            rule: {rule.column, rule.from_, rule.bound, *chain(*_regions(rule, self))}
-            for rule in self.rules
-        }
-        return tuple(rule for rule in self.rules if named[rule] <= {"", *columns})
 
-    @property
-    def compared(self) -> tuple[str, ...]:
-        """Columns that rules of `at_most` compare."""
-        return tuple(dict.fromkeys(chain(*self.pairs)))
+        def named(rule: Rule) -> set[str]:
+            return {rule.column, rule.from_, rule.bound, *chain(*_regions(rule, self))}
+
+        return tuple(rule for rule in self.rules if named(rule) <= {"", *columns})
 
     def broken_by_rule(self, codes: CodeArray) -> list[tuple[Rule, BoolArray]]:
         """Which rows break each rule that forbids cells: for reports to the data owner."""
@@ -394,10 +381,11 @@ class Structure(Schema):
 
     def _derive(self) -> None:
         """Find the code of each derived column for each code of the column that decides it."""
-        for rule in self.rules:
-            if rule.from_ and rule != (other := self.derived[rule.column]):
-                how = f"two rules, {rule!r} and {other!r}. Leave out one of them."
-                raise DomainError(f"Column {rule.column!r} follows from {how}")
+        if twice := [
+            each for each in self.rules if each.from_ and each not in self.derived.values()
+        ]:
+            what = f"Column {twice[0].column!r} follows from two rules"
+            raise DomainError(f"{what}. Leave out {twice[0]!r} or the other one.")
         # A column follows from fewer columns than those that follow from it.
         depth = [name for name, _ in _chained((k, each.from_) for k, each in self.derived.items())]
         self.derived = {name: self.derived[name] for name in sorted(self.derived, key=depth.count)}
@@ -420,8 +408,7 @@ class Structure(Schema):
             codes[-1] = target.size - 1
         if (codes < 0).any():
             gaps = ", ".join(base.labels()[code] for code in np.flatnonzero(codes < 0)[:8])
-            what = f"gaps: the map has no entry for {gaps} of {rule.from_!r}"
-            raise ValueError(f"{what}. Add entries for all values (None is a missing one).")
+            raise ValueError(f"the map has no entry for {gaps} of {rule.from_!r}; None is a gap.")
         return codes
 
     # --- tables of codes
@@ -432,8 +419,7 @@ class Structure(Schema):
             parts = [self.weights_of_regions(part) for part in _regions(rule, self)]
             parts = [part for part in parts if all(each.any() for each in part.values())]
             if rule.condition and not (parts and all(parts)):
-                what = f"{rule!r}: the condition covers no cell of the domain, or all of them"
-                raise DomainError(f"{what}. Check its values, or leave the rule out.")
+                raise DomainError(f"{rule!r} covers no cell of the domain, or all of them.")
             for part in parts if rule.condition else ():
                 # A code is covered in full or not at all, but for rounding.
                 covered = {name: weights > 0.5 for name, weights in part.items()}
@@ -446,11 +432,10 @@ class Structure(Schema):
                 alike = 2 if inner & {column, bound} else 1
                 measured = {column, bound} <= {*self.measured}
                 if _line(one)[:alike] != _line(two)[:alike] or not measured:
-                    raise ValueError(
-                        "the columns must be measured, on one number line (numbers, or dates of "
-                        "one unit), and in chains on one grid (integers, equal decimals, or all "
-                        "numbers). Declare them in the same way."
+                    how = (
+                        "on one number line, and in chains on one grid: integers, or equal decimals"
                     )
+                    raise ValueError(f"declare the columns alike, measured and {how}.")
             # Smallest and largest numbers; a missing value is nan, and satisfies every rule.
             low, high = one.span(np.arange(one.size))[0], two.span(np.arange(two.size))[1]
             yield self._without({column: low, bound: high}, np.greater)
@@ -459,8 +444,8 @@ class Structure(Schema):
         """A table of what is left of the codes of some columns without those in a relation."""
         n_cells = math.prod(map(len, of.values()))
         if n_cells > MAX_CELLS:
-            what = f"A rule connects {some([*of])}, which have {n_cells:,} cells together"
-            raise DomainError(f"{what}, more than {MAX_CELLS:,}. Declare fewer bins or categories.")
+            what = f"{some([*of])} have {n_cells:,} cells together, more than {MAX_CELLS:,}"
+            raise DomainError(f"{what}, the most that a rule connects. Declare fewer bins.")
         axes = [self.measured.index(name) for name in of]
         table = functools.reduce(relation.outer, of.values())
         return tuple(sorted(axes)), ~table.transpose(np.argsort(axes))
@@ -468,10 +453,7 @@ class Structure(Schema):
     # --- rows for codes: numbers are drawn within the cells so that rules hold for them too
 
     def draw(
-        self,
-        codes: Mapping[str, IntArray],
-        rng: np.random.Generator,
-        within: Mapping[str, tuple[Any, Any]],
+        self, codes: Mapping[str, IntArray], rng: Any, within: Mapping[str, tuple[Any, Any]]
     ) -> dict[str, pd.Series]:
         """All columns of rows with these codes, in declared order.
 
@@ -511,7 +493,7 @@ class Structure(Schema):
         drawn: dict[str, pd.Series] = {}
         for name, attribute in self._declared.items():
             if isinstance(attribute, Identifier):
-                drawn[name] = attribute.fresh(len(codes[self.measured[0]]))
+                drawn[name] = pd.Series(np.arange(len(codes[self.measured[0]])) + 1)
             elif name in numbers:
                 drawn[name] = attribute._finish(numbers[name])
             else:
@@ -537,8 +519,7 @@ def _chained(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         # The list grows while it is read, and what is added is looked at in turn.
         longer = [(one, three) for name, three in found if name == two]
         found += [pair for pair in longer if pair not in found]
-    circle = [one for one, two in found if one == two]
-    if circle:
+    if circle := [one for one, two in found if one == two]:
         what = f"The rules of {' and '.join(map(repr, circle))} form a circle"
         raise DomainError(f"{what}. Leave out one; columns that are always equal are derived.")
     return found
@@ -549,7 +530,7 @@ def _line(attribute: Any) -> tuple[Any, Any]:
     if not isinstance(attribute, Numeric):
         return object(), None  # equal categories lie on none, either
     grid = attribute._grid
-    special = [x for x in attribute.special if grid and grid.at_most(x) != grid.at_least(x)]
+    special = [x for x in attribute.special if grid and grid.value(grid.at_least(x)) != x]
     line = getattr(attribute, "unit", None), getattr(attribute, "tz", None)
     return line, (grid and grid.denominator, *special)
 
@@ -605,7 +586,7 @@ def _cut_at(attribute: Any, regions: Sequence[Region]) -> Any:
     if attribute._coarse is not None:
         return _cut_at(attribute._coarse, regions).fine
     edges, held = attribute.edges, attribute.contents
-    cuts = held.after(np.concatenate([region.runs for region in regions], axis=None))
+    cuts = np.concatenate([region.edges for region in regions])
     # The upper end of a grid may be a bin by itself.
     inner = cuts[(cuts > edges[0]) & (cuts <= attribute.upper)]
     inner = np.unique(np.minimum(inner, np.nextafter(edges[-1], -np.inf)))

@@ -19,10 +19,8 @@ from .._foreign import reraise_interrupts
 from .._keys import DAY, FURTHEST, key_of, moment_of, moment_of_text
 from .._validation import FloatArray, IntArray, is_word
 from ..exceptions import DomainError
-from .attributes import Coding
-from .bins import MOST_BINS, even_edges
-from .numeric import AUTO, Numeric, runs
-from .values import MAX_INTEGER, refuse_placeholder, some
+from .attributes import AUTO, Coding, Numeric, runs
+from .bins import MAX_INTEGER, MOST_BINS, even_edges, refuse_placeholder, some
 
 # Units, and how NumPy names them.
 UNITS = {
@@ -80,25 +78,22 @@ def unit_start(numbers: IntArray, unit: str) -> IntArray:
     return numbers.astype(f"M8[{UNITS[unit]}]").astype("M8[us]").astype(np.int64) - shift
 
 
-def check_form(form: Any, unit: str) -> None:
-    """Refuse a format that does not say in which unit a date lies, as ``"%m/%d/%Y"`` does.
+def check_form(form: Any) -> None:
+    """Refuse a format that does not say a date, as ``"%m/%d/%Y"`` does.
 
     Raises
     ------
     DomainError
-        If it is no format of dates, or names no year, month or day that the unit needs.
+        If it is no format of dates, or names no year.
     """
-    last = datetime.datetime(2011, 12, 31, tzinfo=datetime.UTC)
     letters = {*re.findall("%(.)", str(form))}
-    # Every unit needs a year, without which Python 3.15 will read no day.
+    # A year is needed, without which Python 3.15 will read no day.
     known = letters <= {*_LETTERS} and not letters.isdisjoint("yY")
-    read = in_form(last.strftime(_plain(form)), form) if known else None
-    ends = np.array([0 if each is None else moment_of(each) for each in (last, read)])
-    if len(set(unit_number(ends, unit))) > 1:
+    day = datetime.datetime(2011, 12, 31, tzinfo=datetime.UTC)
+    if not known or in_form(day.strftime(_plain(form)), form) is None:
         raise DomainError(
             f"format={form!r} says no date. Write it as for strptime, with each part once: "
-            "'%m/%d/%Y' for 11/07/2020, '%d.%m.%Y' for 07.11.2020, '%d %b %Y' for 07 Nov 2020; "
-            f"known are %{', %'.join(_LETTERS)}. ISO dates need no format."
+            f"'%d.%m.%Y' for 07.11.2020; known are %{', %'.join(_LETTERS)}. ISO needs no format."
         )
 
 
@@ -209,9 +204,12 @@ class Clock:
         None for what is no date, and for a value with a time zone where UTC is not declared.
         """
         micros = moment(value, self.unit)
-        zone = getattr(value, "tzinfo", None)
-        if isinstance(value, str):
-            zone = _ZONED.search(value, 10)
+        if micros is None and self.form:
+            # Not where text in the format may be taken for ISO text, as in %Y-%d-%m.
+            like = moment(datetime.date(2021, 3, 1).strftime(self.form), self.unit)
+            micros = moment(value, self.unit, self.form) if like is None else None
+        is_text = isinstance(value, str)
+        zone = _ZONED.search(value, 10) if is_text else getattr(value, "tzinfo", None)
         if micros is None or (zone is not None and self.tz is None):
             return None
         number = unit_number(np.array([micros]), self.unit)
@@ -270,10 +268,11 @@ class _Temporal(Numeric):
         if unit not in self._units:
             raise DomainError(f"unit must be one of {some(self._units[1:], 10)}, got {unit!r}.")
         if tz not in self._zones:
-            how = "convert the column first: .dt.tz_convert(zone).dt.tz_localize(None)"
-            raise DomainError(f"tz must be in {self._zones}, got {tz!r}. For local times {how}.")
+            raise DomainError(
+                f"tz must be in {self._zones}, got {tz!r}: convert local times first."
+            )
         if format not in (None, EXCEL):
-            check_form(format, unit)
+            check_form(format)
         self.unit, self.tz, self.format = unit, tz, format
         super().__init__(lower, upper, bins, integer=True, nullable=nullable, special=special)
 
@@ -369,8 +368,8 @@ class _Temporal(Numeric):
         return runs(self.edges[cuts].tolist(), self._written)
 
     def _said(self) -> dict[str, Any]:
-        ends = {"lower": self._written(self.lower), "upper": self._written(self.upper)}
-        said: dict[str, Any] = {**ends, "unit": self.unit}
+        low, high = self._written(self.lower), self._written(self.upper)
+        said: dict[str, Any] = {"lower": low, "upper": high, "unit": self.unit}
         if self.bins != self._default_bins():
             said["bins"] = self.bins
         if self.special:
@@ -385,9 +384,7 @@ def _not_a_date(value: Any) -> str:
 
 def _is_day(value: Any) -> bool:
     """Whether a declared end is a date without a time."""
-    if isinstance(value, str):
-        return len(value) == len("2021-03-01")
-    return isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
+    return len(value) == 10 if isinstance(value, str) else type(value) is datetime.date
 
 
 class Date(_Temporal):

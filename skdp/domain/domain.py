@@ -15,32 +15,12 @@ from numpy.typing import ArrayLike
 from .._random import sampling_generator
 from .._validation import CodeArray, plain_text
 from ..exceptions import DomainError
-from .attributes import Attribute, Categorical, Identifier, read
+from .attributes import Attribute, Categorical, Identifier, Numeric, read
+from .bins import some
 from .check import DomainReport, examined
 from .constraints import Structure, rules_of
-from .numeric import Numeric
 from .query import Schema
 from .schemas import drafts_of, from_schema, json_text, parts_from_text, short_form
-from .values import some
-
-
-def checked_columns(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
-    """Declarations by name; one error for all that declare no column."""
-    declared: dict[str, Any] = {}
-    wrong: list[str] = []
-    for name, given in pairs:
-        if not isinstance(name, str):
-            kind = type(name).__name__
-            raise DomainError(f"Column names must be strings, got {name!r} of type {kind}.")
-        if name in declared:
-            raise DomainError(f"Column names must be unique, but {name!r} is repeated.")
-        try:
-            declared[plain_text(name, "Column name")] = short_form(given)
-        except DomainError as error:
-            wrong.append(f"Column {name!r}: {error}")
-    if wrong:
-        raise DomainError("\n".join(wrong[:20]))
-    return declared
 
 
 class Domain(Schema):
@@ -68,7 +48,7 @@ class Domain(Schema):
     attributes : tuple of Numeric or Categorical
         Of the measured columns, their bins divided where rules cut them.
     columns : tuple of str
-        All columns, in declared order.
+        All columns, in declared order: measured, derived and identifiers.
     structure : Structure
         The compiled rules; falsy if there are none.
     shape : tuple of int
@@ -131,14 +111,29 @@ class Domain(Schema):
         except (TypeError, ValueError):
             what = "a dict of column names and their values such as {'age': (0, 120)}"
             raise DomainError(f"A Domain is declared by {what}, got {attributes!r}.") from None
-        self._given = checked_columns(pairs)
+        self._given, wrong = {}, []
+        for name, given in pairs:
+            if not isinstance(name, str):
+                kind = type(name).__name__
+                raise DomainError(f"Column names must be strings, got {name!r} of type {kind}.")
+            if name in self._given:
+                raise DomainError(f"Column names must be unique, but {name!r} is repeated.")
+            try:
+                self._given[plain_text(name, "Column name")] = short_form(given)
+            except DomainError as error:
+                # One error says all columns that are wrong.
+                wrong.append(f"Column {name!r}: {error}")
+        if wrong:
+            raise DomainError("\n".join(wrong[:20]))
         self.structure = Structure(rules, self._given)
         self._declared = self.structure._declared
         self.names = self.structure.measured
         if not self.names:
-            how = "Declare at least one that is no Identifier"
-            raise DomainError(f"The domain has no attributes to measure. {how}.")
+            raise DomainError("The domain has no attributes to measure, beside identifiers.")
+        self.columns = tuple(self._declared)
         self.attributes = tuple(self._declared[name] for name in self.names)
+        self.shape = tuple(attribute.size for attribute in self.attributes)
+        self.size = math.prod(self.shape)
         self._positions = {name: position for position, name in enumerate(self.names)}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -149,21 +144,6 @@ class Domain(Schema):
         Domain.__init__(self, state["columns"], structure=state["rules"])
 
     # --- which columns there are, and which of them are measured
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of codes of each attribute."""
-        return tuple(attribute.size for attribute in self.attributes)
-
-    @property
-    def size(self) -> int:
-        """Number of cells, a Python integer of any size."""
-        return math.prod(self.shape)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """All columns of the table, in declared order: measured, derived and identifiers."""
-        return tuple(self._declared)
 
     def declared(self, name: str) -> Numeric | Categorical | Identifier:
         """Declaration of any column, measured or not, as it was given.
@@ -192,8 +172,7 @@ class Domain(Schema):
         if name not in self:
             raise DomainError(f"Column {name!r} is not in the domain; it has {some(self.names)}.")
         if name not in self._positions:
-            why = f"it follows from other columns, by {self.structure.derived[name]!r}"
-            raise DomainError(f"Column {name!r} is not measured: {why}.")
+            raise DomainError(f"Column {name!r} is not measured: it follows from other columns.")
         return self._positions[name]
 
     def __getitem__(self, name: str) -> Numeric | Categorical:
@@ -253,9 +232,8 @@ class Domain(Schema):
         named = {*frame.named, *taken}
         names = self.names_for(frame.n_unnamed, named)
         if names is None:
-            free = [name for name in self.names if name not in named]
-            what = f"{frame.n_unnamed} columns without names, but the domain declares {len(free)}"
-            raise DomainError(f"The data has {what} for them: {some(free)}.")
+            what = f"{frame.n_unnamed} columns without names, but the domain declares"
+            raise DomainError(f"The data has {what} {len({*self.names} - named)} for them.")
         return frame.with_names(names)
 
     def _key(self) -> tuple[Any, ...]:
@@ -299,8 +277,9 @@ class Domain(Schema):
             what = "a Domain, a dict, one attribute or pair (low, high) for all columns, or a list"
             raise DomainError(f"A domain must be {what} of these, got {attributes!r}.")
         if len(parts) != n_columns:
-            columns = f"{len(parts)} columns, but the data has {n_columns}"
-            raise DomainError(f"The domain declares {columns}.")
+            raise DomainError(
+                f"The domain declares {len(parts)} columns, the data has {n_columns}."
+            )
         if isinstance(parts, Domain):
             return parts
         return cls([(f"x{position}", part) for position, part in enumerate(parts)])
@@ -339,9 +318,7 @@ class Domain(Schema):
         >>> domain.shape, domain.resolved(32).shape
         ((800, 45), (32, 45))
         """
-        return self._changed(
-            lambda each: each.resolved(most) if isinstance(each, Numeric) else each
-        )
+        return self._changed(lambda x: x.resolved(most) if isinstance(x, Numeric) else x)
 
     @property
     def fine(self) -> Domain:
@@ -372,8 +349,7 @@ class Domain(Schema):
         DomainError
             If the column is declared already.
         """
-        pairs = [*self._given.items(), (name, attribute)]
-        return Domain(pairs, structure=self.structure.rules)
+        return Domain([*self._given.items(), (name, attribute)], structure=self.structure.rules)
 
     def check_schema(self, data: Any) -> Any:
         """Check columns and declared types, and nothing that depends on a value.
@@ -406,11 +382,9 @@ class Domain(Schema):
         missing = [name for name in self.names if name not in present]
         extra = [name for name in frame.names if name not in self._declared]
         if missing or extra:
-            what = "The columns of the data are not those of the domain."
-            what += f" Missing: {some(missing)}." if missing else ""
-            what += f" Not declared: {some(extra)}." if extra else ""
+            what = f"Missing: {some(missing) or 'none'}. Not declared: {some(extra) or 'none'}."
             how = "Select columns of the data (data[names]) or of the domain (domain.select)"
-            raise DomainError(f"{what} {how}, or declare all.")
+            raise DomainError(f"The data has other columns than the domain. {what} {how}.")
         frame = frame.select(self.names)
         # Privacy. Readers of files choose types by looking at the values, so one record decides
         # whether a column holds numbers, text, booleans, dates or times. It must not decide whether

@@ -3,17 +3,240 @@
 from __future__ import annotations
 
 import ast
+import bisect
+import contextlib
+import difflib
 import functools
-import operator
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from operator import and_, or_, xor
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .._validation import BoolArray, FloatArray
-from .attributes import Identifier
-from .bins import POINT
-from .regions import Region, known_values, region_of_comparison, weigh
+from .attributes import Attribute, Categorical, Identifier, Numeric
+from .bins import POINT, Cut, some
+
+# ------------------------------------------------------------------------------------------------
+# Regions: the part of one attribute that a condition covers, as a weight for each code.
+#
+# The numbers of a region lie between cuts, so that regions are joined, cut and turned round by
+# comparing cuts, for integers and real numbers alike.
+
+
+@dataclass(frozen=True)
+class Region:
+    """Some values of an attribute. Regions of one column are combined by ``&`` and ``|``.
+
+    Attributes
+    ----------
+    column : str
+    attribute : Numeric or Categorical
+    cuts : tuple of Cut
+        Where the numbers of bins that it covers begin and end, in turn, ascending.
+    cells : frozenset of int
+        The other codes: categories, special values, missing.
+    """
+
+    column: str = field(compare=False)
+    attribute: Attribute = field(compare=False)
+    cuts: tuple[Cut, ...]
+    cells: frozenset[int]
+
+    def __bool__(self) -> bool:
+        return bool(self.cuts or self.cells)
+
+    def _combined(self, other: Region, by: Callable[[Any, Any], Any]) -> Region:
+        kept: list[Cut] = []
+        for cut in sorted({*self.cuts, *other.cuts}):
+            # After an odd number of its cuts a number is covered.
+            inside = by(*(bisect.bisect(each.cuts, cut) % 2 for each in (self, other)))
+            if inside != len(kept) % 2:
+                kept.append(cut)
+        return Region(self.column, self.attribute, tuple(kept), by(self.cells, other.cells))
+
+    def __and__(self, other: Region) -> Region:
+        return self._combined(other, and_)
+
+    def __or__(self, other: Region) -> Region:
+        return self._combined(other, or_)
+
+    @functools.cached_property
+    def complement(self) -> Region:
+        """What it does not cover."""
+        return everything(self.column, self.attribute)._combined(self, xor)
+
+    @property
+    def without_missing(self) -> Region:
+        """What it covers of the values that are there."""
+        return replace(self, cells=self.cells - {self.attribute.n_values})
+
+    def extent(self) -> tuple[float, float]:
+        """The smallest and the largest number that it covers; no end if it covers the missing."""
+        if self.attribute.n_values in self.cells or not self:
+            return -math.inf, math.inf
+        assert isinstance(self.attribute, Numeric)
+        runs = self.attribute.contents.numbers(*self.runs)
+        numbers = np.concatenate([*runs, self.attribute.means()[[*self.cells]]])
+        return float(numbers.min()), float(numbers.max())
+
+    @functools.cached_property
+    def weights(self) -> FloatArray:
+        """Share of each code that it covers."""
+        weigh([self])
+        found: FloatArray = vars(self)["weights"]
+        return found
+
+    @property
+    def moment(self) -> FloatArray:
+        """The same times the mean of the values that it covers; 0 for what is missing."""
+        attribute, found = self.attribute, np.zeros(self.attribute.size)
+        if isinstance(attribute, Numeric):
+            found[attribute.bins : attribute.n_values] = attribute.special
+            found *= self.weights
+            owner = np.zeros(len(self.cuts) // 2, dtype=np.int64)
+            found[: attribute.bins] = attribute.contents.between(*self.runs, owner, 1)[1][0]
+            return found
+        assert isinstance(attribute, Categorical)
+        if any(isinstance(value, str) for value in attribute.categories):
+            what = f"Column {self.column!r} has categories that are not numbers"
+            raise ValueError(f"{what}: no sum or mean. Count its categories instead.")
+        found[: attribute.n_values] = attribute.categories
+        return found * self.weights
+
+    @property
+    def runs(self) -> tuple[FloatArray, FloatArray]:
+        """Numbers of the cuts at which runs begin and end."""
+        numbers = np.array([number for number, _ in self.cuts], dtype=np.float64)
+        return numbers[::2], numbers[1::2]
+
+    @property
+    def edges(self) -> FloatArray:
+        """The cuts as edges of bins."""
+        assert isinstance(self.attribute, Numeric)
+        numbers, after = np.array(self.cuts, dtype=np.float64).reshape(-1, 2).T
+        edges, _ = self.attribute.contents.numbers(numbers, numbers)
+        return np.where(after > 0, np.nextafter(edges, np.inf), edges)
+
+
+def weigh(regions: Iterable[Region]) -> None:
+    """Find the weights of regions that have none yet, those of a column together."""
+    by_column: dict[int, list[Region]] = {}
+    for region in regions:
+        if "weights" not in vars(region):
+            by_column.setdefault(id(region.attribute), []).append(region)
+    for alike in by_column.values():
+        attribute = alike[0].attribute
+        found = np.zeros((len(alike), attribute.size))
+        if isinstance(attribute, Numeric):
+            cuts = np.array([x for each in alike for x, _ in each.cuts], dtype=np.float64)
+            owners = np.repeat(np.arange(len(alike)), [len(each.cuts) // 2 for each in alike])
+            shares, _ = attribute.contents.between(cuts[::2], cuts[1::2], owners, len(alike))
+            found[:, : attribute.bins] = shares
+        for region, weights in zip(alike, found, strict=True):
+            if region.cells:
+                weights[[*region.cells]] = 1.0
+            weights.flags.writeable = False
+            vars(region)["weights"] = weights
+
+
+def known_values(given: Any, known: Iterable[Any]) -> str:
+    """What there is, and what of it may have been meant, for a message."""
+    by_text = {str(each): each for each in known}
+    close = difflib.get_close_matches(str(given), by_text, n=1)
+    hint = f" Did you mean {by_text[close[0]]!r}?" if close else ""
+    return f"{hint} It has {some([*by_text.values()], 20)}."
+
+
+def everything(column: str, attribute: Any) -> Region:
+    """The region of no condition."""
+    if isinstance(attribute, Categorical):
+        return Region(column, attribute, (), frozenset(range(attribute.size)))
+    cuts = attribute.contents.cut(-math.inf, 0), attribute.contents.cut(math.inf, 1)
+    return Region(column, attribute, cuts, frozenset(range(attribute.bins, attribute.size)))
+
+
+def _codes(column: str, attribute: Categorical, value: Any) -> list[int]:
+    """Position of a category, or of all categories in a group of the taxonomy."""
+    with contextlib.suppress(KeyError):
+        return [attribute.index_of(value)]
+    if (tree := attribute.taxonomy) is not None and value in tree.labels:
+        nodes = [node for node, label in enumerate(tree.labels) if label == value]
+        runs = [attribute.leaf_codes[tree.first[node] : tree.last[node]] for node in nodes]
+        return [code for run in runs for code in run.tolist()]
+    known = known_values(value, attribute.categories)
+    raise ValueError(f"Column {column!r} has no category {value!r}.{known}")
+
+
+def region_of_range(column: str, attribute: Any, low: Any, high: Any, strict: str = "") -> Region:
+    """Values from low to high; None is an open end, ``strict`` names the ends left out."""
+    if isinstance(attribute, Categorical) and not attribute.ordered:
+        how = "Ask for a list of categories, or declare it with ordered=True."
+        raise ValueError(f"Column {column!r} is an unordered Categorical, without ranges. {how}")
+    first = -math.inf if low is None else _number(column, attribute, low)
+    last = math.inf if high is None else _number(column, attribute, high)
+    if first > last:
+        what = f"it goes from {low!r} to {high!r}. Write the lower end first"
+        raise ValueError(f"The range for column {column!r} is reversed: {what}.")
+    start, stop = (first, int("<" in strict)), (last, int(">" not in strict))
+    if isinstance(attribute, Categorical):
+        codes = frozenset(code for code in range(attribute.n_values) if start <= (code, 0) < stop)
+        return Region(column, attribute, (), codes)
+    special = enumerate(attribute.special, start=attribute.bins)
+    cells = frozenset(code for code, value in special if start <= (value, 0) < stop)
+    cuts = attribute.contents.cut(*start), attribute.contents.cut(*stop)
+    return Region(column, attribute, cuts if cuts[0] < cuts[1] else (), cells)
+
+
+def _number(column: str, attribute: Any, value: Any) -> float:
+    """Where a value lies on the line of numbers, or of the codes of ordered categories."""
+    if isinstance(attribute, Numeric):
+        return attribute.number(value, column)
+    return value if value in (-math.inf, math.inf) else _codes(column, attribute, value)[0]
+
+
+def region_of_values(column: str, attribute: Any, values: Iterable[Any]) -> Region:
+    """Any of the values; None is the missing cell."""
+    cells: set[int] = set()
+    runs: set[tuple[Cut, ...]] = set()
+    for value in values:
+        if value is None:
+            if not attribute.nullable:
+                what = f"Column {column!r} has no missing cell to ask for"
+                raise ValueError(f"{what}: it is declared without nullable=True.")
+            cells.add(attribute.n_values)
+        elif isinstance(attribute, Categorical):
+            cells.update(_codes(column, attribute, value))
+        else:
+            one = region_of_range(column, attribute, value, value)
+            cells |= one.cells
+            runs |= {one.cuts} if not one.cells else set()
+    # Where a run begins that another ends at, there is no cut.
+    cuts = functools.reduce(xor, map(set, runs), set[Cut]())
+    return Region(column, attribute, tuple(sorted(cuts)), frozenset(cells))
+
+
+def region_of_comparison(column: str, attribute: Any, operator: str, value: Any) -> Region:
+    """The region of ``column operator value``; a list is any of its values, a tuple a range."""
+    # As in pandas, == [..] means in.
+    if operator in ("in", "not in", "==", "!="):
+        if isinstance(value, tuple):
+            found = region_of_range(column, attribute, *value)
+        else:
+            values = value if isinstance(value, list) else [value]
+            found = region_of_values(column, attribute, values)
+        return found if operator in ("in", "==") else found.complement
+    if value is None:
+        what = f"Missing values of column {column!r} have no order"
+        raise ValueError(f"{what}: compare None with == or !=.")
+    if operator in ("<", "<="):
+        return region_of_range(column, attribute, None, value, ">" if operator == "<" else "")
+    return region_of_range(column, attribute, value, None, "<" if operator == ">" else "")
+
 
 # --- columns that conditions name
 
@@ -52,6 +275,11 @@ class Schema:
                 self._regions.clear()
             self._regions[key] = region_of_comparison(column, attribute, operator, value)
         return self._regions[key]
+
+    @functools.cached_property
+    def asked(self) -> dict[str, Query]:
+        """The latest question as text, and what it means. What is passed on of it has none."""
+        return {}
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -109,7 +337,7 @@ def _negated(condition: _Joined | Region) -> _Joined | Region:
 def _within(parts: list[Part], condition: _Joined | Region) -> list[Part]:
     """Disjoint conjunctions of the rows of some conjunctions that satisfy a condition."""
     if isinstance(condition, Region):
-        return _checked(both(part, {condition.column: condition}) for part in parts)
+        return [both(part, {condition.column: condition}) for part in parts]
     if condition.every:
         return functools.reduce(_within, condition.members, parts)
     done: list[Part] = []
@@ -130,7 +358,7 @@ def _merged(parts: list[Part]) -> list[Part]:
             alike.setdefault(rest, []).append(part.get(column))
         parts = []
         for rest, own in alike.items():
-            union = None if None in own else functools.reduce(operator.or_, own)
+            union = None if None in own else functools.reduce(or_, own)
             # A column without a condition has all its values.
             limited = {column: union} if union is not None and union.complement else {}
             parts.append({**dict(rest), **limited})
@@ -162,9 +390,10 @@ def _checked(parts: Iterable[Part]) -> list[Part]:
 
 _TOKEN = re.compile(
     r"""\s*(?:
-        (?P<number>(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
+        (?P<number>[+-]?(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
       | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
       | (?P<quoted>`(?:[^`]|``)+`)
+      | (?P<word>(?i:and|or|not|in|is)\b)
       | (?P<name>[^\W\d]\w*)
       | (?P<symbol>[=!<>]=|[=<>()\[\],&|+\-~])
       | (?P<other>\S)
@@ -172,7 +401,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _SYMBOLS = {"=": "==", "&": "and", "|": "or", "~": "not"}
-# Words of the language; in capitals too, where no column has that name.
+# Columns of these names stand between backticks.
 _WORDS = ("and", "or", "not", "in", "is")
 _CONSTANTS = {"None": None, "null": None, "NULL": None, "True": True, "False": False}
 # What an operator says of the column on its left, and of one on its right.
@@ -181,18 +410,15 @@ _OPERATORS: dict[type, tuple[str, str]] = {
     ast.Eq: ("==", "=="), ast.NotEq: ("!=", "!="), ast.In: ("in", ""), ast.NotIn: ("not in", ""),
     ast.Is: ("==", ""), ast.IsNot: ("!=", ""),
 }  # fmt: skip
-# Characters on each side of an error that a message shows of a long text.
-_SHOWN = 100
-# What is wrong where no token begins with a character, and where a piece of a tree has no meaning.
+# What is wrong where no token begins with a character, and elsewhere.
 _UNREADABLE = {
     **dict.fromkeys("'\"`", "a quotation mark is never closed"),
-    "@": "values stand in the text itself, as in f'age > {limit}'",
-    ".": "methods of columns are not supported; write for example 'x is null', '1 <= x <= 2' or "
-    "'x in [1, 2]'",
+    "@": "values stand in the text itself, as in f'age > {{limit}}'",
 }
-_UNEXPECTED = "unexpected {!r}; a column name that is not an identifier goes between backticks"
-_UNFINISHED = "it ends too early: a condition or a value is missing"
-_ARITHMETIC = "arithmetic is not supported; a column name with a sign goes between backticks"
+_UNEXPECTED = (
+    "something is missing or unexpected at {!r}; arithmetic is not supported, and a column name "
+    "that is not an identifier goes between backticks"
+)
 
 
 class _Column(NamedTuple):
@@ -236,34 +462,24 @@ class _Text:
         if not lines:
             raise self.error("the query is empty; use None or {} to ask for all records", 0)
         try:
-            return _within([{}], self._condition(_tree("\\\n".join(lines))))
+            return _checked(_within([{}], self._condition(_tree("\\\n".join(lines)))))
         except SyntaxError as error:
-            if error.offset != 1 or "never closed" in error.msg:
-                raise self.error(_UNFINISHED, len(self.text.rstrip())) from None
-            place = self.places[(error.end_lineno or 1) - 1]
-            match = _TOKEN.match(self.text, place)
-            raise self.error(f"unexpected {match and match[0]!r}", place) from None
+            raise self._unexpected(self.places[(error.end_lineno or 1) - 1]) from None
         except (MemoryError, RecursionError):
             raise self.error("too many operations are inside each other", 0) from None
 
     def _lines(self) -> Iterator[str]:
         """The expression of Python, a token on each line."""
-        before = ""
         for match in _TOKEN.finditer(self.text):
-            kind = str(match.lastgroup)
-            raw, place = match[kind], match.start(kind)
-            if kind == "other":
-                raise self.error(_UNREADABLE.get(raw, _UNEXPECTED.format(raw)), place)
+            kind, group = match.lastgroup or "", match.lastindex or 0
+            raw, place = match[group], match.start(group)
             self.places.append(place)
-            word = raw.lower() if raw.isupper() else raw
-            if kind == "name" and word in _WORDS and self.schema.find(raw) is None:
-                kind, raw = "word", word
-            if before == "~" and raw not in ("(", "~"):
-                # pandas would negate the column alone.
-                raise self.error("after '~' come parentheses; or write 'not'", place)
-            before = raw
-            if kind in ("word", "symbol"):
+            if kind == "symbol":
                 yield _SYMBOLS.get(raw, raw)
+            elif kind == "word":
+                yield raw.lower()
+            elif kind == "other":
+                raise self._unexpected(place, _UNREADABLE.get(raw, _UNEXPECTED))
             else:
                 yield f"_{len(self.known)}"
                 self.known.append(self._operand(kind, raw, place))
@@ -280,13 +496,11 @@ class _Text:
         if kind == "name" and raw in _CONSTANTS and self.schema.find(raw) is None:
             return _CONSTANTS[raw]
         name = raw[1:-1].replace("``", "`") if kind == "quoted" else raw
+        hint = " Text goes between quotation marks, names of several words in backticks."
         try:
             return _Column(name, attribute_of(name, self.schema))
         except ValueError as error:
-            reason = str(error)
-        if kind == "name":
-            reason += " Text goes between quotation marks, names of several words in backticks."
-        raise self.error(reason, place)
+            raise self.error(f"{error}{hint if kind == 'name' else ''}", place) from None
 
     # --- the tree
 
@@ -302,12 +516,8 @@ class _Text:
             return _Joined(isinstance(tree.op, ast.And), [*map(self._condition, tree.values)])
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
             return _negated(self._condition(tree.operand))
-        value = self._read(tree)
-        if not isinstance(value, _Column):
-            raise self.error(f"unexpected {value!r}", self._place(tree))
-        how = f"write for example {value.name} == True"
-        reason = f"column {value.name!r} is not compared with anything; {how}"
-        raise self.error(reason, self._place(tree))
+        how = "write for example 'x == True' for a column x"
+        raise self.error(f"nothing is compared; {how}", self._place(tree))
 
     def _read(self, tree: ast.expr) -> Any:
         """A column, a value, or a list of values."""
@@ -317,13 +527,7 @@ class _Text:
             values = [self._read(each) for each in tree.elts]
             if not any(isinstance(each, _Column | list) for each in values):
                 return values
-        if isinstance(tree, ast.UnaryOp) and not isinstance(tree.op, ast.Not):
-            value = self._read(tree.operand)
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                return -value if isinstance(tree.op, ast.USub) else value
-        place = self._place(tree)
-        other = f"unexpected {self.text[place:][:20]!r}"
-        raise self.error(_ARITHMETIC if isinstance(tree, ast.BinOp) else other, place)
+        raise self._unexpected(self._place(tree))
 
     def _comparison(self, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Region:
         """A column, what is said of it, and a value; or the other way round."""
@@ -341,12 +545,13 @@ class _Text:
         except ValueError as error:
             raise self.error(str(error), place) from None
 
+    def _unexpected(self, place: int, reason: str = _UNEXPECTED) -> ValueError:
+        return self.error(reason.format(self.text[place:][:20].strip()), place)
+
     def error(self, reason: str, place: int) -> ValueError:
         """What is wrong at a place of the text, which is shown if it is long."""
-        text = self.text
-        if len(text) > 2 * _SHOWN:
-            text = f"...{text[max(0, place - _SHOWN) : place + _SHOWN]}..."
-        where = f"Cannot read the query {text!r} at position {place}"
+        near = self.text[max(0, place - 100) : place + 100]
+        where = f"Cannot read the query {near!r} at position {place}"
         return ValueError(f"{where}: {reason.removesuffix('.')}.")
 
 
@@ -382,21 +587,14 @@ def parts_of(query: Any, schema: Schema) -> list[Part]:
     )
 
 
-def listed(value: Any) -> Any:
-    """A list of the values of a container that is no range; anything else as it is."""
-    if isinstance(value, list | AbstractSet | range):
-        return list(value)
-    several = hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0
-    return value.tolist() if several else value
-
-
 # Values that differ where their texts do: conditions on them are kept.
 _PLAIN = {str, int, float, bool, type(None)}
 
 
 def _region(column: Any, value: Any, schema: Schema) -> Region:
     """The region of a condition of a dict."""
-    value = listed(value)
+    if isinstance(value, AbstractSet | range) or getattr(value, "ndim", False):
+        value = list(value)
     if isinstance(value, tuple) and len(value) != 2:
         what = f"a tuple (low, high), got {value!r}. For a set of values use a list"
         raise ValueError(f"The range for column {column!r} must be {what}.")
@@ -431,12 +629,7 @@ class Query(NamedTuple):
 
     def times(self, axis: int, vector: FloatArray) -> Query:
         """The query with the weights of an attribute multiplied by others."""
-        return Query(
-            tuple(
-                {**each, axis: each[axis] * vector if axis in each else vector}
-                for each in self.products
-            )
-        )
+        return Query(tuple({**each, axis: each.get(axis, 1.0) * vector} for each in self.products))
 
     def plus(self, other: Query) -> Query:
         """The query whose answer is the sum of the answers to this and another one."""
@@ -450,7 +643,7 @@ class Query(NamedTuple):
     @property
     def at_points(self) -> bool:
         """Whether it asks for single numbers of a continuous column."""
-        return any(map(has_points, weights_in([self])))
+        return any(single_numbers(each).any() for each in weights_in([self]))
 
     def mapped(self, of: Callable[[FloatArray], FloatArray]) -> Query:
         """The query with a function of each vector of weights in its place."""
@@ -473,11 +666,6 @@ def single_numbers(weights: FloatArray) -> BoolArray:
     """Of which codes a single number of a continuous column is covered, and no more."""
     found: BoolArray = (weights > 0) & (weights <= POINT)
     return found
-
-
-def has_points(weights: FloatArray) -> bool:
-    """Whether single numbers of a continuous column are covered."""
-    return bool(single_numbers(weights).any())
 
 
 def parse(query: Any, domain: Any) -> Query:
@@ -504,7 +692,8 @@ def parse(query: Any, domain: Any) -> Query:
         A string is written as for ``DataFrame.query``: ``=``, ``==``, ``!=``, ``<``, ``<=``,
         ``>``, ``>=``, ``in``, ``not in``, chains such as ``30 <= age < 40``, ``is null`` and ``is
         not null``, joined by ``and``, ``or``, ``not`` or ``&``, ``|``, ``~``, with parentheses,
-        backticks around column names that are not identifiers, ``None`` for the missing cell.
+        backticks around column names that are not identifiers or are one of these words, ``None``
+        for the missing cell. ``~ age == 3`` is ``not age == 3``.
         ``not`` binds first, then ``and``, then ``or``. On a continuous column ``<`` and ``<=`` are
         the same but for special values. Conditions that contradict each other give weight zero
         everywhere. As in pandas, ``!=``, ``not in`` and ``not`` keep missing values and the
@@ -539,13 +728,19 @@ def parse(query: Any, domain: Any) -> Query:
 
 def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
     """`parse` of each of many queries: weights of the conditions on a column are found together."""
+    one = queries[0] if len(queries) == 1 and isinstance(queries[0], str) else ""
+    if one in domain.asked:
+        return [domain.asked[one]]
     read = [parts_of(query, domain) for query in queries]
     weigh(region for parts in read for part in parts for region in part.values())
-    return [Query(tuple(weights_of(part, domain) for part in parts)) for parts in read]
+    found = [Query(tuple(weights_of(part, domain) for part in parts)) for parts in read]
+    if one:
+        domain.asked.clear()
+        domain.asked[one] = found[0]
+    return found
 
 
 def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArray]:
     """Weights of a conjunction, by attribute."""
     weights = domain.structure.weights_of_regions(regions)
-    found = {domain.index(name): vector for name, vector in weights.items()}
-    return found if len(found) < 2 else dict(sorted(found.items()))
+    return dict(sorted((domain.index(name), vector) for name, vector in weights.items()))

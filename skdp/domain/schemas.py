@@ -21,27 +21,19 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from ..exceptions import DomainError
-from .attributes import Attribute, Categorical, Identifier
-from .dates import DAY, Date, Datetime, moment
-from .numeric import AUTO, MOST_SINGLE, Numeric
+from .attributes import AUTO, MOST_SINGLE, Attribute, Categorical, Identifier, Numeric
+from .bins import refuse_placeholder, some
+from .dates import Date, Datetime, moment
 from .taxonomy import Taxonomy
-from .values import refuse_placeholder, some
 
 # What every domain in JSON begins with; one that was read from records is none.
 _HEAD = {"format": "skdp.domain", "version": 1, "inferred": False}
 # What JSON calls each kind of column. Its entries are the parameters of the class.
-_CLASSES = {
-    "numeric": Numeric,
-    "date": Date,
-    "datetime": Datetime,
-    "categorical": Categorical,
-    "identifier": Identifier,
-}
+_KINDS: Any = (Numeric, Date, Datetime, Categorical, Identifier)
+_CLASSES = {each.__name__.lower(): each for each in _KINDS}
 # Those without which a column is not declared.
-_NEEDED = {
-    **dict.fromkeys(("numeric", "date", "datetime"), ("lower", "upper")),
-    "categorical": ("categories",),
-}
+_NEEDED: dict[str, tuple[str, ...]] = {"categorical": ("categories",)}
+_NEEDED |= dict.fromkeys(("numeric", "date", "datetime"), ("lower", "upper"))
 
 
 @dataclass(frozen=True)
@@ -128,10 +120,8 @@ def short_form(given: Any) -> Any:
     if isinstance(given, Attribute | Identifier):
         return given
     if not isinstance(given, dict | tuple | list):
-        kinds = "Numeric, Date, Datetime, Categorical or Identifier, which ignores it"
-        what = f"a pair (smallest, largest), a list of all values, or by {kinds}"
-        got = f"got {type(given).__name__}. No release can hold free text: leave it out"
-        raise DomainError(f"it must be declared by {what}, {got}.")
+        what = "a pair (smallest, largest), a list of all values, or an attribute such as Numeric"
+        raise DomainError(f"it must be declared by {what}. Leave out free text.")
     # A proposal has notes, too.
     data = {key: value for key, value in _entries(given).items() if key not in ("name", "note")}
     ends: Any = [data.get("lower"), data.get("upper")]
@@ -158,9 +148,8 @@ def _entries(given: Any) -> dict[str, Any]:
             return {"type": "numeric", **data, "integer": whole}
         found = [moment(end, "month") for end in given if isinstance(end, str | datetime.date)]
         if len(found) == 2 and None not in found:
-            # Midnight is no time of the day, unless text writes it.
-            timed = any(isinstance(end, str) and ":" in end for end in given)
-            timed |= any(micros % DAY for micros in found if micros)
+            # Midnight is no time of the day.
+            timed = any(":" in str(end).removesuffix(" 00:00:00") for end in given)
             return {"type": "datetime" if timed else "date", **data}
     what = f"A tuple is a range, (smallest, largest) in numbers or in ISO dates, got {given!r}"
     raise DomainError(f"{what}. All values of a column of categories are given as a list.")
@@ -172,11 +161,10 @@ def _entries(given: Any) -> dict[str, Any]:
 def parts_from_text(source: str | os.PathLike[str]) -> tuple[list[tuple[str, Any]], list[Any]]:
     """Entries of the columns of a domain in JSON, and its rules; raises any error if damaged."""
     data = read_json(source)
-    for key, value in _HEAD.items():
-        found = data.get(key, False) if isinstance(data, dict) else data
-        if found != value:
-            what = f"It says {key}={found!r:.60}, and only {key}={value!r} can be read"
-            raise DomainError(f"{what}. Declare it from public knowledge, or with an older skdp.")
+    found = {key: data.get(key, False) for key in _HEAD} if isinstance(data, dict) else data
+    if found != _HEAD:
+        what = f"It says {found!r:.90}, and only {_HEAD} can be read"
+        raise DomainError(f"{what}. Declare it from public knowledge, or with an older skdp.")
     return [(item["name"], item) for item in data["attributes"]], list(data.get("structure", ()))
 
 
@@ -213,14 +201,12 @@ def from_schema(source: Any, ranges: Mapping[str, Any]) -> list[tuple[str, Any]]
     pairs = [(name, ranges.get(name, given)) for name, given in known]
     if gaps := [name for name, given in pairs if given is ...]:
         raise DomainError(
-            f"Types do not say what {len(gaps)} columns can hold: {some(gaps, 20)}. Give each in "
-            "ranges={...} a pair (smallest, largest), a list of all values, or an attribute such "
-            "as Identifier(), by what is publicly known, not by what the records hold."
+            f"Types do not say what {len(gaps)} columns can hold: {some(gaps, 20)}. Give each, by "
+            "public knowledge, a range, a list of all values or an attribute in ranges={...}."
         )
     # Only records show which columns of a frame have gaps, so all may have some.
     gap = {} if book else {"nullable": True}
-    short = list | tuple
-    return [(name, _entries(x) | gap if isinstance(x, short) else x) for name, x in pairs]
+    return [(name, _entries(x) | gap if isinstance(x, list | tuple) else x) for name, x in pairs]
 
 
 # A code book is a CSV file with one row for each column of the table. A header is what JSON calls
@@ -228,12 +214,8 @@ def from_schema(source: Any, ranges: Mapping[str, Any]) -> list[tuple[str, Any]]
 # text. Lists have | or ; or commas between values, each perhaps with a label, as in 1=Male; 2=F.
 
 _CALLED = {"min": "lower", "max": "upper", "values": "categories", "missing": "nullable"}
-_ENTRIES = set[str]().union(*(inspect.signature(each).parameters for each in _CLASSES.values()))
-_TYPES: dict[str, dict[str, Any]] = {
-    "integer": {"type": "numeric", "integer": True},
-    "number": {"type": "numeric"},
-    "category": {"type": "categorical"},
-}
+_ENTRIES = set[str]().union(*(inspect.signature(each).parameters for each in _KINDS))
+_TYPES = {"integer": "numeric", "number": "numeric", "category": "categorical"}
 _FLAGS = {"yes": True, "true": True, "no": False, "false": False}
 
 
@@ -264,11 +246,12 @@ def _of_row(row: dict[str, str]) -> dict[str, Any]:
     """What the row of a variable says."""
     kind = "category" if "categories" in row else row.pop("type", "category").casefold()
     said = {key: _cell(key, text) for key, text in row.items() if key in _ENTRIES}
-    return {**_TYPES.get(kind, {"type": kind}), **said}
+    whole = {"integer": True} if kind == "integer" else {}
+    return {"type": _TYPES.get(kind, kind), **whole, **said}
 
 
 def _cell(entry: str, text: str) -> Any:
-    """What a cell says of an entry; lists hold numbers or truth values where all are, else text."""
+    """What a cell says of an entry; lists hold numbers or booleans where all are, else text."""
     if entry not in ("categories", "special", "edges"):
         return text if entry in ("other", "format") else _FLAGS.get(text.casefold(), _value(text))
     mark = next((mark for mark in "|;," if mark in text), ";")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._validation import IntArray
 from ..exceptions import DomainError
-from .values import Category, as_int, plain_category, some
+from .bins import Category, as_int, plain_category, some
 
 
 class Taxonomy:
@@ -28,6 +27,8 @@ class Taxonomy:
         Parent of each node, -1 for the root.
     depths : ndarray of shape (n_nodes,)
         Number of edges from the root.
+    height : int
+        Number of edges from the root to the deepest leaf.
     first, last : ndarray of shape (n_nodes,)
         The leaves below node i are ``leaves[first[i]:last[i]]``.
     leaves : tuple
@@ -53,7 +54,7 @@ class Taxonomy:
             self.depths[position] = self.depths[parent] + 1
             self.first[position] = self.first[parent] + taken[parent]
             taken[parent] += width[position]
-        self.last = self.first + width
+        self.last, self.height = self.first + width, int(self.depths.max())
         leaves = leaves[np.argsort(self.first[leaves])]
         self.leaves = tuple(self.labels[node] for node in leaves)
         if len(set(self.leaves)) != len(self.leaves):
@@ -62,7 +63,7 @@ class Taxonomy:
             raise DomainError(f"Taxonomy leaves {some(repeated)} occur more than once: {how}.")
 
     @classmethod
-    def from_tree(cls, tree: Mapping[Category, Any] | Sequence[Any]) -> Taxonomy:
+    def from_tree(cls, tree: Any) -> Taxonomy:
         """Build from nested mappings and lists, for example ``{"Any": {"EU": ["FR", "DE"]}}``.
 
         Parameters
@@ -77,12 +78,9 @@ class Taxonomy:
         DomainError
             If a group is empty or a leaf occurs twice.
         """
-        if isinstance(tree, Mapping) and len(tree) == 1:
-            ((root, below),) = tree.items()
-        else:
-            root, below = "Any", tree
-        labels: list[Category] = [root]
-        above = [-1]
+        rooted = isinstance(tree, Mapping) and len(tree) == 1
+        root, below = next(iter(tree.items())) if rooted else ("Any", tree)
+        labels, above = [root], [-1]
         waiting: list[tuple[int, Any]] = [(0, below)]
         for node, part in waiting:
             single = isinstance(part, str | Mapping) or not isinstance(part, Iterable)
@@ -97,11 +95,6 @@ class Taxonomy:
                 if inner is not None:
                     waiting.append((len(labels) - 1, inner))
         return cls(labels, above)
-
-    @property
-    def height(self) -> int:
-        """Number of edges from the root to the deepest leaf."""
-        return int(self.depths.max())
 
     def cut(self, level: int) -> IntArray:
         """Nodes of one level, from left to right: a partition of the leaves.
@@ -122,15 +115,6 @@ class Taxonomy:
 
     def _to_data(self) -> dict[str, Any]:
         return {"labels": list(self.labels), "parents": self.parents.tolist()}
-
-    def _key(self) -> str:
-        return json.dumps(self._to_data())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Taxonomy) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def __repr__(self) -> str:
         return f"Taxonomy({len(self.leaves)} leaves, height {self.height}, root {self.labels[0]!r})"

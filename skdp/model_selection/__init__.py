@@ -1,18 +1,16 @@
 """Private splitting, scoring and model choice: no exact number is released.
 
 ==============  ====================================================================================
-``_scores``     `private_score`: one score of predictions
 ``_cross_val``  `private_cross_val_score`, `PrivateKFold`: secret folds; one ledger for all fits
 ``_search``     `PrivateGridSearchCV`: chooses the winner of a grid with noise
-``_metrics``    metrics by name: what each reads of a model, and what is released for it
-``_counts``     scores of classifiers from counts: formulas, bins
-``_intervals``  intervals of scores, by simulation of the noise
+``_metrics``    `private_score`; metrics by name: what each reads, and what is released for it
+``_counts``     intervals by simulation of the noise; scores of classifiers from counts
 ``_guard``      predicts and compares true rows one by one, without errors
 ==============  ====================================================================================
 """
 
 from ._cross_val import PrivateKFold, private_cross_val_score
-from ._scores import private_score
+from ._metrics import private_score
 from ._search import PrivateGridSearchCV
 
 __all__ = [

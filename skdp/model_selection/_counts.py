@@ -1,4 +1,4 @@
-"""Scores of classifiers from counts: their formulas, and what follows from noisy counts by class.
+"""Intervals of scores, by simulation of the noise; scores of classifiers from counts by class.
 
 Counts of scores have bins in increasing order of the score as their last axis, and confusion
 matrices true labels in their last axis but one and predicted labels in their last, which may have
@@ -11,14 +11,123 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 
-from .._random import NoiseSource
-from .._validation import FloatArray, IntArray
+from .._random import NoiseSource, sampling_generator
+from .._validation import FloatArray, IntArray, dyadic_floor
 from ..algorithms.binned_scores import INTERVALS, BinnedScores, interval_of, release_scores
+from ..mechanisms import discrete_laplace_variance
 from ..release import QueryResult
-from ._intervals import Noisy, with_interval
+
+# Draws behind each interval.
+_DRAWS = 1000
+_TAILS = (0.005, 0.995)
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Released numbers and the law of the noise in them.
+
+    Attributes
+    ----------
+    values : ndarray of float
+        In records.
+    epsilon : Fraction
+        Each number has discrete Laplace noise of this rate for a record.
+    steps : int, default=1
+        Integers for a record on the grid of the noise.
+    """
+
+    values: FloatArray
+    epsilon: Fraction
+    steps: int = 1
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise of each number."""
+        return discrete_laplace_variance(self.epsilon / self.steps) / self.steps**2
+
+    def noise(self, draws: int, rng: np.random.Generator) -> FloatArray:
+        """Noise as it was drawn, shape (draws, *values.shape)."""
+        rate = float(dyadic_floor(self.epsilon / self.steps))
+        shape = (draws, *self.values.shape)
+        # Whole parts of exponential variables are geometric.
+        more, less = (np.floor(rng.standard_exponential(shape) / rate) for _ in range(2))
+        return (more - less) / self.steps
+
+    def samples(self, draws: int, rng: np.random.Generator) -> FloatArray:
+        """Counts of other samples of rows of the same population."""
+        return rng.poisson(np.maximum(self.values, 0.0), (draws, *self.values.shape)).astype(float)
+
+
+# From arrays, with one more axis in front or without, to one number for each.
+Statistic: TypeAlias = Callable[[Sequence[FloatArray]], FloatArray]
+
+
+def with_interval(
+    statistic: Statistic,
+    parts: Sequence[Noisy],
+    level: float,
+    *,
+    value: float | None = None,
+    known: bool = True,
+    resolution: float = 0.0,
+    sampling_std: float | None = None,
+) -> QueryResult:
+    """A score from 0 to 1 with its interval, for the population that the rows were drawn from.
+
+    Parameters
+    ----------
+    statistic : callable
+    parts : sequence of Noisy
+        Its arguments.
+    level : float
+    value : float, optional
+        A better estimate than ``statistic`` of the parts.
+    known : bool, default=True
+        False where too few records are left above the noise: the interval is all that is possible.
+    resolution : float, default=0.0
+        Widens the interval: what bins hide.
+    sampling_std : float, optional
+        Of the statistic; by default the spread over Poisson counts. Parts may count the same rows,
+        so the spreads of all parts are added up.
+    """
+    # Computed from the release alone, with public coins, so that a report does not change when
+    # it is read again.
+    rng = sampling_generator(0)
+    values = [part.values for part in parts]
+    base = float(statistic(values))
+    errors = statistic([part.values + part.noise(_DRAWS, rng) for part in parts]) - base
+    sampling = sampling_std or 0.0
+    if sampling_std is None:
+        for place, part in enumerate(parts):
+            drawn = [np.broadcast_to(each, (_DRAWS, *each.shape)) for each in values]
+            drawn[place] = part.samples(_DRAWS, rng)
+            sampling += float(statistic(drawn).std())
+    if value is None:
+        value = base
+    # A quotient of noisy numbers may have no standard deviation: its tails are cut off.
+    spread = float(np.hypot(np.clip(errors, *np.quantile(errors, _TAILS)).std(), resolution))
+    errors = errors + sampling_generator(1).normal(0.0, sampling, errors.shape)
+    ends = np.quantile(errors, [(1 - level) / 2, (1 + level) / 2])
+    value = float(np.clip(value, 0.0, 1.0))
+    lower, upper = value - ends[1] - resolution, value - ends[0] + resolution
+    if not known:
+        lower, upper = 0.0, 1.0
+    return QueryResult(
+        value,
+        spread,
+        float(np.clip(min(lower, value), 0.0, 1.0)),
+        float(np.clip(max(upper, value), 0.0, 1.0)),
+        f"covers the score on the population that these rows were drawn from in about {level:.0%} "
+        "of all releases: sampling error and noise, by simulation",
+        sampling,
+    )
+
+
+# --- classifiers
 
 # Probabilities below count as this in log losses.
 CLIP = 0.001
@@ -107,34 +216,21 @@ class Counts:
         reach = _PRESENT * float(np.sqrt(self.noisy.variance * number))
         return bool((self.noisy.values.sum(1) > reach).all())
 
-    def fine(self, *, tilted: bool = True, merged: bool = False) -> FloatArray:
+    def fine(self, *, merged: bool = False) -> FloatArray:
         """Counts of both classes in each public interval, shape (2, INTERVALS).
 
-        Within a bin both classes have the shape of the whole, or the share of the positives grows
-        as between its neighbours (``tilted``). ``merged`` gives what half as many bins would show.
+        Within a bin both classes have the shape of the whole. ``merged`` gives what half as many
+        bins would show.
         """
         bin_of, within = self.binned.bin_of, self.binned.within
         fine = self.noisy.values[:, bin_of] * within
-        if merged:
-            whole = np.maximum(fine.sum(0), 0.0)
-            pair_of = (bin_of[-1] - bin_of) // 2
-            pairs = np.stack([np.bincount(pair_of, weights=row) for row in fine])
-            mass = np.maximum(np.bincount(pair_of, weights=whole), 1e-12)
-            fine = pairs[:, pair_of] * whole / mass[pair_of]
-        number = self.noisy.values.shape[1]
-        if merged or not tilted or number < 3:
+        if not merged:
             return fine
-        weight = np.maximum(self.noisy.values, 0.0)
-        weight = weight / np.maximum(weight.sum(1, keepdims=True), 1.0)
-        share = weight[1] / np.maximum(weight.sum(0), 1e-12)
-        slope = np.gradient(share)
-        # From -1/2 to 1/2 through each bin.
-        place = np.cumsum(within) - bin_of - within / 2 - 0.5
-        for label, sign in ((1, 1.0), (0, -1.0)):
-            own = share if label else 1.0 - share
-            tilt = np.clip(sign * slope / np.maximum(own, 1e-9), -2.0, 2.0)
-            fine[label] *= 1.0 + tilt[bin_of] * place
-        return fine
+        whole = np.maximum(fine.sum(0), 0.0)
+        pair_of = (bin_of[-1] - bin_of) // 2
+        pairs = np.stack([np.bincount(pair_of, weights=row) for row in fine])
+        mass = np.maximum(np.bincount(pair_of, weights=whole), 1e-12)
+        return pairs[:, pair_of] * whole / mass[pair_of]
 
 
 # --- the order of the scores
@@ -146,18 +242,17 @@ def mean_area(tables: Sequence[Counts], level: float) -> QueryResult:
     def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
         return np.mean([roc_auc(each[..., 0, :], each[..., 1, :]) for each in arrays], axis=0)
 
-    def of_intervals(**options: bool) -> float:
-        return float(np.mean([roc_auc(*table.fine(**options)) for table in tables]))
-
-    value = of_intervals()
-    flat, halved = of_intervals(tilted=False), of_intervals(tilted=False, merged=True)
+    value, halved = (
+        float(np.mean([roc_auc(*table.fine(merged=merged)) for table in tables]))
+        for merged in (False, True)
+    )
     return with_interval(
         statistic,
         [table.noisy for table in tables],
         level,
         value=value,
         known=all(table.present for table in tables),
-        resolution=max(abs(value - flat), _LEFT * abs(flat - halved)),
+        resolution=_LEFT * abs(value - halved),
     )
 
 

@@ -8,7 +8,6 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``columns``       ColumnEstimate: the counts of one column from everything measured, and their
                   exact covariance
 ``combined``      `combine`: several releases of one table answer together
-``density``       a network of attributes, and draws by probabilities
 ``description``   `Synopsis.describe`: statistics of every column with margins of error
 ``files``         a zip archive of JSON and plain arrays
 ``grouping``      groups by measured and derived columns or intervals of them, and views of them
@@ -22,7 +21,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``products``      what marginals answer to products of weights, and covariances of the errors
 ``quantiles``     quantiles of a column with intervals
 ``result``        an answer with its error bar
-``rounding``      whole counts near expected ones, and values dealt evenly
+``rounding``      whole counts near expected ones
 ``rows``          WeightedRows: the records of a release of marginals, and draws among them
 ``sampling``      synthetic rows: all, or those under a condition
 ``skipped``       `SkippedRecords`: noisy counts of the records kept and skipped
@@ -36,11 +35,10 @@ from .basis import Coefficients, Ladder, basis_of, n_ordered
 from .boxes import BoxModel, StrategyModel
 from .columns import ColumnEstimate, EffectLaw
 from .combined import CombinedRelease, combine
-from .density import Conditional, NetworkDensity
 from .intervals import Boxes, Intervals, LeafErrorBound
 from .marginals import ViewsModel
 from .model import Reach, Release
-from .network import NetworkModel
+from .network import Conditional, NetworkModel
 from .result import QueryResult
 from .rows import WeightedRows
 from .skipped import SKIPPED, SkippedRecords
@@ -57,7 +55,6 @@ __all__ = [
     "Intervals",
     "Ladder",
     "LeafErrorBound",
-    "NetworkDensity",
     "NetworkModel",
     "SKIPPED",
     "Query",

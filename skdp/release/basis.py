@@ -161,18 +161,25 @@ class Coefficients:
         variance : float
             Of the noise of a cell.
         """
-        sizes = counts.shape
         hat = self._forward(axes, np.asarray(counts, dtype=np.float64))
+        for part, at, scale in self._parts(axes, counts.shape):
+            self.average(part, hat[at] * math.sqrt(scale), variance * scale)
+
+    def _parts(
+        self, axes: Axes, sizes: Sequence[int]
+    ) -> Iterator[tuple[Axes, tuple[Any, ...], float]]:
+        """Each subset of the columns, where a table has its coefficients, and their variance.
+
+        For a variance of 1 of each cell.
+        """
         for inner in _subsets(len(axes)):
+            at = [slice(1, None) if place in inner else 0 for place in range(len(axes))]
+            factors = [
+                1.0 / self.ladders[axis].n_units if place in inner else 1.0
+                for place, axis in enumerate(axes)
+            ]
             part = tuple(axes[place] for place in inner)
-            at = tuple(slice(1, None) if position in inner else 0 for position in range(len(axes)))
-            outside = math.prod(sizes[p] for p in range(len(axes)) if p not in inner)
-            inside = math.prod(sizes[p] / self.ladders[axes[p]].n_units for p in inner)
-            self.average(
-                part,
-                hat[at] * math.sqrt(outside * inside),
-                variance * outside * inside,
-            )
+            yield part, (*at, ...), math.prod(sizes) * math.prod(factors)
 
     def average(self, axes: Axes, values: FloatArray, variance: float) -> None:
         """Average equally precise values of the coarser coefficients with those known."""
@@ -228,20 +235,13 @@ class Coefficients:
             Coefficients that were not measured are zero in both.
         """
         hat, spread = np.zeros(tuple(sizes)), np.zeros(tuple(sizes))
-        for inner in _subsets(len(axes)):
-            look = self.looks.get(tuple(axes[place] for place in inner))
-            if look is None or len(inner) == 1:
-                continue
-            outside = math.prod(sizes[p] for p in range(len(axes)) if p not in inner)
-            inside = math.prod(sizes[p] / self.ladders[axes[p]].n_units for p in inner)
-            values = look.values[tuple(slice(0, sizes[p] - 1) for p in inner)]
-            at = tuple(
-                slice(1, 1 + values.shape[inner.index(position)]) if position in inner else 0
-                for position in range(len(axes))
-            )
-            hat[at] = values / math.sqrt(outside * inside)
-            cut = tuple(slice(0, size) for size in values.shape)
-            spread[at] = look.variances[cut] / (outside * inside)
+        for part, at, scale in self._parts(axes, sizes):
+            look = self.looks.get(part)
+            if look is not None and len(part) != 1:
+                both = zip(look.values.shape, hat[at].shape, strict=True)
+                cut = tuple(slice(0, min(two)) for two in both)
+                hat[at][cut] = look.values[cut] / math.sqrt(scale)
+                spread[at][cut] = look.variances[cut] / scale
         for place, axis in enumerate(axes):
             functions = self.functions(axis, sizes[place])
             hat = along(functions, hat, place)

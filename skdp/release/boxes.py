@@ -16,7 +16,6 @@ from ..domain import Domain
 from ..domain.query import Query
 from ..hierarchy import noise_quantile
 from .basis import by_attributes
-from .density import inverse
 from .intervals import Boxes, Cut, Intervals, checked_counts
 from .model import (
     Covariances,
@@ -28,7 +27,7 @@ from .model import (
     with_cut_bins,
 )
 from .result import range_label
-from .rows import DrawsRecords
+from .rows import DrawsRecords, inverse
 
 __all__ = ["BoxModel", "StrategyModel"]
 
@@ -99,13 +98,6 @@ class BoxModel(DrawsRecords, Covariances):
         covered: np.ndarray = (sums[stops] - sums[starts]) / (stops - starts)[:, None]
         return covered
 
-    def _covered(self, queries: Sequence[Weights], axes: Sequence[int]) -> np.ndarray:
-        """Share of every box under queries on the same axes, shape (n_boxes, n_queries)."""
-        covered = np.ones((len(self.boxes), len(queries)))
-        for axis in axes:
-            covered *= self._covered_intervals(queries, axis)[self.sides(axis)[2]]
-        return covered
-
     @property
     def about(self) -> str:
         """What was released, in words."""
@@ -165,7 +157,11 @@ class BoxModel(DrawsRecords, Covariances):
         def of(products: Sequence[Weights]) -> FloatArray:
             found = np.empty((len(products), len(self.boxes)))
             for axes, members in by_attributes(products).items():
-                found[members] = self._covered([products[i] for i in members], axes).T
+                covered = np.ones((len(self.boxes), len(members)))
+                for axis in axes:
+                    shares = self._covered_intervals([products[i] for i in members], axis)
+                    covered *= shares[self.sides(axis)[2]]
+                found[members] = covered.T
             return found
 
         return added(queries, of).T

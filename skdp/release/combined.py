@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -42,10 +40,9 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
     TypeError
         If there are fewer than two, or something has no ``count``.
     ValueError
-        If one is given twice, also as an estimator and its release; if
-        the epsilons cannot be added because one protects persons and another records; if persons
-        count with different numbers of records, or a column was declared with other ranges or
-        categories: such releases count different things.
+        If one is given twice, also as an estimator and its release; if one protects persons and
+        another records, persons count with different numbers of records, or a column was declared
+        with other ranges or categories: such releases count different things.
     sklearn.exceptions.NotFittedError
         If an estimator is not fitted.
 
@@ -73,7 +70,6 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
     if len(parts) < 2 or not all(callable(getattr(part, "count", None)) for part in parts):
         given = ", ".join(type(part).__name__ for part in parts)
         raise TypeError(f"combine needs two or more releases that answer counts, got {given or 0}.")
-    combined = CombinedRelease(parts)
     if len({id(_inside(part)) for part in parts}) < len(parts):
         raise ValueError("A release is given twice: its noise is the same, so it adds nothing.")
     most = {loss.max_rows_per_id for loss in map(_loss_of, parts) if loss is not None}
@@ -93,7 +89,7 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
                     "outside of a range count at its ends, so that the releases count different "
                     "things. Combine releases with the same ranges and categories; bins may differ."
                 )
-    return combined
+    return CombinedRelease(parts)
 
 
 class CombinedRelease:
@@ -111,8 +107,16 @@ class CombinedRelease:
         self.releases = tuple(releases)
         losses = [_loss_of(release) for release in releases]
         known = [loss for loss in losses if loss is not None]
-        added = reduce(operator.add, known) if known else None
-        self.privacy_loss: PrivacyLoss | None = added if len(known) == len(losses) else None
+        self.privacy_loss: PrivacyLoss | None = None
+        if len(known) == len(losses):
+            names = dict.fromkeys(name for loss in known for name in loss.parts)
+            self.privacy_loss = PrivacyLoss(
+                sum(loss.epsilon for loss in known),
+                {name: sum(loss.parts.get(name, 0) for loss in known) for name in names},
+                seeded=any(loss.seeded for loss in known),
+                max_rows_per_id=known[0].max_rows_per_id,
+                assumes=" and ".join(dict.fromkeys(each.assumes for each in known if each.assumes)),
+            )
 
     def count(
         self, query: Any = None, *, return_interval: bool = False, level: float = 0.95

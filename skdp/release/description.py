@@ -35,8 +35,6 @@ class ColumnCounts:
     ----------
     attribute : Numeric or Categorical
     counts : ndarray of float64, shape (size,)
-    guarantee : str
-        What the margins cover, or why there are none.
     """
 
     def __init__(self, release: Release, domain: Domain, name: str, level: float) -> None:
@@ -45,7 +43,6 @@ class ColumnCounts:
         self.counts = np.asarray(
             view_of(release, Groups([name], domain, by_code=True)), dtype=np.float64
         )
-        self.guarantee = ""
 
     @property
     def known(self) -> FloatArray:
@@ -63,10 +60,8 @@ class ColumnCounts:
         try:
             # With that of all records: the law of several is found quickly.
             found = self.release.reach([*asked, Query(({},))], self.level)
-        except ValueError as error:
-            self.guarantee = str(error)
+        except ValueError:
             return np.full(len(weights), np.nan)
-        self.guarantee = found.guarantee
         return np.maximum(found.below, found.above)[: len(asked)]
 
     def margin_of(self, codes: Any) -> float:

@@ -11,9 +11,8 @@ import pandas as pd
 
 from .._validation import FloatArray, IntArray, free_name
 from ..domain import Categorical, Domain
-from ..domain.query import attribute_of, both, parts_of
-from ..domain.regions import Region, region_of_range
-from ..domain.values import some
+from ..domain.bins import some
+from ..domain.query import Region, attribute_of, both, parts_of, region_of_range
 from .model import Release
 from .result import group_labels
 
@@ -187,11 +186,8 @@ def group_table(groups: Groups, results: Mapping[str, Any]) -> pd.DataFrame:
     places = np.indices(groups.shape).reshape(len(groups.names), -1)
     columns: dict[str, Any] = {}
     for name, label, place in zip(groups.names, groups.labels(), places, strict=True):
-        if name in groups.bands:
-            columns[name] = label.take(place)
-            continue
         values = [label[i] for i in place.tolist()]
-        columns[name] = pd.Series(values, dtype=object if None in label else None)
+        columns[name] = pd.Series(values, dtype=object if None in values else None)
     for title, values in results.items():
         columns[free_name(title, groups.names)] = values
     return pd.DataFrame(columns)

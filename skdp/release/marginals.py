@@ -29,15 +29,15 @@ from .basis import (
 from .columns import ColumnEstimate
 from .files import as_probabilities, demand, packed, unpacked
 from .model import Covariances, Weights, added, product_of_weights
-from .products import Products, covariances
+from .products import Products, Stacked, covariances
 from .rows import WeightedRows
 
 __all__ = ["ViewsModel"]
 
 Axes = tuple[int, ...]
 
-# Largest number of cells that `to_frame` lists.
-_MAX_LISTED = 5_000_000
+# Tables of the rows that are kept, and numbers that are computed together.
+_MOST_TABLES, _AT_ONCE = 128, 1 << 20
 
 
 class ViewsModel(Covariances):
@@ -95,6 +95,7 @@ class ViewsModel(Covariances):
         self.total = float(look.values)
         self.total_variance = float(look.variances)
         self._caches: dict[Any, Any] = {}
+        self._cells: dict[Axes, tuple[Any, list[CodeArray]]] = {}
 
     @property
     def pairs(self) -> list[Axes]:
@@ -185,6 +186,23 @@ class ViewsModel(Covariances):
         found: FloatArray = self.once(("rows", axes), lambda: self.rows.table(axes))
         return found
 
+    def of_rows(self, axes: Axes, weights: Stacked) -> FloatArray:
+        """Share of the rows under each of n products of weights, (n_codes, n) for each column."""
+        first, *others = sorted(axes, key=lambda axis: self.shape[axis], reverse=True)
+        if (first, *others) not in self._cells:
+            if len(self._cells) >= _MOST_TABLES:
+                self._cells.clear()
+            self._cells[first, *others] = self.rows.cells(first, others)
+        table, codes = self._cells[first, *others]
+        shares, step = [np.zeros(0)], max(1, _AT_ONCE // table.shape[0])
+        for start in range(0, weights[first].shape[1], step):
+            part = slice(start, start + step)
+            product = table @ weights[first][:, part]
+            for axis, column in zip(others, codes, strict=True):
+                product *= weights[axis][:, part][column]
+            shares.append(product.sum(axis=0))
+        return np.concatenate(shares)
+
     def column_residual(self, axis: int) -> FloatArray:
         """Counts of a column, less those of the rows."""
         return self.columns[axis].counts - self.total * self._row_shares(axis)
@@ -198,7 +216,7 @@ class ViewsModel(Covariances):
 
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
-        return added(queries, lambda products: Products.of(self, products).answers())
+        return added(queries, lambda products: Products(self, products).answers())
 
     def mean_of(self, axis: int, axes: Axes) -> FloatArray:
         """How codes count where their column is not looked at: as its records do.
@@ -407,10 +425,9 @@ class ViewsModel(Covariances):
             axes, look = _axes(each["axes"]), Look(each["values"], each["precision"])
             known = list(axes) == sorted({*axes} & several)
             demand(known, "a table is not of columns of the domain")
-            fits = look.values.ndim == len(axes) and look.values.shape == look.precision.shape
             levels = zip(axes, look.values.shape, strict=True)
+            fits = look.values.shape == look.precision.shape and bool((look.precision >= 0).all())
             fits = fits and all(size + 1 in ladders[axis].sizes for axis, size in levels)
-            fits = fits and bool((look.precision >= 0).all())
             demand(fits, "a table does not fit the groups of its columns")
             coefficients.looks[axes] = look
         held = () in coefficients.looks and (coefficients.looks[()].precision > 0).all()

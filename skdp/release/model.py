@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._validation import CodeArray, FloatArray
-from ..domain.query import Query, Weights, has_points, is_cut, single_numbers, weights_in
+from ..domain.query import Query, Weights, is_cut, single_numbers, weights_in
 
 __all__ = [
     "Covariances",
@@ -150,7 +150,7 @@ class Covariances:
         if not is_cut(weights):
             return Reach(std, below, below, text)
         above = below.copy()
-        if has_points(weights):
+        if single_numbers(weights).any():
             # A single number has next to no share of its bin: all that this holds may be there.
             points = [place for place, query in enumerate(queries) if query.at_points]
             alone = [queries[place] for place in points]

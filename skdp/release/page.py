@@ -27,8 +27,9 @@ import pandas as pd
 
 from ..accounting import PrivacyLoss, extremes_text
 from ..domain import Categorical, Numeric
-from ..domain.values import some
+from ..domain.bins import some
 from .description import ColumnCounts
+from .network import NetworkModel
 from .prepared import label_of, prepared_column, prepared_law, prepared_model
 from .result import rounded_to
 from .skipped import SkippedRecords
@@ -133,6 +134,7 @@ class Page:
             "levels": dict(_law(each, synopsis) for each in confidences) if answers else {},
             "columns": columns,
             "counted": synopsis.rows,
+            "estimated": isinstance(model, NetworkModel),
             "bins": BINS,
             "nothing": NOTHING,
             "draws": normal_draws(2),
@@ -199,9 +201,13 @@ class _Packed:
 
 def _law(confidence: Confidence, synopsis: Any) -> tuple[str, dict[str, Any]]:
     """A level, how wide its intervals are, and what they cover."""
-    simulated = said_of(synopsis.model, confidence)
-    law = prepared_law(synopsis.model, confidence)
-    return f"{100 * confidence.level:g}", {**law, "simulated": simulated}
+    try:
+        simulated = said_of(synopsis.model, confidence)
+        law = {**prepared_law(synopsis.model, confidence), "simulated": simulated}
+    except ValueError as error:
+        # Nothing is known of errors: answers are estimates.
+        law = {"quantile": confidence.quantile} | dict.fromkeys(("counts", "simulated"), str(error))
+    return f"{100 * confidence.level:g}", law
 
 
 # --- columns

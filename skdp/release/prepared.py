@@ -23,6 +23,7 @@ from .description import ColumnCounts
 from .grouping import Bands
 from .intervals import LeafErrorBound
 from .marginals import ViewsModel
+from .network import NetworkModel
 from .products import lumps
 from .result import range_label
 from .statistics import Confidence, case_of, has_numbers, spans_of
@@ -32,6 +33,8 @@ __all__ = ["label_of", "prepared_column", "prepared_law", "prepared_model"]
 # Groups of a column in a table; columns of more codes have bands.
 _MOST_GROUPS = 40
 _BANDS = 10
+# Records that stand for a network.
+_EVEN = 1 << 14
 _PIECES = ("codes", "parts", "low", "high", "points")
 
 # --- a model
@@ -41,8 +44,23 @@ def prepared_model(model: Any) -> dict[str, Any] | None:
     """A model as arrays that are multiplied and added; None where the page cannot answer."""
     if isinstance(model, ViewsModel):
         return _views(model)
+    if isinstance(model, NetworkModel):
+        return _network(model)
     known = isinstance(model, BoxModel) and model.intervals.epsilons
     return _boxes(model) if known else None
+
+
+def _network(model: NetworkModel) -> dict[str, Any]:
+    """The records that stand for a network, and nothing of errors: answers are estimates."""
+    rows, _ = model.even(_EVEN)
+    columns = [
+        {"axis": axis, "rows": rows.codes[:, axis], "allowed": np.ones(size, dtype=np.int64)}
+        for axis, size in enumerate(model.shape)
+    ]
+    none = np.zeros(0)
+    cells = {"noise": none, "scatter": none, "elsewhere": 0.0}
+    masses = {"total": model.total, "masses": model.total * rows.weights}
+    return {**masses, "columns": columns, "cells": cells, "possible": [], "tables": []}
 
 
 def _views(model: ViewsModel) -> dict[str, Any]:

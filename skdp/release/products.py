@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any, NamedTuple
@@ -39,8 +38,6 @@ _ROUNDING = 1e-9
 _MOST_TOGETHER = 3
 # Numbers of the widest column that are computed together.
 _AT_ONCE = 1 << 20
-# Numbers of weights that are kept from an answer to its error.
-_KEPT = 1 << 22
 
 
 class Part(NamedTuple):
@@ -113,7 +110,7 @@ class Asked:
 
     def _rows_with(self, key: frozenset[int], kept: Stacked) -> FloatArray:
         if key not in self._shares:
-            self._shares[key] = self._model.rows.under(self._axes, self._weights | kept)
+            self._shares[key] = self._model.of_rows(self._axes, self._weights | kept)
         return self._shares[key]
 
     def answers(self) -> FloatArray:
@@ -145,7 +142,7 @@ class Asked:
         """Share of the rows with weight on a column that meets the conditions on the others."""
         if len(self._axes) == 1:
             return np.ones(1)
-        alone = self._model.rows.under((axis,), self._weights)
+        alone = self._model.of_rows((axis,), self._weights)
         return np.divide(self.rows, alone, out=np.zeros_like(alone), where=alone > 0)
 
     def outside(self, part: Axes) -> FloatArray:
@@ -164,7 +161,7 @@ class Asked:
         kept = {axis: _on(self._weights[axis]) for axis in part}
         # Conditions are their own; only values are replaced.
         key = frozenset(a for a in part if not np.array_equal(kept[a], self._weights[a]))
-        meeting = self._model.rows.under(part, kept)
+        meeting = self._model.of_rows(part, kept)
         return (rows * self._rows_with(key, kept) + others) / (rows * meeting + 1.0)
 
 
@@ -251,14 +248,12 @@ def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     owner = np.repeat(np.arange(n * k), numbers)
     of_block = numbers.reshape(n, k).sum(axis=1)
     starts = np.cumsum(of_block) - of_block
-    # Pairs of products of a block: of blocks of equally many alike.
-    pairs = [
-        starts[of_block == size][:, None] + np.array(np.tril_indices(size))[:, None]
-        for size in np.unique(of_block).tolist()
-    ]
-    i, j = np.concatenate([each.reshape(2, -1) for each in pairs], axis=1)
+    # Each product with those before it in its block, and with itself.
+    before = np.arange(len(owner)) - np.repeat(starts, of_block) + 1
+    i = np.repeat(np.arange(len(owner)), before)
+    j = np.arange(len(i)) - np.repeat(np.cumsum(before), before) + i + 1
     products = [each for block in blocks for query in block for each in query.products]
-    told = Products.of(model, products).covariances(i, j)
+    told = Products(model, products).covariances(i, j)
     # Of two different products both orders count.
     twice = np.flatnonzero(i != j)
     i, j = np.append(i, j[twice]), np.append(j, i[twice])
@@ -280,7 +275,7 @@ class Products:
     """
 
     def __init__(self, model: Any, products: Sequence[Weights]) -> None:
-        self.model, self.asked, self.parts = model, products, _parts(model, products)
+        self.model, self.parts = model, _parts(model, products)
         alike = by_attributes([part.weights for part in self.parts])
         self.groups = {axes: np.array(own) for axes, own in alike.items()}
         self.factors = np.array([part.factor for part in self.parts])
@@ -289,19 +284,6 @@ class Products:
         self.at: dict[int, IntArray] = {}
         for axis in dict.fromkeys(axis for axes in self.groups for axis in axes):
             self._give(axis)
-
-    @classmethod
-    def of(cls, model: Any, products: Sequence[Weights]) -> Products:
-        """Those of a release; of an answer they are kept for its error, which is asked for next."""
-        latest: list[Products] = model.once("products", list)
-        kept = [each for each in latest if len(each.asked) == len(products)]
-        latest.clear()
-        if kept and all(map(operator.is_, kept[0].asked, products)):
-            return kept[0]
-        made = cls(model, products)
-        if sum(given.weights.size for given in made.given.values()) <= _KEPT:
-            latest.append(made)
-        return made
 
     def answers(self) -> FloatArray:
         """Expected counts under the weights."""
@@ -436,7 +418,7 @@ class Products:
         plain: BoolArray = np.logical_and(*(each.are_shares[at] for each, at in given))
         expected = np.prod([each.shares[at] for each, at in given], axis=0)
         first, second = (np.hypot(each.shares, each.noise / self.records)[at] for each, at in given)
-        rows = self.model.rows.under(axes, self.weights(axes, members))
+        rows = self.model.of_rows(axes, self.weights(axes, members))
         found = np.maximum(rows, first * second) / np.maximum(expected, 1e-12)
         found = np.where(plain, found, 1.0)
         known = axes in self.model.coefficients.looks

@@ -16,8 +16,7 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, as_level, running_sums
 from ..domain import Categorical, Numeric
-from ..domain.query import Query, attribute_of, parts_of, weights_of
-from ..domain.regions import everything
+from ..domain.query import Query, attribute_of, everything, parts_of, weights_of
 from ..hierarchy import without_negatives
 from .grouping import Groups, view_of
 from .result import QueryResult
@@ -99,7 +98,8 @@ class _Ranked:
     def __init__(self, asked: Statistics, column: str, query: Any) -> None:
         self.asked, self.domain, self.column, self.query = asked, asked.domain, column, query
         self.attribute = attribute = attribute_of(column, self.domain)
-        if isinstance(attribute, Categorical) and not attribute.ordered:
+        self.named = isinstance(attribute, Categorical)
+        if self.named and not attribute.ordered:
             raise ValueError(
                 f"The categories of column {column!r} have no order, so it has no quantiles. Count "
                 "its categories, or declare Categorical(..., ordered=True)."
@@ -118,23 +118,24 @@ class _Ranked:
     def found(self, share: float) -> Any:
         """The quantile, with its interval if there is a confidence."""
         attribute, confidence = self.attribute, self.asked.confidence
-        value, categories = (
-            value_below(attribute, self.rising, share),
-            isinstance(attribute, Categorical),
-        )
+        value, named = value_below(attribute, self.rising, share), self.named
         if confidence is None:
-            return value if categories else attribute.shown(np.array([value])).tolist()[0]
+            return value if named else attribute.shown(np.array([value])).tolist()[0]
         balance = np.cumsum(self.counts[self.order]) - share * self.counts.sum()
         variance, cut = self._variances(share)
-        both = self._held(balance, confidence.quantile * np.sqrt(variance))
+        reach = confidence.quantile * np.sqrt(variance)
+        possible: BoolArray = balance + reach >= 0
+        possible[1:] &= (balance - reach)[:-1] <= 0
+        held = np.flatnonzero(possible) if possible.any() else np.arange(len(balance))
+        first, last = self.order[held[[0, -1]]].tolist()
         text = said_of(self.asked.release, confidence, cut)
-        if len(balance) > 1 and both == (self.order[0], self.order[-1]):
+        if 1 < len(balance) == held[-1] - held[0] + 1:
             text += NOTHING
-        if categories:
-            low, high = (attribute.categories[code] for code in both)
+        if named:
+            low, high = attribute.categories[first], attribute.categories[last]
             return QueryResult(value, math.nan, low, high, text)
         text += BINS * bool(attribute.bins < attribute.upper - attribute.lower)
-        low, high = float(self.low[both[0]]), float(self.high[both[1]])
+        low, high = float(self.low[first]), float(self.high[last])
         if not math.isnan(value):
             low, high = min(low, value), max(high, value)
         numbers = (value, (high - low) / (2.0 * confidence.quantile), low, high)
@@ -170,10 +171,3 @@ class _Ranked:
         left = np.maximum(np.searchsorted(at, np.arange(n), side="right") - 1, 0)
         right = np.minimum(np.searchsorted(at, np.arange(n)), len(at) - 1)
         return np.maximum(known[left], known[right]), present.cuts
-
-    def _held(self, balance: FloatArray, reach: FloatArray) -> tuple[int, int]:
-        """First and last code, in the order of values, that the quantile may have."""
-        possible: BoolArray = balance + reach >= 0
-        possible[1:] &= (balance - reach)[:-1] <= 0
-        held = np.flatnonzero(possible) if possible.any() else np.arange(len(balance))
-        return int(self.order[held[0]]), int(self.order[held[-1]])

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from ..domain import Categorical, Date, Datetime, Numeric
-from ..plotting import PlotAxis
 
 
 def range_label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
@@ -61,8 +60,10 @@ def group_labels(attribute: Numeric | Categorical) -> list[Any]:
     return labels + [None] * attribute.nullable
 
 
-def plot_axis(name: str, attribute: Numeric | Categorical) -> PlotAxis:
-    """How the codes of a column lie along an axis of a picture."""
+def plot_axis(name: str, attribute: Numeric | Categorical) -> Any:
+    """How the codes of a column lie along an axis of a picture: a `PlotAxis`."""
+    from ..plotting import PlotAxis
+
     dates, log = False, False
     labels: list[str] | None = None
     if isinstance(attribute, Categorical) or attribute.special:
@@ -74,9 +75,8 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> PlotAxis:
     else:
         # A bar stands over its integers, the first one included.
         edges, log = attribute.edges - 0.5 * attribute.integer, attribute.scale == "log"
-    missing, ordered = attribute.nullable, getattr(attribute, "ordered", True)
-    alone = attribute.n_alone - missing
-    return PlotAxis(name, edges, labels, missing, dates, log, ordered, n_alone=alone)
+    ordered = getattr(attribute, "ordered", True)
+    return PlotAxis(name, edges, labels, attribute.nullable, dates, log, ordered)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -106,8 +106,8 @@ class QueryResult:
     guarantee : str
         What the interval covers, in words.
     sampling_std : float, default=0.0
-        With ``interval="population"``, the standard deviation of the statistic over random samples
-        of as many records. The interval covers it and the noise.
+        Of private scores, their standard deviation over random samples of as many records, which
+        the interval covers beside the noise.
     """
 
     value: Any

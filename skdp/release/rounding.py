@@ -1,4 +1,4 @@
-"""Whole counts near expected ones, and values dealt evenly."""
+"""Whole counts near expected ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from .._validation import (
 __all__ = [
     "count_records",
     "round_line",
-    "round_table",
     "shuffled_line",
 ]
 
@@ -66,71 +65,6 @@ def shuffled_line(expected: FloatArray, total: int, generator: np.random.Generat
     """Positions in random order, each as often as `round_line` says; (total,)."""
     counts = round_line(expected, total, generator)
     return generator.permutation(np.repeat(np.arange(len(counts)), counts))
-
-
-def round_table(expected: FloatArray, rows: IntArray, generator: np.random.Generator) -> IntArray:
-    """Whole counts of a table whose row sums are given.
-
-    Each cell is the next whole number below or above what is expected; rows have their sums
-    exactly, and sums of columns are off by about one. Zeros stay zeros.
-
-    Parameters
-    ----------
-    expected : ndarray of shape (n_rows, n_columns)
-        Not negative.
-    rows : ndarray of int, shape (n_rows,)
-        Sums of the rows of ``expected``.
-    generator : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of int64, shape (n_rows, n_columns)
-
-    Notes
-    -----
-    What a column was given too little or too much is carried to the next row, whose cells to round
-    up are a systematic sample by their fractions and what was carried.
-
-    Examples
-    --------
-    >>> round_table(np.full((2, 4), 0.5), np.array([2, 2]), np.random.default_rng(0)).sum(axis=0)
-    array([1, 1, 1, 1])
-    """
-    base = np.floor(expected + _EXACT)
-    fraction = expected - base
-    fraction[fraction < _EXACT] = 0.0
-    up = np.zeros(expected.shape, dtype=bool)
-    carried = np.zeros(expected.shape[1])
-    missing = rows - base.sum(axis=1).astype(np.int64)
-    for row in np.flatnonzero(missing > 0).tolist():
-        cells = np.flatnonzero(fraction[row])
-        wanted = fraction[row, cells]
-        chance = _chances(wanted, carried[cells])
-        chosen = cells[_sampled(chance, int(missing[row]), generator)]
-        up[row, chosen] = True
-        carried[cells] += wanted
-        carried[chosen] -= 1.0
-    counts: IntArray = base.astype(np.int64) + up
-    return counts
-
-
-def _chances(fraction: FloatArray, carried: FloatArray) -> FloatArray:
-    """Probabilities with the sum of the fractions, higher where a column was given too little.
-
-    What is carried is limited alike in both directions, which keeps counts nearly unbiased.
-    """
-    room = np.minimum(fraction, 1.0 - fraction)
-    change = np.clip(carried, -room, room)
-    more, less = change.clip(min=0.0).sum(), -change.clip(max=0.0).sum()
-    if more > less:
-        return fraction + np.where(change > 0, change * (less / more), change)
-    return fraction + np.where(change < 0, change * (more / max(less, _EXACT)), change)
-
-
-def _sampled(chance: FloatArray, number: int, generator: np.random.Generator) -> IntArray:
-    """Positions of a systematic sample; of so many also where the sum of chances is rounded."""
-    chosen = np.flatnonzero(round_line(chance, number, generator))
-    return chosen if len(chosen) == number else np.argsort(-chance, kind="stable")[:number]
 
 
 # --- weighted records taken whole numbers of times, so that counts of them stay near the expected

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,27 +17,39 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.stats import qmc
 
-from .._random import caller_level, sampling_generator
+from .._random import caller_level, even_points
 from .._validation import CodeArray, FloatArray, IntArray
-from .density import inverse
 from .model import Weights, product_of_weights
 from .rounding import count_records
 
-__all__ = ["DrawsRecords", "WeightedRows"]
-
-Axes = tuple[int, ...]
+__all__ = ["DrawsRecords", "WeightedRows", "inverse", "inverse_rows"]
 
 # Fewer weighted rows than this that meet a condition, by their effective number, say too little
 # about the other columns.
 _ENOUGH = 50
 # Rounded rows keep the counts of at most this many columns, and of as many pairs.
 _ROUNDED = 64
-# Records that stand for a release that can draw any number of them.
-_DRAWN = 1 << 17
-# Tables that are kept, and numbers that are computed together.
-_MOST_TABLES, _AT_ONCE = 128, 1 << 20
+# Records that stand for a release that can draw any number of them, and most of their codes.
+_DRAWN, _MOST_NUMBERS = 1 << 17, 1 << 24
+
+
+def inverse(probabilities: FloatArray, u: FloatArray) -> IntArray:
+    """Positions drawn with the given probabilities, from uniform numbers."""
+    reach = np.cumsum(probabilities)
+    last = int(np.flatnonzero(probabilities > 0)[-1])
+    return np.minimum(np.searchsorted(reach / reach[-1], u, side="right"), last)
+
+
+def inverse_rows(table: FloatArray, rows: IntArray, u: FloatArray) -> IntArray:
+    """Positions drawn with the probabilities in one row each of a table."""
+    reach = np.cumsum(table, axis=1)
+    reach /= reach[:, -1:]
+    # All rows as one sorted array: row r lies between r and r + 1.
+    line = (reach + np.arange(len(table))[:, None]).ravel()
+    found = np.searchsorted(line, rows + u, side="right") - rows * table.shape[1]
+    last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0, axis=1)
+    return np.clip(found, 0, last[rows])
 
 
 class WeightedRows:
@@ -59,7 +71,6 @@ class WeightedRows:
 
     def __init__(self, codes: CodeArray, weights: FloatArray, shape: Sequence[int]) -> None:
         self.codes, self.weights, self.shape = codes, weights, tuple(shape)
-        self._tables: dict[Axes, tuple[Any, list[CodeArray]]] = {}
         if codes.shape != (len(weights), len(self.shape)):
             raise ValueError("rows and row_weights do not fit together.")
         if codes.size and ((codes < 0).any() or (codes >= np.array(self.shape)).any()):
@@ -67,36 +78,18 @@ class WeightedRows:
 
     # ---------------------------------------------------------------- shares
 
-    def under(self, axes: Axes, weights: Mapping[int, FloatArray]) -> FloatArray:
-        """Share of the rows under each of n products of weights, (n_codes, n) for each column."""
-        first, *others = sorted(axes, key=lambda axis: self.shape[axis], reverse=True)
-        table, codes = self._cells_of(first, tuple(others))
-        shares, step = [np.zeros(0)], max(1, _AT_ONCE // table.shape[0])
-        for start in range(0, weights[first].shape[1], step):
-            part = slice(start, start + step)
-            product = table @ weights[first][:, part]
-            for axis, column in zip(others, codes, strict=True):
-                product *= weights[axis][:, part][column]
-            shares.append(product.sum(axis=0))
-        return np.concatenate(shares)
+    def cells(self, first: int, others: Sequence[int]) -> tuple[Any, list[CodeArray]]:
+        """Shares of the rows in each cell of some columns, by the codes of one more; and the cells.
 
-    def _cells_of(self, first: int, others: Axes) -> tuple[Any, list[CodeArray]]:
-        """Shares of the rows in the cells of some columns, by the codes of one more; and the cells.
-
-        Kept: they are asked for again.
+        Of cells without rows there are none.
         """
-        if (first, *others) not in self._tables:
-            place = np.zeros(len(self.codes), dtype=np.int64)
-            for axis in others:
-                place, _ = pd.factorize(place * self.shape[axis] + self.codes[:, axis])
-            rows = np.zeros(int(place.max(initial=0)) + 1, dtype=np.int64)
-            rows[place] = np.arange(len(place))
-            at, shape = (place, self.codes[:, first]), (len(rows), self.shape[first])
-            if len(self._tables) >= _MOST_TABLES:
-                self._tables.clear()
-            cells = [self.codes[rows, axis] for axis in others]
-            self._tables[first, *others] = csr_array((self.weights, at), shape), cells
-        return self._tables[first, *others]
+        place = np.zeros(len(self.codes), dtype=np.int64)
+        for axis in others:
+            place, _ = pd.factorize(place * self.shape[axis] + self.codes[:, axis])
+        rows = np.zeros(int(place.max(initial=0)) + 1, dtype=np.int64)
+        rows[place] = np.arange(len(place))
+        at, shape = (place, self.codes[:, first]), (len(rows), self.shape[first])
+        return csr_array((self.weights, at), shape), [self.codes[rows, axis] for axis in others]
 
     def table(self, axes: Sequence[int]) -> FloatArray:
         """Shares of the rows with each combination of codes."""
@@ -218,11 +211,12 @@ class DrawsRecords:
     @cached_property
     def drawn(self) -> tuple[WeightedRows, list[IntArray]]:
         """Records that stand for the release, and their cells."""
-        n_columns = len(self.shape) + 1
-        points = qmc.Sobol(n_columns, scramble=False).random_base2(_DRAWN.bit_length() - 1)
-        # A shift by public random numbers: none of the points lies at an end.
-        codes, cells = self.from_uniform((points + sampling_generator(0).random(n_columns)) % 1.0)
-        return WeightedRows(codes, np.full(_DRAWN, 1.0 / _DRAWN), self.shape), cells
+        return self.even(max(min(_DRAWN, _MOST_NUMBERS // len(self.shape)), 2))
+
+    def even(self, n_rows: int) -> tuple[WeightedRows, list[IntArray]]:
+        """Records of points that lie evenly, a power of 2 of at most so many, and their cells."""
+        codes, cells = self.from_uniform(even_points(n_rows, len(self.shape) + 1))
+        return WeightedRows(codes, np.full(len(codes), 1.0 / len(codes)), self.shape), cells
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: each for name, each in vars(self).items() if name != "drawn"}
@@ -239,7 +233,7 @@ class DrawsRecords:
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
     ) -> CodeArray:
         """Records whose counts are the expected ones, rounded; see `Release`."""
-        if n_samples > _DRAWN:
-            return self.sample_codes(n_samples, generator, weights)
         rows, cells = self.drawn
+        if n_samples > len(rows.codes):
+            return self.sample_codes(n_samples, generator, weights)
         return rows.rounded(n_samples, generator, weights or {}, cells)

@@ -11,12 +11,20 @@ import pandas as pd
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
 from ..domain import Domain, Identifier, Numeric
 from ..domain.attributes import read
-from ..domain.query import Query, Weights, both, parts_of, weights_of
-from ..domain.regions import Region, region_of_range, region_of_values
-from ..domain.values import some
-from .density import inverse, inverse_rows
+from ..domain.bins import some
+from ..domain.query import (
+    Query,
+    Region,
+    Weights,
+    both,
+    parts_of,
+    region_of_range,
+    region_of_values,
+    weights_of,
+)
 from .model import Release, product_of_weights
 from .rounding import round_line
+from .rows import inverse, inverse_rows
 
 # Smallest and largest number allowed, for each row.
 Bounds = tuple[FloatArray, FloatArray]
@@ -215,7 +223,7 @@ def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) 
         shares = held.between(starts[met], stops[met], np.arange(len(met)), len(met))[0][:, code]
         chosen = met[inverse(shares, generator.random(len(rows)))] if len(met) > 1 else met[0]
         low[rows], high[rows] = starts[chosen], stops[chosen]
-    return held.after(low), held.before(high)
+    return held.numbers(low, high)
 
 
 # --- draws

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .._validation import dyadic_floor, table_html
-from ..domain import Categorical, Domain, Numeric
+from ..domain import Categorical, Domain
 from ..mechanisms import discrete_laplace_quantile, discrete_laplace_variance
 from ..mechanisms.laplace import noise_bound
 from .files import fraction
@@ -140,8 +140,6 @@ class SkippedRecords:
         gaps = "" if getattr(attribute, "nullable", False) else "missing values (nullable=True) or "
         if isinstance(attribute, Categorical):
             return f"{gaps}categories that are not declared (declare them, or other=)"
-        if isinstance(attribute, Numeric) and attribute.summable:
-            return f"{gaps}text that is no number (convert the column)"
         return f"{gaps}values in another form than declared (convert the column)"
 
     def __str__(self) -> str:
@@ -160,13 +158,8 @@ class SkippedRecords:
 
     def to_data(self) -> dict[str, Any]:
         """As JSON holds it."""
-        return {
-            "kept": self.kept,
-            "columns": dict(self.columns),
-            "rules": self.rules,
-            "lines": self.lines,
-            "epsilon": str(self.epsilon),
-        }
+        held = {name: getattr(self, name) for name in ("kept", "columns", "rules", "lines")}
+        return held | {"epsilon": str(self.epsilon)}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any], domain: Domain) -> SkippedRecords:

@@ -22,15 +22,16 @@ from .._validation import BoolArray, FloatArray
 from ..domain import Categorical, Domain, Numeric
 from ..domain.query import (
     Query,
+    Region,
     Weights,
     attribute_of,
     both,
+    everything,
     is_cut,
     parse_all,
     parts_of,
     weights_of,
 )
-from ..domain.regions import Region, everything
 from .grouping import Groups
 from .model import Release, roots
 from .result import QueryResult

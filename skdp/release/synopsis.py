@@ -24,7 +24,6 @@ from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..domain.query import Query
 from ..mechanisms import discrete_laplace_variance
-from ..plotting import loss_title, plot_view
 from .boxes import BoxModel, StrategyModel
 from .description import describe
 from .files import MOST_JSON, demand, loss_from_data, loss_to_data, read_archive, write_archive
@@ -40,18 +39,11 @@ from .skipped import SkippedRecords
 from .statistics import Confidence, How, Statistics
 
 _MAX_VIEW_CELLS = 50_000_000
-
-
+_FORMAT, _VERSION = "skdp synopsis", 2
 _FOLLOWS = (
     " Intervals of means and standard deviations are simulated from a covariance that covers {}. "
     "Those of means and quantiles allow numbers anywhere in their bins."
 )
-
-_FORMAT = "skdp synopsis"
-
-
-_VERSION = 2
-
 
 _KINDS = (BoxModel, StrategyModel, NetworkModel, ViewsModel)
 _MODELS: dict[str, type[Release]] = {each.kind: each for each in _KINDS}
@@ -158,13 +150,10 @@ class Synopsis:
 
     def _facts(self) -> dict[str, str]:
         """What `repr` and the notebook show."""
-        facts = {"made by": self.mechanism or "unknown"}
-        if self.privacy_loss is None:
-            facts["privacy"] = "unknown loss"
-        elif self.seeded:
-            facts["privacy"] = "seeded: no guarantee"
-        else:
-            facts["privacy"] = f"epsilon={float(self.privacy_loss.epsilon):g}"
+        facts, loss = {"made by": self.mechanism or "unknown"}, "unknown loss"
+        if self.epsilon is not None:
+            loss = f"epsilon={float(self.epsilon):g}"
+        facts["privacy"] = "seeded: no guarantee" if self.seeded else loss
         facts["columns"] = ", ".join(map(str, self.counted.names))
         facts["holds"] = self.model.about
         facts["estimated records"] = f"{max(self.total, 0.0):,.6g}"
@@ -774,16 +763,12 @@ class Synopsis:
         ValueError
             For another number of columns, unknown or equal names, or more than 5e7 cells.
         """
-        columns = [columns] if isinstance(columns, str) else list(columns)
-        if not 1 <= len(columns) <= 2 or len(set(columns)) < len(columns):
-            raise ValueError(f"A view has one or two different columns, got {columns!r}.")
         groups = Groups(columns, self.counted)
-        axes = dict.fromkeys(groups.axes)
-        cells = max(groups.number, math.prod(self.counted.shape[axis] for axis in axes))
-        if cells > _MAX_VIEW_CELLS:
+        cells = math.prod(self.counted.shape[axis] for axis in set(groups.axes))
+        if len(groups.names) > 2 or max(groups.number, cells) > _MAX_VIEW_CELLS:
             raise ValueError(
-                f"The view of {' and '.join(columns)} has {cells:,} cells, more than "
-                f"{_MAX_VIEW_CELLS:,}. Take one column, or ask for counts of ranges."
+                f"A view has one or two columns and at most {_MAX_VIEW_CELLS:,} cells; "
+                f"{' and '.join(groups.names)} have {cells:,} cells. Ask for counts of ranges."
             )
         return view_of(self.model, groups)
 
@@ -797,7 +782,7 @@ class Synopsis:
     ) -> Any:
         """Draw the expected number of records over one or two columns.
 
-        More than 128 bins of a column (64 beside special values) are added up to fewer.
+        More than 128 bins of a column are added up to fewer.
 
         Parameters
         ----------
@@ -823,6 +808,8 @@ class Synopsis:
         ValueError
             As in `view`, or if there are no boxes to outline or too many.
         """
+        from ..plotting import loss_title, plot_view
+
         domain = self.counted
         columns = domain.names[:2] if columns is None else columns
         columns = [columns] if isinstance(columns, str) else list(columns)

@@ -19,7 +19,7 @@ from .._foreign import reraise_interrupts
 from .._keys import NO_KEY, is_missing, key_of, micros_of
 from .._random import NoiseSource
 from .._validation import CodeArray, IntArray
-from ..domain.values import MAX_INTEGER, digits
+from ..domain.bins import MAX_INTEGER, digits
 from .columns import Column
 
 

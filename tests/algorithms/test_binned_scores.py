@@ -38,15 +38,9 @@ def test_a_row_is_divided_into_parts_of_one_record():
     square = (first * first + binned_scores.STEPS // 2) // binned_scores.STEPS
     parts = np.stack([square, first - square, binned_scores.STEPS - first])
     assert (parts >= 0).all() and (parts.sum(0) == binned_scores.STEPS).all()
-    sums = binned_scores.release_parts(
-        numbers, Fraction(EXACTLY) ** 2, noise_source(), squares=True
-    )
+    sums = binned_scores.release_parts(numbers, Fraction(EXACTLY) ** 2, noise_source())
     assert np.allclose(sums * binned_scores.STEPS, parts.sum(1), atol=1)
     source = noise_source(4)
-    noise = np.array(
-        [
-            binned_scores.release_parts(numbers[:0], Fraction(1, 2), source, squares=squares)
-            for squares in (True,) * 400
-        ]
-    )
+    given = numbers[:0], Fraction(1, 2), source
+    noise = np.array([binned_scores.release_parts(*given) for _ in range(400)])
     assert abs(noise.var() / 8 - 1) < 0.3

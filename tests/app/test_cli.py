@@ -18,8 +18,7 @@ import skdp
 from skdp import Categorical, Domain, Numeric
 from skdp.__main__ import _in_a_shell, main
 from skdp.algorithms.marginals import measure
-from skdp.app import outputs
-from skdp.app.cli import parser
+from skdp.app.cli import METHODS, parser
 
 ROWS = people(2_000)
 
@@ -269,11 +268,11 @@ def test_every_command_has_help(capsys):
 # Plan
 
 
-@over("method", sorted(outputs.METHODS))
+@over("method", sorted(METHODS))
 def test_a_plan_shows_the_parts_of_the_release(files, capsys, method):
     assert run("plan", "--domain", files / "domain.json", "--epsilon", 2, "--method", method) == 0
     shown = capsys.readouterr()
-    fitted = outputs.METHODS[method](epsilon=2, domain=DOMAIN).fit(people(500))
+    fitted = getattr(skdp, METHODS[method])(epsilon=2, domain=DOMAIN).fit(people(500))
     lines = shown.out.split("noise\n")[1].split("\n\n")[0].splitlines()
     cells = (re.split(r"  +", line.strip()) for line in lines)
     planned = {name.lstrip("- "): float(epsilon) for name, epsilon, *_ in cells}
@@ -418,7 +417,6 @@ def test_check_counts_exactly_and_says_so(lent, capsys):
     assert run("domain", "check", *arguments, "--domain", lent / "ruled.json") == 1
     shown = capsys.readouterr()
     assert shown.err.startswith("NOT PRIVATE") and "Reading" not in shown.err
-    assert "records that cannot be read: 1" in shown.out
     assert "at_most('paid', 'owed')" in shown.out and "records skipped: 4 of 5" in shown.out
 
 

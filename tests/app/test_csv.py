@@ -48,7 +48,7 @@ def test_the_assumption_of_multiline_stands_in_the_guarantee(tmp_path, capsys):
     assert "it assumes that the file was written with the quotes" in capsys.readouterr().out
     loss = skdp.Synopsis.load(tmp_path / "view.skdp").privacy_loss
     assert "closed" in loss.assumes and loss != skdp.accounting.PrivacyLoss(1, loss.parts)
-    assert loss.of_record.assumes == loss.assumes
+    assert (loss + loss).assumes == loss.of_record.assumes == loss.assumes
     assert loss.assumes in repr(loss) and loss.assumes in loss.neighbours
 
 

@@ -159,7 +159,7 @@ def test_an_exact_score_says_so_once(case, unsaid):
 
 def test_true_rows_behind_a_private_step_say_so_once(unsaid):
     grid = skdp.PrivPfCTransformer(epsilon=1.0, domain=FEATURES, classes=["low", "high"])
-    trapped = make_pipeline(grid.set_params(encoding="onehot"), LogisticRegression())
+    trapped = make_pipeline(grid, LogisticRegression())
     [text] = leaks(lambda: [trapped.fit(X, Y) for _ in range(2)])
     assert "PrivateClassifier(LogisticRegression(), synthesizer=PrivPfCTransformer(...))" in text
     # What it says to do.

@@ -84,9 +84,9 @@ NULLABLE = {"nullable": True}
         (["Bern", "bern "] * 9, Categorical(["Bern", "Basel"]), "'bern ': mend their spelling", {}),
         (["Bern", "Ems"] * 9, Categorical(["Bern", "Basel"]), "add them, or one for all", {}),
         (
-            ["yes", "no", "NA"] * 9,
+            ["yes", "no", "?"] * 9,
             Categorical(["yes", "no"]),
-            "--missing NA (in Python na_values=['NA']",
+            "--missing ? (in Python na_values=['?']",
             {},
         ),
         (np.arange(N) // 2, Identifier(), "2000 rows of 1000 persons", {}),

@@ -117,6 +117,8 @@ def test_means_are_those_of_draws(attribute):
 
 
 def test_edges_follow_the_scales():
+    even = [j * (0.9 - 0.1) / 7 + 0.1 for j in range(7)] + [0.9]
+    assert Numeric(0.1, 0.9, 7).edges.tolist() == even
     log = Numeric(1, 10_000, 4, scale="log")
     np.testing.assert_allclose(log.edges, [1, 10, 100, 1000, 10_000])
     from_zero = Numeric(0, 1000, 3, scale="log").edges
@@ -160,11 +162,6 @@ def test_codes_of_values(attribute, values, codes):
     assert codes_of(attribute, values).tolist() == codes
 
 
-def test_bins_follow_the_documented_formula():
-    attribute = Numeric(0.1, 0.9, 7)
-    assert attribute.edges.tolist() == [j * (0.9 - 0.1) / 7 + 0.1 for j in range(7)] + [0.9]
-
-
 @given(st.integers(-(10**9), 10**9), st.integers(0, 500), st.data())
 def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
     bins = data.draw(st.none() | st.integers(1, span + 1))
@@ -197,11 +194,7 @@ def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
         ((0.5, 3), {"integer": True}, "lower must be an integer"),
         ((0, 9, 11), {"integer": True}, "bins must be in 1..10, got 11"),
         ((0, 2**60, 4), {"integer": True}, "more than float64 can tell apart"),
-        (
-            (0, 10**10),
-            {"integer": True},
-            "10000000001 possible.*Give bins=32",
-        ),
+        ((0, 10**10), {"integer": True}, "got 10000000001. Give bins=32"),
         ((), {"edges": [0, 1, 1]}, "1 is not before what follows it. Sort them"),
         ((), {"edges": [0]}, "at least two"),
         ((), {"edges": 5}, "must be a list of values"),
@@ -211,12 +204,12 @@ def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
         ((-1, 2), {"scale": "log"}, r"Use scale='sqrt', or a positive lower"),
         ((0, 2), {"special": 0}, "special must be a list"),
         ((0, 2), {"special": [0, 0.0]}, "must differ"),
-        ((0, 2), {"special": [0], "integer": True}, "every value has a cell without being special"),
+        ((0, 2), {"special": [0], "integer": True}, "no special values where every"),
         ((0, 2), {"decimals": 1, "integer": True}, "left out beside integer=True"),
         ((0, 2), {"decimals": 20}, "0..15"),
         ((0, 1e15), {"decimals": 6}, "more than float64 can tell apart.*fewer decimals"),
-        ((0.2, 0.8), {"decimals": 0}, "from 0.2 to 0.8 with 0 decimals are none.*more decimals"),
-        ((0, 2, 100), {"decimals": 1}, "There are 21 possible values"),
+        ((0.2, 0.8), {"decimals": 0}, "from 0.2 to 0.8 with 0 decimals are none"),
+        ((0, 2, 100), {"decimals": 1}, "bins must be in 1..21, got 100"),
         ((), {"edges": [0, 0.4, 0.6, 2], "decimals": 0}, r"fall into \[0.4, 0.6\)"),
     ],
 )
@@ -337,8 +330,9 @@ def test_histograms_of_special_and_uneven_columns(attribute):
     # A quantile is the first value up to which the share lies.
     assert (np.diff(values) >= 0).all()
     assert (release.count([(-1e9, x) for x in values]) >= (shares - 1e-4) * len(rows)).all()
-    for x in rng.choice(rows, 20):
-        assert release.proportion((-1e9, x)) == pytest.approx((rows <= x).mean(), abs=0.03)
+    some = rng.choice(rows, 20)
+    found = np.array(release.count([(-1e9, x) for x in some])) / len(rows)
+    assert found == pytest.approx([(rows <= x).mean() for x in some], abs=0.03)
     assert len(release.to_frame()) == attribute.size
 
 
@@ -360,7 +354,7 @@ def test_partly_covered_bins_count_by_their_width():
 
 def test_the_largest_integers_lie_on_the_grid():
     grid = Numeric(0, 2**53, "auto", integer=True).contents.grid
-    assert grid.at_most([2**53 - 1, 2**53, np.inf]).tolist() == [2**53 - 1, 2**53, 2**53]
+    assert [grid.place(x) for x in (-np.inf, 2.5, 2**53, np.inf)] == [0, 3, 2**53, 2**53 + 1]
     assert grid.at_least([-np.inf, 2**53, np.inf]).tolist() == [0, 2**53, 2**53 + 1]
     # Where no point lies between bounds, the one before them.
     assert Numeric(0, 9, 5, integer=True).draw([1], np.random.default_rng(0), 2.2, 2.8) == 2

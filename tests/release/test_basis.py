@@ -9,8 +9,8 @@ import pytest
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp.domain.query import Query
 from skdp.release import basis as basis_module
+from skdp.release import marginals as marginals_module
 from skdp.release import products as products_module
-from skdp.release import rows as rows_module
 from skdp.release.basis import ColumnBasis, Ladder, Look, Prior, cut_shares
 
 DOMAIN = Domain(
@@ -224,7 +224,7 @@ def test_columns_of_few_codes_and_of_many_are_computed_alike(model, monkeypatch)
     found = model.covariances(blocks), model.answer(sum(blocks, []))
     again = type(model).from_arrays(model.shape, *model.to_arrays())
     monkeypatch.setattr(products_module, "_AT_ONCE", 1)
-    monkeypatch.setattr(rows_module, "_AT_ONCE", 1)
+    monkeypatch.setattr(marginals_module, "_AT_ONCE", 1)
     scale = np.abs(found[0]).max()
     np.testing.assert_allclose(again.covariances(blocks), found[0], atol=1e-10 * scale)
     np.testing.assert_allclose(again.answer(sum(blocks, [])), found[1], atol=1e-9 * model.total)

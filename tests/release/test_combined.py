@@ -108,7 +108,7 @@ def test_what_cannot_be_combined_is_refused():
         ([view, view.synopsis_], ValueError, "given twice"),
         ([one, 3], TypeError, "answer counts"),
         ([one, RangeTreeHistogram(epsilon=1, domain=AGE)], NotFittedError, "fit"),
-        ([one, person], ValueError, "do not add up"),
+        ([one, person], ValueError, "max_rows_per_id differs"),
         (persons, ValueError, "max_rows_per_id differs"),
         ([one, narrow.fit(TABLE[["age"]])], ValueError, "'age' is declared differently"),
         (

@@ -8,7 +8,7 @@ import pytest
 from densities import asked
 from loops import over
 
-from skdp.release import Conditional, NetworkDensity, NetworkModel
+from skdp.release import Conditional, NetworkModel
 
 # ------------------------------------------------------------------------------ the released model
 
@@ -16,7 +16,7 @@ from skdp.release import Conditional, NetworkDensity, NetworkModel
 SHAPE = (3, 2, 4, 1, 2, 3)
 
 
-def random_network(seed, *, zeros=False):
+def random_network(seed, total=1.0, *, zeros=False):
     """A network over SHAPE in a random order, some parents in groups."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(SHAPE)).tolist()
@@ -36,7 +36,7 @@ def random_network(seed, *, zeros=False):
             table[rng.random(len(table)) < 0.4, 0] = 0.0
             table /= table.sum(axis=1, keepdims=True)
         nodes.append(Conditional(axis, tuple(parents), tuple(groups), table))
-    return NetworkDensity(SHAPE, nodes)
+    return NetworkModel(SHAPE, nodes, total)
 
 
 def full_table(density):
@@ -72,9 +72,9 @@ def test_elimination_agrees_with_brute_force(seed):
 
 @pytest.mark.parametrize("cells", [10**6, 100, 0])
 def test_answers_exact_and_from_rows(cells, monkeypatch):
-    model = NetworkModel(random_network(3), 1000.0)
-    whole = full_table(model.density)
-    monkeypatch.setattr("skdp.release.density.MOST_CELLS", cells)
+    model = random_network(3, 1000.0)
+    whole = full_table(model)
+    monkeypatch.setattr("skdp.release.network.MOST_CELLS", cells)
     rng = np.random.default_rng(0)
     queries = [{}]
     for n_axes in (1, 2, 3, 6):
@@ -95,7 +95,7 @@ def test_answers_exact_and_from_rows(cells, monkeypatch):
 
 
 def test_many_queries_in_parts(monkeypatch):
-    model = NetworkModel(random_network(1), 10.0)
+    model = random_network(1, 10.0)
     rng = np.random.default_rng(0)
     queries = asked([{axis: rng.random(SHAPE[axis]) for axis in (5, 0, 2)} for _ in range(50)])
     together = model.answer(queries)
@@ -113,10 +113,10 @@ def distance(codes, law):
 
 @over("conditioned", [True, False])
 def test_rows_follow_the_network(conditioned):
-    model = NetworkModel(random_network(2, zeros=True), 100.0)
+    model = random_network(2, 100.0, zeros=True)
     weights = {2: np.array([0, 1, 0.2, 0]), 5: np.array([0.5, 0, 1])}
     weights = weights if conditioned else {2: np.ones(4), 5: np.ones(3)}
-    law = full_table(model.density) * weights[2].reshape(-1, 1, 1, 1) * weights[5]
+    law = full_table(model) * weights[2].reshape(-1, 1, 1, 1) * weights[5]
     for draw in (model.sample_codes, model.round_codes):
         codes = draw(20_000, np.random.default_rng(0), weights if conditioned else {})
         assert codes.dtype == np.int32
@@ -127,7 +127,7 @@ def test_rows_follow_the_network(conditioned):
 def test_conditions_of_probability_zero():
     first = Conditional(0, (), (), np.array([[1.0, 0.0]]))
     second = Conditional(1, (0,), (None,), np.array([[1.0, 0.0], [0.5, 0.5]]))
-    model = NetworkModel(NetworkDensity((2, 2), [first, second]), 5.0)
+    model = NetworkModel((2, 2), [first, second], 5.0)
     with pytest.warns(UserWarning, match="No record of the release meets"):
         codes = model.sample_codes(50, np.random.default_rng(0), {1: np.array([0.0, 1.0])})
     assert (codes[:, 1] == 1).all()
@@ -144,16 +144,14 @@ def test_networks_that_do_not_fit_are_refused():
         [root, Conditional(1, (0,), (), np.ones((2, 3)) / 3)],
     ):
         with pytest.raises(ValueError):
-            NetworkDensity((2, 3), nodes)
+            NetworkModel((2, 3), nodes, 1.0)
 
 
 def test_rounded_rows_have_the_expected_counts():
     first = np.array([[0.5, 0.3, 0.2]])
     second = np.array([[0.25, 0.75], [0.5, 0.5], [0.9, 0.1]])
-    density = NetworkDensity(
-        (3, 2), [Conditional(0, (), (), first), Conditional(1, (0,), (None,), second)]
-    )
-    model = NetworkModel(density, 1000.0)
+    nodes = [Conditional(0, (), (), first), Conditional(1, (0,), (None,), second)]
+    model = NetworkModel((3, 2), nodes, 1000.0)
     for n in (0, 1, 7, 1000):
         codes = model.round_codes(n, np.random.default_rng(3))
         table = np.bincount(codes[:, 0] * 2 + codes[:, 1], minlength=6).reshape(3, 2)

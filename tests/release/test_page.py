@@ -152,6 +152,22 @@ def test_a_page_stands_by_itself(release, tmp_path):
     )
 
 
+def test_a_network_answers_with_estimates(tmp_path):
+    rows = lawful_rows(2000, DOMAIN)
+    release = skdp.PrivBayesSynthesizer(epsilon=2.0, domain=DOMAIN).fit(rows).synopsis_
+    page = release.page()
+    columns, generator = held(page)["columns"], random.Random(0)
+    questions = [
+        {**asked_question(generator, columns), "kind": kind} for kind in ("count", "mean") * 15
+    ]
+    found = answers_of_node(data_of(page), questions, tmp_path)["found"]
+    for answer in found:
+        assert "(estimated)" in answer["words"] and "return_interval" not in answer["python"]
+        value, expected = answer["cells"][0][0], eval(answer["python"], {"release": release})
+        if ".count" in answer["python"]:
+            assert abs(value - expected) < 0.005 * release.total
+
+
 def test_a_page_is_small_and_has_a_fingerprint(release, tmp_path):
     page = release.page()
     facts, arrays = release.model.to_arrays()

@@ -55,7 +55,7 @@ def test_much_budget_gives_the_records():
 def test_parents_at_coarser_levels(release):
     groups = [
         group
-        for node in release.synopsis_.model.density.nodes.values()
+        for node in release.synopsis_.model.nodes.values()
         for group in node.groups
         if group is not None
     ]

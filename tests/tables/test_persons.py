@@ -256,6 +256,7 @@ def test_losses_of_persons():
     assert loss.of_record.of_record == loss.of_record
     assert loss.neighbours == "add or remove one person (at most 3 records of each)"
     assert "one person" in loss.neighbours
+    assert (loss + loss).max_rows_per_id == 3
     assert pickle.loads(pickle.dumps(loss)) == loss != loss.of_record
     with pytest.raises(ValueError, match="at least 1"):
         PrivacyLoss(1, max_rows_per_id=0)

@@ -17,7 +17,17 @@ from .fitting import (
     located,
     located_share,
 )
-from .model import TUNING, UNIT, Identity, Logit, Prior, Records, class_shares, released_total
+from .model import (
+    TUNING,
+    UNIT,
+    Identity,
+    Logit,
+    Prior,
+    Records,
+    class_shares,
+    mean_size,
+    released_total,
+)
 
 __all__ = [
     "TUNING",
@@ -35,6 +45,7 @@ __all__ = [
     "known_share",
     "located",
     "located_share",
+    "mean_size",
     "released_total",
     "shared_weight",
 ]

@@ -11,11 +11,10 @@ import numpy as np
 from ..._validation import BoolArray, FloatArray, IntArray, exclusive_cumsum
 from ...mechanisms import discrete_laplace_variance
 from ..grid import grid_size
-from .lloyd import Round, best_kmeans, lloyd_on_cells, nearest, noisy_round, swapped
+from .lloyd import Round, best_kmeans, lloyd_on_cells, nearest, noisy_round
 from .sketch import (
     MOST_FLAT,
     Binned,
-    Cells,
     Margins,
     edges_around,
     find_ranges,
@@ -52,10 +51,6 @@ class Tuning:
         Multiple of the threshold that a cell beyond the ranges must reach.
     crowded : float
         Noise by which a neighbourhood must stand out.
-    blocks : tuple of int
-        Cells along every axis of the blocks in which the other cells are added up.
-    block_stands_out, far_block : float
-        Noise that such a block must exceed to be kept: in the ranges, and beyond.
     share_flat, share : Fraction
         Share of the grid, and of the tree, in the budget if rounds follow.
     margins, most_margins : Fraction
@@ -98,9 +93,6 @@ class Tuning:
     octave: int = 4
     far: float = 2.5
     crowded: float = 2.0
-    blocks: tuple[int, ...] = (2, 4, 8)
-    block_stands_out: float = 5.0
-    far_block: float = 8.0
     share_flat: Fraction = Fraction(4, 5)
     share: Fraction = Fraction(9, 20)
     margins: Fraction = Fraction(2, 25)
@@ -262,7 +254,7 @@ def grid_sketch(task: Task, n: int, epsilon: Fraction) -> _Sketch:
 def _grid_sketch(
     task: Task, n: int, ranges: IntArray, epsilon: Fraction, left: Fraction
 ) -> _Sketch:
-    """A noisy grid; cells that stand out, and blocks of the others that do so together."""
+    """A noisy grid; cells that stand out."""
     size = grid_size("extended", n, epsilon, task.n_axes, TUNING.theta)
     narrowed = np.count_nonzero(ranges[:, 1] - ranges[:, 0] < task.shape)
     size = min(max(size, 4.0) * TUNING.loose**narrowed, TUNING.most_cells)
@@ -282,13 +274,9 @@ def _grid_sketch(
     far = cells.counts >= TUNING.far * threshold
     out = np.where(within, _standing_out(cells.counts, edges, threshold, epsilon), far)
     kept = cells.select(out)
-    boxes = [(kept.lower, kept.upper, kept.counts.astype(np.float64))]
-    if dense:
-        parts = (within, TUNING.block_stands_out), (~within, TUNING.far_block)
-        boxes += [_standing_blocks(cells.select(~out & at), edges, epsilon, z) for at, z in parts]
-    lower, upper, masses = (np.concatenate(each) for each in zip(*boxes, strict=True))
+    boxes = kept.lower, kept.upper, kept.counts.astype(np.float64)
     release = Clustering(np.empty(0), None, cells, edges, epsilon)
-    return _Sketch.of(task, n, release, (lower, upper, masses), None, ranges, left)
+    return _Sketch.of(task, n, release, boxes, None, ranges, left)
 
 
 def _threshold(n_cells: int, epsilon: Fraction) -> int:
@@ -333,34 +321,6 @@ def _standing_out(
     return (counts >= TUNING.alone * threshold) | (crowded & (counts >= TUNING.among * threshold))
 
 
-def _standing_blocks(
-    cells: Cells, edges: list[IntArray], epsilon: Fraction, stands_out: float
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """Blocks of cells whose counts stand out together: sparse records far from the others.
-
-    ``stands_out`` is in standard deviations of the noise. Small blocks first; cells of blocks that
-    do not stand out are added to larger blocks.
-    """
-    noise = discrete_laplace_variance(epsilon)
-    sides = np.array([len(edge) - 1 for edge in edges])
-    lower, upper = [cells.lower[:0]], [cells.upper[:0]]
-    counts = [np.empty(0)]
-    for length in TUNING.blocks:
-        places = cells.places // length
-        key = np.ravel_multi_index(tuple(places.T), tuple(-(-sides // length)))
-        _, first, block, number = np.unique(
-            key, return_index=True, return_inverse=True, return_counts=True
-        )
-        total = np.bincount(block, cells.counts, minlength=len(first))
-        out = total > stands_out * np.sqrt(number * noise)
-        chosen = places[first[out]] * length
-        for ends, place in ((lower, chosen), (upper, np.minimum(chosen + length, sides))):
-            ends.append(np.stack([edge[at] for edge, at in zip(edges, place.T, strict=True)], 1))
-        counts.append(total[out])
-        cells = cells.select(~out[block])
-    return np.concatenate(lower), np.concatenate(upper), np.concatenate(counts)
-
-
 # --- the rounds
 
 
@@ -387,8 +347,6 @@ def auto(task: Task) -> Clustering:
     centroids, validity = cluster_released(
         task, sketch.centers, sketch.masses, sketch.ranges, judged
     )
-    if task.init is None and len(sketch.centers):
-        centroids = swapped(sketch.centers, sketch.masses, centroids, task.shape)
     counts = cluster_masses(sketch.centers, sketch.masses, centroids)
     if rounds and len(sketch.centers):
         left = sketch.left
@@ -461,8 +419,6 @@ def _first_round(
             candidates = np.concatenate([candidates, found[0][best]])
     cloud = measured.cloud
     final = best_kmeans(cloud.points, cloud.weights, candidates, task.shape)[0]
-    if task.init is None:
-        final = swapped(cloud.points, cloud.weights, final, task.shape)
     return cloud, final
 
 

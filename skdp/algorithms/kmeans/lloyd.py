@@ -28,7 +28,6 @@ __all__ = [
     "ray_turi",
     "residual_sums",
     "sphere_packing",
-    "swapped",
     "validity",
 ]
 
@@ -213,10 +212,6 @@ def _packed(
 # end.
 _TRIAL_ITERATIONS = 4
 _FINALISTS = 4
-# Swaps that are tried one after the other.
-_MOST_SWAPS = 12
-# A swap is tried if the gain, before Lloyd's algorithm adds to it, is this share of the loss.
-_PROMISING = 0.7
 
 
 def lloyd_on_cells(
@@ -306,85 +301,6 @@ def best_kmeans(
     centroids, costs = lloyd_on_cells(points, weights, centroids, shape)
     best = int(np.argmin(costs))
     return centroids[best], float(costs[best])
-
-
-def swapped(
-    points: FloatArray, weights: FloatArray, centroids: FloatArray, shape: Sequence[int]
-) -> FloatArray:
-    """Centroids after swaps that lower the cost: one of two close ones moves to a wide cluster.
-
-    Lloyd's algorithm cannot leave a solution in which two centroids share a cluster and one has
-    two. Each try removes the centroids that are missed least and halves as many clusters, those
-    that gain most; half as many if that did not help.
-
-    Parameters
-    ----------
-    points : ndarray of float64, shape (m, d)
-    weights : ndarray of float64, shape (m,)
-        Not negative.
-    centroids : ndarray of float64, shape (k, d)
-    shape : sequence of int
-    """
-    if len(centroids) < 2:
-        return centroids
-    norms = (points**2).sum(axis=1)
-    _, squared = _nearest_of_each(points, norms, centroids[None])
-    cost, most = float(weights @ squared[:, 0]), len(centroids)
-    for _ in range(_MOST_SWAPS):
-        removed, halved, halves = _swaps(points, weights, centroids, most)
-        if not len(removed):
-            break
-        tried = centroids.copy()
-        tried[halved], tried[removed] = halves[:, 0], halves[:, 1]
-        found, costs = lloyd_on_cells(points, weights, tried[None], shape)
-        if costs[0] < (1 - 1e-6) * cost:
-            centroids, cost = found[0], float(costs[0])
-        else:
-            most = len(removed) // 2
-    return centroids
-
-
-def _swaps(
-    points: FloatArray, weights: FloatArray, centroids: FloatArray, most: int
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """Centroids to remove, clusters to halve instead, and the means of their halves, (s, 2, d)."""
-    k, d = centroids.shape
-    lost, labels = np.zeros(k), np.empty(len(points), dtype=np.int64)
-    flat = centroids.T
-    offsets = (centroids**2).sum(axis=1)
-    step = max(1, BLOCK // k)
-    for first in range(0, len(points), step):
-        block = slice(first, first + step)
-        table = offsets - 2 * points[block] @ flat
-        two = np.argpartition(table, 1, axis=1)[:, :2]
-        near = np.take_along_axis(table, two, axis=1)
-        labels[block] = two[:, 0]
-        lost += np.bincount(two[:, 0], weights[block] * (near[:, 1] - near[:, 0]), minlength=k)
-    mass = np.bincount(labels, weights, minlength=k)
-    gained, halves = np.zeros(k), np.repeat(centroids[:, None], 2, axis=1)
-    offset = points - centroids[labels]
-    moments = [np.bincount(labels, weights * column**2, minlength=k) for column in offset.T]
-    widest = np.argmax(moments, axis=0)
-    upper = offset[np.arange(len(points)), widest[labels]] > 0
-    half = 2 * labels + upper
-    size = np.bincount(half, weights, minlength=2 * k).reshape(k, 2)
-    sums = [np.bincount(half, weights * column, minlength=2 * k) for column in offset.T]
-    means = np.stack(sums, axis=1).reshape(k, 2, d) / np.maximum(size, 1e-9)[:, :, None]
-    whole = (size.min(axis=1) > 0) & (mass > 0)
-    gained[whole] = (size * (means**2).sum(axis=2)).sum(axis=1)[whole]
-    halves += means
-    worst, least = np.argsort(-gained, kind="stable"), np.argsort(lost, kind="stable")
-    removed: list[int] = []
-    halved: list[int] = []
-    for j in worst.tolist():
-        spare = [i for i in least.tolist() if i != j and i not in removed and i not in halved]
-        if not spare or len(removed) >= most or j in removed:
-            break
-        if gained[j] <= _PROMISING * lost[spare[0]]:
-            break
-        removed.append(spare[0])
-        halved.append(j)
-    return np.array(removed, dtype=np.int64), np.array(halved, dtype=np.int64), halves[halved]
 
 
 # A further cluster must lower the squared distances by more than it does in evenly spread points,

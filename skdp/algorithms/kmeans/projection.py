@@ -26,7 +26,7 @@ from ..._random import NoiseSource
 from ..._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace
 from .auto import averaged_counts, grid_sketch
-from .lloyd import BLOCK, best_kmeans, clipped, nearest, noisy_sums, swapped
+from .lloyd import BLOCK, best_kmeans, clipped, nearest, noisy_sums
 from .task import Clustering, Task, cluster_masses, cluster_released
 
 __all__ = ["MANY_AXES", "projected"]
@@ -203,10 +203,7 @@ def _found(
     weights = np.where(step.sure, step.counts, 0.0) if step.sure.sum() >= k else step.counts
     kept = weights > 0
     means, weights = means[kept], weights[kept]
-    centroids, validity = cluster_released(space, means, weights, whole)
-    if len(means):
-        centroids = swapped(means, weights, centroids, space.shape)
-    return centroids, validity
+    return cluster_released(space, means, weights, whole)
 
 
 def _centered(

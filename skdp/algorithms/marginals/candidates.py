@@ -198,7 +198,7 @@ class Candidates:
         return seen.astype(np.int64), by_chance, doubt
 
     def _chance(self, expected: FloatArray, binned: Population) -> FloatArray:
-        return np.sqrt(2 / math.pi * expected * (1 + self._total / binned.worth))
+        return np.sqrt(2 / math.pi * expected * (1 + self._total / binned.n_rows))
 
 
 def _variances(column: ColumnEstimate, bins: IntArray) -> FloatArray:

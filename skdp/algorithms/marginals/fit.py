@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..._validation import BoolArray, CodeArray, FloatArray, IntArray, ratio
 from ...domain import Zeros
 from ...release import EffectLaw
-from ...release.density import inverse
+from ...release.rows import inverse
 from .groups import TINY, TUNING, Attribute
 
 __all__ = [
@@ -90,26 +90,23 @@ class Prior(NamedTuple):
 
 
 def nearer_to(
-    second: Sequence[FloatArray],
-    first: Sequence[FloatArray],
-    noisy: Sequence[FloatArray],
-    variances: Sequence[float],
+    second: Population,
+    first: Population,
+    tables: Sequence[tuple[Axes, Groups, FloatArray, float]],
+    records: float,
 ) -> bool:
-    """Whether released tables are clearly nearer to the second of two models.
+    """Whether released tables are clearly nearer to the second of two populations.
 
     The squared distances of each cell are compared, in units of the variance of its noise and of a
-    sample: twice the log likelihood ratio, whose standard deviation is known.
-
-    Parameters
-    ----------
-    second, first : sequence of ndarray of float64
-        Expected counts.
-    noisy : sequence of ndarray of float64
-    variances : sequence of float
-        Of the noise of a cell of each table.
+    sample: twice the log likelihood ratio, whose standard deviation is known. Of each table its
+    columns, their groups, noisy counts, and the variance of their noise.
     """
     nearer = doubt = 0.0
-    for two, one, told, variance in zip(second, first, noisy, variances, strict=True):
+    for axes, groups, told, variance in tables:
+        two, one = np.zeros(told.shape), np.zeros(told.shape)
+        for rows, found in ((second, two), (first, one)):
+            shares = rows.margin(axes, groups)
+            found[tuple(slice(0, n) for n in shares.shape)] = records * shares
         spread = variance + (one + two) / 2
         nearer += float((((told - one) ** 2 - (told - two) ** 2) / spread).sum())
         doubt += float((4 * (two - one) ** 2 / spread).sum())
@@ -117,13 +114,6 @@ def nearer_to(
 
 
 # --- rows that follow targets
-
-
-class Factor(NamedTuple):
-    """Attributes, and the logarithms of a table over their codes."""
-
-    axes: tuple[int, ...]
-    log: FloatArray
 
 
 class Target(NamedTuple):
@@ -165,7 +155,7 @@ class Population:
         self.sizes = [len(each.order) for each in attributes]
         self._generator = generator
         self._barriers = [
-            Factor(axes, np.where(_grouped(axes, allowed, attributes), 0.0, _FORBIDDEN))
+            (axes, np.where(_grouped(axes, allowed, attributes), 0.0, _FORBIDDEN))
             for axes, allowed in zeros.items()
         ]
         self.columns: list[CodeArray] = [
@@ -173,9 +163,9 @@ class Population:
             for each, column in zip(attributes, rows.T, strict=True)
         ]
         self.weights = np.full(len(rows), 1.0 / len(rows))
-        self._worth = 0.0
-        self._factors: dict[tuple[int, ...], Factor] = {
-            (axis,): Factor((axis,), _log(each.grouped)) for axis, each in enumerate(attributes)
+        # Logarithms of a table over the codes of some attributes.
+        self._factors: dict[Axes, FloatArray] = {
+            (axis,): _log(each.grouped) for axis, each in enumerate(attributes)
         }
 
     @classmethod
@@ -213,14 +203,7 @@ class Population:
         for axis, (each, column) in enumerate(zip(attributes, self.columns, strict=True)):
             own = each.groups.astype(np.int32)[prior.rows[kept, axis]]
             found.columns.append(np.concatenate([own, column]))
-        # As the variance of a mean of two samples.
-        found._worth = 1.0 / (share**2 / prior.worth + (1 - share) ** 2 / self.n_rows)
         return found
-
-    @property
-    def worth(self) -> float:
-        """Number of independent records that tell as much as the rows."""
-        return self._worth or float(self.n_rows)
 
     @property
     def n_rows(self) -> int:
@@ -290,9 +273,8 @@ class Population:
             step = np.log((target.table.ravel() + least) / (found + least)) * TUNING.damped
             self.weights *= np.exp(step)[cell]
             step = step.reshape(target.table.shape)
-            if target.axes in self._factors:
-                step = self._factors[target.axes].log + step
-            self._factors[target.axes] = Factor(target.axes, np.maximum(step, _NEVER))
+            before = self._factors.get(target.axes, 0.0)
+            self._factors[target.axes] = np.maximum(before + step, _NEVER)
         self.weights /= self.weights.sum()
 
     def settle(self, targets: Sequence[Target], rounds: int = 2 * TUNING.sweeps) -> None:
@@ -347,10 +329,10 @@ class Population:
 
     def _draw(self, axis: int) -> None:
         """Draw one column of some rows given the others, from the factors that hold it."""
-        factors = [*self._factors.values(), *self._barriers]
+        factors = [*self._factors.items(), *self._barriers]
         again = np.flatnonzero(self._generator.random(self.n_rows) < TUNING.redrawn)
         u = self._generator.random(len(again))
-        lines = [_lines(axis, each) for each in factors if axis in each.axes]
+        lines = [(axes, _lines(axis, axes, log)) for axes, log in factors if axis in axes]
         drawn = self.columns[axis].copy()
         step = max(1, _CHUNK // self.sizes[axis])
         for first in range(0, len(again), step):
@@ -358,20 +340,14 @@ class Population:
             drawn[rows] = _drawn(self._logs(axis, lines, rows), u[first : first + step])
         self.columns[axis] = drawn
 
-    def _logs(self, axis: int, lines: Sequence[tuple[Factor, Logs]], rows: IntArray) -> Logs:
-        """Sum of the logarithms of factors for each code of an attribute, (n_rows, size)."""
+    def _logs(self, axis: int, lines: Sequence[tuple[Axes, Logs]], rows: IntArray) -> Logs:
+        """Sums of the logarithms of factors for each code of an attribute, (n_rows, size)."""
         total = np.zeros((len(rows), self.sizes[axis]), dtype=np.float32)
-        held = {}
-        for (axes, log), own in lines:
-            if len(axes) == 1:
-                total += own
-                continue
+        for axes, own in lines:
             cell = np.zeros(len(rows), dtype=np.int64)
-            for other, size in zip(axes, log.shape, strict=True):
+            for other in axes:
                 if other != axis:
-                    if other not in held:
-                        held[other] = self.columns[other][rows]
-                    cell = cell * size + held[other]
+                    cell = cell * self.sizes[other] + self.columns[other][rows]
             total += np.take(own, cell, axis=0)
         return total
 
@@ -403,11 +379,11 @@ def _grouped(axes: Axes, allowed: BoolArray, attributes: Sequence[Attribute]) ->
     return allowed
 
 
-def _lines(axis: int, factor: Factor) -> tuple[Factor, Logs]:
-    """A factor, and its lines along an attribute: one for each combination of the others."""
-    place = factor.axes.index(axis)
-    lines = np.moveaxis(factor.log, place, -1).reshape(-1, factor.log.shape[place])
-    return factor, np.ascontiguousarray(lines, dtype=np.float32)
+def _lines(axis: int, axes: Axes, log: FloatArray) -> Logs:
+    """Lines of a table along an attribute: one for each combination of the others."""
+    place = axes.index(axis)
+    lines = np.moveaxis(log, place, -1).reshape(-1, log.shape[place])
+    return np.ascontiguousarray(lines, dtype=np.float32)
 
 
 def _log(mass: FloatArray) -> FloatArray:

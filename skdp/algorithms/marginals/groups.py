@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._validation import FloatArray, IntArray
+from ..._validation import FloatArray, IntArray, running_sums
 from ...release import Ladder
-from ...release.density import draw_in_ranges
 
 __all__ = [
     "Attribute",
@@ -145,8 +144,7 @@ class Tuning:
     floor: float = 0.02
     # Share of even widths in the mass by which codes are grouped; fidelity.
     kept: float = 0.1
-    # Standard deviations of the noise by which blocks of codes must stand out, and a prior be
-    # nearer to tables to be used; questions,
+    # Standard deviations by which a prior must be nearer to tables to be used;
     # `tests/algorithms/marginals/test_prior.py`.
     clear: float = 2.0
     # Records that rows without a prior count for beside those of one; the same tests.
@@ -276,3 +274,38 @@ def column_plan(n_codes: int, ordered: bool, signal: float = math.inf) -> Column
     finer = [blocks << (halvings * (level + 1) // depth) for level in range(depth)]
     rest = (1 - TUNING.of_blocks) / depth
     return ColumnPlan(sizes, {blocks: TUNING.of_blocks, **dict.fromkeys(finer, rest)})
+
+
+def draw_in_ranges(mass: FloatArray, first: IntArray, stop: IntArray, u: FloatArray) -> IntArray:
+    """Positions drawn in proportion to ``mass`` between ``first`` and ``stop``, one for each row.
+
+    A position without mass is never drawn where its range has any; where it has none, all
+    positions of the range are equally likely.
+
+    Parameters
+    ----------
+    mass : ndarray of shape (n_positions,)
+        Not negative.
+    first, stop : ndarray of int, shape (n_rows,)
+        ``first < stop``.
+    u : ndarray of shape (n_rows,)
+        Uniform in [0, 1).
+
+    Examples
+    --------
+    >>> mass = np.array([0.0, 0.5, 1.0, 0.0])
+    >>> draw_in_ranges(mass, np.array([0, 0, 3]), np.array([2, 4, 4]), np.array([0.9, 0.4, 0.5]))
+    array([1, 2, 3])
+    """
+    reach = running_sums(mass)
+    low, high = reach[first], reach[stop]
+    found = np.searchsorted(reach, low + u * (high - low), side="right") - 1
+    found = np.clip(found, first, stop - 1)
+    # Rounding may lead to a neighbour without mass: take the nearest position that has some.
+    positions = np.arange(len(mass))
+    before = np.maximum.accumulate(np.where(mass > 0, positions, -1))
+    after = np.minimum.accumulate(np.where(mass > 0, positions, len(mass))[::-1])[::-1]
+    nearest = np.where(before[found] >= first, before[found], after[found])
+    evenly = first + np.floor(u * (stop - first)).astype(np.int64)
+    chosen: IntArray = np.where(nearest < stop, nearest, np.minimum(evenly, stop - 1))
+    return chosen

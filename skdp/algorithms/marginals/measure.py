@@ -182,10 +182,12 @@ class _Views:
         # Grids of the chosen sets, to which rows are fitted.
         self.grids: Grids = {}
         self.joint: JointCounts | None = None
+        # Whether all columns are one table.
+        self.whole = False
         # How far from the rows pairs are that were not measured, by how many columns are ordered.
         self.misfits: dict[int, float] = {}
-        # Released tables, if there is a prior that they may be nearer to.
-        self.tables: list[tuple[Axes, tuple[int, ...], FloatArray, float]] = []
+        # Released tables, and the variance of their noise.
+        self.tables: list[tuple[Axes, FloatArray, float]] = []
 
     @property
     def records(self) -> float:
@@ -201,15 +203,15 @@ class _Views:
         # that follow these tables. Which of these, budgets, groups and grids follow from public
         # facts and releases before them, as do the rows. Everything else is post-processing.
         left, asked = self.parts["views"], self.asked
-        joint, whole, sets = self.first_steps()
+        joint, self.whole, sets = self.first_steps()
         asked.progress("single columns")
-        share = TUNING.beside if joint or whole else Fraction(1)
-        if whole and self.table.shape != self.sizes:
+        share = TUNING.beside if joint or self.whole else Fraction(1)
+        if self.whole and self.table.shape != self.sizes:
             # Of codes inside of groups the table says nothing.
             share = Fraction(1, 2)
-        elif sets and not joint and not whole:
+        elif sets and not joint and not self.whole:
             share = self.share_of_columns(self.records * float(left))
-        left = self.measure_columns(left, share, sets and not joint and not whole)
+        left = self.measure_columns(left, share, sets and not joint and not self.whole)
         candidates, rest = None, Fraction(0)
         if joint:
             asked.progress("all columns together")
@@ -220,13 +222,6 @@ class _Views:
             found = self.joint
             variance = len(found.rows) * found.noise + found.elsewhere
             self.known.average((), np.array(float(found.counts.sum())), variance)
-        elif whole:
-            asked.progress("all columns together")
-            axes = tuple(self.several)
-            self.grids[axes] = tuple(self.known.ladders[axis].n_units for axis in axes)
-            self._measure(self.grids, {axes: left})
-            self.budget["sets"] = left
-            self._join_columns()
         elif sets:
             candidates, rest = self.measure_sets(left)
         asked.progress("synthetic rows")
@@ -248,7 +243,6 @@ class _Views:
         # sizes and the released total.
         whole = left * share if self.used else left * 0
         shares = _divided(whole, self._needs_of_columns(self.records * float(whole)))
-        alone = self.asked.n_alone or [0] * len(self.table.shape)
         for axis, each in shares.items():
             codes = self.codes[axis]
             plan = column_plan(
@@ -265,16 +259,7 @@ class _Views:
             variances = {
                 n: discrete_laplace_variance(each * part) for n, part in plan.shares.items()
             }
-            column = ColumnEstimate(
-                self.table.shape[axis],
-                plan.sizes,
-                variances,
-                self.total_variance,
-                alone[axis],
-                codes,
-            )
-            column.fit(self.blocks[axis], self.total)
-            self.columns[axis] = column
+            self._estimate(axis, plan.sizes, variances, self.total, self.total_variance)
         most = most_groups(self.sizes, 2)
         finest = math.inf
         if sets:
@@ -302,17 +287,19 @@ class _Views:
     def weights(self) -> dict[Axes, float | Fraction]:
         """Sets of columns that may be measured, and how much their scores count.
 
-        Pairs, unless a workload names sets.
+        Pairs, unless a workload names sets, or all columns are one table.
         """
         workload = self.asked.workload
         if isinstance(workload, Mapping):
             return dict(sorted(workload.items()))
+        if self.whole:
+            return {tuple(self.several): 1}
         return dict.fromkeys(combinations(self.several, 2), 1)
 
     @property
     def pairs_with_label(self) -> list[Axes]:
         """Pairs that are measured whatever the others tell; none for a workload of sets."""
-        if isinstance(self.asked.workload, Mapping):
+        if self.whole or isinstance(self.asked.workload, Mapping):
             return []
         return [pair for pair in self.weights if self.asked.label in pair]
 
@@ -388,8 +375,7 @@ class _Views:
             noisy = discrete_laplace(full, shares[axes], random_state=self.source)
             variance = discrete_laplace_variance(shares[axes])
             self.known.add(axes, noisy, variance)
-            if self.asked.prior is not None:
-                self.tables.append((axes, sizes, noisy.astype(np.float64), variance))
+            self.tables.append((axes, noisy.astype(np.float64), variance))
 
     # ---------------------------------------------------------------- how it is divided
 
@@ -463,6 +449,8 @@ class _Views:
         is in proportion to (n epsilon)^0.8. Few codes are always told apart.
         """
         ladders = [self.known.ladders[axis] for axis in axes]
+        if self.whole:
+            return tuple(ladder.n_units for ladder in ladders)
         sizes = [ladder.sizes[min(1, len(ladder.sizes) - 1)] for ladder in ladders]
         most = self._most_cells(signal)
         while finer := list(_finer(ladders, sizes, most)):
@@ -485,41 +473,41 @@ class _Views:
             own = 1.0 / old.own_total_variance
             precision = float(look.precision) - own
             others = (float(look.values * look.precision) - own * old.own_total(blocks)) / precision
-            new = ColumnEstimate(
-                old.n_codes,
-                old.sizes,
-                old.variances,
-                1.0 / precision,
-                old.n_alone,
-                self.codes[axis],
-            )
-            new.fit(blocks, others)
+            new = self._estimate(axis, old.sizes, old.variances, others, 1.0 / precision)
             margin = self.known.looks.get((axis,))
             if margin is not None:
                 new.join(self.known.ladders[axis], margin.values, margin.variances)
-            self.columns[axis] = new
+
+    def _estimate(
+        self,
+        axis: int,
+        sizes: Sequence[int],
+        variances: Mapping[int, float],
+        total: float,
+        total_variance: float,
+    ) -> ColumnEstimate:
+        """Estimate a column from its blocks, and from what else is known of the total."""
+        alone = self.asked.n_alone[axis] if self.asked.n_alone else 0
+        found = ColumnEstimate(
+            self.table.shape[axis], sizes, variances, total_variance, alone, self.codes[axis]
+        )
+        found.fit(self.blocks[axis], total)
+        self.columns[axis] = found
+        return found
 
     def _start(self, attributes: Sequence[Attribute]) -> tuple[Population, Prior | None]:
         """Rows of independent columns, or of a prior if it is clearly nearer to the tables."""
         alone = Population.of(attributes, self.zeros, self.rows, self.generator)
         prior = self.asked.prior
-        if prior is None or not len(prior.rows) or not self.tables:
+        if prior is None or not self.tables:
             return alone, None
         beside = alone.with_prior(prior, attributes, self.zeros)
-        targets = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
-        beside.settle(targets)
-        tables: tuple[list[FloatArray], list[FloatArray]] = [], []
-        for axes, sizes, _, _ in self.tables:
-            groups = [
-                self._groups_of_rows(axis, size, attributes)
-                for axis, size in zip(axes, sizes, strict=True)
-            ]
-            for rows, found in zip((beside, alone), tables, strict=True):
-                shares = rows.margin(axes, groups)
-                found.append(np.zeros(sizes))
-                found[-1][tuple(slice(0, n) for n in shares.shape)] = self.records * shares
-        _, _, noisy, variances = zip(*self.tables, strict=True)
-        return (beside, prior) if nearer_to(*tables, noisy, variances) else (alone, None)
+        beside.settle([Target((axis,), each.grouped) for axis, each in enumerate(attributes)])
+        tables = [
+            (axes, self._groups_of_rows(axes, told.shape, attributes), told, variance)
+            for axes, told, variance in self.tables
+        ]
+        return (beside, prior) if nearer_to(beside, alone, tables, self.records) else (alone, None)
 
     def _attributes(self) -> list[Attribute]:
         """Released columns as rows need them: probabilities of codes, and of units if many."""
@@ -572,10 +560,16 @@ class _Views:
             found[axes] = with_margins(refined, [found[axis,] for axis in axes])
         return [Target(axes, table) for axes, table in found.items()]
 
-    def _groups_of_rows(self, axis: int, size: int, attributes: Sequence[Attribute]) -> IntArray:
-        """Group of each code that rows tell apart."""
-        groups = self.known.ladders[axis].groups(size)
-        return groups[np.unique(attributes[axis].groups, return_index=True)[1]]
+    def _groups_of_rows(
+        self, axes: Axes, sizes: Sequence[int], attributes: Sequence[Attribute]
+    ) -> list[IntArray]:
+        """Group of each code that rows tell apart, of some columns."""
+        return [
+            self.known.ladders[axis].groups(size)[
+                np.unique(attributes[axis].groups, return_index=True)[1]
+            ]
+            for axis, size in zip(axes, sizes, strict=True)
+        ]
 
     def _refined(
         self,
@@ -586,10 +580,7 @@ class _Views:
         attributes: Sequence[Attribute],
     ) -> FloatArray:
         """Shares of the cells of a model whose sums over a grid follow what was measured."""
-        lines = [
-            self._groups_of_rows(axis, size, attributes)
-            for axis, size in zip(axes, sizes, strict=True)
-        ]
+        lines = self._groups_of_rows(axes, sizes, attributes)
         counts, variance = self._table(axes, sizes)
         cell = np.ravel_multi_index(np.ix_(*lines), sizes).ravel()
         sums = np.bincount(cell, weights=model.ravel(), minlength=counts.size)

@@ -36,10 +36,9 @@ from ...domain import Domain
 from ...domain.schemas import drafts_of
 from ...exceptions import LedgerError
 from ...expected import bar_of, bar_texts
-from ..csv import Form as CSVForm
-from ..csv import no_records, open_source, try_out
+from .. import csv
 from ..domains import checked, kept, proposed, read_domain
-from ..outputs import Withheld, estimator_of, ledger_files, refuse_inputs
+from ..release import Withheld, estimator_of, ledger_files, refuse_inputs
 from . import forms
 from .forms import Form
 
@@ -177,7 +176,7 @@ class Wizard:
     def header(self) -> tuple[list[str], str]:
         """Names of the columns, and why the first line cannot be read where there are none."""
         try:
-            with open_source(self.options.data, form=CSVForm.of(self.source)) as source:
+            with csv.open_source(self.options.data, form=csv.Form.of(self.source)) as source:
                 return list(source.columns), ""
         except (ValueError, OSError, ImportError) as error:
             return [], str(error)
@@ -214,9 +213,8 @@ class Wizard:
             return "columns"
         self.lines.append("Reading the records, to say what they hold.")
         start = self.options.domain and read_domain(self.options.domain, self.options.data)
-        source = self.source
-        self.report = checked(source, start) if start else proposed(source)
-        self.kept = kept(source, unit) if unit else ""
+        self.report = checked(self.source, start) if start else proposed(self.source)
+        self.kept = kept(self.source, unit) if unit else ""
         # Without what follows from the rest, so that the rest can be changed.
         drafts = drafts_of(start) if start else self.report.drafts
         known = {draft.name: forms.form_of_column(draft) for draft in drafts}
@@ -289,7 +287,7 @@ class Wizard:
 
     def take_questions(self, form: Form) -> str:
         """Take the questions, and ask them of a release of no records."""
-        empty = try_out(self._estimator, no_records(self.domain, self.unit)).synopsis_
+        empty = csv.try_out(self._estimator, csv.no_records(self.domain, self.unit)).synopsis_
         for question in self.asked:
             try:
                 bar_of(empty, question, 0.95)

@@ -1,7 +1,7 @@
 // The page of a release: charts, questions and answers, drawn from what `page.mjs` answers; both are
 // one script in a page. Texts of a release become text nodes, never HTML: names may hold anything.
 
-import { clip, endsOf, english, inWords, python, quoted, read, short, shown } from "./page.mjs";
+import { clip, endsOf, english, inWords, python, read, short, shown } from "./page.mjs";
 
 // An element with attributes, listeners (`onclick`), lengths (`--high`) and children.
 function make(tag, attributes = {}, ...children) {
@@ -264,7 +264,7 @@ class Desk {
 
   drawAnswer() {
     const { release, question } = this;
-    const load = `import skdp\n\nrelease = skdp.Synopsis.load(${quoted(release.data.source)})`;
+    const load = `import skdp\n\nrelease = skdp.Synopsis.load(${JSON.stringify(release.data.source)})`;
     const code = make("pre", { tabindex: 0 }, `${load}\n${python(release, question)}`);
     const refused = release.model ? release.refuse(question)
       : "This page cannot answer this release, but Python can: this line gives the answer.";
@@ -287,12 +287,12 @@ class Desk {
   // An answer, its interval drawn, and the sentence to quote.
   single(answer, words) {
     const [value, lower, upper] = shown(this.release, this.question, answer);
-    const interval = `${this.question.level}% interval: ${short(lower)} to ${short(upper)}`;
+    const interval = this.release.interval(this.question.level, short(lower), short(upper));
     const reach = (answer.upper - answer.lower || Math.abs(answer.upper) || 1) * 0.35;
     const [low, high] = [answer.lower - reach, answer.upper + reach];
     const ends = [answer.lower, answer.value ?? NaN, answer.upper];
     const drawn = bar(...ends.map((end) => clip((end - low) / (high - low), 0, 1)));
-    drawn.hidden = !Number.isFinite(answer.value);
+    drawn.hidden = !Number.isFinite(answer.value) || this.release.data.estimated;
     const sentence = make("blockquote", {}, words);
     return [
       make("p", { class: "value" }, cut(value)),
@@ -309,7 +309,8 @@ class Desk {
     const drawn = cells.map((cell) => {
       const [value, lower, upper] = shown(release, question, cell);
       const shade = question.kind === "cross" ? clip(cell.value / most, 0, 1) : 0;
-      return make("td", { "--at": shade }, `${value} `, soft(`${lower} to ${upper}`, "span"));
+      const ends = release.data.estimated ? "" : `${lower} to ${upper}`;
+      return make("td", { "--at": shade }, `${value} `, soft(ends, "span"));
     });
     const [rows, across] = groups;
     const head = across ? across.map(([label]) => label) : ["Mean"];

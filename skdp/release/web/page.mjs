@@ -334,13 +334,8 @@ class Model {
   // Variances and covariance of two answers, or the variance of one: see `covariances`.
   covariance(first, second = []) {
     const [one, other] = [this.errors(first), this.errors(second)];
-    const of = (a, b) => {
-      let found = 0;
-      for (const [key, { much, own, together }] of a) {
-        if (b.has(key)) found += much * b.get(key).much * together(own, b.get(key).own);
-      }
-      return found;
-    };
+    const of = (a, b) => sumOf([...a].map(([key, { much, own, together }]) =>
+      (b.has(key) ? much * b.get(key).much * together(own, b.get(key).own) : 0)));
     return [Math.max(of(one, one), 0), of(one, other), Math.max(of(other, other), 0)];
   }
 
@@ -533,6 +528,11 @@ class Release {
     if (new Set(used).size < 2 || !groups.every(Boolean)) return "Choose two different columns.";
     if (product(groups.map(({ length }) => length)) <= MOST_CELLS) return null;
     return `This table has more than ${english(MOST_CELLS)} cells. Ask for fewer, or use Python.`;
+  }
+
+  // The interval of an answer in words, unless nothing is known of errors.
+  interval(level, lower, upper) {
+    return this.data.estimated ? "estimated" : `${level}% interval: ${lower} to ${upper}`;
   }
 
   conditions(question, only = () => true) {
@@ -862,15 +862,13 @@ export function inWords(release, question, answer) {
   }[kind] ?? `${statistic} of ${name(question.column)} of the records${where}`;
   const cost = `differentially private${epsilon ? `, epsilon ${epsilon}` : ""}`;
   const source = `According to “${short(release.title, 120)}” (${cost})`;
-  const interval = `(${level}% interval: ${lower} to ${upper})`;
-  return `${source}, the ${what} is about ${value}${counted} ${interval}.`;
+  const interval = release.interval(level, lower, upper);
+  return `${source}, the ${what} is about ${value}${counted} (${interval}).`;
 }
 
-// A text as Python reads it: JSON's escapes are Python's.
-export const quoted = (text) => JSON.stringify(text);
-
+// JSON's escapes are Python's.
 function conditionLiteral({ texts, low, high, literals, values, bins }, { codes, from, to }) {
-  if (!codes && texts) return `(${quoted(texts[from][0])}, ${quoted(texts[to][1])})`;
+  if (!codes && texts) return `(${JSON.stringify(texts[from][0])}, ${JSON.stringify(texts[to][1])})`;
   if (!codes) return `(${low[from]}, ${high[to]})`;
   const each = codes.map((code) => (code < values ? literals[code - bins] : "None"));
   return each.length === 1 ? each[0] : `[${each.join(", ")}]`;
@@ -880,11 +878,11 @@ function conditionLiteral({ texts, low, high, literals, values, bins }, { codes,
 export function python(release, question) {
   const { kind, level } = question;
   const column = (key) => release.columns[question[key]];
-  const name = (key) => quoted(column(key).name);
+  const name = (key) => JSON.stringify(column(key).name);
   const query = (only) => {
     const each = release.conditions(question, only).map(([place, condition]) => {
       const of = release.columns[place];
-      return `${quoted(of.name)}: ${conditionLiteral(of, condition)}`;
+      return `${JSON.stringify(of.name)}: ${conditionLiteral(of, condition)}`;
     });
     return each.length ? `{${each.join(", ")}}` : "None";
   };
@@ -901,5 +899,6 @@ export function python(release, question) {
     cross: `crosstab(${name("rows")}, ${name("across")}, ${query()}${bands("rows", "across")}`,
     means: `aggregate(${name("rows")}, ${name("column")}, ${query()}${bands("rows")}`,
   }[kind];
-  return `release.${call}, return_interval=True${level === 95 ? "" : `, level=${level / 100}`})`;
+  const interval = `, return_interval=True${level === 95 ? "" : `, level=${level / 100}`}`;
+  return `release.${call}${release.data.estimated ? "" : interval})`;
 }

@@ -8,7 +8,6 @@ import pytest
 from clustered import EXACT, make_task, points_in
 
 from skdp.algorithms.kmeans import auto as kmeans_sketch
-from skdp.algorithms.kmeans.sketch import Cells
 
 
 def test_clipping_moves_no_mean_of_a_grid():
@@ -42,16 +41,3 @@ def test_a_grid_of_ranges_covers_the_box_and_uses_its_own_cells_only(monkeypatch
         1
     )
     assert sketch.cloud.weights[inside].sum() == pytest.approx(4_950, rel=0.01)
-
-
-def test_sparse_cells_far_from_the_crowd_are_kept_as_blocks():
-    edges = [np.arange(17) * 64] * 2
-    rows, columns = np.divmod(np.arange(256), 16)
-    counts = np.where((rows >= 8) & (columns >= 8), 3, 0)
-    lower = np.stack([rows, columns], axis=1) * 64
-    cells = Cells(lower, lower + 64, lower // 64, counts)
-    low, high, masses = kmeans_sketch._standing_blocks(cells, edges, Fraction(1), 5.0)
-    assert masses.sum() == counts.sum()
-    assert (low >= 512).all() and (high <= 1024).all()
-    nothing = cells.select(counts == 0)
-    assert len(kmeans_sketch._standing_blocks(nothing, edges, Fraction(1), 5.0)[2]) == 0
