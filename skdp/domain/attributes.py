@@ -24,28 +24,35 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from .._keys import Key, key_of, positions_of, shared_key
-from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word, run_starts
+from .._validation import (
+    Category,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    as_flag,
+    as_list,
+    as_number,
+    digits,
+    is_word,
+    plain_category,
+    run_starts,
+    some,
+)
 from ..exceptions import DomainError
 from .bins import (
     BLOCK,
     MAX_BINS,
     MOST_BINS,
-    Category,
     Points,
     Spread,
     apart,
-    as_flag,
     as_float,
     as_int,
-    as_list,
     declared_edges,
     declared_grid,
-    digits,
     edges_on,
     lattice_edges,
     number_of_bins,
-    plain_category,
-    some,
 )
 from .taxonomy import Taxonomy
 
