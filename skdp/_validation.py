@@ -573,6 +573,28 @@ def plain_category(value: Any, what: str) -> Category:
     raise DomainError(f"{what} {value!r} has type {type(value).__name__}; {kinds}. {how}")
 
 
+def as_int(value: Any, name: str) -> int:
+    """A declared integer."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return int(value)
+    number = as_float(value, name)
+    if number != math.floor(number):
+        raise DomainError(f"{name} must be an integer, got {value!r}.")
+    return int(number)
+
+
+def as_float(value: Any, name: str) -> float:
+    """A declared finite number."""
+    refuse_placeholder(value, name)
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise DomainError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
+    number = as_number(value, name)
+    if not math.isfinite(number):
+        how = "Declare the range that is publicly known; values beyond it are clipped."
+        raise DomainError(f"{name} must be finite, got {value!r}. {how}")
+    return number + 0.0  # no negative zero
+
+
 def as_list(value: Any, name: str) -> list[Any]:
     """A declared list of values."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):

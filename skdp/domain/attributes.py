@@ -30,6 +30,8 @@ from .._validation import (
     FloatArray,
     IntArray,
     as_flag,
+    as_float,
+    as_int,
     as_list,
     as_number,
     digits,
@@ -46,8 +48,6 @@ from .bins import (
     Points,
     Spread,
     apart,
-    as_float,
-    as_int,
     declared_edges,
     declared_grid,
     edges_on,
@@ -640,6 +640,11 @@ class Numeric(Attribute):
     def __getstate__(self) -> dict[str, Any]:
         # What it is, and not what was computed from that.
         return {name: value for name, value in self.__dict__.items() if name != "contents"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # Now, so that no copy shows whether it has met a record.
+        _ = self.contents
 
     def _cut(self, bins: Any) -> None:
         """Set the number of bins, and their edges where the formula of even bins is not used."""

@@ -11,7 +11,6 @@ import bisect
 import functools
 import itertools
 import math
-import numbers
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,10 +23,9 @@ from .._validation import (
     CodeArray,
     FloatArray,
     IntArray,
+    as_int,
     as_list,
-    as_number,
     digits,
-    refuse_placeholder,
     snapped,
 )
 from ..exceptions import DomainError
@@ -40,28 +38,6 @@ MAX_BINS = 2**24
 
 # Integers up to this are exact in float64, in which every engine computes bins.
 MAX_INTEGER = 2**53
-
-
-def as_int(value: Any, name: str) -> int:
-    """A declared integer."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        return int(value)
-    number = as_float(value, name)
-    if number != math.floor(number):
-        raise DomainError(f"{name} must be an integer, got {value!r}.")
-    return int(number)
-
-
-def as_float(value: Any, name: str) -> float:
-    """A declared finite number."""
-    refuse_placeholder(value, name)
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise DomainError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
-    number = as_number(value, name)
-    if not math.isfinite(number):
-        how = "Declare the range that is publicly known; values beyond it are clipped."
-        raise DomainError(f"{name} must be finite, got {value!r}. {how}")
-    return number + 0.0  # no negative zero
 
 
 # Where the numbers of bins are divided: a number, and whether before (0) or after it (1). On a grid
