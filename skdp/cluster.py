@@ -71,7 +71,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Public range of the features, required: a pair of real numbers or a `Numeric` for all
         features, a list or a dict by name with one of these for each, or a `Domain`. Values outside
         are clipped. Where there are many records for each feature, "auto" finds their range first,
-        and ranges up to 100 times too wide cost little accuracy.
+        and far too wide ones cost little accuracy.
     algorithm : str, default="auto"
         - "auto": a noisy tree of boxes, or in up to three dimensions a noisy grid that keeps its
           filled cells; k-means with many starts on it; and rounds over the rows in

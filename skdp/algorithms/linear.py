@@ -467,8 +467,8 @@ def principal_components(
 # ------------------------------------------------------------------------------------------------
 # The numbers of linear models that change a release, each with unit, meaning and what chose it.
 #
-# Benchmark: ``benchmarks/models.py``, ``--regression`` for `fit_auto`. Shares of epsilon, and what
-# else is expected, are those of additive models.
+# Benchmark: ``benchmarks/models.py``, and the targets of ``benchmarks/baseline.py`` for `fit_auto`.
+# Shares of epsilon, and what else is expected, are those of additive models.
 
 
 @dataclass(frozen=True)

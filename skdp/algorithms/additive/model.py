@@ -2,7 +2,7 @@
 
 The numbers of additive models that change a release, each with unit, meaning and what chose it.
 
-Benchmark: ``benchmarks/models.py``; ``--regression`` for numbers.
+Benchmark: ``benchmarks/models.py``; for numbers the targets of ``benchmarks/baseline.py``.
 Scores of classes are logits; those of numbers are about the released mean, in units of `unit`
 released standard deviations.
 """

@@ -30,7 +30,7 @@ __all__ = ["auto", "averaged_counts", "first_sketch", "grid_sketch"]
 
 @dataclass(frozen=True)
 class Tuning:
-    """Numbers of "auto", chosen by ``benchmarks/kmeans.py`` on the tables for tuning.
+    """Numbers of "auto", chosen by the mean squared distance of ``benchmarks/kmeans.py``.
 
     Shares are parts of epsilon or of what a comment says; "noise" is one standard deviation.
 
