@@ -188,6 +188,10 @@ class HistogramModel(Covariances):
         derived = ("simulation", "positive")
         return {name: value for name, value in vars(self).items() if name not in derived}
 
+    def __getattr__(self, name: str) -> Any:
+        what = "a file, a page nor rows here: pickle, plot or sample the estimator"
+        raise AttributeError(f"The synopsis of a RangeTreeHistogram has neither {what} ({name}).")
+
     @property
     def tree(self) -> Tree:
         """Its bins are positions."""

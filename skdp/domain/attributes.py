@@ -634,6 +634,11 @@ class Numeric(Attribute):
         # What it is, and not what was computed from that.
         return {name: value for name, value in self.__dict__.items() if name != "contents"}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        # At once: whether it is there says nothing of rows.
+        _ = self.contents
+
     def _cut(self, bins: Any) -> None:
         """Set the number of bins, and their edges where the formula of even bins is not used."""
         low, high, scale = self.lower, self.upper, self.scale

@@ -128,7 +128,9 @@ def class_positions(classes: Any) -> dict[Key, int]:
     return places_of(np.asarray(classes).tolist())
 
 
-def as_metric(name: Any, domain: Any = None, level: Any = 0.95) -> Metric:
+def as_metric(
+    name: Any, domain: Any = None, level: Any = 0.95, *, searches: bool = False
+) -> Metric:
     """The metric of this name, with the public range that belongs to it.
 
     Raises
@@ -139,6 +141,8 @@ def as_metric(name: Any, domain: Any = None, level: Any = 0.95) -> Metric:
     base = _NAMES.get(name) if isinstance(name, str) else None
     if base is None:
         raise ValueError(f"The metric must be one of {sorted(_NAMES)}, got {name!r}.")
+    if base == "log_likelihood" and not searches:
+        raise ValueError("log_likelihood is a metric of PrivateGridSearchCV alone.")
     ends, (method, needs, compares) = ends_of(domain), _METRICS[base]
     if (needs == "range") != (ends is not None):
         raise ValueError(
@@ -525,8 +529,6 @@ def private_score(
     -2.0
     """
     asked = as_metric(metric, domain, level)
-    if asked.name == "log_likelihood":
-        raise ValueError("log_likelihood is a metric of PrivateGridSearchCV alone.")
     if not asked.reads_labels:
         return _score_of_rows(y, y_true, asked, epsilon, ledger, random_state)
     if labels is not None and not asked.needs_classes:
