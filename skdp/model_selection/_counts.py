@@ -23,6 +23,10 @@ from ..release import QueryResult
 
 # Draws behind each interval.
 _DRAWS = 1000
+COVERS = (
+    "covers the score on the population that these rows were drawn from in about {:.0%} of all "
+    "releases: sampling error and noise"
+)
 _TAILS = (0.005, 0.995)
 
 
@@ -121,8 +125,7 @@ def with_interval(
         spread,
         float(np.clip(min(lower, value), 0.0, 1.0)),
         float(np.clip(max(upper, value), 0.0, 1.0)),
-        f"covers the score on the population that these rows were drawn from in about {level:.0%} "
-        "of all releases: sampling error and noise, by simulation",
+        f"{COVERS.format(level)}, by simulation",
         sampling,
     )
 
