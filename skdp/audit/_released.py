@@ -60,10 +60,10 @@ def released(result: Any) -> dict[str, Any]:
         if isinstance(value, _HELD) and not name.startswith("__")
     }
     # An estimator saves and samples its synopsis, if it has one.
-    holders: Any = (result, getattr(result, "synopsis_", None))
-    if hasattr(getattr(holders[1], "model", None), "to_arrays"):
+    holders = (result, getattr(result, "synopsis_", None))
+    if (saves := next((each for each in holders if hasattr(each, "save")), None)) is not None:
         with tempfile.TemporaryDirectory() as folder:
-            holders[1].save(Path(folder) / "release")
+            saves.save(Path(folder) / "release")
             seen["file"] = (Path(folder) / "release").read_bytes()
     if (draws := next((each for each in holders if hasattr(each, "sample")), None)) is not None:
         seen["sample"] = draws.sample(_SAMPLE, random_state=0)
