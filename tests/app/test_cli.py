@@ -418,6 +418,9 @@ def test_check_counts_exactly_and_says_so(lent, capsys):
     shown = capsys.readouterr()
     assert shown.err.startswith("NOT PRIVATE") and "Reading" not in shown.err
     assert "at_most('paid', 'owed')" in shown.out and "records skipped: 4 of 5" in shown.out
+    # A proposal says so too, in the file that keeps it.
+    assert run("domain", "check", *arguments) == 1
+    assert '"about": "NOT PRIVATE' in capsys.readouterr().out
 
 
 def test_a_ledger_of_records_refuses_persons_in_the_words_of_a_shell():
