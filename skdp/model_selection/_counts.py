@@ -158,15 +158,15 @@ def roc_auc(negatives: FloatArray, positives: FloatArray) -> FloatArray:
 def balanced_accuracy(matrix: FloatArray) -> FloatArray:
     """Mean over the true labels of the share that was predicted."""
     right = np.diagonal(matrix, axis1=-2, axis2=-1)
-    recall = np.clip(right / _at_least_one(matrix.sum(-1)), 0.0, 1.0)
-    return np.asarray(recall.mean(-1))
+    # Not cut at 1, nor is that of the draws behind an interval: their errors would seem small.
+    return np.asarray((right / _at_least_one(matrix.sum(-1))).mean(-1))
 
 
 def f1(matrix: FloatArray) -> FloatArray:
     """F1 of the second of two labels; of more labels the mean over all."""
     right = np.diagonal(matrix, axis1=-2, axis2=-1)
     predicted = matrix.sum(-2)[..., : right.shape[-1]]
-    each = np.clip(2.0 * right / _at_least_one(matrix.sum(-1) + predicted), 0.0, 1.0)
+    each = 2.0 * right / _at_least_one(matrix.sum(-1) + predicted)
     return np.asarray(each[..., 1] if each.shape[-1] == 2 else each.mean(-1))
 
 

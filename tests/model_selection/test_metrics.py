@@ -109,6 +109,17 @@ def test_intervals_of_accuracies_hold_where_noise_is_large(n, share, epsilon):
     assert held >= 0.88 * runs
 
 
+@over("metric, score", [("balanced_accuracy", 0.95), ("f1", 0.57 / 0.62)])
+def test_intervals_of_scores_near_1_hold_where_noise_is_large(metric, score):
+    rng, runs, held = np.random.default_rng(0), 100, 0
+    for seed in range(runs):
+        truth = rng.random(2000) < 0.3
+        guess = np.where(rng.random(2000) < 0.95, truth, ~truth).astype(int)
+        found = private_score(truth.astype(int), guess, metric, epsilon=0.03, random_state=seed)
+        held += found.lower <= score <= found.upper
+    assert held >= 0.88 * runs
+
+
 def test_scores_tell_their_sampling_error():
     n = len(TRUTH)
     share = VALUES["accuracy"]
