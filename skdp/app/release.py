@@ -98,12 +98,13 @@ def save(synopsis: Synopsis, path: Path) -> None:
     try:
         synopsis.save(path)
     except OSError as failed:
-        other = Path(tempfile.mkdtemp(prefix="skdp-"), path.name)
-        synopsis.save(other)
-        raise ValueError(
-            f"the release could not be written: {failed.strerror}. It has been charged and is kept "
-            f"in {other}: move it from there."
-        ) from failed
+        why = f"the release could not be written: {failed.strerror}. It has been charged and is"
+        try:
+            other = Path(tempfile.mkdtemp(prefix="skdp-"), path.name)
+            synopsis.save(other)
+        except OSError:
+            raise ValueError(f"{why} lost: it could be kept nowhere else either.") from failed
+        raise ValueError(f"{why} kept in {other}: move it from there.") from failed
 
 
 def write_text(text: str, out: str | None) -> None:
