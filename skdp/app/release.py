@@ -207,9 +207,8 @@ def _measured(estimator: Any, source: Source, ledger: PrivacyLedger | None) -> S
     spent = None if ledger is None else ledger.spent
     records = None
     try:
-        _say("Reading the records.")
-        records = source.rows()
         _say("Measuring.")
+        records = source.rows()
         synopsis: Synopsis = estimator.fit(records).synopsis_
     except (BudgetExceededError, LedgerError, RecordsLostError, Withheld):
         raise
