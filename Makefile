@@ -23,7 +23,7 @@ help:
 	@echo 'make test-spark   the tests of PySpark, which need Java'
 	@echo 'make audit        replay every estimator'
 	@echo 'make baseline     measure a few figures again; any that changed is an error (a minute)'
-	@echo 'make reproduce    draw every figure of the five works again (50 CPU minutes)'
+	@echo 'make reproduce    draw every figure of the five works again, which takes long'
 	@echo 'make mutants      break every call of a mechanism; the tests must fail (an hour)'
 	@echo 'make docs         build the documentation; warnings and broken links are errors'
 	@echo 'make notebooks    run the notebooks; an error in one is an error'

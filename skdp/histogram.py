@@ -27,7 +27,7 @@ from ._validation import (
     is_word,
 )
 from .algorithms import dawa
-from .base import Likelihood, PrivateEstimator, match_rows, warn_of_emptiness
+from .base import AnswersStatistics, Likelihood, PrivateEstimator, match_rows, warn_of_emptiness
 from .domain import Categorical, Domain, Numeric, Taxonomy
 from .domain.query import Query
 from .exceptions import DomainError
@@ -407,7 +407,7 @@ _MAX_BARS = 128
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
+class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator):
     """Private histogram of one attribute, accurate for ranges of all lengths.
 
     Besides the bins, groups of consecutive bins, which form a tree, are counted with noise. The
@@ -483,8 +483,6 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
     blue_ : skdp.hierarchy.Blue
         Noise variances, and from them the exact error of every estimate: ``blue_.variances``,
         ``blue_.query_variance``.
-    synopsis_ : Synopsis
-        The release, for means, shares and everything else: ``synopsis_.mean("age")``.
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts, one for each measured level where levels have one budget.
     n_features_in_ : int
@@ -588,7 +586,6 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         self._remember_columns(table, rows)
         self._layout = layout
         self._model = model
-        self.synopsis_ = Synopsis(domain, model, privacy_loss=loss)  # type: ignore[arg-type]
         self.domain_ = domain
         self.tree_ = tree
         self.codes_ = codes
@@ -776,7 +773,13 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
 
     # -- queries
 
-    def count(self, query: Any = None, upper: Any = None, **how: Any) -> Any:
+    def _asked(self) -> Synopsis:
+        check_is_fitted(self)
+        return Synopsis(self.domain_, self._model)  # type: ignore[arg-type]
+
+    def count(  # type: ignore[override]
+        self, query: Any = None, upper: Any = None, **how: Any
+    ) -> Any:
         """Estimate how many records have certain values.
 
         Parameters
@@ -805,11 +808,11 @@ class RangeTreeHistogram(ExpectsErrors, Likelihood, PrivateEstimator):
         ValueError
             If a range is reversed, or a query does not fit the attribute.
         """
-        check_is_fitted(self)
+        asked = self._asked()
         query = query if upper is None else (query, upper)
-        return self.synopsis_.count(as_conditions(query, self.domain_.names[0]), **how)
+        return asked.count(as_conditions(query, self.domain_.names[0]), **how)
 
-    def quantile(self, q: Any, **how: Any) -> Any:
+    def quantile(self, q: Any, **how: Any) -> Any:  # type: ignore[override]
         """Values below which given shares of the records lie.
 
         Parameters

@@ -314,10 +314,9 @@ MARGINALS = [
     marginal("all columns, or pairs", SPACE, CROWDED, epsilons=(0.7,), runs=4),
     marginal("all columns as one table", SPACE, CROWDED, epsilons=(2.0,), runs=4),
     marginal("all columns as one table, rules", RULED, CROWDED, epsilons=(3.0,)),
-    marginal("joint counts", epsilons=(12.0,)),
-    # Where the threshold of a count follows from the number of records.
-    marginal("joint counts of many codes", MAP, epsilons=(6.5,), runs=1),
-    marginal("joint counts, rules", RULED, epsilons=(12.0,)),
+    marginal("joint counts", epsilons=(20.0,)),
+    marginal("joint counts of many codes", MAP, epsilons=(20.0,), runs=1),
+    marginal("joint counts, rules", RULED, epsilons=(20.0,)),
     marginal("target", target="s"),
     marginal("target, pairs", SPACE, CROWDED, epsilons=(2.0,), target="s", max_order=2),
     marginal("more than 20 classes", CLASSES, target="s"),

@@ -222,9 +222,7 @@ def test_quantiles_without_noise(monkeypatch):
     quieted(monkeypatch)
     estimator = histogram().fit(AGES + 0.5)
     shares = np.linspace(0, 1, 41)[1:-1]
-    below = [
-        estimator.synopsis_.proportion({"x0": (0, value)}) for value in estimator.quantile(shares)
-    ]
+    below = [estimator.proportion({"x0": (0, value)}) for value in estimator.quantile(shares)]
     np.testing.assert_allclose(below, shares, atol=1e-9)
     numbers = RangeTreeHistogram(domain=Numeric(0, 39, integer=True)).fit(AGES)
     for q in (0.1, 0.25, 0.5, 0.9):
@@ -344,7 +342,7 @@ def test_bad_questions():
         (lambda: estimator.quantile([0.0, 0.5], **how), "between 0 and 1"),
         (lambda: estimator.sample(-1), "n_samples"),
         (
-            lambda: RangeTreeHistogram(domain=GRADES).fit(["low"] * 9).synopsis_.mean("x0"),
+            lambda: RangeTreeHistogram(domain=GRADES).fit(["low"] * 9).mean("x0"),
             "not numbers",
         ),
     ]:
@@ -363,8 +361,8 @@ def test_bad_questions():
 def test_statistics_without_noise(monkeypatch):
     quieted(monkeypatch)
     told = RangeTreeHistogram(domain=Domain({"age": Numeric(0, 39, integer=True)})).fit(AGES)
-    assert told.synopsis_.sum("age") == pytest.approx(AGES.sum())
-    assert told.synopsis_.mean("age", "age <= 20") == pytest.approx(AGES[AGES <= 20].mean())
+    assert told.sum("age") == pytest.approx(AGES.sum())
+    assert told.mean("age", "age <= 20") == pytest.approx(AGES[AGES <= 20].mean())
 
 
 @over("partition", [None, "adaptive"])

@@ -71,7 +71,7 @@ def test_findings_are_replaced_by_later_ones_and_published(tmp_path, monkeypatch
     assert "Figure 4: **disagrees** (full run, 0 CPU s)" in text
     assert "Figure 5: **agrees** (full run, 0 CPU s)" in text
     assert "Figure 4.1: **agrees** (quick run, 0 CPU s)" in (docs / "kmeans.txt").read_text()
-    assert (docs / "runs.txt").read_text().startswith("Of 3 figures")
+    assert (docs / "runs.txt").read_text().startswith("The 3 figures")
 
 
 def test_a_figure_writes_its_picture_and_its_numbers(tmp_path, monkeypatch, capsys):

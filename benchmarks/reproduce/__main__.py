@@ -127,11 +127,11 @@ def publish(out: Path, folder: Path) -> None:
 
 def _runs(found: pd.DataFrame) -> str:
     """How many figures were drawn at which commit of the package, and how long that took."""
-    said = []
-    for (commit, date), part in found.groupby(["commit", "date"], sort=False):
-        minutes = part["cpu_s"].sum() / 60
-        said.append(f"{len(part)} on {date} at commit {commit[:10]} ({minutes:.0f} CPU minutes)")
-    return f"Of {len(found)} figures, these were drawn: {'; '.join(said)}.\n"
+    said = [
+        f"{len(part)} on {date} at {commit[:8]} ({part['cpu_s'].sum() / 60:.1f} CPU minutes)"
+        for (date, commit), part in found.groupby(["date", "commit"])
+    ]
+    return f"The {len(found)} figures were drawn for these commits: {'; '.join(said)}.\n"
 
 
 def together(verdicts: list[str]) -> str:

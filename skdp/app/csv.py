@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from .._keys import key_of, number_written
+from .._validation import some
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
-from ..domain.bins import some
 from ..tables import UNFIT
 
 # --- records of a CSV file: one line is one record, and none can change how another is read

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from .._keys import number_written
+from .._validation import some
 from ..domain import Domain, DomainReport
-from ..domain.bins import some
 from ..domain.check import rows_kept
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..tables import as_frame, identities

@@ -24,28 +24,35 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from .._keys import Key, key_of, positions_of, shared_key
-from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word, run_starts
+from .._validation import (
+    Category,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    as_flag,
+    as_float,
+    as_int,
+    as_list,
+    as_number,
+    digits,
+    is_word,
+    plain_category,
+    run_starts,
+    some,
+)
 from ..exceptions import DomainError
 from .bins import (
     BLOCK,
     MAX_BINS,
     MOST_BINS,
-    Category,
     Points,
     Spread,
     apart,
-    as_flag,
-    as_float,
-    as_int,
-    as_list,
     declared_edges,
     declared_grid,
-    digits,
     edges_on,
     lattice_edges,
     number_of_bins,
-    plain_category,
-    some,
 )
 from .taxonomy import Taxonomy
 
@@ -633,6 +640,11 @@ class Numeric(Attribute):
     def __getstate__(self) -> dict[str, Any]:
         # What it is, and not what was computed from that.
         return {name: value for name, value in self.__dict__.items() if name != "contents"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # Now, so that no copy shows whether it has met a record.
+        _ = self.contents
 
     def _cut(self, bins: Any) -> None:
         """Set the number of bins, and their edges where the formula of even bins is not used."""

@@ -18,10 +18,9 @@ import numpy as np
 import pandas as pd
 
 from .._keys import key_of, number_in, number_written
-from .._validation import BoolArray, FloatArray, IntArray
+from .._validation import BoolArray, FloatArray, IntArray, digits
 from ..exceptions import PrivacyLeakWarning
 from .attributes import MOST_SINGLE
-from .bins import digits
 from .dates import DAY, EXCEL, in_form, moment
 from .schemas import Draft, drafts_of, json_text
 

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._validation import BoolArray, CodeArray, IntArray, plain_text
+from .._validation import BoolArray, CodeArray, IntArray, plain_category, plain_text, some
 from ..exceptions import DomainError
 from .attributes import Identifier, Numeric
-from .bins import Points, plain_category, some
+from .bins import Points
 from .query import Part, Region, Schema, attribute_of, parts_of, region_of_range, region_of_values
 
 # Cells of one table: 16 MB of booleans.

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._foreign import reraise_interrupts
 from .._keys import DAY, FURTHEST, key_of, moment_of, moment_of_text
-from .._validation import FloatArray, IntArray, is_word
+from .._validation import FloatArray, IntArray, is_word, refuse_placeholder, some
 from ..exceptions import DomainError
 from .attributes import AUTO, Coding, Numeric, runs
-from .bins import MAX_INTEGER, MOST_BINS, even_edges, refuse_placeholder, some
+from .bins import MAX_INTEGER, MOST_BINS, even_edges
 
 # Units, and how NumPy names them.
 UNITS = {

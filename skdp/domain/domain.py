@@ -13,10 +13,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .._random import sampling_generator
-from .._validation import CodeArray, plain_text
+from .._validation import CodeArray, plain_text, some
 from ..exceptions import DomainError
 from .attributes import Attribute, Categorical, Identifier, Numeric, read
-from .bins import some
 from .check import DomainReport, examined
 from .constraints import Structure, rules_of
 from .query import Schema

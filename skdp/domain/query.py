@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import BoolArray, FloatArray
+from .._validation import BoolArray, FloatArray, some
 from .attributes import Attribute, Categorical, Identifier, Numeric
-from .bins import POINT, Cut, some
+from .bins import POINT, Cut
 
 # ------------------------------------------------------------------------------------------------
 # Regions: the part of one attribute that a condition covers, as a weight for each code.

@@ -20,9 +20,9 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from .._validation import refuse_placeholder, some
 from ..exceptions import DomainError
 from .attributes import AUTO, MOST_SINGLE, Attribute, Categorical, Identifier, Numeric
-from .bins import refuse_placeholder, some
 from .dates import Date, Datetime, moment
 from .taxonomy import Taxonomy
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._validation import IntArray
+from .._validation import Category, IntArray, as_int, plain_category, some
 from ..exceptions import DomainError
-from .bins import Category, as_int, plain_category, some
 
 
 class Taxonomy:

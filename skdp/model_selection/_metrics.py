@@ -517,8 +517,8 @@ def private_score(
     >>> from skdp.model_selection import private_score
     >>> truth, score = [0] * 8_000 + [1] * 2_000, [0.1] * 8_500 + [0.9] * 1_500
     >>> auc = private_score(truth, score, metric="roc_auc", epsilon=1.0)
-    >>> round(float(auc), 2)
-    0.88
+    >>> round(float(auc), 1)
+    0.9
     >>> truth, guess = [1.0] * 10_000, [3.0] * 10_000
     >>> name = "neg_mean_absolute_error"
     >>> round(float(private_score(truth, guess, name, domain=(0, 5), epsilon=1.0)), 1)

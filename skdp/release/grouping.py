@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._validation import FloatArray, IntArray, free_name
+from .._validation import FloatArray, IntArray, free_name, some
 from ..domain import Categorical, Domain
-from ..domain.bins import some
 from ..domain.query import Region, attribute_of, both, parts_of, region_of_range
 from .model import Release
 from .result import group_labels

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._validation import some
 from ..accounting import PrivacyLoss, extremes_text
 from ..domain import Categorical, Numeric
-from ..domain.bins import some
 from .description import ColumnCounts
 from .network import NetworkModel
 from .prepared import label_of, prepared_column, prepared_law, prepared_model

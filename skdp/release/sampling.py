@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
+from .._validation import (
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    as_sample_size,
+    check_choice,
+    some,
+)
 from ..domain import Domain, Identifier, Numeric
 from ..domain.attributes import read
-from ..domain.bins import some
 from ..domain.query import (
     Query,
     Region,

@@ -24,8 +24,7 @@ from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
 from .._foreign import attempt
-from .._validation import BATCH_ROWS, BoolArray, FloatArray
-from ..domain.bins import some
+from .._validation import BATCH_ROWS, BoolArray, FloatArray, some
 from ..exceptions import DomainError, EngineError
 from .columns import Column, kind_of, make_column, object_array, refuse_complex, type_name
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from .._foreign import reraise_interrupts
 from .._keys import NO_KEY, is_missing, key_of, micros_of
 from .._random import NoiseSource
-from .._validation import CodeArray, IntArray
-from ..domain.bins import MAX_INTEGER, digits
+from .._validation import CodeArray, IntArray, digits
+from ..domain.bins import MAX_INTEGER
 from .columns import Column
 
 

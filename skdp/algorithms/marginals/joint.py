@@ -92,21 +92,17 @@ def joint_share(
     # Of the empty cells too no larger part may pass.
     if float(share) < -math.log(TUNING.false):
         return Fraction(0)
-    return share if _threshold(share, total, shape) <= 1 else Fraction(0)
-
-
-def _threshold(epsilon: Fraction, total: float, shape: tuple[int, ...]) -> int:
-    return least_threshold(math.prod(shape), epsilon, max(round(TUNING.false * total), 1))
+    few = max(round(TUNING.false * total), 1)
+    return share if least_threshold(math.prod(shape), share, few) <= 1 else Fraction(0)
 
 
 def measure_joint(
     table: Counts,
     epsilon: Fraction,
     attributes: Sequence[Attribute],
-    total: float,
     source: NoiseSource,
 ) -> JointCounts:
-    """Noisy counts of all cells that reach the threshold.
+    """Noisy counts of all cells where they are at least 1.
 
     Parameters
     ----------
@@ -116,25 +112,19 @@ def measure_joint(
         Their cost.
     attributes : sequence of Attribute
         Released: where records are likely.
-    total : float
-        The released number of records.
     source : NoiseSource
     """
-    # Privacy. Released: the cells of the whole domain whose noisy count reaches a threshold that
-    # follows from the domain and the released total, with these counts. Every cell gets noise, the
-    # empty ones too, and a record adds one to one cell: sensitivity 1.
+    # Privacy. Released: the cells of the whole domain whose noisy count is at least 1, with these
+    # counts. Every cell gets noise, the empty ones too, and a record adds one to one cell:
+    # sensitivity 1.
     whole = table if isinstance(table, CountTable) else table.project(range(len(table.shape)))
-    threshold = _threshold(epsilon, total, table.shape)
     rows, noisy = sparse_counts(
-        whole.codes, whole.counts, table.shape, epsilon, threshold, random_state=source
+        whole.codes, whole.counts, table.shape, epsilon, 1, random_state=source
     )
-    counts = noisy * _real(
-        rows, noisy.astype(np.int64), table.shape, attributes, epsilon, threshold, source
-    )
+    counts = noisy * _real(rows, noisy, table.shape, attributes, epsilon, source)
     # How many empty cells pass is as uncertain as a Poisson number.
-    passing = math.exp(math.log(math.prod(table.shape)) - float(epsilon) * threshold)
-    noise, elsewhere = discrete_laplace_variance(epsilon), passing * threshold**2
-    return JointCounts(rows.astype(np.int32), counts, noise, elsewhere)
+    passing = math.exp(math.log(math.prod(table.shape)) - float(epsilon))
+    return JointCounts(rows.astype(np.int32), counts, discrete_laplace_variance(epsilon), passing)
 
 
 def _real(
@@ -143,16 +133,15 @@ def _real(
     shape: Sequence[int],
     attributes: Sequence[Attribute],
     epsilon: Fraction,
-    threshold: int,
     source: NoiseSource,
 ) -> FloatArray:
-    """Probability that a cell that passed the threshold is not empty.
+    """Probability that a cell that passed is not empty.
 
-    Empty cells pass everywhere alike, records lie where single attributes have them: cells at the
-    threshold are compared with as many as must be empty among those of equal density by independent
-    attributes. Above it hardly any is empty, as epsilon is large.
+    Empty cells pass everywhere alike, records lie where single attributes have them: cells with a
+    count of 1 are compared with as many as must be empty among those of equal density by
+    independent attributes. Above it hardly any is empty, as epsilon is large.
     """
-    at = noisy == threshold
+    at = noisy == 1
     if not at.any():
         return np.ones(len(rows))
     logs = [np.log(np.maximum(each.mu, TINY)) for each in attributes]
@@ -167,7 +156,7 @@ def _real(
     share = np.bincount(np.searchsorted(edges, anywhere), minlength=len(edges) + 1) / ROWS_ONCE
     # Noise is t with probability q**t (1 - q) / (1 + q), where q = exp(-epsilon).
     q = math.exp(-float(epsilon))
-    passing = math.exp(math.log(math.prod(shape)) - float(epsilon) * threshold)
+    passing = math.exp(math.log(math.prod(shape)) - float(epsilon))
     false = share * passing * (1 - q) / (1 + q)
     # The share of real cells grows with density. Bins without cells count too: noise averages out.
     cells = np.maximum(np.bincount(bin_of, minlength=len(share)), TINY)

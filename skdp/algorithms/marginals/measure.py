@@ -215,9 +215,7 @@ class _Views:
         candidates, rest = None, Fraction(0)
         if joint:
             asked.progress("all columns together")
-            self.joint = measure_joint(
-                self.table, left, self._attributes(), self.records, self.source
-            )
+            self.joint = measure_joint(self.table, left, self._attributes(), self.source)
             self.budget["joint"] = left
             found = self.joint
             variance = len(found.rows) * found.noise + found.elsewhere
