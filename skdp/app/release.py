@@ -142,7 +142,7 @@ def _say(text: str) -> None:
 def release(options: Namespace) -> int:
     """Charge the ledger, measure the file, and write the release."""
     domain = read_domain(options.domain, options.data)
-    refuse_inputs(options.out, ledger_files(options.ledger))
+    refuse_inputs(options.out, [options.data, options.domain, *ledger_files(options.ledger)])
     columns = columns_of(domain, options.privacy_id)
     with (
         open_source(options.data, columns, Form.of(options)) as source,
