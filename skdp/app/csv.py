@@ -162,6 +162,9 @@ def _names_of(line: Line, place: str, form: Form) -> list[str]:
         if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise ValueError(f"{place} is in UTF-16: save the file as CSV in UTF-8.")
         line = line.removeprefix(codecs.BOM_UTF8)
+        if line[:4].lower() == b"sep=" and len(line.rstrip(b"\r\n")) == 5:
+            way = f"--skip-lines 1 --sep '{chr(line[4])}'"
+            raise ValueError(f"{place} says what stands between fields, as spreadsheets do: {way}.")
     if line == b"":
         raise ValueError(f"{place} is empty: it must name the columns (see --skip-lines).")
     names = fields_of(line, form)

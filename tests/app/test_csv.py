@@ -144,6 +144,7 @@ def test_files_of_many_forms(tmp_path):
         ("town,n\nBern,1", {"encoding": "idna"}, "--encoding 'idna' is no encoding of files"),
         ("town,n\nBern,1", {"sep": ";;"}, "--sep"),
         ("town,n\nBern,1", {"decimal": ","}, "--decimal"),
+        ("sep=;\ntown;n\nBern;1", {}, "--skip-lines 1 --sep ';'"),
         ("town,n\nBern,1", {"skip_lines": -1}, "must not be negative"),
         ("Persons,,\ntown,n\nBern,1\n", {}, "does not name the declared column.*--skip-lines"),
     ):
