@@ -143,7 +143,7 @@ def _say(text: str) -> None:
 def release(options: Namespace) -> int:
     """Charge the ledger, measure the file, and write the release."""
     domain = read_domain(options.domain, options.data)
-    refuse_inputs(options.out, ledger_files(options.ledger))
+    refuse_inputs(options.out, [options.data, options.domain, *ledger_files(options.ledger)])
     columns = columns_of(domain, options.privacy_id)
     with (
         open_source(options.data, columns, Form.of(options)) as source,
@@ -208,9 +208,8 @@ def _measured(estimator: Any, source: Source, ledger: PrivacyLedger | None) -> S
     spent = None if ledger is None else ledger.spent
     records = None
     try:
-        _say("Reading the records.")
-        records = source.rows()
         _say("Measuring.")
+        records = source.rows()
         synopsis: Synopsis = estimator.fit(records).synopsis_
     except (BudgetExceededError, LedgerError, RecordsLostError, Withheld):
         raise
