@@ -65,7 +65,7 @@ def fit_clone(
     y: NDArray[Any],
     weight: FloatArray | None,
     known: BoolArray,
-    rng: np.random.Generator,
+    rng: Any,
 ) -> Any:
     """Fit a clone of ``estimator`` to the rows with a known label.
 
