@@ -350,7 +350,7 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
 
     Parameters
     ----------
-    epsilon, domain, target, max_groups, max_rows_per_id, unit, ledger, random_state
+    epsilon, domain, target, max_groups, max_rows_per_id, privacy_id, ledger, random_state
         As for `PrivateAdditiveClassifier`. The column ``target`` is a `Numeric`.
     target_range : (low, high), default=None
         The public range of the target, where the domain has no column for it. It is divided into

@@ -857,7 +857,7 @@ class PrivPfCClassifier(ExactScore, ClassifierMixin, _PrivPfC):
     Parameters
     ----------
     epsilon, domain, target, classes, max_grids, calibration, sensitivity, shares, \
-    max_rows_per_id, unit, ledger, random_state
+    max_rows_per_id, privacy_id, ledger, random_state
         As for :class:`PrivPfCTransformer`.
 
     Attributes

@@ -65,7 +65,7 @@ def fit_clone(
     y: NDArray[Any],
     weight: FloatArray | None,
     known: BoolArray,
-    rng: np.random.Generator,
+    rng: Any,
 ) -> Any:
     """Fit a clone of ``estimator`` to the rows with a known label.
 
@@ -311,7 +311,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         Releases that draw no rows are trained on as indicators of groups.
         """
         n_labels = domain[target].n_values
-        n, rng = min(max(500, 20 * n_labels), 20_000), np.random.default_rng(0)
+        n, rng = min(max(500, 20 * n_labels), 20_000), sampling_generator(0)
         codes = np.stack([rng.permutation(np.arange(n) % size) for size in domain.shape], axis=1)
         # Some estimators refuse labels that follow from nothing.
         order = codes.sum(axis=1).argsort(kind="stable")

@@ -317,7 +317,7 @@ class PrivateLinearSVC(_LinearClassifier):
     Parameters
     ----------
     epsilon, domain, target, classes, one_hot, max_groups, crossover, n_rounds, start, step, \
-decay, max_rows_per_id, unit, ledger, random_state
+decay, max_rows_per_id, privacy_id, ledger, random_state
         As for `PrivateLogisticRegression`.
     solver : {"auto", "local-search", "genetic"}, default="auto"
         The searches minimise the hinge loss, and are published; see `PrivateLogisticRegression`.

@@ -108,7 +108,7 @@ def _data_options(command: ArgumentParser, **how: Any) -> None:
     tabs = {"tab": "\t", "\\t": "\t"}
     between = "between fields (default: a comma)"
     add("--sep", metavar="SIGN", type=lambda sign: tabs.get(sign, sign), help=between)
-    add("--encoding", help="default: UTF-8, and Windows-1252 for lines that are not")
+    add("--encoding", help="default: UTF-8, and Windows-1252 for bytes that are not")
     add("--decimal", choices=[".", ","], help="decimal mark (default: a point)")
     missing = "text that stands for no value, such as NA; may be given several times"
     add("--missing", metavar="TEXT", action="append", help=missing)

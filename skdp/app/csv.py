@@ -39,7 +39,7 @@ class Form:
     sep : str, default=","
         What stands between fields.
     encoding : str or None, default=None
-        None: UTF-8, and a line that is not is read as Windows-1252.
+        None: UTF-8, and bytes that are not are read as Windows-1252.
     decimal : {".", ","}, default="."
     multiline : bool, default=False
         Whether fields in quotes may hold line breaks.
@@ -133,19 +133,22 @@ def fields_of(line: Line, form: Form) -> list[str] | None:
     """Fields of one line, or None if it is not well formed."""
     if line is None or line.count(b'"') % 2:
         return None
-    if form.encoding is not None:
-        text = line.decode(form.encoding, errors="replace")
-    else:
-        try:
-            text = line.decode()
-        except UnicodeDecodeError:
-            text = line.decode("cp1252", errors="replace")
+    # Privacy. Byte by byte: how a field is read, so whose record it is, no other field decides.
+    text = line.decode(form.encoding or "utf-8", errors="replace" if form.encoding else "cp1252")
     if '"' not in text:
         return text.split(form.sep)
     try:
         return next(csv.reader([text], strict=True, delimiter=form.sep))
     except csv.Error:
         return None
+
+
+def _as_windows(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("cp1252", errors="replace"), error.end
+
+
+codecs.register_error("cp1252", _as_windows)
 
 
 def _names_of(line: Line, place: str, form: Form) -> list[str]:
@@ -162,6 +165,9 @@ def _names_of(line: Line, place: str, form: Form) -> list[str]:
         if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise ValueError(f"{place} is in UTF-16: save the file as CSV in UTF-8.")
         line = line.removeprefix(codecs.BOM_UTF8)
+        if line[:4].lower() == b"sep=" and len(line.rstrip(b"\r\n")) == 5:
+            way = f"--skip-lines 1 --sep '{chr(line[4])}'"
+            raise ValueError(f"{place} says what stands between fields, as spreadsheets do: {way}.")
     if line == b"":
         raise ValueError(f"{place} is empty: it must name the columns (see --skip-lines).")
     names = fields_of(line, form)

@@ -98,12 +98,13 @@ def save(synopsis: Synopsis, path: Path) -> None:
     try:
         synopsis.save(path)
     except OSError as failed:
-        other = Path(tempfile.mkdtemp(prefix="skdp-"), path.name)
-        synopsis.save(other)
-        raise ValueError(
-            f"the release could not be written: {failed.strerror}. It has been charged and is kept "
-            f"in {other}: move it from there."
-        ) from failed
+        why = f"the release could not be written: {failed.strerror}. It has been charged and is"
+        try:
+            other = Path(tempfile.mkdtemp(prefix="skdp-"), path.name)
+            synopsis.save(other)
+        except OSError:
+            raise ValueError(f"{why} lost: it could be kept nowhere else either.") from failed
+        raise ValueError(f"{why} kept in {other}: move it from there.") from failed
 
 
 def write_text(text: str, out: str | None) -> None:
@@ -142,7 +143,7 @@ def _say(text: str) -> None:
 def release(options: Namespace) -> int:
     """Charge the ledger, measure the file, and write the release."""
     domain = read_domain(options.domain, options.data)
-    refuse_inputs(options.out, ledger_files(options.ledger))
+    refuse_inputs(options.out, [options.data, options.domain, *ledger_files(options.ledger)])
     columns = columns_of(domain, options.privacy_id)
     with (
         open_source(options.data, columns, Form.of(options)) as source,
@@ -207,9 +208,8 @@ def _measured(estimator: Any, source: Source, ledger: PrivacyLedger | None) -> S
     spent = None if ledger is None else ledger.spent
     records = None
     try:
-        _say("Reading the records.")
-        records = source.rows()
         _say("Measuring.")
+        records = source.rows()
         synopsis: Synopsis = estimator.fit(records).synopsis_
     except (BudgetExceededError, LedgerError, RecordsLostError, Withheld):
         raise

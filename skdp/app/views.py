@@ -87,7 +87,7 @@ def _checks(
             text = f"as small as epsilon {cost:.3g} of one record buys, not {stated:.3g}"
         checks["noise"] = (text, fine)
     if charges is not None and loss is not None:
-        found = _charges_of(synopsis, loss, releases_of(charges), file.name)
+        found = _told(_charges_of(synopsis, loss, releases_of(charges), file.name))
         checks["ledger entry"] = (found or "none", bool(found))
     digits = hashlib.sha256(file.read_bytes()).hexdigest()
     published = options.fingerprint and options.fingerprint.strip().lower()
@@ -159,14 +159,20 @@ def releases_of(charges: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows.values(), columns=[*charges, "numbers"])
 
 
-def _charges_of(synopsis: Synopsis, loss: PrivacyLoss, releases: pd.DataFrame, name: str) -> str:
-    """Charges that a release may belong to, in words: those with its parts."""
+def _charges_of(
+    synopsis: Synopsis, loss: PrivacyLoss, releases: pd.DataFrame, name: str
+) -> pd.DataFrame:
+    """Charges that a release may belong to: those with its parts."""
     same = releases["domain"] == synopsis.domain.fingerprint
     same &= (releases["seeded"] == loss.seeded) & (releases["parts"] == parts_text(loss.parts))
     # Releases of equal parts have different names, unless the file was renamed.
     own = same & (releases["name"] == name)
+    return releases[own if own.any() else same]
+
+
+def _told(charges: pd.DataFrame) -> str:
     found = []
-    for row in releases[own if own.any() else same].to_dict("records"):
+    for row in charges.to_dict("records"):
         notes = {"for": row["purpose"], "from": row["source"], "assuming that": row["assumes"]}
         more = "".join(f" {word} {text!r}" for word, text in notes.items() if text)
         found.append(f"{row['numbers']} of {row['time']:%Y-%m-%d %H:%M} UTC, {row['name']!r}{more}")
@@ -307,11 +313,13 @@ def verify_ledger(options: Namespace) -> int:
     print(f"charges: {len(charges)}, which add up to its balance")
     print(f"times: {'NOT in order: a clock was set, or rows were edited' if late else 'in order'}")
     releases, missing = releases_of(charges), late
-    for path in options.view:
+    named = set(releases["name"])
+    # A charge pays for one release: first for that of its name.
+    for path in sorted(map(Path, options.view), key=lambda path: path.name not in named):
         synopsis = Synopsis.load(path)
         loss = synopsis.privacy_loss
-        found = loss and _charges_of(synopsis, loss, releases, Path(path).name)
-        print(f"{Path(path).name}: {found or 'NOT IN THIS LEDGER'}")
-        missing = missing or not found
+        found = releases[:0] if loss is None else _charges_of(synopsis, loss, releases, path.name)
+        print(f"{path.name}: {_told(found) or 'NOT IN THIS LEDGER'}")
+        releases, missing = releases.drop(found.index[:1]), missing or found.empty
     print(opened)
     return 1 if missing else 0

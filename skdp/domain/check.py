@@ -24,7 +24,10 @@ from .attributes import MOST_SINGLE
 from .dates import DAY, EXCEL, in_form, moment
 from .schemas import Draft, drafts_of, json_text
 
-_ABOUT = "Replace every `...` by what is publicly known, never by what the records hold."
+_ABOUT = (
+    "NOT PRIVATE: made by looking at the records. Replace every `...`, and check all else, by what "
+    "is publicly known, never by what the records hold."
+)
 
 # When something is worth a line. None of it protects anything: all numbers are exact.
 # Share of the values that must be numbers or dates for a column without a type, and alike.

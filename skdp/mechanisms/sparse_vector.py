@@ -417,7 +417,7 @@ class SparseVector:
             "Round what each record adds to a public step, and measure in steps.",
         )
         if integers.dtype.kind == "u":
-            return np.minimum(integers, REACH).astype(np.int64)
+            return np.minimum(integers.astype(np.uint64), REACH).astype(np.int64)
         return np.clip(integers.astype(np.int64), -REACH, REACH)
 
     @staticmethod

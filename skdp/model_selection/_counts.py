@@ -23,6 +23,10 @@ from ..release import QueryResult
 
 # Draws behind each interval.
 _DRAWS = 1000
+COVERS = (
+    "covers the score on the population that these rows were drawn from in about {:.0%} of all "
+    "releases: sampling error and noise"
+)
 _TAILS = (0.005, 0.995)
 
 
@@ -121,8 +125,7 @@ def with_interval(
         spread,
         float(np.clip(min(lower, value), 0.0, 1.0)),
         float(np.clip(max(upper, value), 0.0, 1.0)),
-        f"covers the score on the population that these rows were drawn from in about {level:.0%} "
-        "of all releases: sampling error and noise, by simulation",
+        f"{COVERS.format(level)}, by simulation",
         sampling,
     )
 
@@ -155,15 +158,15 @@ def roc_auc(negatives: FloatArray, positives: FloatArray) -> FloatArray:
 def balanced_accuracy(matrix: FloatArray) -> FloatArray:
     """Mean over the true labels of the share that was predicted."""
     right = np.diagonal(matrix, axis1=-2, axis2=-1)
-    recall = np.clip(right / _at_least_one(matrix.sum(-1)), 0.0, 1.0)
-    return np.asarray(recall.mean(-1))
+    # Not cut at 1, nor is that of the draws behind an interval: their errors would seem small.
+    return np.asarray((right / _at_least_one(matrix.sum(-1))).mean(-1))
 
 
 def f1(matrix: FloatArray) -> FloatArray:
     """F1 of the second of two labels; of more labels the mean over all."""
     right = np.diagonal(matrix, axis1=-2, axis2=-1)
     predicted = matrix.sum(-2)[..., : right.shape[-1]]
-    each = np.clip(2.0 * right / _at_least_one(matrix.sum(-1) + predicted), 0.0, 1.0)
+    each = 2.0 * right / _at_least_one(matrix.sum(-1) + predicted)
     return np.asarray(each[..., 1] if each.shape[-1] == 2 else each.mean(-1))
 
 

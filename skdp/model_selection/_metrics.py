@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -25,11 +26,12 @@ from .._validation import FloatArray, IntArray, as_epsilon, as_fraction, as_leve
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..algorithms.binned_scores import STEPS, on_grid, release_parts
 from ..base import range_of
-from ..mechanisms import discrete_laplace
+from ..mechanisms import discrete_laplace, discrete_laplace_quantile
 from ..release import QueryResult
 from ..tables import Column, as_column, as_frame, as_labels
 from ._counts import (
     CLIP,
+    COVERS,
     OF_MATRIX,
     Noisy,
     largest_loss,
@@ -128,7 +130,9 @@ def class_positions(classes: Any) -> dict[Key, int]:
     return places_of(np.asarray(classes).tolist())
 
 
-def as_metric(name: Any, domain: Any = None, level: Any = 0.95) -> Metric:
+def as_metric(
+    name: Any, domain: Any = None, level: Any = 0.95, *, searches: bool = False
+) -> Metric:
     """The metric of this name, with the public range that belongs to it.
 
     Raises
@@ -139,6 +143,8 @@ def as_metric(name: Any, domain: Any = None, level: Any = 0.95) -> Metric:
     base = _NAMES.get(name) if isinstance(name, str) else None
     if base is None:
         raise ValueError(f"The metric must be one of {sorted(_NAMES)}, got {name!r}.")
+    if base == "log_likelihood" and not searches:
+        raise ValueError("log_likelihood is a metric of PrivateGridSearchCV alone.")
     ends, (method, needs, compares) = ends_of(domain), _METRICS[base]
     if (needs == "range") != (ends is not None):
         raise ValueError(
@@ -309,17 +315,24 @@ def _release_accuracy(
     right = equal(truth, guess)
     counts = np.array([right.sum(), right.size - right.sum()], dtype=np.int64)
     part = Noisy(discrete_laplace(counts, exact, random_state=source).astype(float), exact)
-
-    def share(arrays: Sequence[FloatArray]) -> FloatArray:
-        kept = np.maximum(arrays[0], 0.0)
-        total = kept.sum(-1)
-        return np.where(total > 0, kept[..., 0] / np.maximum(total, 1.0), 0.5)
-
+    kept = np.maximum(part.values, 0.0)
+    value = float(kept[0] / kept.sum()) if kept.any() else 0.5
+    # Shares that noise and sampling, of (1 - share) * right - share * wrong, leave possible.
+    shares = np.append(np.linspace(0.0, 1.0, 100_001), value)
+    noise = discrete_laplace_quantile(level, exact) * np.hypot(shares, 1.0 - shares)
+    spread = shares * (1.0 - shares) * max(kept.sum(), 1.0)
+    reach = np.hypot(noise, float(ndtri(0.5 + level / 2)) * np.sqrt(spread))
+    held = shares[np.abs((1.0 - shares) * kept[0] - shares * kept[1]) <= reach]
     # Of a share of a few rows, as if two more were right and two wrong: it is never 0.
-    kept = np.maximum(part.values, 0.0) + 2.0
-    expected = float(kept[0] / kept.sum())
-    std = math.sqrt(expected * (1 - expected) / float(kept.sum()))
-    return with_interval(share, [part], level, sampling_std=std)
+    expected = float((kept[0] + 2.0) / (kept.sum() + 4.0))
+    return QueryResult(
+        value,
+        min(float(np.sqrt(part.variance) * np.hypot(value, 1 - value) / max(kept.sum(), 1.0)), 0.5),
+        float(held.min()),
+        float(held.max()),
+        COVERS.format(level),
+        math.sqrt(expected * (1 - expected) / (kept.sum() + 4.0)),
+    )
 
 
 def predicted_counts(
@@ -525,8 +538,6 @@ def private_score(
     -2.0
     """
     asked = as_metric(metric, domain, level)
-    if asked.name == "log_likelihood":
-        raise ValueError("log_likelihood is a metric of PrivateGridSearchCV alone.")
     if not asked.reads_labels:
         return _score_of_rows(y, y_true, asked, epsilon, ledger, random_state)
     if labels is not None and not asked.needs_classes:

@@ -153,7 +153,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         BudgetExceededError
             If the ledger cannot pay for all; no value has been read.
         """
-        metric = as_metric(self.metric, self.domain)
+        metric = as_metric(self.metric, self.domain, searches=True)
         if metric.reads_labels:
             require_y(self, y)
         elif y is not None:
@@ -302,7 +302,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             replace(min(same, key=lambda step: step.sound), epsilon=price(same))
             for same in found.values()
         ]
-        by_sum = as_metric(self.metric, self.domain).is_sum
+        by_sum = as_metric(self.metric, self.domain, searches=True).is_sum
         way = "one noisy maximum" if by_sum else "a noisy score of each"
         return [*steps, paid(self, name, f"chooses among {len(candidates):,} candidates by {way}.")]
 

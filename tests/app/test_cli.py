@@ -164,7 +164,7 @@ def test_a_release_that_cannot_be_written_is_kept_elsewhere(files, capsys, monke
 
     def full(self, path):
         tried.append(path)
-        if len(tried) == 1:
+        if len(tried) in (1, 3, 4):
             raise OSError(28, "No space left on device", str(path))
         save(self, path)
 
@@ -175,6 +175,8 @@ def test_a_release_that_cannot_be_written_is_kept_elsewhere(files, capsys, monke
     kept = re.search(r"kept in (\S+\.skdp):", shown)
     assert "No space left" in shown and skdp.Synopsis.load(kept.group(1)).epsilon == 1
     assert not (files / "view.skdp").exists()
+    # Where it cannot be kept, it is said that it was charged.
+    assert release(files) == 2 and "charged and is lost" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -418,6 +420,9 @@ def test_check_counts_exactly_and_says_so(lent, capsys):
     shown = capsys.readouterr()
     assert shown.err.startswith("NOT PRIVATE") and "Reading" not in shown.err
     assert "at_most('paid', 'owed')" in shown.out and "records skipped: 4 of 5" in shown.out
+    # A proposal says so too, in the file that keeps it.
+    assert run("domain", "check", *arguments) == 1
+    assert '"about": "NOT PRIVATE' in capsys.readouterr().out
 
 
 def test_a_ledger_of_records_refuses_persons_in_the_words_of_a_shell():

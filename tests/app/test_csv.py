@@ -105,6 +105,13 @@ def test_every_record_is_read_and_coded_as_if_it_were_alone(records):
     assert not multiline or (coded(together) >= 0).all()
 
 
+def test_no_field_decides_how_another_is_read():
+    # Else a person whose name is not plain would be two, where one line has a damaged byte.
+    for other in (b"x", b"caf\xe9", b"\xff\x81", b"\xc3"):
+        for line in (b"Jos\xc3\xa9," + other, other + b",Jos\xc3\xa9"):
+            assert "Jos\u00e9" in csv.fields_of(line, Form())
+
+
 def test_files_of_many_forms(tmp_path):
     """Records, the declared columns, the options, and the codes that are read."""
     two = Domain(
@@ -144,6 +151,7 @@ def test_files_of_many_forms(tmp_path):
         ("town,n\nBern,1", {"encoding": "idna"}, "--encoding 'idna' is no encoding of files"),
         ("town,n\nBern,1", {"sep": ";;"}, "--sep"),
         ("town,n\nBern,1", {"decimal": ","}, "--decimal"),
+        ("sep=;\ntown;n\nBern;1", {}, "--skip-lines 1 --sep ';'"),
         ("town,n\nBern,1", {"skip_lines": -1}, "must not be negative"),
         ("Persons,,\ntown,n\nBern,1\n", {}, "does not name the declared column.*--skip-lines"),
     ):

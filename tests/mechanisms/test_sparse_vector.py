@@ -241,6 +241,8 @@ def test_huge_answers_are_clamped(value):
     assert SparseVector(1, 0, 1).query_many([-(10**9), value]).tolist() == [False, True]
     assert SparseVector(1, 10**30, 1).query(0) is False
     assert SparseVector(1, -(10**30), 1).query(0) is True
+    # Nor does a narrow type raise.
+    assert SparseVector(1000, 0, 1).query(np.uint8(200)) is True
 
 
 def test_expecting_many_queries_raises_low_thresholds_only():

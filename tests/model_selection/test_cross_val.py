@@ -76,6 +76,7 @@ def test_cross_validation_scores_rows_by_the_model_that_did_not_see_them(monkeyp
         (make_pipeline("passthrough", "passthrough"), {}, "no private step"),
         (model(), {"cv": 1}, "n_splits"),
         (model(), {"metric": "mean_squared_error"}, "needs domain="),
+        (model(), {"metric": "log_likelihood", "domain": (-9, 0)}, "PrivateGridSearchCV alone"),
         (model(ledger=skdp.PrivacyLedger()), {"ledger": skdp.PrivacyLedger()}, "2 ledgers"),
     ],
 )

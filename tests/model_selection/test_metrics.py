@@ -97,6 +97,29 @@ def test_names_of_scikit_learn_have_its_sign_and_the_ledger_tells_the_metric():
     ]
 
 
+@over("n, share, epsilon", [(20, 0.9, 0.1), (50, 0.95, 0.2), (1000, 0.97, 0.02), (1000, 0.97, 1.0)])
+def test_intervals_of_accuracies_hold_where_noise_is_large(n, share, epsilon):
+    rng, truth, runs = np.random.default_rng(0), np.ones(n, dtype=int), 100
+    held = 0
+    for seed in range(runs):
+        right = (rng.random(n) < share).astype(int)
+        found = private_score(truth, right, epsilon=epsilon, random_state=seed)
+        held += found.lower <= share <= found.upper
+        assert found.lower < found.upper
+    assert held >= 0.88 * runs
+
+
+@over("metric, score", [("balanced_accuracy", 0.95), ("f1", 0.57 / 0.62)])
+def test_intervals_of_scores_near_1_hold_where_noise_is_large(metric, score):
+    rng, runs, held = np.random.default_rng(0), 100, 0
+    for seed in range(runs):
+        truth = rng.random(2000) < 0.3
+        guess = np.where(rng.random(2000) < 0.95, truth, ~truth).astype(int)
+        found = private_score(truth.astype(int), guess, metric, epsilon=0.03, random_state=seed)
+        held += found.lower <= score <= found.upper
+    assert held >= 0.88 * runs
+
+
 def test_scores_tell_their_sampling_error():
     n = len(TRUTH)
     share = VALUES["accuracy"]

@@ -349,6 +349,9 @@ def test_an_officer_sees_releases_and_no_paths(files, capsys):
     assert "<dt>parts</dt>" in page and "<dt>assumes</dt>" not in page
     assert main(["ledger", "verify", "l", "second.skdp"]) == 0
     assert "second.skdp: 3 and 4 of" in capsys.readouterr().out
+    Path("third.skdp").write_bytes(Path("first.skdp").read_bytes())
+    assert main(["ledger", "verify", "l", "third.skdp", "first.skdp", "second.skdp"]) == 1
+    assert "third.skdp: NOT IN THIS LEDGER" in capsys.readouterr().out
     skdp.PrivacyLedger(1, path="other")
     assert main(["ledger", "verify", "other", "first.skdp"]) == 1
     assert "first.skdp: NOT IN THIS LEDGER" in capsys.readouterr().out
