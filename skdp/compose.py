@@ -485,7 +485,7 @@ class _DefaultClassifier(ModelOfClasses):
 
 
 def _adds(cells: Any, additive: Any) -> bool:
-    """Whether an additive model tells classes apart as cells do, by what was released."""
+    """Whether an additive model separates classes as cells do, by what was released."""
     shares = cells.smoothed_ / cells.smoothed_.sum(axis=-1, keepdims=True)
     logs = cells.evidence_ * np.log(shares / cells.shares_).reshape(-1, len(cells.shares_))
     sizes = cells.histogram_.reshape(len(logs), -1).sum(axis=1)

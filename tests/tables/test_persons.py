@@ -218,7 +218,7 @@ BOUNDED = [case for case in CASES if "max_rows_per_id" in case.estimator._get_pa
 
 @over("case", BOUNDED)
 def test_epsilon_is_that_of_the_person(case):
-    assert len(BOUNDED) == 26
+    assert len(BOUNDED) == 25
     ledger = skdp.PrivacyLedger(5)
     columns = [*case.columns, "who"] if case.columns else list(people().columns)
     model = case.make(max_rows_per_id=4, privacy_id="who", ledger=ledger)
