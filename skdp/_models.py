@@ -578,14 +578,14 @@ def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_Feat
     ----------
     domain : Domain
     one_hot : {"categories", "all"}
-        Which columns of numbers become indicators too: none, all, or those named.
+        Which columns of numbers become indicators too: none, or all.
     max_groups : int
         Most indicators of ordered values.
 
     Raises
     ------
-    DomainError, TypeError, ValueError
-        If ``one_hot`` is none of these, or a column has too many categories.
+    DomainError, ValueError
+        If ``one_hot`` is neither, or a column has too many categories.
     """
     check_choice(one_hot, "one_hot", ("categories", "all"))
     for name, attribute in domain.items():

@@ -537,6 +537,9 @@ def free_name(wanted: str, taken: Container[str]) -> str:
     return wanted
 
 
+# --- what is declared of columns: what is wrong is a DomainError
+
+
 def plain_text(value: str, what: str) -> str:
     """A str that every library can store."""
     if any("\ud800" <= sign <= "\udfff" for sign in value):

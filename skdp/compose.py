@@ -727,9 +727,10 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
 
     Notes
     -----
-    A release whose training fails is kept, as in `PrivateClassifier`. Targets are clipped to the
-    declared range before they are counted, and drawn uniformly within their bin. A score computed
-    from true held-out rows is exact and not private; `private_score` releases one.
+    ``estimator`` is tried on public rows before the charge, and a release whose training fails is
+    kept, as in `PrivateClassifier`. Targets are clipped to the declared range before they are
+    counted, and drawn uniformly within their bin. A score computed from true held-out rows is exact
+    and not private; `private_score` releases one.
 
     Examples
     --------

@@ -365,7 +365,8 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         rows, domain, low, high = self._start(X)
         # Before the charge: ranges that cannot be divided, and noise that is too wide, are refused.
         lines = [_as_line(ends, None) for ends in zip(low, high, strict=True)]
-        plans = plan_quantiles(inside, self._record_epsilon() / len(low), _STEPS) if inside else {}
+        each = self._record_epsilon() / len(low)
+        plan = next(iter(plan_quantiles(inside, each, _STEPS).values())) if inside else None
         loss, source = self._spend(rows, shares={"quantiles": 1})
 
         # Privacy. Each value becomes, by itself, a position on a public line, or is skipped.
@@ -374,7 +375,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         values = rows.select(domain.names).numbers()
         values = self._kept(values, rows, loss, source, domain)
         ends = np.array([low, high])
-        for plan in list(plans.values())[:1]:
+        if plan is not None:
             for place, line in enumerate(lines):
                 positions = line.positions(values[:, place])
                 found, _ = plan.release(positions[positions >= 0], line.size, _LEVEL, source)

@@ -134,7 +134,7 @@ def fields_of(line: Line, form: Form) -> list[str] | None:
     if line is None or line.count(b'"') % 2:
         return None
     # Privacy. Byte by byte: how a field is read, so whose record it is, no other field decides.
-    text = line.decode(form.encoding or "utf-8", errors="replace" if form.encoding else "cp1252")
+    text = line.decode(form.encoding or "utf-8", errors="replace" if form.encoding else _WINDOWS)
     if '"' not in text:
         return text.split(form.sep)
     try:
@@ -143,12 +143,16 @@ def fields_of(line: Line, form: Form) -> list[str] | None:
         return None
 
 
+# All of a process share the names of such handlers.
+_WINDOWS = "skdp.windows-1252"
+
+
 def _as_windows(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeDecodeError)
     return error.object[error.start : error.end].decode("cp1252", errors="replace"), error.end
 
 
-codecs.register_error("cp1252", _as_windows)
+codecs.register_error(_WINDOWS, _as_windows)
 
 
 def _names_of(line: Line, place: str, form: Form) -> list[str]:

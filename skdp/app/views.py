@@ -234,8 +234,8 @@ def query(options: Namespace) -> int:
     # All or none, so that no answer stands without what its interval covers.
     answers = [Asked.read(text).answer(synopsis, level) for text in options.query]
     for text, answer in zip(options.query, answers, strict=True):
-        told = f"{answer:,.4g}" if level is None and isinstance(answer, float) else str(answer)
-        print(f"{told}  {text or 'all records'}")
+        shown = f"{answer:,.4g}" if level is None and isinstance(answer, float) else str(answer)
+        print(f"{shown}  {text or 'all records'}")
     for each in guarantees or dict.fromkeys(answer.guarantee for answer in answers):
         print(f"intervals: {each}")
     return 0

@@ -48,7 +48,7 @@ _LOOKED_AT = 2000
 _DAYS = (
     "%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d",
     "%Y-%d-%m", "%d%m%Y", "%m%d%Y", "%d %b %Y", "%d-%b-%Y", "%d%b%Y", "%b %d %Y", "%b %d, %Y",
-    "%m/%d/%y",    "%d/%m/%y", "%d.%m.%y", "%d-%m-%y", "%d-%b-%y", "%d %b %y", "%a, %d %b %Y",
+    "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%m-%y", "%d-%b-%y", "%d %b %y", "%a, %d %b %Y",
 )  # fmt: skip
 _MONTHS = ("%b-%Y", "%b %Y", "%m/%Y", "%Y/%m", "%Y%m", "%b-%y", "%b %y")
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")

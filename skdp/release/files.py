@@ -115,8 +115,8 @@ def read_archive(
     Raises
     ------
     ValueError
-        If it is a pipe or a device, is of another kind, is damaged or too large, or comes from a
-        later version.
+        If it is a pipe or a device, is of another kind, is damaged or too large, or is of another
+        version.
     OSError
         If it cannot be opened.
     """
@@ -172,8 +172,8 @@ def _read(
         named = isinstance(metadata, dict) and metadata.get("format") == kind
         demand(named, f"it was not written by skdp as a {kind.removeprefix('skdp ')}")
         written = metadata.get("version")
-        newer = f"its version is {written!r} and this skdp reads {version}; use a newer skdp"
-        demand(written == version, newer)
+        other = f"its version is {written!r} and this skdp reads {version} alone"
+        demand(written == version, other)
         arrays: dict[str, np.ndarray] = {}
         for name, entry in listed.items():
             if name.endswith(".npy"):

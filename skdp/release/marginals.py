@@ -30,7 +30,7 @@ from .columns import ColumnEstimate
 from .files import as_probabilities, demand, packed, unpacked
 from .model import Covariances, Weights, added, product_of_weights
 from .products import Products, Stacked, covariances
-from .rows import WeightedRows
+from .rows import ENOUGH, WeightedRows
 
 __all__ = ["ViewsModel"]
 
@@ -150,15 +150,18 @@ class ViewsModel(Covariances):
         """Counts of the rows in the cells of the finest table of a set."""
 
         def counts() -> FloatArray:
-            sizes, ladders = self.sizes(axes), self.coefficients.ladders
-            groups = [
-                ladders[axis].groups(size)[self.rows.codes[:, axis]]
-                for axis, size in zip(axes, sizes, strict=True)
-            ]
-            return self.total * self.rows.table_of(groups, sizes)
+            return self.total * self.rows.table_of(self._groups_of_rows(axes), self.sizes(axes))
 
         found: FloatArray = self.once(("groups", axes), counts)
         return found
+
+    def _groups_of_rows(self, axes: Axes) -> list[IntArray]:
+        """Group of each row in each of some columns, in the finest table of these."""
+        ladders = self.coefficients.ladders
+        return [
+            ladders[axis].groups(size)[self.rows.codes[:, axis]]
+            for axis, size in zip(axes, self.sizes(axes), strict=True)
+        ]
 
     def once(self, key: Any, find: Callable[[], Any]) -> Any:
         """What is found once and kept."""
@@ -181,9 +184,9 @@ class ViewsModel(Covariances):
         found: FloatArray = self.once(("corrected", axes), corrected)
         return found
 
-    def _row_shares(self, *axes: int) -> FloatArray:
-        """Shares of the rows with each code, or each combination of codes; kept."""
-        found: FloatArray = self.once(("rows", axes), lambda: self.rows.table(axes))
+    def _row_shares(self, axis: int) -> FloatArray:
+        """Shares of the rows with each code; kept."""
+        found: FloatArray = self.once(("rows", axis), lambda: self.rows.table((axis,)))
         return found
 
     def of_rows(self, axes: Axes, weights: Stacked) -> FloatArray:
@@ -322,34 +325,28 @@ class ViewsModel(Covariances):
     # ---------------------------------------------------------------- draws
 
     @property
-    def _enough(self) -> dict[str, float]:
-        """Any rows that meet a condition are enough, where they are the cells of all columns."""
+    def _enough(self) -> float:
+        """How many rows must meet a condition: any, where they are the cells of all columns."""
         whole = any({*axes} >= {*self.columns} for axes in self.followed)
         ladders = self.coefficients.ladders.values()
         alone = all(np.bincount(each.units).max() == 1 for each in ladders)
-        return {"enough": 0.5} if self.cells is not None or (whole and alone) else {}
+        return 0.5 if self.cells is not None or (whole and alone) else ENOUGH
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
     ) -> CodeArray:
         """Draw records from the weighted ones; see `WeightedRows.draw`."""
-        return self.rows.draw(n_samples, generator, weights or {}, **self._enough)
+        return self.rows.draw(n_samples, generator, weights or {}, self._enough)
 
     def round_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
     ) -> CodeArray:
         """Records whose counts are the expected ones, rounded; see `WeightedRows.rounded`."""
-        cells = []
-        for axes in self.pairs:
-            one, two = self._groups(axes)
-            rows = self.rows.codes[:, axes]
-            cells.append(one[rows[:, 0]] * (int(two.max()) + 1) + two[rows[:, 1]])
-        return self.rows.rounded(n_samples, generator, weights or {}, cells, **self._enough)
-
-    def _groups(self, axes: Axes) -> list[IntArray]:
-        """Group of each code of some columns in the finest table of them."""
-        sizes = zip(axes, self.sizes(axes), strict=True)
-        return [self.coefficients.ladders[axis].groups(size) for axis, size in sizes]
+        cells = [
+            np.ravel_multi_index(tuple(self._groups_of_rows(axes)), self.sizes(axes))
+            for axes in self.pairs
+        ]
+        return self.rows.rounded(n_samples, generator, weights or {}, cells, self._enough)
 
     # ---------------------------------------------------------------- files
 

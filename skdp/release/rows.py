@@ -27,7 +27,7 @@ __all__ = ["DrawsRecords", "WeightedRows", "inverse", "inverse_rows"]
 
 # Fewer weighted rows than this that meet a condition, by their effective number, say too little
 # about the other columns.
-_ENOUGH = 50
+ENOUGH = 50
 # Rounded rows keep the counts of at most this many columns, and of as many pairs.
 _ROUNDED = 64
 # Records that stand for a release that can draw any number of them, and most of their codes.
@@ -143,7 +143,7 @@ class WeightedRows:
         n_samples: int,
         generator: np.random.Generator,
         weights: Weights,
-        enough: float = _ENOUGH,
+        enough: float = ENOUGH,
     ) -> CodeArray:
         """Draw records by their weights, under those of a condition.
 
@@ -166,7 +166,7 @@ class WeightedRows:
         generator: np.random.Generator,
         weights: Weights,
         pairs: Sequence[IntArray],
-        enough: float = _ENOUGH,
+        enough: float = ENOUGH,
     ) -> CodeArray:
         """Records, as `draw`, each as often as is expected, rounded.
 
