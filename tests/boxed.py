@@ -1,13 +1,13 @@
 """Dense tables and their boxes, and kernels without noise."""
 
 import math
-from importlib import import_module
 
 import numpy as np
 from hypothesis import strategies as st
 
 import skdp
 from skdp.algorithms import dpcube, privtree
+from skdp.hierarchy import budget
 from skdp.release import Boxes, BoxModel
 from skdp.tables import CountTable
 
@@ -87,9 +87,7 @@ def quieted(monkeypatch):
     recorder = Recorder()
     monkeypatch.setattr(privtree, "discrete_laplace", recorder)
     monkeypatch.setattr(privtree, "above_threshold", recorder.above_threshold)
-    # The package has a function of this name.
-    measure = import_module("skdp.hierarchy.measure")
-    for module in (dpcube, measure):
+    for module in (dpcube, budget):
         monkeypatch.setattr(module, "discrete_laplace", recorder)
     return recorder
 

@@ -24,10 +24,8 @@ from benchmarks import _data
 from benchmarks.kmeans import best_nicv, blobs, nicv, private_fit
 from benchmarks.reproduce import MARKERS, TIE, UNTESTED, Finding, named, panels, save
 from skdp._random import noise_source, sampling_generator
-from skdp.algorithms.kmeans.algorithms import grid
-from skdp.algorithms.kmeans.genetic import block_centroids, genetic, sample_aggregate
-from skdp.algorithms.kmeans.lloyd import ray_turi
-from skdp.algorithms.kmeans.task import Task
+from skdp.algorithms.kmeans.algorithms import ALGORITHMS, block_centroids, genetic, sample_aggregate
+from skdp.algorithms.kmeans.lloyd import Task, ray_turi
 from skdp.mechanisms import discrete_laplace
 
 __all__ = ["FIGURES"]
@@ -252,7 +250,7 @@ def figure_4_4(out: Path, quick: bool) -> Finding:
             best = best_nicv(X, k)
             for t, theta in enumerate(thetas):
                 task = _task(X, k, {"grid": 1}, seed=k, theta=theta)
-                centers = grid(task, "extended").centroids
+                centers = ALGORITHMS["extended-grid"][0](task).centroids
                 excess = nicv(X, _decode(centers)) - best
                 found[t, i, j] = max(excess, 1e-5)
                 rows.append({"theta": theta, "k": k, "d": d, "excess": excess})
