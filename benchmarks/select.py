@@ -28,13 +28,8 @@ from numpy.typing import NDArray
 from benchmarks import _data
 from skdp._random import NoiseSource, noise_source
 from skdp.exceptions import InsecureSeedWarning
-from skdp.mechanisms import (
-    SparseVector,
-    false_negative_rate,
-    score_error_rate,
-    sparse_vector_top_k,
-    top_k,
-)
+from skdp.mechanisms import SparseVector, sparse_vector_top_k, top_k
+from skdp.mechanisms.sparse_vector import false_negative_rate, score_error_rate
 
 SIZES = (25, 50, 100, 150, 200, 300)
 

@@ -96,10 +96,10 @@ def test_a_long_line_of_one_piece_is_uniform_and_a_narrow_peak_is_found():
     ("change", "error", "message"),
     [
         ({"starts": [0.0, 1.0]}, TypeError, "starts must be integers"),
-        ({"starts": [0]}, ValueError, "one integer for each of the 2"),
-        ({"starts": [1, 2]}, ValueError, "must begin with 0"),
+        ({"starts": [0]}, ValueError, "1 starts were given for 2"),
+        ({"starts": [1, 2]}, ValueError, "begin with 0"),
         ({"starts": [0, 0]}, ValueError, "increase strictly"),
-        ({"starts": [0, 9]}, ValueError, "stay below size=9"),
+        ({"starts": [0, 9]}, ValueError, "candidates, 9"),
         ({"scores": [0.5, 1.0]}, TypeError, "scores must be integers"),
         ({"scores": [0, 2**62]}, ValueError, "within"),
         ({"scores": []}, ValueError, "at least one score"),

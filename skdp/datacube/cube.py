@@ -75,19 +75,12 @@ def value_grid(domain, measure, value, resolution):
                 "out."
             )
         return None, None
-    if value not in domain.names:
+    attribute = domain[value] if value in domain.names else None
+    if not isinstance(attribute, Numeric) or not attribute.summable:
         raise DomainError(
-            f"measure='mean' needs value=, a Numeric column of the domain, which has "
-            f"{list(domain.names)}; got {value!r}."
+            "measure='mean' needs value=, a Numeric column of the domain that holds no dates: its "
+            f"range bounds what a record adds. The domain has {list(domain.names)}; got {value!r}."
         )
-    attribute = domain[value]
-    if not isinstance(attribute, Numeric):
-        raise DomainError(
-            f"value={value!r} is declared Categorical; means need a Numeric column, whose range "
-            "bounds what a record adds."
-        )
-    if not attribute.summable:
-        raise DomainError(f"value={value!r} holds dates, which have no sum; use measure='count'.")
     # Special values may lie outside of the range.
     reach = [Fraction(end) for end in (attribute.lower, attribute.upper, *attribute.special)]
     low, high = min(reach), max(reach)
@@ -936,8 +929,6 @@ class DataCube(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator, T
         grid, origin = value_grid(domain, self.measure, self.value, self.resolution)
         domain = self._select(domain)
         order = as_order(self.max_order, domain)
-        top = len(domain) if order is None else order
-        cuboids.check_extent(domain.shape, top, domain.names)
         known = known_tables(self.known, domain, self.consistency, self.measure)
         masks = tuple(mask_of(domain, names) for names in known)
         lattice = cuboids.lattice(domain.shape, order, masks)
@@ -952,11 +943,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator, T
         )
         # Noise that does not fit into 64 bits is refused here, before anything is spent.
         _ = plan._noise
-        given = self.strategy
-        if isinstance(given, CubePlan) and given._key() == plan._key():
-            # Not the plan itself, whose attributes may have been changed since it was made.
-            plan._simulated = given._simulated
-        if self.consistency in ("l1", "linf") and plan._simulated is None:
+        if self.consistency in ("l1", "linf"):
             plan._simulate()
         return plan
 

@@ -53,14 +53,9 @@ def names_of(domain, mask):
     return tuple(domain.names[i] for i in cuboids.dimensions_of(mask))
 
 
-def title(names):
-    """Text for one cuboid."""
-    return ", ".join(names) if names else "(total)"
-
-
 def titles(cuboids_named):
     """Different texts for different cuboids, even where names contain commas."""
-    texts = [title(names) for names in cuboids_named]
+    texts = [", ".join(names) or "(total)" for names in cuboids_named]
     if len(set(texts)) < len(texts):
         texts = [repr(names) for names in cuboids_named]
     return texts
@@ -180,7 +175,7 @@ class CubePlan(TupleKeys):
         measured = np.isfinite(self._noise)
         table = pd.DataFrame(
             {
-                "cuboid": [title(names) for names in named],
+                "cuboid": titles(named),
                 "order": [len(names) for names in named],
                 "cells": self._lattice.cells.astype(np.int64),
                 "published": published,
@@ -199,13 +194,6 @@ class CubePlan(TupleKeys):
         )
 
     # -- parts
-
-    def _key(self):
-        """Everything that the standard errors depend on."""
-        sources = tuple(self.sources.items())
-        kind = (self.max_order, self.consistency, self._grid, self._origin)
-        known = {names: table.tobytes() for names, table in self.known.items()}
-        return (self.domain, self.epsilon, sources, known, *kind)
 
     @functools.cached_property
     def _lattice(self):
@@ -249,12 +237,11 @@ class CubePlan(TupleKeys):
         """Noise variance in a cell of each measured cuboid, infinite for the others."""
         noise = np.full(len(self._lattice), np.inf)
         # Most plans give many cuboids the same share.
-        variances = {
-            share: discrete_laplace_variance(share * self.epsilon, self._sensitivity)
-            for share in {*self._masks.values()}
-        }
+        variance = functools.cache(
+            lambda share: discrete_laplace_variance(share * self.epsilon, self._sensitivity)
+        )
         for mask, share in self._masks.items():
-            noise[self._lattice.position[mask]] = variances[share] * self._unit**2
+            noise[self._lattice.position[mask]] = variance(share) * self._unit**2
         return noise
 
     @functools.cached_property
@@ -365,17 +352,10 @@ class CubePlan(TupleKeys):
         cuboids.check_lp_size(lattice, tuple(self._masks))
         cells = sum(math.prod(lattice.shape(mask)) for mask in self._masks)
         runs = int(np.clip(_SIMULATED_CELLS // cells, 4, _MAX_SIMULATIONS))
-        rates = {
-            mask: float(share * self.epsilon / self._sensitivity)
-            for mask, share in self._masks.items()
-        }
-        in_integers = {mask: scale / self._unit for mask, scale in self._scales().items()}
-        found = cuboids.simulated_interactions(
-            lattice,
-            rates,
-            lambda noisy: cuboids.consistent_lp(lattice, noisy, in_integers, self.consistency),
-            runs,
-        )
+        rate = self.epsilon / self._sensitivity
+        rates = {mask: float(share * rate) for mask, share in self._masks.items()}
+        scales = {mask: scale / self._unit for mask, scale in self._scales().items()}
+        found = cuboids.simulated_interactions(lattice, rates, scales, self.consistency, runs)
         self._simulated = found * self._unit**2
         for known in ("_interactions", "_variances"):
             vars(self).pop(known, None)

@@ -40,6 +40,7 @@ from .laplace import (
     as_answers,
     as_integers,
     as_sensitivity,
+    clamped,
     discrete_laplace,
     discrete_laplace_variance,
     geometric,
@@ -197,7 +198,9 @@ class SparseVector:
         self._one_sided = noise == "one-sided"
         self._shift = as_sensitivity(sensitivity)
         width = (1 if monotonic else 2) * self._cutoff
-        parts = self._divide(exact, _as_share(answer_share), ratio, width)
+        told = "it is the part of epsilon for noisy answers."
+        share = as_between(answer_share, "answer_share", 0, Fraction(999, 1000), meaning=told)
+        parts = self._divide(exact, share, ratio, width)
         self._scale_noise(parts, width)
         least = None
         if expected_queries is not None:
@@ -412,14 +415,8 @@ class SparseVector:
 
     @staticmethod
     def _integers(array: NDArray[Any]) -> IntArray:
-        integers = as_integers(
-            array,
-            "answers",
-            "Round what each record adds to a public step, and measure in steps.",
-        )
-        if integers.dtype.kind == "u":
-            return np.minimum(integers.astype(np.uint64), REACH).astype(np.int64)
-        return np.clip(integers.astype(np.int64), -REACH, REACH)
+        remedy = "Round what each record adds to a public step, and measure in steps."
+        return clamped(as_integers(array, "answers", remedy)).astype(np.int64)
 
     @staticmethod
     def _steps(value: Fraction) -> int:
@@ -427,25 +424,16 @@ class SparseVector:
         return max(-REACH, min(math.ceil(value), REACH))
 
     def _as_thresholds(self, threshold: Any, least: int | None) -> IntArray:
-        if isinstance(threshold, numbers.Real):
-            wanted = np.array(self._steps(as_fraction(threshold, "threshold")))
-        else:
-            array = np.asarray(threshold)
-            if array.dtype.kind not in "iuf":
-                raise TypeError(
-                    f"threshold must be a number or an array of numbers, got {threshold!r}."
-                )
-            if array.ndim > 1 or array.size == 0:
-                raise ValueError(
-                    "threshold must be one number, or a one-dimensional array with one for each "
-                    f"query, got shape {array.shape}."
-                )
-            if not np.isfinite(array).all():
-                raise ValueError("threshold must be finite everywhere.")
-            if array.dtype.kind == "f":
-                wanted = np.clip(np.ceil(array), -REACH, REACH).astype(np.int64)
-            else:
-                wanted = self._integers(array)
+        shape = np.shape(threshold)
+        if len(shape) > 1 or shape == (0,):
+            raise ValueError(
+                "threshold must be one number, or a one-dimensional array with one for each "
+                f"query, got shape {shape}."
+            )
+        each = [
+            as_fraction(one, "threshold") for one in (list(threshold) if shape else [threshold])
+        ]
+        wanted = np.array([self._steps(one) for one in each]).reshape(shape)
         used = wanted if least is None else np.maximum(wanted, least)
         self._raised = used - wanted
         return used
@@ -627,17 +615,16 @@ def sparse_vector_top_k(
     for name in ("expected_queries", "quiet_level", "answer_share"):
         if name in options:
             raise TypeError(f"sparse_vector_top_k takes no {name}: use SparseVector.")
-    keywords = {"sensitivity": sensitivity, "monotonic": monotonic, **options}
-    trial = SparseVector(epsilon, 0, k, **{**keywords, "ledger": None})
-    if lift:
-        level += lift * as_fraction(trial.query_scale, "raise_by")
     array = as_answers(values)
     if array.ndim != 1:
         raise ValueError(f"values must be one-dimensional, got shape {array.shape}.")
-    source = noise_source(random_state)
     # Of the wrong type: refused before anything is spent.
-    trial._integers(array[:1])
-    vector = SparseVector(epsilon, level, k, **keywords, random_state=source)
+    SparseVector._integers(array[:1])
+    vector = SparseVector(
+        epsilon, level, k, sensitivity, monotonic, random_state=random_state, **options
+    )
+    # The scale is public, and nothing was compared with the lower threshold.
+    vector._thresholds = np.array(vector._steps(level + lift * Fraction(str(vector.query_scale))))
     left = np.arange(array.size)
     found: list[IntArray] = []
     for _ in range(passes):
@@ -657,11 +644,6 @@ def _mean(epsilon: Fraction, sensitivity: Fraction) -> float:
     """Mean of geometric noise."""
     rate = 1 / _scale(epsilon, sensitivity)
     return -math.exp(-rate) / math.expm1(-rate)
-
-
-def _as_share(answer_share: Any) -> Fraction:
-    told = "it is the part of epsilon for noisy answers."
-    return as_between(answer_share, "answer_share", 0, Fraction(999, 1000), meaning=told)
 
 
 # ------------------------------------------------------------------------------------------------

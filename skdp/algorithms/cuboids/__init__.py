@@ -35,5 +35,5 @@ from .consistency import (
     interaction_variances,
     simulated_interactions,
 )
-from .lattice import MAX_SOURCE_CELLS, Lattice, check_extent, dimensions_of, lattice
+from .lattice import MAX_SOURCE_CELLS, Lattice, dimensions_of, lattice
 from .plans import Plan, equal_shares, plan_all, plan_base, plan_bmax, plan_optimized, plan_pmost

@@ -14,8 +14,8 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,9 +163,30 @@ def consistent_lp(
     """
     check_lp_size(cube, tuple(tables))
     unknowns = _Unknowns.of(cube, tuple(tables))
-    residuals = _residuals(unknowns, tables, scales)
-    program = (_l1_program if norm == "l1" else _linf_program)(residuals, unknowns.agreements())
-    solution = optimize.linprog(method="highs", **program)
+    above = [next(big for big in unknowns.offsets if mask & big == mask) for mask in tables]
+    observed = sparse.vstack([unknowns.summed(*each) for each in zip(above, tables, strict=True)])
+    y = np.concatenate([np.ravel(table) for table in tables.values()]).astype(np.float64)
+    unit = np.concatenate([np.full(table.size, scales[mask]) for mask, table in tables.items()])
+    agreements, n_slack = unknowns.agreements(), 2 * len(y) if norm == "l1" else 1
+    right, within = np.zeros(agreements.shape[0]), {}
+    equal = sparse.hstack([agreements, sparse.csr_array((len(right), n_slack))])
+    if norm == "l1":
+        # observed - unit * over + unit * under = y, at the cost sum(over + under).
+        scale, right = sparse.diags(unit), np.append(right, y)
+        equal = sparse.vstack([equal, sparse.hstack([observed, -scale, scale])])
+    else:
+        # |observed - y| <= unit * worst, at the cost worst.
+        column = sparse.csr_array(unit[:, None])
+        sides = [sparse.hstack([sign * observed, -column]) for sign in (1, -1)]
+        within = {"A_ub": sparse.vstack(sides).tocsr(), "b_ub": np.concatenate([y, -y])}
+    solution = optimize.linprog(
+        np.repeat([0.0, 1.0], [unknowns.size, n_slack]),
+        A_eq=equal.tocsr(),
+        b_eq=right,
+        bounds=[(None, None)] * unknowns.size + [(0, None)] * n_slack,
+        method="highs",
+        **within,
+    )
     if solution.x is None:
         raise ValueError(
             f"The linear program of consistency={norm!r} was not solved ({solution.message}). "
@@ -227,13 +248,13 @@ class _Unknowns(NamedTuple):
         size = (math.prod(shape), self.size)
         return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=size)
 
-    def agreements(self) -> list[sparse.csr_array]:
-        """Matrices that give zero if and only if the tables agree where they overlap."""
-        equal = []
+    def agreements(self) -> sparse.csr_array:
+        """A matrix that gives zero if and only if the tables agree where they overlap."""
+        equal = [sparse.csr_array((0, self.size))]
         for overlap in sorted({a & b for a, b in itertools.combinations(self.offsets, 2)}):
             first, *others = [mask for mask in self.offsets if mask & overlap == overlap]
             equal += [self.summed(first, overlap) - self.summed(other, overlap) for other in others]
-        return equal
+        return sparse.vstack(equal)
 
     def tables(self, values: FloatArray) -> dict[int, FloatArray]:
         """The tables that a solution stands for."""
@@ -244,96 +265,29 @@ class _Unknowns(NamedTuple):
         return result
 
 
-class _Residuals(NamedTuple):
-    """What was measured: ``observed @ unknowns - y`` are residuals in units of ``unit``."""
-
-    observed: sparse.csr_array
-    y: FloatArray
-    unit: FloatArray
-
-
-def _residuals(
-    unknowns: _Unknowns, tables: Mapping[int, NDArray], scales: Mapping[int, float]
-) -> _Residuals:
-    observe, target, scale = [], [], []
-    for mask, table in tables.items():
-        above = next(big for big in unknowns.offsets if mask & big == mask)
-        observe.append(unknowns.summed(above, mask))
-        target.append(np.asarray(table, dtype=np.float64).ravel())
-        scale.append(np.full(table.size, float(scales[mask])))
-    return _Residuals(sparse.vstack(observe), np.concatenate(target), np.concatenate(scale))
-
-
-def _l1_program(residuals: _Residuals, agreements: list[sparse.csr_array]) -> dict[str, Any]:
-    """Arguments of `linprog` for the least sum of absolute residuals."""
-    # observed - unit * over + unit * under = y, at the cost sum(over + under).
-    observed, y, unit = residuals
-    unknown, slack = observed.shape[1], 2 * len(y)
-    identity = sparse.csr_array(sparse.diags(unit))
-    measured = sparse.hstack([observed, -identity, identity])
-    return {
-        "c": np.concatenate([np.zeros(unknown), np.ones(slack)]),
-        "A_eq": sparse.vstack([measured, *_padded(agreements, slack)]).tocsr(),
-        "b_eq": np.concatenate([y, *_zeros(agreements)]),
-        "bounds": _bounds(unknown, slack),
-    }
-
-
-def _linf_program(residuals: _Residuals, agreements: list[sparse.csr_array]) -> dict[str, Any]:
-    """Arguments of `linprog` for the least largest absolute residual."""
-    # |observed - y| <= unit * worst, at the cost worst.
-    observed, y, unit = residuals
-    unknown = observed.shape[1]
-    column = sparse.csr_array(unit[:, None])
-    sides = [sparse.hstack([observed, -column]), sparse.hstack([-observed, -column])]
-    program = {
-        "c": np.append(np.zeros(unknown), 1.0),
-        "A_ub": sparse.vstack(sides).tocsr(),
-        "b_ub": np.concatenate([y, -y]),
-        "bounds": _bounds(unknown, 1),
-    }
-    if agreements:
-        program["A_eq"] = sparse.vstack(_padded(agreements, 1)).tocsr()
-        program["b_eq"] = np.concatenate(_zeros(agreements))
-    return program
-
-
-def _padded(agreements: list[sparse.csr_array], slack: int) -> list[sparse.csr_array]:
-    """Constraints on the unknowns as constraints on the unknowns and the slack variables."""
-    return [sparse.hstack([rows, sparse.csr_array((rows.shape[0], slack))]) for rows in agreements]
-
-
-def _zeros(agreements: list[sparse.csr_array]) -> list[FloatArray]:
-    return [np.zeros(rows.shape[0]) for rows in agreements]
-
-
-def _bounds(unknown: int, slack: int) -> list[tuple[int | None, None]]:
-    """The unknowns are free, the slack variables not negative."""
-    return [(None, None)] * unknown + [(0, None)] * slack
-
-
 # --- variances of reconstructions without a closed form (L1 and Linf), by simulation
 
 
 def simulated_interactions(
     cube: Lattice,
     rates: Mapping[int, float],
-    reconstruct: Callable[[dict[int, FloatArray]], dict[int, FloatArray]],
+    scales: Mapping[int, float],
+    norm: str,
     runs: int,
 ) -> FloatArray:
-    """Variance of the interactions of a reconstruction without closed form, from noise alone.
+    """Variance of the interactions of `consistent_lp`, from noise alone.
 
-    The error of a reconstruction that commutes with adding consistent tables does not depend on
-    the truth, and it is the same for all cells of a cuboid: so noise on an empty cube gives the
-    variances, with all cells and runs pooled. No data are read.
+    Its error commutes with adding consistent tables, so that it does not depend on the truth, and
+    it is the same for all cells of a cuboid: so noise on an empty cube gives the variances, with
+    all cells and runs pooled. No data are read.
 
     Parameters
     ----------
     cube : Lattice
     rates : mapping of int to float
         The noise of each measured cuboid is discrete Laplace of ratio exp(-rate).
-    reconstruct : callable
-        From noisy tables to tables that agree.
+    scales, norm
+        As for `consistent_lp`.
     runs : int
         Number of simulated reconstructions.
 
@@ -350,7 +304,7 @@ def simulated_interactions(
             # The difference of two geometric numbers has the discrete Laplace distribution.
             one, other = rng.geometric(-math.expm1(-rate), (2, *cube.shape(mask)))
             noisy[mask] = (one - other).astype(np.float64)
-        for mask, table in reconstruct(noisy).items():
+        for mask, table in consistent_lp(cube, noisy, scales, norm).items():
             squares[mask] = squares.get(mask, 0.0) + float((without_means(table) ** 2).sum())
     variances = np.where(cube.freedom > 0, np.inf, 0.0)
     for mask, total in squares.items():

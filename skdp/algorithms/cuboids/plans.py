@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from ..._random import sampling_generator
 from ..._validation import FloatArray
 from .consistency import blue_variances
-from .lattice import MAX_SOURCE_CELLS, Lattice, format_bytes
+from .lattice import MAX_SOURCE_CELLS, Lattice
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ def plan_base(cube: Lattice) -> Plan:
     if base not in cube.position:
         cells = math.prod(cube.sizes)
         raise ValueError(
-            f"strategy='base' measures the table over all dimensions, which has {cells:,} cells "
-            f"({format_bytes(8 * cells)}); at most {MAX_SOURCE_CELLS:,} can be measured. Use "
-            "another strategy, which measures smaller tables."
+            f"strategy='base' measures the table over all dimensions, which has {cells:,} cells; "
+            f"at most {MAX_SOURCE_CELLS:,} can be measured. Use another strategy, which measures "
+            "smaller tables."
         )
     return Plan((base,), (Fraction(1),))
 
@@ -546,8 +546,9 @@ class _Search:
         while self._spent() < 1:
             full = np.zeros(len(self.cube))
             full[found.places] = found.share
-            trials = [*self._additions(found, full), *self._removals(found, full)]
-            trials += self._exchanges(found, full)
+            trials = self._additions(found, full)
+            trials += self._trials(self._removals(found, full), 6)
+            trials += self._trials(self._exchanges(found, full), 6)
             best = min(
                 (self.objective.descend(*trial, (8, 64, 512), 15) for trial in trials),
                 default=found,
@@ -578,8 +579,8 @@ class _Search:
                 trials.append((np.append(found.places, other), share))
         return trials
 
-    def _exchanges(self, found: _Solution, full: FloatArray) -> list[Trial]:
-        """The six exchanges of a source for one of a dimension more or less that help most."""
+    def _exchanges(self, found: _Solution, full: FloatArray) -> list[FloatArray]:
+        """Shares of all cuboids, a source exchanged for one of a dimension more or less."""
         moved = []
         for source, dimension in np.ndindex(len(found.places), len(self.cube.sizes)):
             mask = int(self.cube.masks[found.places[source]]) ^ (1 << dimension)
@@ -587,27 +588,22 @@ class _Search:
             if other is not None and not full[other]:
                 moved.append(full.copy())
                 moved[-1][other], moved[-1][found.places[source]] = found.share[source], 0
-        if not moved:
-            return []
-        values = self.objective.values(np.array(moved).T, _POWER)
-        best = [moved[i] for i in np.argsort(values)[:6] if math.isfinite(values[i])]
-        return [(np.flatnonzero(each), each[each > 0]) for each in best]
+        return moved
 
-    def _removals(self, found: _Solution, full: FloatArray) -> list[Trial]:
-        """The six sources whose removal costs least, before the budgets are improved."""
-        places, share = found.places, found.share
-        if len(places) < 2:
+    def _removals(self, found: _Solution, full: FloatArray) -> list[FloatArray]:
+        """Shares of all cuboids without one of several sources."""
+        if len(found.places) < 2:
             return []
-        columns = np.repeat(full[:, None], len(places), axis=1)
-        columns[places, np.arange(len(places))] = 0
-        columns /= columns.sum(axis=0)
-        values = self.objective.values(columns, _POWER)
-        trials: list[Trial] = []
-        for place in np.argsort(values)[:6]:
-            if math.isfinite(values[place]):
-                kept = np.arange(len(places)) != place
-                trials.append((places[kept], share[kept] / share[kept].sum()))
-        return trials
+        columns = [np.where(np.arange(len(full)) == place, 0.0, full) for place in found.places]
+        return [each / each.sum() for each in columns]
+
+    def _trials(self, columns: list[FloatArray], number: int) -> list[Trial]:
+        """Those that cost least, before the budgets are improved."""
+        if not columns:
+            return []
+        values = self.objective.values(np.array(columns).T, _POWER)
+        best = [columns[i] for i in np.argsort(values)[:number] if math.isfinite(values[i])]
+        return [(np.flatnonzero(each), each[each > 0]) for each in best]
 
 
 def _value_of(solution: _Solution) -> float:

@@ -59,10 +59,10 @@ def test_sources_that_cannot_be_held_are_left_out():
 @over(
     "sizes, order, match",
     [
-        ((2,) * 30, None, r"1,073,741,824 cuboids .* max_order=2 \(466 cuboids"),
+        ((2,) * 30, None, "1,073,741,824 cuboids .* max_order=2 publishes"),
         ((2,) * 13, None, "8,192 cuboids .* max_order=6"),
-        ((300,) * 4, None, "61 GiB.* max_order=2"),
-        ((10**9,), None, "choose fewer dimensions; or use coarser bins"),
+        ((300,) * 4, None, "max_order=2"),
+        ((10**9,), None, "Remedies: choose fewer dimensions; or coarser bins"),
         ((2,) * 70, 1, "62 dimensions"),
     ],
 )
