@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -41,9 +41,7 @@ from .release.rounding import shuffled_line
 from .release.sampling import METHODS
 from .tables import Layout, count_rows, list_entries
 
-__all__ = [
-    "RangeTreeHistogram",
-]
+__all__ = ["RangeTreeHistogram"]
 
 # ------------------------------------------------------------------------------------------------
 # What a histogram will measure: tree and budget, from public facts or from released counts.
@@ -81,35 +79,27 @@ _DEFAULT_BRANCHING = 16
 PARTITIONS = (None, "dawa", "ahp", "adaptive", "auto")
 
 
-class Design(NamedTuple):
-    """Tree and budget: public, and known before a value is read."""
+def parts_of(
+    kind: str | None, tree: Tree, shares: np.ndarray, epsilon: Fraction
+) -> dict[str, Fraction]:
+    """Parts of the budget.
 
-    tree: Tree
-    # Code of the attribute at each position of the tree.
-    codes: np.ndarray
-    # Share of epsilon of each node, in millionths.
-    shares: np.ndarray
-
-
-def budget_parts(design: Design, epsilon: Fraction) -> dict[str, Fraction]:
-    """Epsilon by level where the largest shares of the levels sum to 1, else in one piece."""
-    tree, parts = design.tree, {}
+    Those for choosing buckets and for counting them; or those of the levels of a tree, where their
+    largest shares sum to 1; or epsilon in one piece.
+    """
+    if kind in ("dawa", "ahp"):
+        published = dawa.DAWA_SHARES if kind == "dawa" else dawa.AHP_SHARES
+        return {name: epsilon * share for name, share in published.items()}
+    parts = {}
     # Leaves above the last level may have more.
     early = tree.is_leaf & (tree.depth < tree.n_levels - 1)
     for level, size in enumerate(np.diff(tree.level_starts)):
-        share = design.shares[(tree.depth == level) & ~early].max(initial=0)
+        share = shares[(tree.depth == level) & ~early].max(initial=0)
         if share:
             name = f"level {level} ({size} node{'s' if size > 1 else ''})"
             parts[name] = epsilon * Fraction(int(share), 10**6)
-    return parts if sum(parts.values()) == epsilon else {"tree": epsilon}
-
-
-def partition_parts(kind: str, epsilon: Fraction) -> dict[str, Fraction]:
-    """Epsilon for choosing buckets and for counting them."""
-    if kind == "adaptive":
-        return {"tree": epsilon}
-    shares = dawa.DAWA_SHARES if kind == "dawa" else dawa.AHP_SHARES
-    return {name: epsilon * share for name, share in shares.items()}
+    in_levels = kind is None and sum(parts.values()) == epsilon
+    return parts if in_levels else {"tree": epsilon}
 
 
 # Repetitions of a simulation: as many as fit into this many numbers, within these limits.
@@ -121,10 +111,7 @@ _FEWEST, _MOST = 12, 200
 # HistogramModel: a released range tree, and all that is answered from it.
 
 
-_LAW = (
-    "at least {:g}% for a query fixed before looking at the release, by the exact law of the noise"
-)
-_UNDETERMINED = "the measured nodes do not determine this count."
+_LAW = "for a query fixed before looking at the release, by the exact law of the noise"
 
 
 def as_conditions(query: Any, name: str) -> Any:
@@ -273,8 +260,8 @@ class HistogramModel(Covariances):
         mean = self.tree.leaf_weights(weights)
         value = float(self.nodes[self.tree.leaves] @ mean)
         if math.isinf(self.blue.query_variance(mean)):
-            return math.inf, math.inf, _UNDETERMINED
-        least, most, guarantee = mean, mean, _LAW.format(100 * level)
+            return math.inf, math.inf, "the measured nodes do not determine this count."
+        least, most, guarantee = mean, mean, f"at least {100 * level:g}% {_LAW}"
         if len(mean) < len(weights):
             starts = self.tree.lower[self.tree.leaves]
             least, most = (each.reduceat(weights, starts) for each in (np.minimum, np.maximum))
@@ -289,7 +276,7 @@ class HistogramModel(Covariances):
 
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Estimated counts of all codes."""
-        return self.by_code(self.bin_counts())
+        return self.bin_counts()[np.argsort(self.codes)]
 
     def _codes(self, query: Query) -> FloatArray:
         """Weight of each position in a sum of answers."""
@@ -334,13 +321,7 @@ class HistogramModel(Covariances):
         each = variances / width**2
         if self.kind is not None:
             each += np.maximum(self.nodes[tree.leaves], 0.0) / width * (1.0 - 1.0 / width)
-        return self.by_code(np.repeat(np.sqrt(each), width))
-
-    def by_code(self, by_position: np.ndarray) -> np.ndarray:
-        """Numbers of positions in the order of the codes."""
-        out = np.empty(len(by_position))
-        out[self.codes] = by_position
-        return out
+        return np.repeat(np.sqrt(each), width)[np.argsort(self.codes)]
 
 
 # ------------------------------------------------------------------------------------------------
@@ -504,15 +485,16 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         )
         layout = Layout(table, rows, domain)
         attribute = only_attribute(domain)
-        kind, design = self._partition_of(attribute), self._design_of(attribute)
-        epsilon = self._record_epsilon()
-        parts = partition_parts(kind, epsilon) if kind else budget_parts(design, epsilon)
-        loss, source = self._spend(rows, parts)
+        kind, (tree, codes, shares) = self._partition_of(attribute), self._design_of(attribute)
+        loss, source = self._spend(rows, parts_of(kind, tree, shares, self._record_epsilon()))
 
         counts = count_rows(rows, domain, self._contributions(loss, source, rows, domain)).dense()
-        exact, spent = counts[design.codes], loss.of_record
-        tree, order, shares, values = self._measure(kind, design, attribute, exact, spent, source)
-        codes = design.codes[order]
+        exact, spent = counts[codes], loss.of_record
+        if kind is None:
+            values = hierarchy.measure(tree, exact, shares, spent.epsilon, random_state=source)
+        else:
+            found = self._grouped(kind, attribute.n_values, exact, spent, source)
+            tree, codes, shares, values = found._replace(order=codes[found.order])
         blue = Blue(tree, hierarchy.measured_variances(shares, spent.epsilon))
         model = HistogramModel(
             domain, codes, blue, values, self.consistency, bool(self.non_negative), kind
@@ -540,8 +522,11 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
 
     # -- what is public before the fit
 
-    def _design_of(self, attribute: Any) -> Design:
-        """Tree and budget, from public facts alone; those of a full tree if data divide it."""
+    def _design_of(self, attribute: Any) -> tuple[Tree, np.ndarray, np.ndarray]:
+        """Tree, code at each of its positions, and share of each node in millionths of epsilon.
+
+        From public facts alone; those of a full tree if data divide it.
+        """
         check_choice(self.consistency, "consistency", ("blue", "iterative"))
         check_flag(self.non_negative, "non_negative")
         tree, codes = self._tree_of(attribute)
@@ -549,7 +534,7 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         if attribute.nullable:
             tree, shares = hierarchy.with_extra_bin(tree, shares)
             codes = np.append(codes, attribute.n_values)
-        return Design(tree, codes, hierarchy.exact_shares(tree, shares))
+        return tree, codes, hierarchy.exact_shares(tree, shares)
 
     def _given_tree(self, attribute: Any) -> Any:
         """A tree of the user's own, or the taxonomy of the categories."""
@@ -579,12 +564,11 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
             tree = Tree.from_intervals(given)
         elif isinstance(attribute, Categorical) and not attribute.ordered:
             tree = hierarchy.level_tree(n, [n])
-        elif not is_word(self.branching, "auto"):
-            tree = hierarchy.balanced_tree(n, self.branching)
-        elif is_word(self.budget, "auto"):
+        elif is_word(self.branching, "auto") and is_word(self.budget, "auto"):
             tree = hierarchy.level_tree(n, hierarchy.plan_levels(n, self._workload_of(n)).counts)
         else:
-            tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING)
+            auto = is_word(self.branching, "auto")
+            tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING if auto else self.branching)
         if tree.n_bins != n:
             raise ValueError(
                 f"The tree has {tree.n_bins} bins, but the attribute has {n} values (without the "
@@ -612,13 +596,9 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         """How the bins are grouped by the data: from the parameters and the attribute alone."""
         check_choice(self.partition, "partition", PARTITIONS)
         ordered = not isinstance(attribute, Categorical) or attribute.ordered
+        defaults = {"branching": "auto", "budget": "auto", "consistency": "blue"}
         planned = self._given_tree(attribute) is None and all(
-            is_word(value, default)
-            for value, default in (
-                (self.branching, "auto"),
-                (self.budget, "auto"),
-                (self.consistency, "blue"),
-            )
+            is_word(getattr(self, name), value) for name, value in defaults.items()
         )
         if self.partition == "auto":
             return "adaptive" if ordered and planned else None
@@ -631,14 +611,10 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
             "groups any bins; ordered=True declares that they have one."
         )
 
-    def _measure(
-        self, kind: str | None, design: Design, attribute: Any, exact: Any, spent: Any, source: Any
+    def _grouped(
+        self, kind: str, n: int, exact: np.ndarray, spent: Any, source: Any
     ) -> dawa.LineRelease:
-        """Noisy counts of the tree, or of buckets that follow the data; ``exact`` is private."""
-        n, tree, shares = attribute.n_values, design.tree, design.shares
-        if kind is None:
-            noisy = hierarchy.measure(tree, exact, shares, spent.epsilon, random_state=source)
-            return dawa.LineRelease(tree, np.arange(len(exact)), shares, noisy.values)
+        """Buckets and noisy counts that follow the data; ``exact`` is private, by position."""
         if kind == "adaptive":
             plan = hierarchy.plan_levels(n, self._workload_of(n))
             return dawa.adaptive_tree(exact, n, spent.epsilon, plan, random_state=source)
@@ -664,9 +640,9 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         """
         attribute = Domain.for_array(self.domain, 1).attributes[0]
         self._partition_of(attribute)
-        design, epsilon, n = self._design_of(attribute), self._record_epsilon(), attribute.n_values
+        (tree, _, shares), epsilon = self._design_of(attribute), self._record_epsilon()
+        n, blue = attribute.n_values, Blue(tree, hierarchy.measured_variances(shares, epsilon))
         workload = self._workload_of(n)
-        blue = Blue(design.tree, hierarchy.measured_variances(design.shares, epsilon))
         lengths = np.minimum(workload.lengths, n)
         means = hierarchy.workload_variances(blue, workload, n_bins=n)
         plain = lengths * discrete_laplace_variance(epsilon)

@@ -124,20 +124,6 @@ def test_pieces_far_behind_draw_no_words_unless_one_might_win():
     assert source.taken == 4
 
 
-@pytest.mark.parametrize(
-    ("words", "zeros"),
-    [
-        ([5], []),  # No word is zero.
-        ([2, 9, 0], []),  # The third would be the first, but the second is zero itself.
-        ([2, 9, 8, 7, 6], [2]),
-        ([2, 9, 8, 0, 6], [2, 3]),
-        ([0, 0, 1, 2, 0], [0, 1, 4]),
-    ],
-)
-def test_zero_words_are_found_by_the_first_of_them(words, zeros):
-    assert selection._zero_words(5, Words(*words)) == zeros
-
-
 def test_the_law_of_zero_words_by_counting_all_words_of_two_bits():
     # Words of two bits, as if q were 1/4: with n words at most, all outcomes can be listed.
     def law_of(n):

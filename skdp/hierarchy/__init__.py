@@ -26,7 +26,6 @@ differentially private histogram publication" (CLOUDCOM-ASIA 2013).
 from .blue import Blue, boost, gblue, non_negative, project_to_simplex, without_negatives
 from .budget import (
     LevelPlan,
-    Measurement,
     Workload,
     as_workload,
     cube_root_shares,
@@ -47,7 +46,6 @@ from .tree import Tree, balanced_tree, level_tree, perfect_tree, with_extra_bin
 __all__ = [
     "Blue",
     "LevelPlan",
-    "Measurement",
     "Tree",
     "Workload",
     "as_workload",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,7 @@ from .._validation import (
     FloatArray,
     IntArray,
     as_integer,
+    batches,
     exclusive_cumsum,
     running_sums,
 )
@@ -278,36 +278,44 @@ class Blue:
         -------
         ndarray of float64, shape (m,)
         """
-        tree = self.tree
+        tree, s = self.tree, self._subtree
         a, b = np.broadcast_arrays(*np.atleast_1d(start, stop))
         a = np.clip(a, 0, tree.n_bins).astype(np.float64)
         b = np.clip(b, a, tree.n_bins)
-        if np.isinf(self._subtree).any():
-            return self._range_variances_densely(a, b)
-        out = np.zeros(len(a))
-        some = np.flatnonzero(b > a)
-        a, b = a[some], b[some]
-        edges = tree.lower[tree.leaves]
-        first = np.searchsorted(edges, a, side="right") - 1
-        last = np.searchsorted(edges, b, side="left") - 1
-        width = tree.leaf_widths
-        left = (np.minimum(b, edges[first] + width[first]) - a) / width[first]
-        right = (b - edges[last]) / width[last]
-        walk = _RangeWalk(tree, self._subtree, self._known, tree.leaves[first], left)
-        node, apart = tree.leaves[last], first != last
+        if np.isinf(s).any():
+            parts = batches(len(a), max(1, _CHUNK // tree.n_nodes))
+            found = [self.query_variance(tree.overlaps(a[part], b[part])) for part in parts]
+            return np.concatenate([np.zeros(0), *found])
+        # A range is what lies before its stop less what lies before its start. Along the path from
+        # each of these ends up to the root, ``slope`` is the regression of what lies before it on
+        # the node reached (see `_regression`): 1 left of the path, 0 right of it, so that running
+        # sums of the variances settle all other nodes.
+        ends = np.stack([a, b])
+        place = np.searchsorted(tree.lower[tree.leaves], ends, side="right") - 1
+        node = tree.leaves[place]
+        slope = (ends - tree.lower[node]) / tree.leaf_widths[place]
+        before = running_sums(s)
+        found = np.zeros(len(a))
         for level in range(tree.n_levels - 1, 0, -1):
-            node = walk.step(level, node, right, apart)
-        out[some] = walk.variance + self.variances[0] * walk.slope**2
-        return out
-
-    def _range_variances_densely(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        out = np.empty(len(a))
-        step = max(1, _CHUNK // self.tree.n_nodes)
-        for i in range(0, len(a), step):
-            out[i : i + step] = self.query_variance(
-                self.tree.overlaps(a[i : i + step], b[i : i + step])
-            )
-        return out
+            on, parent, own = tree.depth[node] == level, tree.above[node], s[node]
+            total = self._known[parent]
+            left = before[node] - before[tree.first_child[parent]]
+            mean = np.divide(left + own * slope, total, out=np.zeros_like(total), where=total > 0)
+            right = np.maximum(total - left - own, 0.0)
+            alone = left * (1 - mean) ** 2 + own * (slope - mean) ** 2 + right * mean**2
+            # Where both ends have one parent, the slopes of the range itself: below, only its
+            # children from the start to the stop have one that is not 0.
+            same, apart = node[0] == node[1], own[1] * (node[0] != node[1])
+            first = np.where(same, slope[1], 1.0) - slope[0]
+            inside = np.maximum(before[node[1]] - before[node[0] + 1], 0.0)
+            outside = np.maximum(total[0] - own[0] - apart - inside, 0.0)
+            step = mean[1] - mean[0]
+            both = own[0] * (first - step) ** 2 + apart * (slope[1] - step) ** 2
+            both += inside * (1 - step) ** 2 + outside * step**2
+            met = on.all(axis=0) & (parent[0] == parent[1])
+            found += np.where(met, both, (on * alone).sum(axis=0))
+            slope, node = np.where(on, mean, slope), np.where(on, parent, node)
+        return found + self.variances[0] * (slope[1] - slope[0]) ** 2
 
 
 def as_variances(tree: Tree, variances: ArrayLike) -> FloatArray:
@@ -356,81 +364,6 @@ def _combined(C: FloatArray, v: FloatArray) -> FloatArray:
     if special.any():
         s[special] = np.where(np.isinf(C), v, C)[special]
     return s
-
-
-class _RangeWalk:
-    """The paths from both ends of many ranges up to the root, one level at a time.
-
-    Along the way ``slope`` is the regression of the sum inside on the node reached, and
-    ``variance`` the sum so far (see `Blue._regression`). Nodes strictly inside a
-    range have slope 1 and those outside 0, so running sums of the variances settle them.
-    """
-
-    def __init__(
-        self, tree: Tree, variances: FloatArray, sums: FloatArray, left: IntArray, slope: FloatArray
-    ) -> None:
-        self.tree = tree
-        self.s = variances
-        self.C = sums
-        self.before = running_sums(variances)
-        self.left = left.copy()
-        self.slope = slope
-        self.variance = np.zeros(len(left))
-
-    def _between(self, start: IntArray, stop: IntArray) -> FloatArray:
-        return np.maximum(self.before[stop] - self.before[start], 0.0)
-
-    def _reduce(
-        self,
-        at: IntArray,
-        parent: IntArray,
-        ends: Sequence[tuple[IntArray, FloatArray]],
-        inside: FloatArray,
-    ) -> FloatArray:
-        """Slope at the parents, after adding the spread among their children."""
-        C = self.C[parent]
-        outside = C - inside
-        total = inside.copy()
-        for node, slope in ends:
-            outside -= self.s[node]
-            total += self.s[node] * slope
-        mean = np.divide(total, C, out=np.zeros_like(C), where=C > 0)
-        spread = inside * (1.0 - mean) ** 2 + np.maximum(outside, 0.0) * mean**2
-        for node, slope in ends:
-            spread += self.s[node] * (slope - mean) ** 2
-        self.variance[at] += spread
-        return mean
-
-    def step(self, level: int, right: IntArray, slope: FloatArray, apart: BoolArray) -> IntArray:
-        """Lift the ends that are on ``level``; returns the new right ends (the rest in place)."""
-        tree, right = self.tree, right.copy()
-        on_left = tree.depth[self.left] == level
-        on_right = apart & (tree.depth[right] == level)
-        meet = on_left & on_right & (tree.parent[self.left] == tree.parent[right])
-
-        at = np.flatnonzero(on_right & ~meet)
-        node = right[at]
-        parent = tree.parent[node]
-        inside = self._between(tree.first_child[parent], node)
-        slope[at] = self._reduce(at, parent, [(node, slope[at])], inside)
-        right[at] = parent
-
-        at = np.flatnonzero(on_left & ~meet)
-        node = self.left[at]
-        parent = tree.parent[node]
-        behind = tree.first_child[parent] + tree.n_children[parent]
-        inside = np.where(apart[at], self._between(node + 1, behind), 0.0)
-        self.slope[at] = self._reduce(at, parent, [(node, self.slope[at])], inside)
-        self.left[at] = parent
-
-        at = np.flatnonzero(meet)
-        node, other = self.left[at], right[at]
-        parent = tree.parent[node]
-        ends = [(node, self.slope[at]), (other, slope[at])]
-        self.slope[at] = self._reduce(at, parent, ends, self._between(node + 1, other))
-        self.left[at] = parent
-        apart[at] = False
-        return right
 
 
 # --- consistent counts without negative ones: projections onto simplices, from the top down

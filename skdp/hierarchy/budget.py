@@ -12,7 +12,7 @@ import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from .._random import noise_source
-from .._validation import FloatArray, IntArray, as_integer, as_level, running_sums
+from .._validation import FloatArray, IntArray, as_integer, as_level, is_word, running_sums
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from .blue import Blue
 from .tree import Tree
@@ -101,32 +101,22 @@ def as_workload(workload: Any, n_bins: int) -> Workload:
     """
     if isinstance(workload, Workload):
         return workload
-    if isinstance(workload, str):
-        if workload == "lengths":
-            number = max(1, (n_bins - 1).bit_length())
-            return _equal([2**i for i in range(number)], power=2.0)
-        if workload == "quantiles":
-            return _equal(_irregular_lengths(n_bins), anchored=True)
-        if workload == "all":
-            lengths = _spread_lengths(n_bins)
-            frequency = np.array([n_bins - length + 1 for length in lengths], dtype=np.float64)
-            return Workload(tuple(lengths), tuple((frequency / frequency.sum()).tolist()))
-        raise ValueError(
-            f"workload must be 'lengths', 'all', 'quantiles', a largest length or a sequence of "
-            f"lengths in bins, got {workload!r}."
-        )
-    if isinstance(workload, numbers.Integral) and not isinstance(workload, bool):
-        if int(workload) < 1:
-            raise ValueError(f"A largest length must be at least one bin, got {workload!r}.")
+    if is_word(workload, "lengths"):
+        number = max(1, (n_bins - 1).bit_length())
+        return _equal([2**i for i in range(number)], power=2.0)
+    if is_word(workload, "quantiles"):
+        return _equal(_irregular_lengths(n_bins), anchored=True)
+    if is_word(workload, "all"):
+        lengths = _spread_lengths(n_bins)
+        frequency = np.array([n_bins - length + 1 for length in lengths], dtype=np.float64)
+        return Workload(tuple(lengths), tuple((frequency / frequency.sum()).tolist()))
+    if _is_length(workload):
         return _equal(_spread_lengths(min(int(workload), n_bins)))
-    try:
-        given = list(workload)
-    except TypeError:
-        given = []
+    given = list(workload) if isinstance(workload, Iterable) else []
     if not given or not all(map(_is_length, given)):
         raise ValueError(
-            f"workload must be 'lengths', 'all', 'quantiles', a largest length or a sequence of "
-            f"positive lengths in bins, got {workload!r}."
+            "workload must be 'lengths', 'all', 'quantiles', a largest length or a sequence of "
+            f"lengths in bins, each at least 1, got {workload!r}."
         )
     return _equal(sorted({min(int(length), n_bins) for length in given}))
 
@@ -572,13 +562,6 @@ def exact_shares(tree: Tree, shares: ArrayLike) -> IntArray:
     return whole
 
 
-class Measurement(NamedTuple):
-    """Noisy counts of the nodes and their variances (infinite where nothing was measured)."""
-
-    values: IntArray
-    variances: FloatArray
-
-
 def measured_variances(shares: IntArray, epsilon: Fraction) -> FloatArray:
     """Exact noise variances for shares in millionths, infinite where the share is 0."""
     variances = np.full(len(shares), np.inf)
@@ -595,7 +578,7 @@ def measure(
     epsilon: Fraction,
     *,
     random_state: Any = None,
-) -> Measurement:
+) -> IntArray:
     """Noisy counts of the nodes of a tree.
 
     Parameters
@@ -611,8 +594,8 @@ def measure(
 
     Returns
     -------
-    Measurement
-        Values are 0 where nothing was measured.
+    ndarray of int64, shape (n_nodes,)
+        0 where nothing was measured.
 
     Raises
     ------
@@ -637,7 +620,7 @@ def measure(
         nodes = shares == share
         part = epsilon * Fraction(share, SHARE_UNIT)
         values[nodes] = discrete_laplace(counts[nodes], part, 1, random_state=source)
-    return Measurement(values, measured_variances(shares, epsilon))
+    return values
 
 
 def noise_quantile(

@@ -295,11 +295,6 @@ MEANS = {"measure": "mean", "value": "pay", "resolution": 0.01}
 
 
 @pytest.fixture(scope="module")
-def counts():
-    return fitted_without_noise(make(strategy="bmax"), ROWS)
-
-
-@pytest.fixture(scope="module")
 def means():
     return fitted_without_noise(make(strategy="bmax", **MEANS), HOLES)
 
@@ -307,15 +302,15 @@ def means():
 # --- counts ---------------------------------------------------------------------------------------
 
 
-def test_errors_of_counts_are_those_of_slices(counts):
+def test_errors_of_counts_are_those_of_slices(exact):
     for query in ({"age": (20, 29), "region": ["N", None]}, "age > 25"):
-        result = counts.count(query, return_interval=True)
-        sliced = counts.cuboid(query=query).iloc[0]
+        result = exact.count(query, return_interval=True)
+        sliced = exact.cuboid(query=query).iloc[0]
         assert float(result) == pytest.approx(sliced["count"])
         assert result.std == pytest.approx(sliced["std_error"])
         assert result.lower < result.value < result.upper
         assert "at least 95%" in result.guarantee and "exact law" in result.guarantee
-    wide = counts.count(query, return_interval=True, level=0.999)
+    wide = exact.count(query, return_interval=True, level=0.999)
     assert wide.upper > result.upper
 
 
@@ -325,8 +320,8 @@ def test_the_interval_of_a_cell_is_that_of_its_noise(params, method, reach, step
     # The range begins at 0: a sum has the noise of one table alone.
     cell = {"query": {"age": (20, 29), "sex": "F", "region": "N"}, "level": 0.9}
     found = getattr(cube, method)(**cell, return_interval=True)
-    exact = discrete_laplace_quantile(0.9, Fraction(1, 2) / reach) * step
-    assert exact <= found.upper - found.value <= 1.07 * exact + 1
+    half = discrete_laplace_quantile(0.9, Fraction(1, 2) / reach) * step
+    assert half <= found.upper - found.value <= 1.07 * half + 1
 
 
 # --- means ----------------------------------------------------------------------------------------
@@ -402,9 +397,9 @@ def test_engines_sum_as_memory_does():
 # --- statistics as of synopses --------------------------------------------------------------------
 
 
-def test_statistics_of_dimensions_are_those_of_the_cells(counts):
-    domain = counts.domain_.select(DIMENSIONS)
-    synopsis = one_box_each(domain, counts.tables_[tuple(DIMENSIONS)])
+def test_statistics_of_dimensions_are_those_of_the_cells(exact):
+    domain = exact.domain_.select(DIMENSIONS)
+    synopsis = one_box_each(domain, exact.tables_[tuple(DIMENSIONS)])
     questions = [
         lambda r: r.std("age", "sex == 'F'"),
         lambda r: r.quantile("age", [0.25, 0.5]),
@@ -416,4 +411,4 @@ def test_statistics_of_dimensions_are_those_of_the_cells(counts):
         lambda r: r.aggregate(["region", "age", "sex"])["count"],
     ]
     for asked in questions:
-        np.testing.assert_allclose(asked(counts), asked(synopsis), atol=1e-6)
+        np.testing.assert_allclose(asked(exact), asked(synopsis), atol=1e-6)

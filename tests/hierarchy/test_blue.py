@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
-from measured_trees import measured_trees, membership, parents
+from trees import measured_trees, membership, parents
 
 from skdp import hierarchy
 from skdp.hierarchy import Blue, Tree
@@ -101,16 +101,6 @@ def test_contradicting_exact_values():
     np.testing.assert_array_equal(blue.estimate([10, 3, 4]), [7, 3, 4])
 
 
-def test_one_node():
-    tree = Tree.from_parents([-1])
-    blue = Blue(tree, [4.0])
-    assert blue.estimate([3.0]) == [3.0] and blue.variances == [4.0]
-    assert blue.query_variance([2.0]) == 16.0
-    assert hierarchy.gblue(tree, [3.0])[0] == [3.0]
-    assert hierarchy.non_negative(blue, [-3.0]) == [0.0]
-    np.testing.assert_array_equal(blue.range_variances([0.0, 0.0], [0.5, 0.0]), [1.0, 0.0])
-
-
 def test_bad_values_and_weights():
     tree = hierarchy.perfect_tree(2, 1)
     blue = Blue(tree, [1, np.inf, 1])
@@ -200,24 +190,6 @@ def test_non_negative_estimates_are_consistent(case):
     estimate = blue.estimate(values)
     if (variances > 0).all() and np.isfinite(variances).all() and (estimate > 0).all():
         np.testing.assert_allclose(x, estimate, atol=1e-8)
-
-
-@over("kind, n", [("chain", 3_001), ("comb", 2_001)])
-def test_many_levels_without_recursion(kind, n):
-    if kind == "chain":
-        above = np.arange(-1, n - 1)
-    else:  # each inner node has a leaf and the next inner node
-        above = np.append(-1, np.repeat(np.arange(0, n - 1, 2), 2))
-    tree = Tree.from_parents(above)
-    assert tree.n_levels > n // 2
-    blue = Blue(tree, np.ones(n))
-    values = np.full(n, 5.0)
-    x = blue.estimate(values)
-    assert (hierarchy.non_negative(blue, values) >= 0).all()
-    if kind == "chain":  # n measurements of one number
-        np.testing.assert_allclose(x, 5.0)
-        assert blue.variances[-1] == pytest.approx(1 / n)
-    np.testing.assert_allclose(tree.child_sums(x)[~tree.is_leaf], x[~tree.is_leaf], atol=1e-6)
 
 
 @settings(max_examples=150)

@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from boxed import WIDE, dense_tables, weighted
-from densities import asked, reach_of
+from boxed import WIDE, asked, dense_tables, reach_of, weighted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from cubes import measured, noise_of
 from hypothesis import given, settings
 from loops import over
-from measured_cubes import measured, noise_of
 from scipy.optimize import linprog
 
 from skdp._random import noise_source

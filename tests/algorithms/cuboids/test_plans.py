@@ -5,22 +5,22 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cubes import ADULT, plan_noise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
-from measured_cubes import ADULT, plan_noise
 
 from skdp.algorithms.cuboids import (
     best_sources,
     blue_variances,
     equal_shares,
     lattice,
-    plans,
     plan_all,
     plan_base,
     plan_bmax,
     plan_optimized,
     plan_pmost,
+    plans,
 )
 from skdp.algorithms.cuboids.plans import Objective
 

@@ -11,7 +11,6 @@ from sklearn.cluster import KMeans
 from skdp import DPKMeans
 from skdp.algorithms.kmeans import auto as kmeans_sketch
 from skdp.algorithms.kmeans.auto import MANY_AXES, _reach_within, _Rows
-from skdp.algorithms.kmeans.lloyd import clipped
 
 
 def test_clipping_moves_no_mean_of_a_grid():
@@ -87,17 +86,6 @@ def test_little_noise_leaves_no_error():
 def test_few_columns_have_a_tree():
     X, _ = mixture(400, MANY_AXES, 2, 6)
     assert DPKMeans(2, domain=(-1, 1), n_init=2).fit(X).synopsis_ is not None
-
-
-def test_clipped_residuals_keep_to_their_limit():
-    generator = np.random.default_rng(8)
-    residual = generator.integers(-1_000, 1_000, (500, 7))
-    limit = generator.integers(1, 5_000, 500)
-    before, length = residual.copy(), np.abs(residual).sum(axis=1)
-    clipped(residual, length, limit)
-    assert (np.abs(residual).sum(axis=1) <= limit).all()
-    assert (residual[length <= limit] == before[length <= limit]).all()
-    assert (np.sign(residual) * np.sign(before) >= 0).all()
 
 
 def test_reach_is_a_quantile_of_the_lengths():
