@@ -248,7 +248,6 @@ def test_a_person_counts_for_no_more_items_than_the_bound(bound):
         ({"k": 41}, ValueError, "41 items were asked for"),
         ({"items": "abc"}, skdp.DomainError, "categories must"),
         ({"count_share": 1}, ValueError, "count_share"),
-        ({"method": "joint"}, ValueError, "method must be"),
         ({"baskets": "i0"}, TypeError, "baskets must"),
         ({"baskets": pd.DataFrame({"item": ["i0"]})}, TypeError, "collection of collections"),
         ({"persons": [1, 2]}, ValueError, "different numbers"),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._validation import FloatArray, as_fraction, as_integer, as_number
+from .._validation import FloatArray, as_between, as_fraction, as_integer
 from ..algorithms import cuboids
 from ..domain import Domain
 from ..mechanisms import discrete_laplace_variance
@@ -411,8 +411,6 @@ def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent):
         name: _search(lattice, name, listed, consistent)
         for name in (tried if strategy == "auto" else (strategy,))
     }
-    if len(found) == 1:
-        return next(iter(found.items()))
     return min(found.items(), key=lambda each: _error_of(each[1], lattice, weights, noise_of))
 
 
@@ -535,7 +533,4 @@ def variance_limit(max_variance, strategy):
         )
     if max_variance is None:
         return None
-    limit = as_number(max_variance, "max_variance")
-    if not limit > 0:
-        raise ValueError(f"max_variance must be positive, got {max_variance!r}.")
-    return limit
+    return float(as_between(max_variance, "max_variance", 1e-300, 1e300))

@@ -374,14 +374,12 @@ def _entered(
     return as_scores(scores), as_range(score_range), noise_source(random_state)
 
 
-_WHOLE = np.zeros(1, dtype=np.int64)
-
-
 def _recorded(
-    tape: Tape, scores: NDArray[np.integer], epsilon: Any, width: int, starts: IntArray = _WHOLE
+    tape: Tape, scores: NDArray[np.integer], epsilon: Any, width: int, starts: Any = (0,)
 ) -> IntArray:
     """Let the tape choose: one candidate in each segment."""
-    call = Call("selection", _exact(scores), noise_rate(epsilon, width), (width, starts))
+    public = width, np.asarray(starts, dtype=np.int64)
+    call = Call("selection", _exact(scores), noise_rate(epsilon, width), public)
     winners: IntArray = tape.answer(call)
     return winners
 

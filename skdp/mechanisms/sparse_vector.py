@@ -80,11 +80,9 @@ class SparseVector:
         Part of epsilon, at least 0 and below 1, for noisy answers of the positive queries.
     expected_queries : int, default=None
         Public guess of the length of the stream. The threshold is then raised, where it is too
-        low for the noise, until this many queries with true answers of ``quiet_level`` would give
-        cutoff / 2 positives on average. It costs nothing, and privacy does not depend on it. It
-        prevents noise from using up the positives.
-    quiet_level : number, default=0
-        Public guess of the answer of most queries, for ``expected_queries``.
+        low for the noise, until this many queries with true answers of 0 would give cutoff / 2
+        positives on average. It costs nothing, and privacy does not depend on it. It prevents noise
+        from using up the positives.
     variant : {"standard", "dwork-roth"}, default="standard"
         "dwork-roth" draws new noise for the threshold after each positive answer, and therefore
         needs ``cutoff`` times as much of it: more noise for the same guarantee.
@@ -180,7 +178,6 @@ class SparseVector:
         ratio: Any = None,
         answer_share: Any = 0,
         expected_queries: int | None = None,
-        quiet_level: Any = 0,
         variant: str = "standard",
         noise: str = "one-sided",
         ledger: Any = None,
@@ -205,7 +202,7 @@ class SparseVector:
         least = None
         if expected_queries is not None:
             count = as_integer(expected_queries, "expected_queries", 1, meaning="it is a length.")
-            least = self._steps(as_fraction(quiet_level, "quiet_level")) + self._raise(count)
+            least = self._raise(count)
         self._thresholds = self._as_thresholds(threshold, least)
 
         self._source = noise_source(random_state)
@@ -439,7 +436,7 @@ class SparseVector:
         return used
 
     def _raise(self, count: int) -> int:
-        """How far above the quiet level at which ``count`` quiet queries give cutoff / 2 positives.
+        """Threshold at which ``count`` queries of 0 give cutoff / 2 positives.
 
         Only the noise of the queries counts: it is much wider than that of the threshold.
         """
@@ -612,7 +609,7 @@ def sparse_vector_top_k(
         raise TypeError(f"threshold must be one number here, got {threshold!r}.")
     level = as_fraction(threshold, "threshold")
     lift = as_fraction(raise_by, "raise_by")
-    for name in ("expected_queries", "quiet_level", "answer_share"):
+    for name in ("expected_queries", "answer_share"):
         if name in options:
             raise TypeError(f"sparse_vector_top_k takes no {name}: use SparseVector.")
     array = as_answers(values)
