@@ -192,10 +192,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         ----------
         X : array-like or frame of shape (n_rows, n_features)
             One row per record, numbers only: NumPy array; pandas, Polars or PyArrow table; or a
-            lazy frame of Polars, DuckDB, Dask or PySpark, over which the grid and each round
-            take one pass ("sample-aggregate" and "genetic" read rows in memory only). For its tree,
-            "auto" fetches the distinct rows of the features, each cut into 64 parts, and their
-            counts; with more than 50 features it fetches the rows.
+            lazy frame of Polars, DuckDB, Dask or PySpark, whose features are fetched and coded in
+            one pass; where they are many, into a file that nobody else can open.
         y : Ignored
         **fit_params
             Refused. A record of ``sample_weight`` w would need noise w times as large.

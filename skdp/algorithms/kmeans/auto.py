@@ -531,10 +531,10 @@ def _pooled(steps: FloatArray, noise: FloatArray, sure: BoolArray) -> FloatArray
 # Privacy (neighbours add or remove one record). The signs of the projection are random and
 # independent of the records, so that the projected rows are like other public functions of each
 # row. A grid of four of them costs its part of the budget as in `auto`. Every other step uses
-# labels and centres that are frozen: a record has one label, so it is in one cell of a histogram of
-# lengths, adds 1 to one count, and to one cluster's sums integers whose absolute values sum to at
-# most a released bound. Each of the three has a part of the step's budget, and the steps add up to
-# epsilon.
+# labels and centroids that are frozen: a record has one label, so it is in one cell of a histogram
+# of lengths, adds 1 to one count, and to one cluster's sums integers whose absolute values sum to
+# at most a released bound. Each of the three has a part of the step's budget, and the steps add up
+# to epsilon.
 
 
 # More axes than this are projected.
@@ -547,7 +547,7 @@ _SIDE = 2**16
 _DEVIATIONS = 2.5
 # No coordinate is farther from the middle than this many of the largest possible deviations.
 _FARTHEST = 3
-# Parts of the budget: to centre and scale the coordinates; then twice the other one, for the grid
+# Parts of the budget: to center and scale the coordinates; then twice the other one, for the grid
 # and for the means of its groups, up to twice as much where few axes make means less noisy. The
 # rest is for means in all columns.
 _PLACE = Fraction(1, 25)
@@ -749,13 +749,13 @@ class _Rows(NamedTuple):
 def _means(
     rows: _Rows, frozen: IntArray, masses: FloatArray, budget: Fraction, source: NoiseSource
 ) -> _Measured:
-    """Counts and means of the labels, around frozen centres; spends ``budget``."""
+    """Counts and means of the labels, around frozen centroids; spends ``budget``."""
     k, d = frozen.shape
     of_sums = budget * (1 - _COUNT_SHARE - _LENGTH_SHARE)
     noise = 2 * (d * k / (float(of_sums) * max(float(masses.sum()), 1.0))) ** 2
     within = _WITHIN_LARGE if noise < _LITTLE else _WITHIN
     reach = _reach_within(rows, frozen, budget * _LENGTH_SHARE, within, source)
-    # Privacy. Labels and frozen centres are public or released, so a record is in one histogram
+    # Privacy. Labels and frozen centroids are public or released, so a record is in one histogram
     # cell and one count, and changes the sums of one label by integers whose absolute values sum to
     # at most its released reach. The three parts of the step sum to ``budget``.
     of_counts = budget * _COUNT_SHARE
