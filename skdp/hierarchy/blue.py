@@ -284,8 +284,8 @@ class Blue:
         b = np.clip(b, a, tree.n_bins)
         if np.isinf(s).any():
             parts = batches(len(a), max(1, _CHUNK // tree.n_nodes))
-            found = [self.query_variance(tree.overlaps(a[part], b[part])) for part in parts]
-            return np.concatenate([np.zeros(0), *found])
+            each = [self.query_variance(tree.overlaps(a[part], b[part])) for part in parts]
+            return np.concatenate([np.zeros(0), *each])
         # A range is what lies before its stop less what lies before its start. Along the path from
         # each of these ends up to the root, ``slope`` is the regression of what lies before it on
         # the node reached (see `_regression`): 1 left of the path, 0 right of it, so that running
