@@ -166,24 +166,36 @@ class NoiseSource:
         """
         # The words below 2**64 mod bound are refused; the others are a whole number of
         # periods of the remainder, hence no bias.
-        if not isinstance(bound, np.ndarray):
-            if not 1 <= bound <= 2**63:
-                raise ValueError(f"bound must be between 1 and 2**63, got {bound}.")
-            drawn = self.below(np.full(_count(() if size is None else size), bound, np.uint64))
-            return int(drawn[0]) if size is None else drawn.reshape(size)
-        shape = bound.shape if size is None else size
-        if bound.dtype.kind not in "iu" or (bound.size and bound.min() < 1):
-            raise ValueError("bound must hold integers of at least 1.")
-        bounds = np.broadcast_to(bound.astype(np.uint64), shape).ravel()
-        refused = (np.uint64(0) - bounds) % bounds
-        words = self._take(bounds.size)
-        again = np.flatnonzero(words < refused)
-        words = words % bounds
+        if isinstance(bound, np.ndarray):
+            shape = bound.shape if size is None else size
+            if bound.dtype.kind not in "iu" or (bound.size and bound.min() < 1):
+                raise ValueError("bound must hold integers of at least 1.")
+            bounds = np.broadcast_to(bound.astype(np.uint64), shape).ravel()
+            refused = (np.uint64(0) - bounds) % bounds if bounds.size else bounds
+            words = self._take(bounds.size)
+            again = np.flatnonzero(words < refused)
+            words = words % bounds
+            while again.size:
+                fresh = self._take(again.size)
+                words[again] = fresh % bounds[again]
+                again = again[fresh < refused[again]]
+            return words.view(np.int64).reshape(shape)
+        if not 1 <= bound <= 2**63:
+            raise ValueError(f"bound must be between 1 and 2**63, got {bound}.")
+        least = 2**64 % bound
+        if size is None:
+            while True:
+                word = int(self._take(1)[0])
+                if word >= least:
+                    return word % bound
+        words = self._take(_count(size))
+        again = np.flatnonzero(words < np.uint64(least))
+        words = words % np.uint64(bound)
         while again.size:
             fresh = self._take(again.size)
-            words[again] = fresh % bounds[again]
-            again = again[fresh < refused[again]]
-        return words.view(np.int64).reshape(shape)
+            words[again] = fresh % np.uint64(bound)
+            again = again[fresh < np.uint64(least)]
+        return words.view(np.int64).reshape(size)
 
     def branches(self, count: int) -> list[NoiseSource]:
         """Sources of parts that are made in any order, by this process or by others."""
