@@ -354,17 +354,24 @@ def noisy_max(
     # included. Geometric noise pays exp(rate) per unit of upward shift, exp(eps_d) in all; only
     # this one direction is needed, hence one-sided noise.
     array, width, source = _entered(scores, score_range, random_state)
-    first = _as_starts([0] if starts is None else starts, array.size)
-    if isinstance(source, Tape):
-        winners = _recorded(source, array, epsilon, width, first)
-    else:
+    if starts is None:
+        if isinstance(source, Tape):
+            return int(_recorded(source, array, epsilon, width)[0])
         noisy = geometric(array.size, epsilon, width, random_state=source)
-        lengths = np.diff(first, append=array.size)
+        return int(np.argmax(noisy - _deficits(array, array.max())))
+    first = _as_starts(starts, array.size)
+    if isinstance(source, Tape):
+        return _recorded(source, array, epsilon, width, first)
+    noisy = geometric(array.size, epsilon, width, random_state=source)
+    lengths = np.diff(first, append=array.size)
+    if array.dtype == np.int64 and -LIMIT <= int(array.min()) and int(array.max()) <= LIMIT:
+        # Noise is at most LIMIT: the sum fits into 64 bits.
+        noisy += array
+    else:
         noisy -= _deficits(array, np.repeat(np.maximum.reduceat(array, first), lengths))
-        best = np.repeat(np.maximum.reduceat(noisy, first), lengths)
-        candidates = np.flatnonzero(noisy == best)
-        winners = candidates[np.searchsorted(candidates, first)].astype(np.int64)
-    return int(winners[0]) if starts is None else winners
+    best = np.repeat(np.maximum.reduceat(noisy, first), lengths)
+    candidates = np.flatnonzero(noisy == best)
+    return candidates[np.searchsorted(candidates, first)].astype(np.int64)
 
 
 def _entered(

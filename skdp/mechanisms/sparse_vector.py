@@ -421,16 +421,18 @@ class SparseVector:
         return max(-REACH, min(math.ceil(value), REACH))
 
     def _as_thresholds(self, threshold: Any, least: int | None) -> IntArray:
-        shape = np.shape(threshold)
-        if len(shape) > 1 or shape == (0,):
-            raise ValueError(
-                "threshold must be one number, or a one-dimensional array with one for each "
-                f"query, got shape {shape}."
-            )
-        each = [
-            as_fraction(one, "threshold") for one in (list(threshold) if shape else [threshold])
-        ]
-        wanted = np.array([self._steps(one) for one in each]).reshape(shape)
+        if isinstance(threshold, numbers.Real):
+            wanted = np.array(self._steps(as_fraction(threshold, "threshold")))
+        else:
+            array = np.asarray(threshold)
+            numeric = array.dtype.kind in "iuf" and bool(np.isfinite(array).all())
+            if array.ndim > 1 or not array.size or not numeric:
+                raise ValueError(
+                    "threshold must be one finite number, or a one-dimensional array with one for "
+                    f"each query, got {threshold!r}."
+                )
+            whole = np.ceil(array).clip(-REACH, REACH) if array.dtype.kind == "f" else array
+            wanted = clamped(whole).astype(np.int64)
         used = wanted if least is None else np.maximum(wanted, least)
         self._raised = used - wanted
         return used
