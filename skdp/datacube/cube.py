@@ -469,7 +469,7 @@ def _means(plan, counts, sums, std):
 
 
 # ------------------------------------------------------------------------------------------------
-# Tables of a cube
+# DataCube: parameters, fit and questions.
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -439,7 +439,7 @@ def noisy_round(
 
 
 # ------------------------------------------------------------------------------------------------
-# Input and release of an algorithm.
+# What an algorithm is given and what it releases, and the best centroids on released points.
 
 
 # More clusters than this get no starts where there are fewer points.

@@ -1,4 +1,4 @@
-"""Rounds of DPLloyd, and the share of Hybrid."""
+"""Rounds of DPLloyd, the share of Hybrid, and the ranges of genetic k-means, blocks and axes."""
 
 import itertools
 from fractions import Fraction

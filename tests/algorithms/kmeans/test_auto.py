@@ -1,4 +1,4 @@
-"""The default algorithm of k-means: clipping, grids of ranges, and cells that are kept."""
+"""The default algorithm of k-means: clipping, grids of ranges, cells that are kept, projections."""
 
 from dataclasses import replace
 from fractions import Fraction
