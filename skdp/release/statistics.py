@@ -313,7 +313,9 @@ def possible_ends(
     the law of what is possible.
     """
     tail, (least, most) = -math.log1p(-confidence.level) / confidence.quantile**2, bounds
-    lower, upper = np.clip(value - below, least, most), np.clip(value + above, least, most)
+    lower, upper = (
+        np.minimum(np.maximum(each, least), most) for each in (value - below, value + above)
+    )
     short, over = least - value, value - most
     with np.errstate(divide="ignore", invalid="ignore"):
         upper = np.where((short > 0) & (short >= above), least + tail * above**2 / short, upper)
