@@ -220,7 +220,13 @@ class ViewsModel(Covariances):
 
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
-        return added(queries, lambda products: self.asked(products).answers())
+        step = max(1, _AT_ONCE // max(self.shape))
+
+        def answers(products: Sequence[Weights]) -> FloatArray:
+            parts = (products[at : at + step] for at in range(0, len(products), step))
+            return np.concatenate([np.zeros(0), *(self.asked(part).answers() for part in parts)])
+
+        return added(queries, answers)
 
     def asked(self, products: Sequence[Weights]) -> Products:
         """Products with what follows from them; a single one is kept, as its error comes next."""
