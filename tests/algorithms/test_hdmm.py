@@ -73,8 +73,8 @@ def test_without_noise_it_is_exact_and_every_measurement_has_its_noise(monkeypat
     monkeypatch.setattr(hdmm, "discrete_laplace", recorded)
     cells = np.random.default_rng(0).integers(0, 9, (6, 5, 1)) * (np.arange(5)[:, None] > 1)
     strategy = planned_strategy(Workload("ranges", 2), cells.shape)
-    counts, _ = hdmm.measure_strategy(as_table(cells), strategy, Fraction(1, 3))
-    np.testing.assert_allclose(counts, cells, atol=1e-8)
+    made = hdmm.measure_strategy(as_table(cells), strategy, Fraction(1, 3))
+    np.testing.assert_allclose(made.counts, cells.ravel(), atol=1e-8)
     ((values, epsilon, sensitivity),) = calls
     assert values.shape == tuple(map(len, strategy.matrices)) and epsilon == Fraction(1, 3)
     assert sensitivity == math.prod(strategy.sums) <= 2**30

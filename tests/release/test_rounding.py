@@ -72,7 +72,7 @@ def test_boxes_get_their_counts_and_sides_theirs():
     counts = rng.gamma(0.4, size=180) * 10 - 0.5
     model = BoxModel(Boxes(lower, lower + 2), counts, (24, 30))
     for n in (1, 50, 3000):
-        codes = model.round_codes(n, rng)
+        codes = model.sample_codes(n, rng, {}, rounded=True)
         expected = np.maximum(counts, 0)
         expected *= n / expected.sum()
         found = np.bincount(codes[:, 0] // 2 * 15 + codes[:, 1] // 2, minlength=180)
