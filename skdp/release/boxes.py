@@ -15,7 +15,7 @@ from ..domain import Domain
 from ..domain.query import Query, Weights
 from ..hierarchy import noise_quantile
 from .basis import by_attributes
-from .files import Arrays, Facts
+from .files import Arrays, Facts, packed, unpacked
 from .intervals import Boxes, Cut, Intervals, checked_counts
 from .model import Answers, KnownLaw, Reach, Release, added, are_shares, semidefinite
 from .result import range_label
@@ -53,11 +53,15 @@ class BoxModel(DrawsRecords, KnownLaw, Release):
         self.counts = checked_counts(counts, len(boxes))
         self.intervals = Intervals() if intervals is None else intervals
         self.intervals.check(len(boxes))
-        self.total = float(self.counts.sum(dtype=np.float64))
         self._sides: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_sides": {}}
+
+    @property
+    def total(self) -> float:  # type: ignore[override]
+        """Estimated number of records, the sum of the counts."""
+        return float(self.counts.sum(dtype=np.float64))
 
     def sides(self, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The distinct intervals of the boxes on one axis: starts, stops, index per box.
@@ -119,14 +123,13 @@ class BoxModel(DrawsRecords, KnownLaw, Release):
         n, k, _ = mean.shape
         first, second = np.triu_indices(k)
         pairs = list(zip(first.tolist(), second.tolist(), strict=True))
-        products = [_product(block[i], block[j]) for block in blocks for i, j in pairs]
+        # Of shares of cells any part may be met.
+        products = [
+            block[i] if i == j and are_shares(block[i]) else _product(block[i], block[j])
+            for block in blocks
+            for i, j in pairs
+        ]
         both = self._means(products).T.reshape(n, len(first), -1)
-        for place in np.flatnonzero(first == second).tolist():
-            for number, block in enumerate(blocks):
-                own = mean[number, first[place]]
-                # Of shares of cells any part may be met.
-                if are_shares(block[first[place]]) and own.max() <= 1.0 + _WHOLE:
-                    both[number, place] = own
         more = (both - mean[:, first] * mean[:, second]) @ scatter
         found = np.zeros((n, k, k))
         found[:, first, second] = found[:, second, first] = more
@@ -333,14 +336,14 @@ class StrategyModel(BoxModel):
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a file keeps: JSON values, and numeric arrays."""
-        arrays = {f"strategy_{i}": each for i, each in enumerate(self.strategy)}
-        return {"variance": self.noise, "unit": self.unit}, {"counts": self.counts, **arrays}
+        own = {"counts": self.counts, "strategy": self.strategy}
+        return packed({"variance": self.noise, "unit": self.unit, **own})
 
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], facts: Facts, arrays: Arrays) -> StrategyModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
-        strategy = [arrays[f"strategy_{i}"] for i in range(len(shape))]
-        return cls(arrays["counts"], shape, strategy, facts["variance"], facts["unit"])
+        held = unpacked(facts, arrays)
+        return cls(held["counts"], shape, held["strategy"], held["variance"], held["unit"])
 
 
 def _product(one: Query, two: Query) -> Query:

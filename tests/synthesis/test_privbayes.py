@@ -74,11 +74,7 @@ def test_parents_at_coarser_levels(release):
         ({"beta": 1}, ValueError, "beta"),
         ({"epsilon": 1e-300}, ValueError, "does not fit"),
         ({"epsilon": 2e-13, "beta": 0.979}, ValueError, "does not fit"),
-        (
-            {"epsilon": 1e-8, "score_function": "mutual_information"},
-            ValueError,
-            "does not fit",
-        ),
+        ({"epsilon": 1e-8, "score_function": "mutual_information"}, ValueError, "does not fit"),
     ],
 )
 def test_parameters_are_checked_before_the_charge(parameters, error, text):
