@@ -72,7 +72,7 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
         given = ", ".join(type(part).__name__ for part in parts)
         raise TypeError(f"combine needs two or more releases that answer counts, got {given or 0}.")
     # Of estimators that which answers.
-    asked = [part._asked() if hasattr(part, "_asked") else part for part in parts]
+    asked = [part._asked() if hasattr(part, "get_params") else part for part in parts]
     if min(len({*map(id, each)}) for each in (parts, asked)) < len(parts):
         raise ValueError("A release is given twice: its noise is the same, so it adds nothing.")
     losses = [getattr(each, "privacy_loss", None) for each in asked]

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from boxed import Recorder
 
 import skdp
 from skdp import RangeTreeHistogram, hierarchy
@@ -133,23 +134,11 @@ def test_similar_groups():
 # --- the adaptive tree
 
 
-@pytest.fixture
-def quiet(monkeypatch):
-    """Noise that is always 0, and a list of the draws asked for: (values, epsilon)."""
-    asked = []
-
-    def discrete_laplace(values, epsilon, sensitivity=1, *, random_state=None):
-        asked.append((np.array(values), epsilon))
-        return np.array(values)
-
-    monkeypatch.setattr(dawa, "discrete_laplace", discrete_laplace)
-    return asked
-
-
 PLAN = hierarchy.LevelPlan((4, 16, 64), (Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)))
 
 
-def test_large_counts_give_the_planned_tree(quiet):
+def test_large_counts_give_the_planned_tree(monkeypatch):
+    monkeypatch.setattr(dawa, "discrete_laplace", Recorder())
     counts = np.full(64, 10**6)
     release = dawa.adaptive_tree(counts, 64, Fraction(1), PLAN)
     assert np.diff(release.tree.level_starts).tolist() == [1, 4, 16, 64]
