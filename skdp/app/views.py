@@ -21,7 +21,7 @@ from .._validation import as_level, replacing
 from ..accounting import PrivacyLedger, PrivacyLoss, parts_text
 from ..expected import Asked
 from ..release import SKIPPED, BoxModel, StrategyModel, Synopsis, ViewsModel
-from ..release.page import Page, as_table, document, protected
+from ..release.page import Page, document, protected
 from .cli import METHODS
 from .release import output, write_text
 
@@ -179,6 +179,15 @@ def _told(charges: pd.DataFrame) -> str:
     return "; ".join(found)
 
 
+def _as_table(rows: pd.DataFrame) -> str:
+    """A table of texts that scrolls where it is too wide, so that no number or word is broken."""
+    whole = r'<span class="whole">\g<0></span>'
+    cells = rows.map(lambda each: re.sub(r"\S*-\S*", whole, html.escape(str(each))))
+    with pd.option_context("display.max_colwidth", None):
+        table = cells.to_html(index=False, border=0, escape=False)
+    return f'<div class="scroll texts">{table}</div>'
+
+
 def _certificate(synopsis: Synopsis, name: str, checks: Mapping[str, tuple[str, bool]]) -> str:
     """One page for the file: what was checked, when, and what it means."""
     wrong = [each for each, (_, fine) in checks.items() if not fine]
@@ -196,7 +205,7 @@ def _certificate(synopsis: Synopsis, name: str, checks: Mapping[str, tuple[str, 
         f"<h1>Check of the release {html.escape(name)}</h1>",
         f"<p class='lead'><b>{html.escape(verdict)}</b> Checked by skdp {version('skdp')} on "
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC.</p>",
-        as_table(pd.DataFrame(rows, columns=["what", "fine", "found"])),
+        _as_table(pd.DataFrame(rows, columns=["what", "fine", "found"])),
         "<p>Publish the fingerprint beside the release, so that readers can compare theirs. An "
         "entry in the ledger says that a release of this domain and these parts of epsilon was "
         "charged. The check of the noise and the replay show consistency, and are no proof that "
@@ -284,7 +293,7 @@ def ledger(options: Namespace) -> int:
             f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _LEGEND.items() if name in shown
         )
         balance = f"<p class='lead'>{html.escape(str(opened))}.</p>"
-        body = [f"<h1>{html.escape(title)}</h1>", balance, as_table(shown), f"<dl>{legend}</dl>"]
+        body = [f"<h1>{html.escape(title)}</h1>", balance, _as_table(shown), f"<dl>{legend}</dl>"]
         write_text(document(title, body), options.out)
     with pd.option_context("display.width", None, "display.max_colwidth", None):
         print(shown.to_string(index=False))

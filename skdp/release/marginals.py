@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
-from ..domain.query import Query, single_numbers
+from ..domain.query import Query, Weights, single_numbers
 from .basis import (
     Coefficients,
     ColumnBasis,
@@ -28,7 +28,7 @@ from .basis import (
 )
 from .columns import ColumnEstimate
 from .files import as_probabilities, demand, packed, unpacked
-from .model import Covariances, Weights, added, product_of_weights
+from .model import Release, added, product_of_weights
 from .products import Products, Stacked, covariances
 from .rows import ENOUGH, WeightedRows
 
@@ -40,7 +40,7 @@ Axes = tuple[int, ...]
 _MOST_TABLES, _AT_ONCE = 128, 1 << 20
 
 
-class ViewsModel(Covariances):
+class ViewsModel(Release):
     """Weighted rows, and the coefficients of everything measured.
 
     Parameters
@@ -352,20 +352,16 @@ class ViewsModel(Covariances):
         return 0.5 if self.cells is not None or (whole and alone) else ENOUGH
 
     def sample_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+        self, number: int, generator: np.random.Generator, weights: Weights, rounded: bool = False
     ) -> CodeArray:
         """Draw records from the weighted ones; see `WeightedRows.draw`."""
-        return self.rows.draw(n_samples, generator, weights or {}, self._enough)
-
-    def round_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> CodeArray:
-        """Records whose counts are the expected ones, rounded; see `WeightedRows.rounded`."""
-        cells = [
-            np.ravel_multi_index(tuple(self._groups_of_rows(axes)), self.sizes(axes))
-            for axes in self.pairs
-        ]
-        return self.rows.rounded(n_samples, generator, weights or {}, cells, self._enough)
+        cells = None
+        if rounded:
+            cells = [
+                np.ravel_multi_index(tuple(self._groups_of_rows(axes)), self.sizes(axes))
+                for axes in self.pairs
+            ]
+        return self.rows.draw(number, generator, weights, self._enough, cells)
 
     # ---------------------------------------------------------------- files
 
