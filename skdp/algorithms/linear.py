@@ -23,7 +23,7 @@ from .additive import (
     Prior,
     Records,
     calibrate,
-    first_round,
+    first_of_classes,
     fit_additive,
     known_share,
     located,
@@ -740,7 +740,7 @@ def fit_naive_bayes(
     # Privacy. Released: the histograms of the first round of an additive model, and that of the
     # scores which it gives; sequential composition. The rest is computed from them.
     part = known_share(epsilon, total)
-    model = first_round(records, link, priors, epsilon - part, total, random_state)
+    model = first_of_classes(records, link, priors, epsilon - part, total, random_state)
     prior = np.log(link.probabilities(model.intercept[None])[0])
     found, constant = [], np.zeros(link.n_classes)
     for term in model.terms:
