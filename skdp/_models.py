@@ -31,25 +31,6 @@ from .domain import FEW_BINS, Attribute, Domain, Level, Numeric
 from .exceptions import DomainError
 from .tables import weighted_rows
 
-__all__ = [
-    "CUTTING",
-    "Grouping",
-    "ModelOfClasses",
-    "ModelOfGroups",
-    "ModelOfLabels",
-    "ModelOfNumbers",
-    "check_pairs",
-    "coded_features",
-    "cut_domain",
-    "design_of",
-    "feature_columns",
-    "fine_domain",
-    "group_values",
-    "grouped_records",
-    "number_link",
-    "plain",
-]
-
 # --- a target that is a number: its declaration, and its values as shares of half its range
 
 # Bins of a target that is declared by its range alone.
@@ -94,7 +75,7 @@ def number_link(domain: Domain, target: str) -> tuple[Identity, IntArray]:
     if not isinstance(attribute, Numeric) or not attribute.summable:
         raise DomainError(
             f"The target {target!r} is declared as a {type(attribute).__name__}; a regressor "
-            "needs a Numeric."
+            "needs a Numeric. For a Categorical take a classifier, such as PrivateClassifier."
         )
     middle, half = _middle_and_half(attribute)
     # A range of one value says nothing: its outcomes are 0.
@@ -239,7 +220,7 @@ def _replaced(domain: Domain, attributes: Mapping[str, Attribute]) -> Domain:
 
 # With less for one row, noise of a fit might not fit into the 64 bits of its integers: the moments
 # of weights of additive models have a scale of at most 3.3e8 / epsilon, and 2**50 fits.
-_LEAST_EPSILON = Fraction(3, 10**7)
+LEAST_EPSILON = Fraction(3, 10**7)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -332,6 +313,9 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
     # Whether steps of a fit are printed; set by what is around the model.
     verbose: ClassVar[Any] = 0
 
+    # Least epsilon of a row.
+    _least: ClassVar[Fraction] = LEAST_EPSILON
+
     # Whether numbers are cut where records are; else they have the declared bins.
     _cuts = True
 
@@ -367,7 +351,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         ValueError
             If epsilon is too small.
         """
-        least = _LEAST_EPSILON * (self._max_rows_per_id() or 1)
+        least = self._least * (self._max_rows_per_id() or 1)
         if as_epsilon(self.epsilon) < least:
             raise ValueError(
                 f"epsilon must be at least {float(least):g}, got {self.epsilon!r}: the noise of "
@@ -459,12 +443,6 @@ class ModelOfClasses(ExactScore, ClassifierMixin, ModelOfLabels):
         shares = self.predict_proba(X)
         return self.classes_[np.argmax(shares, axis=1)]
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # On the few rows of a small table the noise dominates.
-        tags.classifier_tags.poor_score = True
-        return tags
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ModelOfNumbers(ExactScore, RegressorMixin, ModelOfLabels):
@@ -501,12 +479,6 @@ class ModelOfNumbers(ExactScore, RegressorMixin, ModelOfLabels):
         ndarray of shape (n_rows,)
         """
         return self._within(self._scores(X))
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # On the few rows of a small table the noise dominates.
-        tags.regressor_tags.poor_score = True
-        return tags
 
 
 def plain(values: Any) -> Any:

@@ -961,12 +961,6 @@ class PrivPfCClassifier(ExactScore, ClassifierMixin, _PrivPfC):
         self.smoothed_ = self.histogram_ + weight * shares
         self.evidence_ = 1.0 if paper else _evidence(self, variance)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # On the few rows of a small table the noise dominates.
-        tags.classifier_tags.poor_score = True
-        return tags
-
 
 def _best_weight(histogram, shares, least):
     """Pseudo-count of at least ``least`` with which the cells predict their records best.
