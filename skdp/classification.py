@@ -196,13 +196,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         predictors = [domain[name] for name in names]
         n_records, axes, groups, labels = self._choose(table, predictors, noise, source)
         grid = Grid(tuple(names[axis] for axis in axes), tuple(groups), tuple(map(tuple, labels)))
-        noisy = measure_grid_counts(
-            table.project([*axes, len(names)]),
-            groups,
-            list(grid.shape),
-            noise["counts"],
-            random_state=source,
-        )
+        noisy = measure_grid_counts(table, axes, groups, noise["counts"], random_state=source)
         histogram = self._post_process(noisy, n_records, noise)
 
         self._remember_columns(features, rows, target)

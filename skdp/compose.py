@@ -122,7 +122,9 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         """What reads the true rows: the synthesizer, the default one, or the default model."""
         params = {name: getattr(self, name) for name in _OWN}
         if self.synthesizer is not None:
-            given = [name for name, value in params.items() if value is not None]
+            # A search gives its ledger to both.
+            own = _OWN[:-1] if self.ledger is getattr(self.synthesizer, "ledger", None) else _OWN
+            given = [name for name in own if params[name] is not None]
             if given or self.estimator is None:
                 raise ValueError(
                     f"{type(self).__name__} got a synthesizer, which reads the rows, and "
@@ -216,9 +218,12 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
                 "training, but new rows do not have. Fit the synthesizer first, and give it to "
                 f"{name} as FrozenEstimator(synthesizer)."
             )
-        if getattr(release, "classes", None) is not None:
-            raise ValueError(f"Give classes= to {name}, not to its synthesizer.")
         label = self._label_attribute()
+        if getattr(release, "classes", None) is not None:
+            if label is not None:
+                raise ValueError(f"Both this {name} and its synthesizer have classes=. Give one.")
+            label = release.classes
+            release.set_params(classes=None)
         domain, target = declare_label(release.domain, rows, release.target, label)
         if target is None:
             raise DomainError(
@@ -506,7 +511,7 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
         Column of the domain that is the label and takes ``y``.
     classes : array-like of shape (n_classes,), default=None
         The public list of labels, where the domain has no column for the label and
-        the synthesizer has no ``target``. Giving both this and ``target`` is an error.
+        the synthesizer has no ``classes`` itself. Giving both this and ``target`` is an error.
     n_samples : int, default=None
         Number of synthetic rows to train on. None: the release's noisy total, never the exact
         number of rows.

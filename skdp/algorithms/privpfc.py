@@ -31,29 +31,8 @@ from numpy.typing import NDArray
 from .._random import NoiseSource, noise_source
 from .._validation import FloatArray, IntArray, as_share, dyadic_floor, running_sums, split_epsilon
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, exponential, noisy_max
-from ..tables import Counts, CountTable
+from ..tables import Counts
 from .additive import column_shares
-
-__all__ = [
-    "Line",
-    "Options",
-    "Quality",
-    "TUNING",
-    "Tuning",
-    "UNIT",
-    "candidate_grids",
-    "cell_limit",
-    "grid_scores",
-    "max_useful_groups",
-    "measure_grid_counts",
-    "merged_groupings",
-    "merging_budget",
-    "neighbouring_grids",
-    "paper_grids",
-    "privpfc_parts",
-    "select_grid",
-    "two_largest",
-]
 
 # ------------------------------------------------------------------------------------------------
 # PrivPfC: the grids that a selection may take, from public facts and a noisy number of records.
@@ -773,16 +752,13 @@ class _Joins:
 
 def two_largest(counts: NDArray[Any]) -> tuple[IntArray, IntArray]:
     """Largest and second largest count of each row; counts are whole numbers below 2**53."""
-    n_classes = counts.shape[1]
+    whole, n_classes = counts.astype(np.int64), counts.shape[1]
     if n_classes == 1:
-        largest = counts[:, 0].astype(np.int64)
-        return largest, np.zeros_like(largest)
+        return whole[:, 0], np.zeros_like(whole[:, 0])
     if n_classes == 2:
-        first, second = counts[:, 0], counts[:, 1]
-        return np.maximum(first, second).astype(np.int64), np.minimum(first, second).astype(
-            np.int64
-        )
-    ends = np.partition(counts, n_classes - 2, axis=1)[:, n_classes - 2 :].astype(np.int64)
+        first, second = whole.T
+        return np.maximum(first, second), np.minimum(first, second)
+    ends = np.partition(whole, n_classes - 2, axis=1)[:, n_classes - 2 :]
     return ends[:, 1], ends[:, 0]
 
 
@@ -892,9 +868,9 @@ def select_grid(
 
 
 def measure_grid_counts(
-    table: CountTable,
+    table: Counts,
+    axes: Sequence[int],
     groups: Sequence[IntArray],
-    sizes: Sequence[int],
     epsilon: Fraction,
     *,
     random_state: Any = None,
@@ -903,25 +879,22 @@ def measure_grid_counts(
 
     Parameters
     ----------
-    table : CountTable
-        The predictors that the grid uses, in order, and the class as the last attribute.
+    table : CountTable or ProjectedCounts
+        The predictors in order, and the class as the last attribute.
+    axes : sequence of int
+        Predictors that the grid uses.
     groups : sequence of ndarray
-        Group of each code of each predictor.
-    sizes : sequence of int
-        Number of groups of each predictor.
+        Group of each code of each of these.
     epsilon : Fraction
 
     Returns
     -------
-    counts : ndarray of shape (*sizes, n_classes), int64
+    counts : ndarray of shape (n_groups, ..., n_classes), int64
     """
     # Privacy. A record is in one cell and one class, so adding it changes one count by one; every
     # count, empty ones included, gets its own noise. Cost: epsilon, once.
-    n_classes = table.shape[-1]
-    codes = [group[table.codes[:, axis]] for axis, group in enumerate(groups)]
-    stacked = np.stack([*codes, table.codes[:, -1].astype(np.int64)], axis=1)
-    shape = (*(int(size) for size in sizes), n_classes)
-    exact = CountTable.from_codes(stacked, shape, table.counts).dense()
+    asked = (*axes, len(table.shape) - 1), (*groups, None)
+    (exact,) = table.regrouped_many([asked])
     return discrete_laplace(exact, epsilon, random_state=random_state)
 
 
