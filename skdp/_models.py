@@ -512,7 +512,7 @@ def grouped_records(codes: Any, counts: Any, groupings: Any, label_of: Any = Non
 
 
 # Tables of a column and of all pairs of features take the square of this many numbers: 128 MB.
-_MOST_FEATURES = 4096
+_FEATURES_ONCE = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -562,10 +562,10 @@ def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_Feat
     check_choice(one_hot, "one_hot", ("categories", "all"))
     for name, attribute in domain.items():
         # Ordered ones are merged.
-        if attribute.order() is None and attribute.size > _MOST_FEATURES:
+        if attribute.order() is None and attribute.size > _FEATURES_ONCE:
             raise DomainError(
                 f"Column {name!r} has {attribute.size:,} categories, and a linear model needs an "
-                f"indicator of each: at most {_MOST_FEATURES:,}. Declare the frequent ones and "
+                f"indicator of each: at most {_FEATURES_ONCE:,}. Declare the frequent ones and "
                 "other= for the rest, or a taxonomy, or take PrivateNaiveBayes, a tree or an "
                 "additive model."
             )
@@ -591,10 +591,10 @@ def check_pairs(columns: Sequence[_FeatureColumn]) -> None:
         If there are too many.
     """
     n_features = sum(len(each.labels) for each in columns)
-    if n_features > _MOST_FEATURES:
+    if n_features > _FEATURES_ONCE:
         raise DomainError(
             f"The columns have {n_features:,} features, and sums of the products of all pairs are "
-            f"measured: at most {_MOST_FEATURES:,} features. Declare fewer columns or categories, "
+            f"measured: at most {_FEATURES_ONCE:,} features. Declare fewer columns or categories, "
             "or take solver='auto' where there is one."
         )
 

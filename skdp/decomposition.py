@@ -20,9 +20,6 @@ from .tables import as_frame, weighted_rows
 
 __all__ = ["PrivatePCA"]
 
-# Numbers beyond have no sums of squares in floating point.
-_LARGEST = 1e100
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PrivatePCA(NoScore, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
@@ -242,8 +239,9 @@ def _check_numbers(domain):
                 f"Column {name!r} has missing or special values, which lie on no axis. Declare it "
                 "without them: records that have one are then skipped."
             )
-        if max(abs(float(attribute.lower)), abs(float(attribute.upper))) > _LARGEST:
+        largest = np.finfo(np.float64).max ** 0.25
+        if max(abs(float(attribute.lower)), abs(float(attribute.upper))) > largest:
             raise DomainError(
                 f"The range of column {name!r} is too wide for squares in float64: at most "
-                f"{_LARGEST:g} either way. Take other units."
+                f"{largest:.0e} either way. Take other units."
             )

@@ -70,13 +70,9 @@ class Tuning:
     # of them is added to what is left of a function when it is measured again.
     scales: int = 4
     again: float = 0.03
-    # Functions stay within this of their mean.
-    most: float = 4.0
-    # Standard deviation of shifts and factors about what is expected.
-    spread: float = 0.4
-    # Standard deviation of the mean of features, and of that of a number about its median, in
-    # units of its own standard deviation.
-    mean: float = 0.4
+    # Standard deviation of shifts and factors about what is expected, of the mean of features, and
+    # of that of a number about its median, in units of its own standard deviation.
+    expected: float = 0.4
     # Standard deviations of a number in a unit of scores, so that few records have scores that are
     # cut; and the variance of a function of a column beside `function` times that of the number.
     unit: float = 3.0
@@ -212,7 +208,7 @@ class Identity:
     centre: float = 0.0
     scale: float = 1.0
     dispersion: float = 0.1
-    std: float = 0.4
+    std: float = TUNING.expected
     n_outputs: ClassVar[int] = 1
 
     @property
@@ -311,7 +307,8 @@ class Prior:
 
     def within(self, function: FloatArray) -> FloatArray:
         """The function, cut where it is too large; a line stays one."""
-        most = TUNING.most
+        # Two standard deviations.
+        most = 2.0 * math.sqrt(TUNING.function)
         if not self.linear:
             return np.clip(function, -most, most)
         return function * min(1.0, most / max(float(np.abs(function).max()), most))
@@ -768,7 +765,7 @@ def located(
     # A normal variable has 1.25 times this mean as standard deviation. In units of the distance.
     spread = 1.25 * float(np.clip(sums[1], max(noise / 2, 1e-3), 1.0))
     # As far as it is no noise.
-    known = 1.0 / (1.0 + (noise / (TUNING.mean * spread)) ** 2)
+    known = 1.0 / (1.0 + (noise / (TUNING.expected * spread)) ** 2)
     centre = median + reach * known * float(np.clip(sums[0], -1.0, 1.0))
     scale = TUNING.unit * max(reach * spread, 2.0)
     # Cutting trades a bias for noise, and less of it the more there is to spend.
@@ -820,10 +817,6 @@ def first_of_numbers(
 # histogram of the model's own score and the class, of which a record changes a single cell by 1,
 # and for numbers in two sums: far less noise than in a gradient of the loss.
 
-_BORDERS = np.arange(-TUNING.ends, TUNING.ends + TUNING.width, TUNING.width)
-_MIDDLES = np.append(_BORDERS, TUNING.ends + TUNING.width) - TUNING.width / 2
-_N = len(_MIDDLES)
-
 
 def shared_weight(n_columns: int) -> float:
     """Weight that is expected of a column: the more there are, the more others said before it."""
@@ -857,25 +850,22 @@ def calibrate(
     # Privacy. Released: the number of records of each class in each of public intervals of the
     # score of the released model, an integer that depends on nothing but the record and the
     # release. A record is in one cell: sensitivity 1. Shift and factor follow from that.
-    exact, borders = np.zeros(2 * _N), np.rint(_BORDERS * UNIT).astype(np.int64)
+    ends = np.arange(-TUNING.ends, TUNING.ends + TUNING.width, TUNING.width)
+    middles = np.append(ends, TUNING.ends + TUNING.width) - TUNING.width / 2
+    n = len(middles)
+    exact, borders = np.zeros(2 * n), np.rint(ends * UNIT).astype(np.int64)
     for block in records.blocks():
         scores = model.exact_scores(block.groups)[:, 0]
-        cells = np.searchsorted(borders, scores) + _N * block.labels
+        cells = np.searchsorted(borders, scores) + n * block.labels
         exact += np.bincount(cells, weights=block.counts, minlength=len(exact))
-    table = exact.reshape(2, _N).astype(np.int64)
+    table = exact.reshape(2, n).astype(np.int64)
     seen = discrete_laplace(table, epsilon, random_state=random_state)
     # The score of an interval without what belongs to the intercept.
-    features = np.stack([np.ones(_N), _MIDDLES - model.intercept], axis=1)
+    features = np.stack([np.ones(n), middles - model.intercept], axis=1)
     expected = np.array([0.0, 1.0])
     noise = discrete_laplace_variance(epsilon)
     (shift, factor), variance = _fitted(seen, features, model.intercept[0], expected, noise)
     return float(shift), max(float(factor), TUNING.kept), variance
-
-
-# Differences of scores of two classes are counted in intervals that double.
-_APART = 2.0 ** np.arange(-2, 4)
-_APARTS = np.append(_APART, 2 * _APART[-1]) * 0.75
-_APARTS[0] = _APART[0] / 2
 
 
 def _of_many(
@@ -891,8 +881,11 @@ def _of_many(
     # Privacy. Released: sums of weights by intervals of d, where d and the weights, whole numbers,
     # depend on nothing but the record and the release. The weights of a record sum to at most
     # UNIT, as the shares of the other classes sum to at most UNIT less that of its own.
-    exact = np.zeros(2 * len(_APARTS), dtype=np.int64)
-    borders = np.rint(_APART * UNIT).astype(np.int64)
+    # Intervals double.
+    ends = TUNING.width * 2.0 ** np.arange(-1, 5)
+    middles = np.append(ends[0] / 2, 1.5 * ends)
+    exact = np.zeros(2 * len(middles), dtype=np.int64)
+    borders = np.rint(ends * UNIT).astype(np.int64)
     for block in records.blocks(4096):
         scores = model.exact_scores(block.groups)
         shares, apart = link.shares(scores), scores - fixed(model.intercept)
@@ -901,11 +894,11 @@ def _of_many(
         # The same for either class of a pair.
         most = UNIT - np.minimum(shares, shares[rows, block.labels][:, None])
         weights = np.where(apart, shares * UNIT // np.maximum(most, 1), 0) * block.counts[:, None]
-        cells = np.searchsorted(borders, np.abs(apart)) + len(_APARTS) * (apart > 0)
+        cells = np.searchsorted(borders, np.abs(apart)) + len(middles) * (apart > 0)
         exact += np.bincount(cells.ravel(), weights.ravel(), len(exact)).astype(np.int64)
     seen = discrete_laplace(exact.reshape(2, -1), epsilon, UNIT, random_state=random_state) / UNIT
     noise = discrete_laplace_variance(epsilon, UNIT) / UNIT**2
-    found, variance = _fitted(seen, _APARTS[:, None], -_APARTS, np.ones(1), noise)
+    found, variance = _fitted(seen, middles[:, None], -middles, np.ones(1), noise)
     return max(float(found[0]), TUNING.kept), variance
 
 
@@ -944,7 +937,7 @@ def _fitted(
     seen: Any, features: FloatArray, start: Any, expected: FloatArray, noise: float
 ) -> tuple[FloatArray, float]:
     """Weights of features in the logits of intervals, and the variance of the last by the noise."""
-    pull, found = 1.0 / TUNING.spread**2, expected.copy()
+    pull, found = 1.0 / TUNING.expected**2, expected.copy()
     total = np.maximum(seen.sum(axis=0), 0.0)
     # Number of records of each interval, as far as it is no noise.
     size = total**3 / (total**2 + 2.0 * noise + TINY)

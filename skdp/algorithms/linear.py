@@ -379,23 +379,11 @@ class Tuning:
     # and records times epsilon of each column for one more.
     bins: int = 16
     signal: float = 1_000.0
-    # Records that each group has at least in naive Bayes, so that none is impossible.
-    records: float = 0.5
-    # Rounds of a search at least, and at most those of PrivLocal; records times epsilon for each,
-    # its first step and the last, in weights; chosen on generated tables.
-    least: int = 8
+    # Rounds of PrivLocal, and selections of PrivGene, at most; records times epsilon of a round of
+    # the former, and its first step in weights; chosen on generated tables.
     most: int = 120
     round: float = 400.0
     first: float = 0.4
-    last: float = 0.05
-    # Of PrivGene, as published: candidates, those that survive a round, records times epsilon for
-    # each of them; rounds at most; and the largest mutation of a weight, beside that of the round
-    # before.
-    population: int = 200
-    survivors: int = 10
-    record: float = 800.0
-    most_genetic: int = 12
-    decay: float = 0.9
 
 
 TUNING = Tuning()
@@ -557,7 +545,7 @@ def _minimum(
     """Intercepts, coefficients and their errors of least squares by noisy moments."""
     total = max(total, 1.0)
     # Means that are lost in noise are taken to be 0.
-    kept = ADDITIVE.mean**2 / (ADDITIVE.mean**2 + (moments.std / total) ** 2)
+    kept = ADDITIVE.expected**2 / (ADDITIVE.expected**2 + (moments.std / total) ** 2)
     mean = np.clip(kept * moments.products[0, 1:] / total, -1.0, 1.0)
     outcome = np.clip(kept * cross[0] / total, -1.0, 1.0)
     products = moments.products[1:, 1:] - total * np.outer(mean, mean)
@@ -631,9 +619,9 @@ def fit_local_search(
     rounds = n_rounds
     if rounds is None:
         usual = max(total, 0.0) * float(each) / TUNING.round
-        rounds = int(np.clip(usual, TUNING.least, TUNING.most))
+        rounds = int(np.clip(usual, 8, TUNING.most))
     if decay is None:
-        decay = (TUNING.last / TUNING.first) ** (1 / max(rounds - 1, 1))
+        decay = 8 ** (-1 / max(rounds - 1, 1))
     moves = _whole(np.maximum(step * decay ** np.arange(rounds), 1 / UNIT)).tolist()
     first = _whole(np.broadcast_to(start, 1 + design.n_features))
     weights = np.tile(first, (len(goals), 1))
@@ -689,6 +677,9 @@ def fit_genetic(
     crossover: bool,
     *,
     n_rounds: int | None = None,
+    population: int = 200,
+    survivors: int = 10,
+    decay: float = 0.9,
 ) -> LinearModel:
     """Selection, crossover and mutation of whole vectors of weights.
 
@@ -706,7 +697,11 @@ def fit_genetic(
     crossover : bool
         Whether two parents swap the ends of their vectors; otherwise children are mutated copies.
     n_rounds : int, default=None
-        Public. None: by the released number of records.
+        Public. None: at least 8, and one for 800 records times epsilon of each survivor.
+    population, survivors : int
+        Candidates, and those that survive a round, as published.
+    decay : float
+        Of the largest mutation of a weight, each round.
     """
     # Privacy. Released: the survivors of each round, given the released number of records. One
     # record changes the scores of all candidates by its losses there. Its scores under any two of
@@ -716,23 +711,23 @@ def fit_genetic(
     each = epsilon / len(goals)
     rounds = n_rounds
     if rounds is None:
-        usual = max(total, 0.0) * float(each) / (TUNING.record * TUNING.survivors)
-        rounds = int(np.clip(usual, TUNING.least, TUNING.most_genetic))
+        usual = max(total, 0.0) * float(each) / (800 * survivors)
+        rounds = int(np.clip(usual, 8, TUNING.most // survivors))
     # Public coins of the population.
     generator = sampling_generator(random_state)
     found = []
     for goal in goals:
-        shape = (TUNING.population, 1 + design.n_features)
-        population = _whole(generator.uniform(-1.0, 1.0, shape))
+        shape = (population, 1 + design.n_features)
+        candidates = _whole(generator.uniform(-1.0, 1.0, shape))
         for number in range(rounds - 1):
-            scores, reach = _scores(records, design, goal, population)
-            chosen = top_k(
-                scores, TUNING.survivors, each / rounds, reach, random_state=random_state
+            scores, reach = _scores(records, design, goal, candidates)
+            chosen = top_k(scores, survivors, each / rounds, reach, random_state=random_state)
+            mutation = decay**number
+            candidates = _offspring(
+                candidates[chosen], len(candidates), crossover, mutation, generator
             )
-            mutation = TUNING.decay**number
-            population = _offspring(population[chosen], crossover, mutation, generator)
-        scores, reach = _scores(records, design, goal, population)
-        found.append(population[noisy_max(scores, each / rounds, reach, random_state=random_state)])
+        scores, reach = _scores(records, design, goal, candidates)
+        found.append(candidates[noisy_max(scores, each / rounds, reach, random_state=random_state)])
     weights = np.stack(found) / UNIT
     coef = weights[:, 1:]
     return LinearModel(weights[:, 0], coef, np.full_like(coef, np.nan))
@@ -769,13 +764,11 @@ def _widest(design: Design, population: IntArray) -> int:
 
 
 def _offspring(
-    parents: IntArray, crossover: bool, mutation: float, generator: np.random.Generator
+    parents: IntArray, n: int, crossover: bool, mutation: float, generator: np.random.Generator
 ) -> IntArray:
     """A new population: pairs of parents swap their ends, and one weight of each child changes."""
     size = parents.shape[1]
-    couples = np.array(
-        [generator.permutation(len(parents))[:2] for _ in range(TUNING.population // 2)]
-    )
+    couples = np.array([generator.permutation(len(parents))[:2] for _ in range(n // 2)])
     first, second = parents[couples[:, 0]], parents[couples[:, 1]]
     cut = generator.integers(1, size + 1, size=len(couples)) if crossover else size
     swapped = np.arange(size) >= np.broadcast_to(cut, len(couples))[:, None]

@@ -766,10 +766,6 @@ def two_largest(counts: NDArray[Any]) -> tuple[IntArray, IntArray]:
 # PrivPfC: the private selection of one grid.
 
 
-# Its bound on the change of the quality, 1.1 in either direction.
-_PAPER_RANGE = math.ceil(2.2 * UNIT)
-
-
 def privpfc_parts(epsilon: Fraction, shares: Any = (0.03, 0.37, 0.60)) -> dict[str, Fraction]:
     """Parts of epsilon for the number of records, the choice of the grid, and the counts.
 
@@ -845,7 +841,8 @@ def select_grid(
         families = paper_grids([each.sizes for each in first], limit, max_grids)
         quality = Quality.of_the_paper(parts["counts"])
         scores = grid_scores(table, first, families, quality)
-        reach = 2 * quality.sensitivity if sensitivity == "exact" else _PAPER_RANGE
+        # The dissertation's bound is 1.1 in either direction.
+        reach = 2 * quality.sensitivity if sensitivity == "exact" else math.ceil(2.2 * UNIT)
         best = exponential(scores, parts["grid"], reach, random_state=source)
         return np.concatenate(families)[best]
     signal = n_records * float(parts["grid"])

@@ -22,6 +22,7 @@ from .._validation import (
     split_epsilon,
 )
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
+from .additive import TUNING as ADDITIVE
 from .additive import Records, class_shares
 
 # ------------------------------------------------------------------------------------------------
@@ -198,8 +199,7 @@ class Tuning:
     All but those of papers were chosen by ``benchmarks/models.py`` on electricity and phoneme.
     """
 
-    # Share of the classes of all records, and of the rest that of the choice of splits.
-    total: Fraction = Fraction(1, 50)
+    # Of what the numbers of the classes leave, the share of the choice of splits.
     splits: Fraction = Fraction(4, 5)
     # Records times epsilon of a mean leaf, and levels at most.
     leaf: float = 64.0
@@ -211,8 +211,6 @@ class Tuning:
     # A split stays if it changes shares by this times what chance would: the best of fifty splits
     # that say nothing does so by 2 log(50), however little noise there is.
     chances: float = 8.0
-    # Confidence of C4.5's pessimistic errors, as published.
-    confidence: float = 0.25
 
 
 TUNING = Tuning()
@@ -444,7 +442,7 @@ def tree_parts(
 
     In the published algorithms such a count costs 1 of 2 (max_depth + 1) equal parts.
     """
-    total = TUNING.total
+    total = ADDITIVE.total
     if algorithm != "auto" and max_depth is not None:
         total = Fraction(1, 2 * (max_depth + 1))
     return split_epsilon(epsilon, {"total": total, "model": 1 - total})
@@ -655,15 +653,16 @@ def shrunk_shares(
     return shares
 
 
-def _prune_errors(model: TreeModel) -> TreeModel:
+def _prune_errors(model: TreeModel, confidence: float = 0.25) -> TreeModel:
     """C4.5's pruning: a node becomes a leaf where that promises no more errors.
 
-    Errors are pessimistic: upper limits of a binomial share, on noisy counts.
+    Errors are pessimistic: upper limits of a binomial share, on noisy counts; the confidence is
+    the published one.
     """
     counts = np.maximum(model.class_counts, 0.0)
     sizes = counts.sum(axis=1)
     wrong = sizes - counts.max(axis=1)
-    alone = sizes * beta.ppf(1.0 - TUNING.confidence, wrong + 1.0, np.maximum(sizes - wrong, 1e-9))
+    alone = sizes * beta.ppf(1.0 - confidence, wrong + 1.0, np.maximum(sizes - wrong, 1e-9))
     below = alone.copy()
 
     def useless(place: int, children: IntArray) -> bool:
