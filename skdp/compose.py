@@ -64,12 +64,7 @@ __all__ = [
 
 
 def fit_clone(
-    estimator: Any,
-    X: Any,
-    y: NDArray[Any],
-    weight: FloatArray | None,
-    known: BoolArray,
-    rng: Any,
+    estimator: Any, X: Any, y: NDArray[Any], weight: FloatArray | None, known: BoolArray, rng: Any
 ) -> Any:
     """Fit a clone of ``estimator`` to the rows with a known label.
 

@@ -470,8 +470,6 @@ _QUALITY_CELLS = 2**20
 _LOOKED_UP_COUNTS = 256
 # Density of the standard normal law at 0.
 _NORMAL = 1 / math.sqrt(2 * math.pi)
-# Most that rounding to units adds to the length of the interval of changes.
-_ROUNDING = 3
 
 
 @dataclass(frozen=True)
@@ -535,9 +533,9 @@ class Quality:
         # c (n / s^2) z f(z) <= c f(1); with r = n / s^2 < 1, dP/dn is (c / s) f(z) (1 - r/2 +
         # r z^2/2), which is positive and at most c f(0) / s: (1 - r/2 + r u) exp(-u) <= 1 for
         # u >= 0, as 1 - r/2 + r u <= 1 + u. So the interval grows by at most 2 c f(1) +
-        # c f(0) / sqrt(1 + noise), and by the rounding of P.
+        # c f(0) / sqrt(1 + noise), and by at most 3 units by the rounding of P.
         slope = 2 * _NORMAL * math.exp(-1 / 2) + _NORMAL / math.sqrt(1 + self.noise)
-        return length + math.ceil(UNIT * self._factor * slope) + _ROUNDING
+        return length + math.ceil(UNIT * math.sqrt(2) * self.penalty * slope) + 3
 
     @cached_property
     def _changes(self) -> IntArray:
@@ -550,10 +548,6 @@ class Quality:
     def sensitivity(self) -> int:
         """Largest change of a score, up or down, by one record: eq. 3.3 of the dissertation."""
         return int(np.abs(self._changes).max())
-
-    @property
-    def _factor(self) -> float:
-        return math.sqrt(2) * self.penalty
 
     def score(self, largest: IntArray, second: IntArray) -> IntArray:
         """Score of each cell from its two largest class counts."""
@@ -573,7 +567,8 @@ class Quality:
         inside = np.minimum(difference, last)
         scores = UNIT * (second + difference - inside) + self.table[inside]
         if self.penalty:
-            penalty = self._factor * _optimism(largest + second, difference, self.noise)
+            gained = _optimism(largest + second, difference, self.noise)
+            penalty = math.sqrt(2) * self.penalty * gained
             scores -= np.rint(UNIT * penalty).astype(np.int64)
         return scores
 

@@ -617,7 +617,7 @@ def shrunk_shares(
     counts: FloatArray,
     variances: FloatArray,
     spread: float,
-    n_trees: int = 1,
+    n: int = 1,
 ) -> FloatArray:
     """Shares of the counts, drawn towards those of the parent where noise or chance is large.
 
@@ -630,8 +630,8 @@ def shrunk_shares(
         Variance of the noise of each count.
     spread : float
         Variance of a share between siblings. Infinite: the shares are those of the counts.
-    n_trees : int, default=1
-        Of whose shares the mean is taken: their errors cancel in part.
+    n : int, default=1
+        Number of trees of whose shares the mean is taken: their errors cancel in part.
     """
     n_classes = counts.shape[1]
     parents = parents_of(nodes)
@@ -648,7 +648,7 @@ def shrunk_shares(
         # Many classes show themselves how far they are apart.
         apart = (n_classes - 2) * max(float(np.mean((own - before) ** 2) - chance), 0.0)
         expected = (spread + apart) / max(n_classes - 1, 1)
-        weight = 1.0 / (1.0 + chance / n_trees / expected)
+        weight = 1.0 / (1.0 + chance / n / expected)
         shares[node] = before + weight * (own - before)
     return shares
 
