@@ -64,7 +64,7 @@ NUMBERS = ("half range", "lower price")
 # Mutants that release the same: file, function, mechanism, kind, and why.
 EQUIVALENT: dict[tuple[str, str, str, str], str] = {}
 
-# Calls of mechanisms by function, each with the branch of `replays.py` that reaches it.
+# Calls of mechanisms by function, each with the branch of `replays.toml` that reaches it.
 STEPS = tomllib.loads((ROOT / "tests" / "worst.toml").read_text(encoding="utf-8"))["step"]
 
 HELPERS = """
