@@ -56,8 +56,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ._foreign import reraise_interrupts
-from ._validation import BoolArray, IntArray
+from ._validation import BoolArray, IntArray, reraise_interrupts
 
 Key: TypeAlias = float | str | tuple[()] | None
 

@@ -1,4 +1,4 @@
-"""Checked parameters, arrays and their types, files written whole or not at all, escaped HTML."""
+"""Checked parameters, arrays and their types, errors withheld, whole files, escaped HTML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import uuid
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -101,6 +101,35 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+# ------------------------------------------------------------------------------------------------
+# Errors withheld: whether code that runs on records raises, and what its error says, may depend on
+# a record.
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+def attempt(ask: Callable[[], T], otherwise: D) -> T | D:
+    """What ``ask`` returns, or ``otherwise`` if it raises, whatever it raises.
+
+    Only what the user ends the process with gets out; see `reraise_interrupts`.
+    """
+    try:
+        return ask()
+    except BaseException as error:  # panics of Rust, which quote values, are not an Exception
+        reraise_interrupts(error)
+    return otherwise
+
+
+def reraise_interrupts(error: BaseException) -> None:
+    """Raise ``error`` again if the user ends the work with it, by Ctrl-C; return otherwise.
+
+    A SystemExit of the code that ran is like any other error: its text may quote a value.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        raise error
 
 
 # ------------------------------------------------------------------------------------------------

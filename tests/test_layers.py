@@ -144,7 +144,7 @@ ONLY_IN = {
     r"sklearn[\w.]*\._[a-z]|from sklearn[\w. ]* import [^\n]*\b_[a-z]": set(),
     r"_fit_context|_parameter_constraints|_validate_params": set(),
     # The second reads the schema of a frame, never a value.
-    r"\b(import|from) narwhals": TABLES | {"skdp.domain.schemas"},
+    r"\b(import|from) narwhals": TABLES | {"skdp.domain.domain"},
     r"\b(import|from) (polars|dask|pyspark)": TABLES,
     r"\b(import|from) (pyarrow|duckdb)": TABLES,
     r"\b(import|from) sqlite3": {"skdp.accounting"},

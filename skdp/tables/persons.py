@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._foreign import reraise_interrupts
 from .._keys import NO_KEY, is_missing, key_of, micros_of
 from .._random import NoiseSource
-from .._validation import CodeArray, IntArray, digits
+from .._validation import CodeArray, IntArray, digits, reraise_interrupts
 from ..domain.bins import MAX_INTEGER
 from .columns import Column
 

@@ -23,7 +23,7 @@ from skdp.tables import (
     as_column,
     as_frame,
     count_rows,
-    encode,
+    counts,
     read_rows,
 )
 from skdp.tables import frame as frames
@@ -90,13 +90,13 @@ DOMAIN = Domain(
 
 @contextlib.contextmanager
 def small(**limits):
-    """Batches far smaller than the table, codes in a file, and what `limits` says of `encode`."""
+    """Batches far smaller than the table, codes in a file, and what `limits` says of `counts`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frames, "BATCH_ROWS", 64)
-        patch.setattr(encode, "_HELD_BYTES", 100)
-        patch.setattr(encode, "MERGED_ROWS", 50)
+        patch.setattr(counts, "_HELD_BYTES", 100)
+        patch.setattr(counts, "MERGED_ROWS", 50)
         for name, value in limits.items():
-            patch.setattr(encode, name, value)
+            patch.setattr(counts, name, value)
         yield patch
 
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...domain import Categorical, Date, Datetime, Domain, DomainReport
+from ...domain.check import Draft
 from ...domain.query import quoted
-from ...domain.schemas import Draft
 from ...exceptions import DomainError
 
 # Texts that were typed, by the names of their fields.

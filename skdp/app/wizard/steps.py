@@ -33,7 +33,7 @@ from ..._random import token
 from ..._validation import as_epsilon, write_text
 from ...accounting import PrivacyLedger
 from ...domain import Domain
-from ...domain.schemas import drafts_of
+from ...domain.check import drafts_of
 from ...exceptions import LedgerError
 from ...expected import bar_of, bar_texts
 from .. import csv
