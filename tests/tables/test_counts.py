@@ -40,7 +40,7 @@ def listed(table):
 @settings(max_examples=200)
 def test_group_by_and_projection_equal_a_counter(case, weighted, dtype, data):
     sizes, rows = case
-    weight = st.lists(st.integers(0, 2**50), min_size=len(rows), max_size=len(rows))
+    weight = st.lists(st.integers(0, 2**58), min_size=len(rows), max_size=len(rows))
     weights = data.draw(weight) if weighted else [1] * len(rows)
     table = CountTable.from_codes(np.asfortranarray(rows, dtype), sizes, weights)
     assert listed(table) == oracle(rows, weights)
@@ -53,22 +53,9 @@ def test_group_by_and_projection_equal_a_counter(case, weighted, dtype, data):
     assert view.shape == tuple(sizes[axis] for axis in axes)
 
 
-def test_columns_after_those_that_tell_all_rows_apart():
-    rng = np.random.default_rng(0)
-    rows = np.column_stack([rng.permutation(40) for _ in range(9)])
-    counts = rng.integers(1, 9, 40)
-    order = np.lexsort(rows.T[::-1])
-    # Products of NumPy's integers would overflow.
-    for sizes in ((2**30,) * 9, np.full(9, 2**30)):
-        table = CountTable.from_codes(rows, sizes, counts)
-        assert (table.codes == rows[order]).all() and (table.counts == counts[order]).all()
-
-
 def test_dense():
     table = CountTable.from_codes([[1, 0, 0], [0, 2, 3], [1, 0, 1]], (2, 3, 10**6))
     assert table.dense([1, 0]).tolist() == [[0, 2], [0, 0], [1, 0]]
-    assert table.dense([]).tolist() == 3
-    assert table.dense([0]).dtype == np.int64
     large = CountTable.from_codes([[0, 1], [0, 1], [1, 0]], (2, 2), [2**60 + 1, 2**60 + 3, 1])
     assert large.dense().tolist() == [[0, 2**61 + 4], [1, 0]]
     empty = CountTable.from_codes(np.empty((0, 3), dtype=np.int32), (2, 2, 2**31 - 1))
@@ -84,7 +71,6 @@ ONE = CountTable.from_codes([[0, 1]], (2, 2))
         (lambda: CountTable.from_codes([[0, 1]], (2,)), "needs codes of"),
         (lambda: CountTable.from_codes([[0], [2]], (2,)), "below its size 2"),
         (lambda: CountTable.from_codes([[0.5]], (2,)), "must be integers"),
-        (lambda: CountTable.from_codes([[0]], (2,), [1, 2]), "needs codes of"),
         (lambda: CountTable.from_codes([[0]], (2,), [-1]), "negative"),
         (lambda: CountTable.from_codes([[0, 0]], (10**7, 10**7)).dense(), "100000000000000 cells"),
         *((lambda axes=axes: ONE.project(axes), "distinct") for axes in ([2], [-1], [0, 0])),
@@ -180,20 +166,6 @@ def test_rows_too_many_to_hold_have_the_interface_of_a_table(case, limits, data)
             np.testing.assert_array_equal(mine, its)
 
 
-@given(questions())
-@settings(max_examples=30)
-def test_parts_are_merged_to_the_table_of_all(case):
-    shape, codes, weights, _ = case
-    rows = np.repeat(codes, weights, axis=0)
-    rows[::5, 0] = -1
-    whole = CountTable.from_codes(rows, shape)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counts, "MERGED_ROWS", 3)
-        merged = CountTable.merged(np.array_split(rows, 7), shape)
-    np.testing.assert_array_equal(merged.codes, whole.codes)
-    np.testing.assert_array_equal(merged.counts, whole.counts)
-
-
 def test_sums_over_the_cells_are_those_by_hand(monkeypatch):
     monkeypatch.setattr("skdp._validation.BATCH_ROWS", 64)
     rng = np.random.default_rng(1)
@@ -205,13 +177,6 @@ def test_sums_over_the_cells_are_those_by_hand(monkeypatch):
         for table, axes in zip(found, sets, strict=True):
             weights, groups = number(kept[:, 2]), [None] * len(axes)
             np.testing.assert_array_equal(table, by_hand(kept, weights, axes, groups, shape))
-
-
-def test_weights_beyond_floats_are_added_exactly():
-    table = CountTable([[0, 0], [0, 1], [1, 1]], [2**53, 1, 2**60 + 1], (2, 2))
-    (both, first) = table.regrouped_many([((0, 1), (None, None)), ((0,), (None,))])
-    assert both.tolist() == [[2**53, 1], [0, 2**60 + 1]]
-    assert first.tolist() == [2**53 + 1, 2**60 + 1]
 
 
 def test_blocks_of_pairs_are_few_and_small():
@@ -226,11 +191,3 @@ def test_blocks_of_pairs_are_few_and_small():
         parts = list(split(pieces, 2**17))
         assert [each for part in parts for each in part] == pieces
         assert all(sum(each.cells for each in part) <= 2**17 for part in parts)
-
-
-def test_wrong_sets_are_refused():
-    table = CountTable([[0, 0]], [1], (2**14, 2**14))
-    with pytest.raises(ValueError, match="distinct"):
-        list(table.regrouped_many([((0, 0), (None, None))]))
-    with pytest.raises(ValueError, match="more than 134217728"):
-        list(table.regrouped_many([((0, 1), (None, None))]))
