@@ -454,8 +454,8 @@ def check_choice(value: Any, name: str, allowed: Iterable[str | None]) -> None:
         raise ValueError(f"{name} must be {listed}, got {value!r}.")
 
 
-def check_flag(value: Any, name: str) -> None:
-    """Check that a parameter is a truth value.
+def check_flag(value: Any, name: str) -> bool:
+    """Read a parameter that is True or False.
 
     Raises
     ------
@@ -464,6 +464,7 @@ def check_flag(value: Any, name: str) -> None:
     """
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
 
 
 def as_level(level: Any, name: str = "level") -> float:
@@ -605,26 +606,16 @@ def plain_category(value: Any, what: str) -> Category:
     raise DomainError(f"{what} {value!r} has type {type(value).__name__}; {kinds}. {how}")
 
 
-def as_int(value: Any, name: str) -> int:
-    """A declared integer."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        return int(value)
-    number = as_float(value, name)
-    if number != math.floor(number):
-        raise DomainError(f"{name} must be an integer, got {value!r}.")
-    return int(number)
-
-
-def as_float(value: Any, name: str) -> float:
-    """A declared finite number."""
+def as_end(value: Any, name: str, whole: bool) -> float:
+    """A declared number: finite, and an integer where ``whole``."""
     refuse_placeholder(value, name)
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise DomainError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
     number = as_number(value, name)
     if not math.isfinite(number):
         how = "Declare the range that is publicly known; values beyond it are clipped."
         raise DomainError(f"{name} must be finite, got {value!r}. {how}")
-    return number + 0.0  # no negative zero
+    if whole and number != math.floor(number):
+        raise DomainError(f"{name} must be an integer, got {value!r}.")
+    return int(value) if whole else number + 0.0  # no negative zero
 
 
 def as_list(value: Any, name: str) -> list[Any]:
@@ -632,13 +623,6 @@ def as_list(value: Any, name: str) -> list[Any]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise DomainError(f"{name} must be a list of values, got {value!r}.")
     return list(value)
-
-
-def as_flag(value: Any, name: str) -> bool:
-    """A declared truth value."""
-    if not isinstance(value, bool | np.bool_):
-        raise DomainError(f"{name} must be True or False, got {value!r}.")
-    return bool(value)
 
 
 def digits(value: float) -> str:

@@ -29,11 +29,11 @@ from .._validation import (
     CodeArray,
     FloatArray,
     IntArray,
-    as_flag,
-    as_float,
-    as_int,
+    as_end,
+    as_integer,
     as_list,
     as_number,
+    check_flag,
     digits,
     is_word,
     plain_category,
@@ -59,6 +59,8 @@ from .bins import (
 # and in domains read from data.
 MOST_SINGLE = 256
 AUTO = "auto"
+# A share of a bin that rounding may leave: a bin is not divided there.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -387,7 +389,7 @@ class Taxonomy:
 
     def __init__(self, labels: Sequence[Category], parents: ArrayLike) -> None:
         """Build from node labels and parent numbers, level by level from the root."""
-        above = [as_int(parent, "Taxonomy parent") for parent in np.asarray(parents)]
+        above = [as_integer(parent, "Taxonomy parent") for parent in np.asarray(parents)]
         before = all(0 <= parent < node for node, parent in enumerate(above) if node)
         if len(labels) != len(above) or above[:1] != [-1] or not before or above != sorted(above):
             how = "level by level from the root, each after its parent, in the order of the parents"
@@ -546,10 +548,10 @@ class Categorical(Attribute):
             one = f"but {some(sorted(odd, key=str))} are in one of the two only"
             raise DomainError(f"The leaves of the taxonomy must be the categories, {one}.")
         self.categories, self._keys = values, keys
-        self.ordered = as_flag(ordered, "ordered")
+        self.ordered = check_flag(ordered, "ordered")
         self.taxonomy: Taxonomy | None = taxonomy
         self.other = other
-        self.nullable = as_flag(nullable, "nullable")
+        self.nullable = check_flag(nullable, "nullable")
 
     @property
     def n_values(self) -> int:
@@ -682,6 +684,8 @@ class Numeric(Attribute):
     ------
     DomainError
         If the parameters declare no usable range, or a bin that no value can fall into.
+    TypeError
+        If one is of another type.
 
     Examples
     --------
@@ -716,7 +720,8 @@ class Numeric(Attribute):
         special: Any = (),
         decimals: int | None = None,
     ) -> None:
-        self.integer, self.nullable = as_flag(integer, "integer"), as_flag(nullable, "nullable")
+        self.integer = check_flag(integer, "integer")
+        self.nullable = check_flag(nullable, "nullable")
         self._by_edges = edges is not None
         if edges is None:
             low, high = self._read(lower, "lower"), self._read(upper, "upper")
@@ -744,7 +749,7 @@ class Numeric(Attribute):
 
     def _read(self, value: Any, name: str) -> float:
         """A declared value as a number."""
-        return as_int(value, name) if self.integer else as_float(value, name)
+        return as_end(value, name, self.integer)
 
     def __getstate__(self) -> dict[str, Any]:
         # What it is, and not what was computed from that.
@@ -826,6 +831,22 @@ class Numeric(Attribute):
         twin._recut(np.concatenate([auto[:1], np.union1d(inner[far], own), auto[-1:]]))
         twin._join_empty(own)
         return twin
+
+    def cut_at(self, cuts: FloatArray) -> Any:
+        """The attribute with bins that are divided at some numbers as well."""
+        if self._coarse is not None:
+            return self._coarse.cut_at(cuts).fine  # type: ignore[attr-defined]
+        # The upper end of a grid may be a bin by itself.
+        inner = cuts[(cuts > self.edges[0]) & (cuts <= self.upper)]
+        inner = np.unique(np.minimum(inner, np.nextafter(self.edges[-1], -np.inf)))
+        if self._grid is None:
+            # No bin that rounding leaves, such as that between < 5 and <= 5.
+            place = self.contents.positions(inner)
+            inner = inner[(place % 1 > 0) & (np.diff(place, prepend=-1) > ROUNDING)]
+        divided = copy.copy(self)
+        divided._recut(np.union1d(self.edges, inner).astype(self.edges.dtype))
+        divided._join_empty(self.edges)
+        return divided if divided.bins > self.bins else self
 
     @property
     def labels_of(self) -> IntArray:  # noqa: D102

@@ -159,7 +159,8 @@ class Domain(Schema):
 
     def __getstate__(self) -> dict[str, Any]:
         # Plain values alone, which other formats than pickle can hold.
-        return {"columns": list(self._given.items()), "rules": self.structure.to_data()}
+        rules = [rule.to_data() for rule in self.structure.rules]
+        return {"columns": list(self._given.items()), "rules": rules}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Domain.__init__(self, state["columns"], structure=state["rules"])
@@ -660,7 +661,7 @@ def _attribute(said: dict[str, Any]) -> Any:
     try:
         return _CLASSES[kind](**dict.fromkeys(NEEDED.get(kind, ())) | said)
     except TypeError as error:
-        raise DomainError(f"it declares no column: {error}.") from error
+        raise DomainError(f"it declares no column: {error}") from error
 
 
 def short_form(given: Any) -> Any:

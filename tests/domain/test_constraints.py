@@ -412,7 +412,7 @@ DIFFER = [forbid("t == None"), *(forbid(OTHER.format(*k)) for k in ("ceppqq", "c
         (lambda: at_most("a", 5), "needs the name of a column, as text, got 5"),
         (lambda: derived("a", "b", {(1, 2, 3): 1}), "intervals .low, high."),
         (lambda: forbid({"a": 3}), "needs a query such as .*as text"),
-        ("at_most('a', 'b')", "list of rules"),
+        ("at_most('a', 'b')", "structure must be a list"),
         ([{"rule": "at_most", "column": "a"}], "'bound'"),
         ([{"rule": "only_if", "column": "a"}], "one of at_most, "),
     ],
@@ -427,6 +427,8 @@ def test_structures_that_are_refused(rules, message):
     [
         # The edge is the next float after 0.3.
         (Numeric(0, 0.4, bins=4), [forbid("x < 0.3 and c == 'u'")], [0, 1, 2]),
+        # 1.5 and what is next to it are one edge.
+        (Numeric(0, 4, bins=4), [forbid("x<1.5 and c=='v' or x<1.5000000005 and c=='u'")], [0, 1]),
         # No tenth lies from the edge 5/3 up to 1.7.
         (Numeric(0, 5, bins=3, decimals=1), [forbid("1.7 <= x <= 3.3 and c == 'u'")], [1]),
     ],

@@ -224,7 +224,7 @@ class Wizard:
             for number, name in enumerate(self.names)
             for key, text in known.get(name, {"kind": ""}).items()
         }
-        rules = start.structure.to_data() if start else []
+        rules = [rule.to_data() for rule in start.structure.rules] if start else []
         self.typed["columns"]["rules"] = "\n".join(map(forms.text_of, rules))
         self.checked, self._read = None, read
         return "columns"
