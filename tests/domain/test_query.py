@@ -295,6 +295,14 @@ def test_errors_say_what_and_where(query, message):
         parse(query, WIDE)
 
 
+def test_a_mistyped_keyword_is_named_with_those_that_there_are():
+    for ask in (RELEASE.count, lambda **how: RELEASE.mean("n", **how)):
+        with pytest.raises(
+            TypeError, match="'levle': a question takes return_interval= and level="
+        ):
+            ask(levle=0.9)
+
+
 def test_bands_that_are_refused():
     for bands, message in (
         ({"n": [3, 1]}, "ascending"),

@@ -110,6 +110,7 @@ UTC = datetime.UTC
 MIDNIGHT = datetime.datetime(2020, 1, 1)
 DATES = [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), datetime.date(2020, 1, 1)]
 DIGITS = ["0.1000000000000000000001", "0.1", "7", "123456789012345.1", "123456789012345.2"]
+PERIODS = pd.PeriodIndex.from_ordinals([600, 601, 10**9], freq="M")
 DECIMALS = pa.chunked_array([[Decimal(each) for each in DIGITS]])
 
 
@@ -136,6 +137,8 @@ DECIMALS = pa.chunked_array([[Decimal(each) for each in DIGITS]])
         # A wall clock, UTC and a day; times of the day have zones that are lost, and nanoseconds.
         ([MIDNIGHT, MIDNIGHT.replace(tzinfo=UTC), MIDNIGHT.date(), MIDNIGHT], [0, 1, 2, 0]),
         ([datetime.time(10), datetime.time(10, tzinfo=UTC)], [-1, -1]),
+        # pandas cannot turn a column with a far period into dates, and read it as objects.
+        *((pd.Series(PERIODS, dtype=kind), [0, 1, 2]) for kind in (None, object)),
         ([pd.Period("2020-01"), pd.Period("2020-01-01"), pd.Period("2020-01")], [0, 1, 0]),
     ],
 )
