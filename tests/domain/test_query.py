@@ -298,9 +298,9 @@ def test_errors_say_what_and_where(query, message):
 def test_a_mistyped_keyword_is_named_with_those_that_there_are():
     for ask in (RELEASE.count, lambda **how: RELEASE.mean("n", **how)):
         with pytest.raises(
-            TypeError, match="'levle': a question takes return_interval= and level="
+            TypeError, match="'levels': a question takes return_interval= and level="
         ):
-            ask(levle=0.9)
+            ask(levels=0.9)
 
 
 def test_bands_that_are_refused():
