@@ -151,8 +151,8 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 Number = TypeVar("Number", bound=np.number)
 
 # Positions closer than this (in bins) to an edge are on the edge: 0.3 is meant as the edge that
-# float arithmetic puts at 0.30000000000000004.
-_EDGE = 1e-9
+# float arithmetic puts at 0.30000000000000004. A bin is not divided where less would be left.
+EDGE = 1e-9
 
 # Rows of a batch: enough to outweigh the calls for it, few enough for a processor's cache.
 BATCH_ROWS = 2**17
@@ -285,7 +285,7 @@ def snapped(positions: ArrayLike) -> FloatArray:
     """
     values = np.asarray(positions, dtype=np.float64)
     nearest = np.round(values)
-    return np.where(np.abs(values - nearest) < _EDGE, nearest, values)
+    return np.where(np.abs(values - nearest) < EDGE, nearest, values)
 
 
 def ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:

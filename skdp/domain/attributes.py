@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._keys import Key, key_of, positions_of, shared_key
 from .._validation import (
+    EDGE,
     Category,
     CodeArray,
     FloatArray,
@@ -59,8 +60,6 @@ from .bins import (
 # and in domains read from data.
 MOST_SINGLE = 256
 AUTO = "auto"
-# A share of a bin that rounding may leave: a bin is not divided there.
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -842,7 +841,7 @@ class Numeric(Attribute):
         if self._grid is None:
             # No bin that rounding leaves, such as that between < 5 and <= 5.
             place = self.contents.positions(inner)
-            inner = inner[(place % 1 > 0) & (np.diff(place, prepend=-1) > ROUNDING)]
+            inner = inner[(place % 1 > 0) & (np.diff(place, prepend=-1) > EDGE)]
         divided = copy.copy(self)
         divided._recut(np.union1d(self.edges, inner).astype(self.edges.dtype))
         divided._join_empty(self.edges)

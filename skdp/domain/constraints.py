@@ -23,7 +23,7 @@ import pandas as pd
 
 from .._validation import BoolArray, CodeArray, IntArray, as_list, plain_category, plain_text, some
 from ..exceptions import DomainError
-from .attributes import ROUNDING, Identifier, Numeric
+from .attributes import Identifier, Numeric
 from .query import Part, Region, Schema, attribute_of, parts_of, region_of_range, region_of_values
 
 # Cells of one table: 16 MB of booleans.
@@ -570,8 +570,8 @@ def _region(column: str, attribute: Any, key: Any) -> Region:
 
 
 def _codes(column: str, attribute: Any, key: Any) -> IntArray:
-    """Codes that stand for a key of a map, and for nothing else."""
-    return np.flatnonzero(_region(column, attribute, key).weights > 1 - ROUNDING)
+    """Codes that stand for a key of a map: bins are divided where keys begin and end."""
+    return np.flatnonzero(_region(column, attribute, key).weights > 0.5)
 
 
 def _divided(rules: Iterable[Rule], declared: Mapping[str, Any]) -> dict[str, Any]:
