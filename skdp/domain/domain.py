@@ -415,8 +415,8 @@ class Domain(Schema):
         odd = [name for name, each in columns.items() if each.kind in ("duration", "other")]
         if odd:
             raise DomainError(
-                f"{some(odd)} of type {columns[odd[0]].dtype} holds durations, or neither numbers, "
-                "text nor dates: convert it to numbers (such as minutes), text or a type of dates."
+                f"{some(odd)} of type {columns[odd[0]].dtype} cannot be read: a column holds numbers, "
+                "text, dates or times. Convert durations to numbers (such as minutes), bytes to text."
             )
         return frame
 

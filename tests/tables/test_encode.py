@@ -264,7 +264,7 @@ def test_what_does_not_fit_is_refused_before_the_charge(make):
     for message, rows in (
         ("Missing: 'sex'", frame[["age"]]),
         ("Not declared: 'more'", frame.assign(more=1)),
-        ("holds durations, or neither", frame.assign(age=pd.Timedelta(1, "s"))),
+        ("cannot be read.*durations to numbers", frame.assign(age=pd.Timedelta(1, "s"))),
     ):
         with pytest.raises(DomainError, match=message):
             view(ledger=ledger).fit(make(rows))
@@ -283,7 +283,7 @@ def test_plans_whose_columns_are_not_known_are_refused(monkeypatch):
     assert "Alice" not in str(caught.value) and caught.value.__context__ is None
     # DuckDB gives times without their offset, so that two of one moment would differ.
     for odd in ("['F']", "TIMETZ '10:30:00+02'"):
-        with pytest.raises(DomainError, match="neither numbers, text nor dates"):
+        with pytest.raises(DomainError, match="cannot be read: a column holds"):
             view().fit(CONNECTION.sql(f"SELECT 1.0 AS age, {odd} AS sex"))
 
 
