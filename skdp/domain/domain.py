@@ -415,8 +415,9 @@ class Domain(Schema):
         odd = [name for name, each in columns.items() if each.kind in ("duration", "other")]
         if odd:
             raise DomainError(
-                f"{some(odd)} of type {columns[odd[0]].dtype} cannot be read: a column holds numbers, "
-                "text, dates or times. Convert durations to numbers (such as minutes), bytes to text."
+                f"{some(odd)} of type {columns[odd[0]].dtype} cannot be read: a column holds "
+                "numbers, text, dates or times. Convert durations to numbers (such as minutes), "
+                "bytes to text."
             )
         return frame
 
