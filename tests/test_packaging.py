@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from loops import over
 
 import skdp
 
@@ -47,20 +48,10 @@ def test_version_is_the_same_everywhere():
     assert re.search(rf"^version: {re.escape(skdp.__version__)}$", citation, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "demo",
-        "test",
-        "test-oldest",
-        "test-newest",
-        "docs",
-        "notebooks",
-        "site-check",
-        "dist",
-        "lint",
-    ],
-)
+TARGETS = "demo test test-oldest test-newest docs notebooks site-check dist lint"
+
+
+@over("target", TARGETS.split())
 def test_commands_of_the_readme_exist(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
     named = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
