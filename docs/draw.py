@@ -151,13 +151,7 @@ def runs_of_peers():
 
 
 # Other libraries and the marks of their errors.
-PEER_MARKS = {
-    "OpenDP": "o",
-    "diffprivlib": "s",
-    "SmartNoise": "D",
-    "DataSynthesizer": "v",
-    "dpmm": "^",
-}
+PEER_MARKS = {"OpenDP": "o", "diffprivlib": "s", "SmartNoise": "D"}
 
 
 def peers(ink, faint, first, second, narrow=False, column="value"):
@@ -182,8 +176,7 @@ def peers(ink, faint, first, second, narrow=False, column="value"):
     size = (4.2, 1.2 + 0.42 * len(rows)) if narrow else (8.6, 0.9 + 0.27 * len(rows))
     figure, ax = plt.subplots(figsize=size, layout="constrained")
     for peer, mark in PEER_MARKS.items():
-        with_delta = peer in ("SmartNoise", "dpmm")
-        ax.plot([], [], mark, color=faint, label=peer + " (delta)" * with_delta)
+        ax.plot([], [], mark, color=faint, label=peer + " (delta)" * (peer == "SmartNoise"))
         for place, (_, ratios) in enumerate(rows):
             if peer in ratios:
                 colour = first if ratios[peer] >= 1 else second

@@ -102,7 +102,7 @@ def quick(monkeypatch, tmp_path):
 
     def measure(name, fits):
         if name in state["gone"]:
-            raise baseline.Missing(name)
+            raise SystemExit(name)
         return {key: of for key, of in state["cells"].items() if key.startswith(f"{name} |")}
 
     tables = tuple(f"table {place}" for place in range(8))
