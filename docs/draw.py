@@ -4,13 +4,19 @@ The gallery draws its own pictures whenever the documentation is built. These fe
 repository, because the README shows one of them. Each is drawn on a transparent background with
 dark ink for light pages and with light ink for dark pages, and some also for phones. What they
 show of measurements is read from ``docs/numbers.json`` and ``docs/_static/peers/all.csv``.
+``python docs/draw.py page`` takes the screenshots of the page that the README's lines write, in
+Chromium.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+import re
+import shutil
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -19,6 +25,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib import ticker
+from PIL import Image
 
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 
@@ -358,6 +365,37 @@ def peers_by_epsilon(ink, faint, first, second, narrow=False):
     return figure
 
 
+def page(folder):
+    """Screenshots of the page that the README's lines write, after a few clicks."""
+    from playwright.sync_api import sync_playwright
+
+    readme = (STATIC.parents[1] / "README.md").read_text(encoding="utf-8")
+    names = {}
+    with tempfile.TemporaryDirectory() as made, contextlib.chdir(made), sync_playwright() as driver:
+        exec(re.search(r"^```python\n(.*?)^```", readme, re.M | re.S)[1], names)
+        file = Path(made, "page.html")
+        names["release"].page(file, title="Made-up people")
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"))
+        for scheme in INKS:
+            size = {"width": 1000, "height": 900}
+            shown = browser.new_context(viewport=size, color_scheme=scheme).new_page()
+            shown.goto(file.as_uri())
+            shown.wait_for_selector("html[data-ready]")
+            card = shown.locator(".card", has=shown.locator("h3", has_text=re.compile("^sex$")))
+            card.get_by_role("button", name=re.compile("^F: ")).click()
+            shown.get_by_role("combobox", name="Only records where").select_option(label="age")
+            for name, value in (("From", "30"), ("To", "40")):
+                shown.get_by_role("combobox", name=name, exact=True).select_option(label=value)
+            cards = shown.locator(".card").last.bounding_box()
+            clip = {"x": 0, "y": 0, "width": 1000, "height": cards["y"] + cards["height"] + 20}
+            path = Path(folder) / f"page-{scheme}.png"
+            shown.screenshot(path=path, full_page=True, clip=clip)
+            # Few colours, for a small file.
+            with Image.open(path) as drawn:
+                drawn.convert("RGB").quantize(64).save(path, optimize=True)
+        browser.close()
+
+
 PICTURES = {
     "release": release,
     "release-phone": phone,
@@ -388,4 +426,7 @@ def main(folder=STATIC, names=()):
 
 
 if __name__ == "__main__":
-    main(names=sys.argv[1:])
+    if sys.argv[1:] == ["page"]:
+        page(STATIC)
+    else:
+        main(names=sys.argv[1:])
