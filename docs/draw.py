@@ -4,8 +4,8 @@ The gallery draws its own pictures whenever the documentation is built. These fe
 repository, because the README shows one of them. Each is drawn on a transparent background with
 dark ink for light pages and with light ink for dark pages, and some also for phones. What they
 show of measurements is read from ``docs/numbers.json`` and ``docs/_static/peers/all.csv``.
-``python docs/draw.py page`` takes the screenshots of the page that the README's lines write, in
-Chromium.
+``python docs/draw.py page`` takes the screenshots of the page that the README's lines write, and of
+the wizard, in Chromium.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import functools
 import json
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
+import textwrap
 import warnings
 from pathlib import Path
 
@@ -386,14 +388,66 @@ def page(folder):
             shown.get_by_role("combobox", name="Only records where").select_option(label="age")
             for name, value in (("From", "30"), ("To", "40")):
                 shown.get_by_role("combobox", name=name, exact=True).select_option(label=value)
+            shown.evaluate("window.scrollTo(0, 0)")
             cards = shown.locator(".card").last.bounding_box()
             clip = {"x": 0, "y": 0, "width": 1000, "height": cards["y"] + cards["height"] + 20}
             path = Path(folder) / f"page-{scheme}.png"
             shown.screenshot(path=path, full_page=True, clip=clip)
-            # Few colours, for a small file.
-            with Image.open(path) as drawn:
-                drawn.convert("RGB").quantize(64).save(path, optimize=True)
+            in_few_colours(path)
         browser.close()
+
+
+def wizard(path):
+    """Screenshot of the wizard's page of epsilon, for the table of the guide's session."""
+    from playwright.sync_api import sync_playwright
+
+    guide = STATIC.parent / "user_guide" / "command_line.rst"
+    text = guide.read_text(encoding="utf-8")
+    table = re.search(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", text, re.M)[1]
+    declared = re.search(r"^   \$ cat codebook.csv\n((?:   .*\n)+)", text, re.M)[1]
+    with tempfile.TemporaryDirectory() as made, contextlib.chdir(made):
+        exec(textwrap.dedent(table), {})
+        Path("codebook.csv").write_text(textwrap.dedent(declared), encoding="utf-8")
+        command = [sys.executable, "-m", "skdp", "wizard", "visits.csv", "--no-browser"]
+        command += ["--domain", "codebook.csv"]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            address = server.stdout.readline().split()[-1]
+            with sync_playwright() as driver:
+                browser = driver.chromium.launch(executable_path=shutil.which("chromium"))
+                shown = browser.new_page(viewport={"width": 1120, "height": 840})
+                shown.goto(address)
+
+                def click(name):
+                    with shown.expect_navigation(timeout=600_000):
+                        shown.get_by_role("button", name=name).click()
+
+                shown.get_by_label("Each record").check()
+                click("Look at the table")
+                shown.get_by_label("All of this is publicly known").check()
+                click("Go on to the questions")
+                asked = (
+                    "age >= 65", "proportion(city == 'Ems')", "mean(age) where city == 'Ems'",
+                    "median(cost)", "median(day)",
+                )  # fmt: skip
+                shown.get_by_label("Questions").fill("\n".join(asked))
+                click("Go on to epsilon")
+                shown.get_by_label("Number of records").fill("20000")
+                shown.get_by_label("Epsilons to compare").fill("0.25, 0.5, 1, 2, 4")
+                click("Show the margins")
+                shown.get_by_label("ε = 2").check()
+                shown.screenshot(path=path, full_page=True)
+                browser.close()
+        finally:
+            server.terminate()
+            server.wait()
+    in_few_colours(path)
+
+
+def in_few_colours(path):
+    """Make the file of a screenshot small."""
+    with Image.open(path) as drawn:
+        drawn.convert("RGB").quantize(64).save(path, optimize=True)
 
 
 PICTURES = {
@@ -428,5 +482,6 @@ def main(folder=STATIC, names=()):
 if __name__ == "__main__":
     if sys.argv[1:] == ["page"]:
         page(STATIC)
+        wizard(STATIC.parent / "user_guide" / "wizard.png")
     else:
         main(names=sys.argv[1:])
