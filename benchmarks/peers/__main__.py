@@ -75,8 +75,8 @@ def main() -> None:
         found = measure(task, methods, 1 if options.quick else 3, options.timeout)
         rows += found
         print(_table.summary(found).to_string(index=False), flush=True)
-        if options.out is not None:
-            _table.write(options.out, rows, facts)
+    if options.out is not None:
+        _table.write(options.out, rows, facts)
 
 
 _TASK_NAMES = list(dict.fromkeys(method.task for method in _tasks.METHODS))
