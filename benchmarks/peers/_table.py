@@ -64,7 +64,7 @@ def write(folder: Path, rows: list[dict[str, Any]], facts: list[dict[str, Any]])
         results = pd.concat([old[kept], results]) if len(results) else old
     peers = ["no privacy", *PEERS]
     results = results.sort_values("peer", key=lambda of: of.map(peers.index), kind="stable")
-    results = results.sort_values("epsilon", kind="stable").sort_values("task", kind="stable")
+    results = results.sort_values(["task", "setting", "epsilon"], kind="stable")
     results.to_csv(path, index=False)
     for task, part in summary(results.fillna({"note": "", "measure": ""})).groupby("task"):
         _of_task(str(task), part).to_csv(folder / f"{str(task).replace('-', '')}.csv", index=False)
