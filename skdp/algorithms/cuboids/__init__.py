@@ -11,17 +11,18 @@ The algorithms are those of B. Ding, M. Winslett, J. Han, Z. Li, "Differentially
 Optimizing Noise Sources and Consistency", SIGMOD 2011, and one of our own, by file:
 
 ===============  =================================================================================
-``consistency``  tables that agree with each other (L2, L1, Linf); variances, from one best source
-                 too, and of weighted sums of cells
-``lattice``      the lattice of cuboids: their sizes, and which of them contain which
+``consistency``  the lattice of cuboids; tables that agree with each other (L2, L1, Linf), their
+                 variances, also from one best source, and those of weighted sums of cells
 ``plans``        which cuboids to measure: All, Base, BMax, PMost, and the optimized plan, with
                  unequal budgets
 ===============  =================================================================================
 """
 
 from .consistency import (
+    MAX_SOURCE_CELLS,
     ConsistencyBound,
     Functional,
+    Lattice,
     Terms,
     best_sources,
     blue_variances,
@@ -32,8 +33,9 @@ from .consistency import (
     consistent_l2,
     consistent_lp,
     derive,
+    dimensions_of,
     interaction_variances,
+    lattice,
     simulated_interactions,
 )
-from .lattice import MAX_SOURCE_CELLS, Lattice, dimensions_of, lattice
 from .plans import Plan, equal_shares, plan_all, plan_base, plan_bmax, plan_optimized, plan_pmost

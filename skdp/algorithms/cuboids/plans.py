@@ -20,8 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from ..._random import sampling_generator
 from ..._validation import FloatArray
-from .consistency import blue_variances
-from .lattice import MAX_SOURCE_CELLS, Lattice
+from .consistency import MAX_SOURCE_CELLS, Lattice, blue_variances
 
 
 @dataclass(frozen=True)
