@@ -148,18 +148,17 @@ class Synopsis:
 
     def _facts(self) -> dict[str, str]:
         """What `repr` and the notebook show."""
-        facts, loss = {"made by": self.mechanism or "unknown"}, "unknown loss"
-        if self.epsilon is not None:
-            loss = f"epsilon={float(self.epsilon):g}"
-        facts["privacy"] = "seeded: no guarantee" if self.seeded else loss
-        facts["columns"] = ", ".join(map(str, self.counted.names))
-        facts["holds"] = self.model.about
-        facts["estimated records"] = f"{max(self.total, 0.0):,.6g}"
-        if self.rows:
-            facts["counted"] = self.rows
-        if self.skipped is not None:
-            facts["records"] = str(self.skipped)
-        return facts
+        loss = "unknown loss" if self.epsilon is None else f"epsilon={float(self.epsilon):g}"
+        facts = {
+            "made by": self.mechanism or "unknown",
+            "privacy": "seeded: no guarantee" if self.seeded else loss,
+            "columns": ", ".join(map(str, self.counted.names)),
+            "holds": self.model.about,
+            "estimated records": f"{max(self.total, 0.0):,.6g}",
+            "counted": self.rows,
+            "records": "" if self.skipped is None else str(self.skipped),
+        }
+        return {name: text for name, text in facts.items() if text}
 
     def __repr__(self) -> str:
         facts = self._facts()
