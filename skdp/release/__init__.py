@@ -9,7 +9,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
                   exact covariance
 ``combined``      `combine`: several releases of one table answer together
 ``files``         a zip archive of JSON and plain arrays
-``grouping``      groups by measured and derived columns or intervals of them, and views of them
+``grouping``      which records a statistic is about: groups, views of columns, and their numbers
 ``intervals``     boxes, a partition of the domain, and how far answers over them may be off
 ``marginals``     ViewsModel: linear answers from coefficients with known variances, and rows that
                   agree with them

@@ -49,10 +49,10 @@ def document(title: str, body: Sequence[str], script: str = "", data: str = "") 
         end += f'<script type="module">{script}</script>'
     whole = "".join(body) + end
     title = html.escape(title)
-    return _filled("document.html", policy=policy, title=title, style=style, body=whole)
+    return filled("document.html", policy=policy, title=title, style=style, body=whole)
 
 
-def _filled(name: str, **values: Any) -> str:
+def filled(name: str, **values: Any) -> str:
     """A template of HTML with its values, which are HTML."""
     return Template(_web(name)).substitute(values)
 
@@ -118,7 +118,7 @@ class Page:
         }
         self.fingerprint = _fingerprint(synopsis)
         limits = _limits(synopsis, columns, described)
-        body = _filled(
+        body = filled(
             "release.html",
             title=html.escape(title),
             records=f"{max(synopsis.total, 0.0):,.0f}",
@@ -140,7 +140,7 @@ class Page:
 
     def _repr_html_(self) -> str:
         # A frame of its own: neither the page nor the notebook reaches the other.
-        return _filled("frame.html", page=html.escape(self.text))
+        return filled("frame.html", page=html.escape(self.text))
 
 
 def _packed(data: dict[str, Any]) -> str:
@@ -248,7 +248,7 @@ def _skipped(skipped: SkippedRecords | None) -> str:
     if skipped is None:
         return '<p class="soft">How many records were skipped is not known.</p>'
     loud = "".join(_warning(f"Skipped: {one}.") for one in skipped.texts())
-    return _filled("skipped.html", loud=loud, std=f"{skipped.std:,.3g}", table=skipped.table())
+    return filled("skipped.html", loud=loud, std=f"{skipped.std:,.3g}", table=skipped.table())
 
 
 def protected(loss: PrivacyLoss | None) -> str:
@@ -265,7 +265,7 @@ def protected(loss: PrivacyLoss | None) -> str:
     epsilon = float(loss.epsilon)
     factor, said = math.exp(min(epsilon, 700.0)), extremes_text(loss.epsilon)
     parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
-    return _filled(
+    return filled(
         "protected.html",
         epsilon=f"{epsilon:g}",
         one=_unit(loss),

@@ -19,13 +19,13 @@ from ..domain.bins import Points
 from ..domain.query import Query
 from .basis import basis_of
 from .boxes import BoxModel
-from .grouping import Bands
+from .grouping import Bands, case_of, has_numbers, spans_of
 from .intervals import LeafErrorBound
 from .marginals import ViewsModel
 from .network import NetworkModel
 from .products import lumps
 from .result import range_label
-from .statistics import Confidence, case_of, has_numbers, spans_of
+from .statistics import Confidence
 
 __all__ = ["label_of", "prepared_column", "prepared_law", "prepared_model"]
 
