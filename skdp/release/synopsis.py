@@ -33,7 +33,7 @@ from .network import NetworkModel
 from .page import Page
 from .quantiles import as_shares, quantiles
 from .result import Answer, of_records, plot_axis
-from .sampling import draw_codes, draw_frame
+from .sampling import Draws
 from .skipped import SkippedRecords
 from .statistics import Confidence, How, Statistics
 
@@ -683,7 +683,7 @@ class Synopsis:
             As `sample`.
         """
         generator = sampling_generator(random_state)
-        return draw_codes(self.model, self.counted, n_samples, generator, where, method)[0]
+        return Draws(self.model, self.counted, generator, where, method).codes(n_samples)
 
     def sample(
         self,
@@ -743,7 +743,7 @@ class Synopsis:
         ([58, 59], ['F'])
         """
         generator = sampling_generator(random_state)
-        return draw_frame(self.model, self.counted, n_samples, generator, where, method)
+        return Draws(self.model, self.counted, generator, where, method).frame(n_samples)
 
     def view(self, columns: Sequence[str]) -> np.ndarray:
         """Estimated counts for every combination of the declared codes of one or two columns.
