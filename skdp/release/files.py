@@ -94,10 +94,7 @@ def write_archive(path: str | PathLike[str], metadata: Facts, arrays: Arrays) ->
 
 
 def read_archive(
-    path: str | PathLike[str],
-    build: Callable[[dict[str, Any], dict[str, np.ndarray]], Any],
-    max_bytes: int,
-    max_json: int,
+    path: str | PathLike[str], build: Callable[[Any, Any], Any], max_bytes: int, max_json: int
 ) -> Any:
     """Read a file that `write_archive` wrote; nothing in it is executed.
 
