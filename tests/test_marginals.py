@@ -361,13 +361,13 @@ def test_pairs_that_depend_stand_out_and_their_choices_share_a_budget(monkeypatc
     population = Population.of(attributes, Zeros(), 2000, rng)
     table = CountTable.from_codes(codes, (4,) * 7)
     weights = dict.fromkeys(itertools.combinations(range(7), 2), 1)
-    candidates = Candidates(table, attributes, weights, 2000.0, {})
+    candidates = Candidates(table, attributes, weights, 2000.0)
     costs = record(monkeypatch)
     chosen = candidates.best(population, [], 6, Fraction(60), Fraction(1), noise_source(0))
     assert sorted(chosen) == list(itertools.combinations(range(4), 2))
     assert costs == {"noisy_max": [Fraction(10)] * 6}
     # A weight counts in a score: the copies of smaller weight are left out.
-    halved = Candidates(table, attributes, weights | {(0, 1): Fraction(1, 2)}, 2000.0, {})
+    halved = Candidates(table, attributes, weights | {(0, 1): Fraction(1, 2)}, 2000.0)
     chosen = halved.best(population, [], 5, Fraction(50), Fraction(1), noise_source(0))
     assert (0, 1) not in chosen and all(max(pair) < 4 for pair in chosen)
 

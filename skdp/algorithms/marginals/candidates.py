@@ -51,13 +51,13 @@ class Candidates:
         attributes: Sequence[Attribute],
         weights: Mapping[Axes, float | Fraction],
         total: float,
-        columns: Mapping[int, ColumnEstimate],
     ) -> None:
         self._weights, self._total = weights, total
         self._sizes = [len(each.order) for each in attributes]
         self._bins = [equal_mass_bins(each.grouped, each.order, TUNING.bins) for each in attributes]
-        codes = [own[each.groups] for each, own in zip(attributes, self._bins, strict=True)]
-        asked = [(axes, [codes[axis] for axis in axes]) for axes in weights]
+        # The bin of each code.
+        self._codes = [own[each.groups] for each, own in zip(attributes, self._bins, strict=True)]
+        asked = [(axes, [self._codes[axis] for axis in axes]) for axes in weights]
         # Counts of pairs stand in one matrix, in which the bins of a column are side by side.
         self._starts = np.cumsum([0, *(int(each.max()) + 1 for each in self._bins)])
         self._pairs = np.zeros((self._starts[-1], self._starts[-1]), dtype=np.int64)
@@ -67,10 +67,6 @@ class Candidates:
                 self._pairs[self._place(axes[0]), self._place(axes[1])] = counts
             else:
                 self._wider[axes] = counts
-        # Of the released counts of the bins.
-        self._variances = np.zeros(self._starts[-1])
-        for axis, column in columns.items():
-            self._variances[self._place(axis)] = _variances(column, codes[axis])
 
     def _place(self, axis: int) -> slice:
         """Where the bins of a column stand."""
@@ -107,7 +103,7 @@ class Candidates:
         # most _PARTS, up or down: the range is 2 * _PARTS. Which sets are candidates, and their
         # bins, follow from released values and the sets chosen before.
         sets = [axes for axes in self._weights if axes not in taken]
-        seen, by_chance, _ = self._distances(population, sets)
+        seen, by_chance, _ = self._distances(population, sets, {})
         cells = [math.prod(self._sizes[axis] for axis in axes) for axes in sets]
         noise = np.minimum(np.minimum(cells, TUNING.bins**2) / float(each), 1e12)
         weights = [math.floor(_PARTS * self._weights[axes]) for axes in sets]
@@ -123,6 +119,7 @@ class Candidates:
     def misfits(
         self,
         population: Population,
+        columns: Mapping[int, ColumnEstimate],
         kinds: Mapping[int, Sequence[Axes]],
         epsilon: Fraction,
         source: NoiseSource,
@@ -133,6 +130,8 @@ class Candidates:
         ----------
         population : Population
             The rows: released.
+        columns : mapping of int to ColumnEstimate
+            To which the rows were fitted.
         kinds : mapping of int to sequence of tuple of int
             Pairs, at least one of a kind, by how many of their columns are ordered.
         epsilon : Fraction
@@ -143,7 +142,7 @@ class Candidates:
         # record changes one count of each set by one: the sensitivity is the number of sets. Which
         # these are, and their bins, follow from releases before.
         sets = [axes for _, some in sorted(kinds.items()) for axes in some]
-        each = self._distances(population, sets)
+        each = self._distances(population, sets, columns)
         part, first, found = epsilon / len(kinds), 0, {}
         for kind, some in sorted(kinds.items()):
             n, first = len(some), first + len(some)
@@ -155,7 +154,10 @@ class Candidates:
         return found
 
     def _distances(
-        self, population: Population, sets: Sequence[Axes]
+        self,
+        population: Population,
+        sets: Sequence[Axes],
+        columns: Mapping[int, ColumnEstimate],
     ) -> tuple[IntArray, FloatArray, FloatArray]:
         """How far exact bins of sets are from those of rows, and what adds to it, in records.
 
@@ -168,6 +170,9 @@ class Candidates:
         doubt : ndarray of float64
             What the noise of the two columns of a pair adds.
         """
+        variances = np.zeros(self._starts[-1])
+        for axis, column in columns.items():
+            variances[self._place(axis)] = _variances(column, self._codes[axis])
         binned = population.grouped(self._bins)
         number = len(self._bins)
         squares = np.concatenate([binned.margin([axis]) ** 2 for axis in range(number)])
@@ -176,8 +181,8 @@ class Candidates:
         for first, last in pairwise([*range(0, number, _COLUMNS_AT_ONCE), number]):
             here, on = slice(*self._starts[[first, last]]), slice(self._starts[first], None)
             expected = self._total * binned.margins_of_pairs(first, last)
-            variance = np.outer(self._variances[here], squares[on])
-            variance += np.outer(squares[here], self._variances[on])
+            variance = np.outer(variances[here], squares[on])
+            variance += np.outer(squares[here], variances[on])
             tables = (
                 np.abs(self._pairs[here, on] - np.rint(expected).astype(np.int64)),
                 self._chance(expected, binned),

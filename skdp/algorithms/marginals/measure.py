@@ -329,7 +329,7 @@ class _Views:
             if not isinstance(self.asked.workload, Mapping):
                 rest = choice * TUNING.rest
             attributes = self._attributes()
-            candidates = Candidates(self.table, attributes, weights, self.records, self.columns)
+            candidates = Candidates(self.table, attributes, weights, self.records)
             rows = Population.of(attributes, self.zeros, self.rows, self.generator)
             part = choice - rest
             sets = own + candidates.best(rows, own, number - len(own), part, each, self.source)
@@ -354,7 +354,7 @@ class _Views:
             if axes not in self.grids:
                 kind = n_ordered(self.known.ladders[axis] for axis in axes)
                 kinds.setdefault(kind, []).append(axes)
-        return candidates.misfits(population, kinds, epsilon, self.source)
+        return candidates.misfits(population, self.columns, kinds, epsilon, self.source)
 
     def _measure(self, grids: Grids, shares: Mapping[Axes, Fraction]) -> None:
         """Noisy counts of all cells of some tables of groups, each for its share of epsilon."""

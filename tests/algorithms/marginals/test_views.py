@@ -293,9 +293,9 @@ def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_mo
     def distance(records):
         table = CountTable.from_codes(np.array(records, dtype=np.int32), shape)
         known = {axis: ColumnEstimate(n, (1, n), {n: 2.0}) for axis, n in enumerate(shape)}
-        candidates = Candidates(table, even, dict.fromkeys(pairs, 1), 5.0, known)
+        candidates = Candidates(table, even, dict.fromkeys(pairs, 1), 5.0)
         # The first pair is measured, and two are not.
-        found = candidates.misfits(rows, {1: pairs[1:]}, Fraction(1), noise_source(0))
+        found = candidates.misfits(rows, known, {1: pairs[1:]}, Fraction(1), noise_source(0))
         return found[1], seen[-1]
 
     share, (before, sensitivity) = distance(few)
