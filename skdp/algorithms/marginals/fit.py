@@ -12,7 +12,7 @@ import copy
 import hashlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,7 +27,7 @@ from .groups import TINY, TUNING, Attribute
 __all__ = [
     "Population",
     "Prior",
-    "Target",
+    "alone_of",
     "nearer_to",
     "posterior_mean",
     "with_margins",
@@ -48,6 +48,8 @@ _CHUNK_OF_CODES = 1 << 22
 Groups = Sequence[IntArray] | None
 
 Axes = tuple[int, ...]
+# What the margins of some attributes should be: probabilities, one axis for each attribute.
+Targets = Mapping[Axes, FloatArray]
 
 # Single precision is enough to draw a code, and takes half the time.
 Logs: TypeAlias = NDArray[np.float32]
@@ -116,21 +118,6 @@ def nearer_to(
 # --- rows that follow targets
 
 
-class Target(NamedTuple):
-    """What the margin of some attributes should be.
-
-    Attributes
-    ----------
-    axes : tuple of int
-        Ascending.
-    table : ndarray of float64
-        Probabilities, one axis for each attribute.
-    """
-
-    axes: tuple[int, ...]
-    table: FloatArray
-
-
 class Population:
     """Rows drawn from a product of factors.
 
@@ -158,10 +145,7 @@ class Population:
             (axes, np.where(_grouped(axes, allowed, attributes), 0.0, _FORBIDDEN))
             for axes, allowed in zeros.items()
         ]
-        self.columns: list[CodeArray] = [
-            each.groups.astype(np.int32)[column]
-            for each, column in zip(attributes, rows.T, strict=True)
-        ]
+        self.columns = _groups_of(attributes, rows)
         self.weights = np.full(len(rows), 1.0 / len(rows))
         # Logarithms of a table over the codes of some attributes.
         self._factors: dict[Axes, FloatArray] = {
@@ -184,8 +168,7 @@ class Population:
         rows = zeros.mended(np.stack(columns, axis=1).astype(np.int32))
         found = cls(attributes, rows, zeros, generator)
         if zeros:
-            alone = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
-            found.fit(alone, 2 * TUNING.sweeps)
+            found.fit(alone_of(attributes), 2 * TUNING.sweeps)
         return found
 
     def with_prior(self, prior: Prior, attributes: Sequence[Attribute], zeros: Zeros) -> Population:
@@ -199,10 +182,8 @@ class Population:
         weights = share * prior.weights[kept]
         found.weights = np.concatenate([weights, (1 - share) * self.weights])
         found.weights /= found.weights.sum()
-        found.columns = []
-        for axis, (each, column) in enumerate(zip(attributes, self.columns, strict=True)):
-            own = each.groups.astype(np.int32)[prior.rows[kept, axis]]
-            found.columns.append(np.concatenate([own, column]))
+        own = _groups_of(attributes, prior.rows[kept])
+        found.columns = [np.concatenate(both) for both in zip(own, self.columns, strict=True)]
         return found
 
     @property
@@ -245,7 +226,7 @@ class Population:
         found.columns = [each.astype(np.int32)[own] for each, own in pairs]
         return found
 
-    def fit(self, targets: Sequence[Target], sweeps: int) -> None:
+    def fit(self, targets: Targets, sweeps: int) -> None:
         """Move factors and rows until the margins are those wanted.
 
         Each column in turn is drawn again for some of the rows, and the tables that hold it are
@@ -254,7 +235,10 @@ class Population:
         """
         if not sweeps:
             self.scale(targets)
-        own = [[each for each in targets if axis in each.axes] for axis in range(len(self.sizes))]
+        own = [
+            {axes: table for axes, table in targets.items() if axis in axes}
+            for axis in range(len(self.sizes))
+        ]
         for _ in range(sweeps):
             self.scale(targets)
             self.resample(self.n_rows)
@@ -263,37 +247,34 @@ class Population:
                     self._draw(axis)
                     self.scale(own[axis])
 
-    def scale(self, targets: Sequence[Target]) -> None:
+    def scale(self, targets: Targets) -> None:
         """Proportional fitting of the weights, and of the factors with them."""
         # As if one more row lay in each cell.
         least = 1.0 / self.n_rows
-        for target in targets:
-            cell = self._cells(target.axes)
-            found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
-            step = np.log((target.table.ravel() + least) / (found + least)) * TUNING.damped
+        for axes, table in targets.items():
+            cell = self._cells(axes)
+            found = np.bincount(cell, weights=self.weights, minlength=table.size)
+            step = np.log((table.ravel() + least) / (found + least)) * TUNING.damped
             self.weights *= np.exp(step)[cell]
-            step = step.reshape(target.table.shape)
-            before = self._factors.get(target.axes, 0.0)
-            self._factors[target.axes] = np.maximum(before + step, _NEVER)
+            before = self._factors.get(axes, 0.0)
+            self._factors[axes] = np.maximum(before + step.reshape(table.shape), _NEVER)
         self.weights /= self.weights.sum()
 
-    def settle(self, targets: Sequence[Target], rounds: int = 2 * TUNING.sweeps) -> None:
+    def settle(self, targets: Targets, rounds: int = 2 * TUNING.sweeps) -> None:
         """Proportional fitting of the weights alone: the rows stay as they are.
 
         Rows cannot meet all tables at once where some cells have none. Single columns come last:
         they are known best, and asked for most.
         """
-        targets = sorted(targets, key=lambda target: -len(target.axes))
-        cells = [self._cells(target.axes) for target in targets]
-        for _ in range(rounds):
-            for target, cell in zip(targets, cells, strict=True):
-                found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
-                factor = (target.table.ravel() + TINY) / (found + TINY)
-                self.weights *= factor[cell]
+        wide = sorted(targets.items(), key=lambda target: -len(target[0]))
+        cells = [(table, self._cells(axes)) for axes, table in wide]
+        for table, cell in cells * rounds:
+            found = np.bincount(cell, weights=self.weights, minlength=table.size)
+            self.weights *= ((table.ravel() + TINY) / (found + TINY))[cell]
         self.weights /= self.weights.sum()
 
     def in_codes(
-        self, attributes: Sequence[Attribute], targets: Sequence[Target], zeros: Zeros
+        self, attributes: Sequence[Attribute], targets: Targets, zeros: Zeros
     ) -> tuple[CodeArray, FloatArray]:
         """Rows with codes drawn inside of groups, which break no rule, and their weights."""
         rows = self._drawn_in_groups(attributes)
@@ -306,10 +287,7 @@ class Population:
         found = zeros.mended(rows)
         if found is not rows:
             # Records that replace others move the margins; weights move them back.
-            self.columns = [
-                each.groups.astype(np.int32)[column]
-                for each, column in zip(attributes, found.T, strict=True)
-            ]
+            self.columns = _groups_of(attributes, found)
             self.settle(targets)
         return found, self.weights
 
@@ -369,6 +347,11 @@ class Population:
         return cell
 
 
+def alone_of(attributes: Sequence[Attribute]) -> dict[Axes, FloatArray]:
+    """The margins of single columns."""
+    return {(axis,): each.grouped for axis, each in enumerate(attributes)}
+
+
 def _grouped(axes: Axes, allowed: BoolArray, attributes: Sequence[Attribute]) -> BoolArray:
     """Allowed combinations of groups of codes: those with an allowed combination of codes."""
     for place, axis in enumerate(axes):
@@ -377,6 +360,12 @@ def _grouped(axes: Axes, allowed: BoolArray, attributes: Sequence[Attribute]) ->
         starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
         allowed = np.logical_or.reduceat(allowed.take(order, place), starts, axis=place)
     return allowed
+
+
+def _groups_of(attributes: Sequence[Attribute], rows: CodeArray) -> list[CodeArray]:
+    """Columns of the groups of rows of codes."""
+    pairs = zip(attributes, rows.T, strict=True)
+    return [each.groups.astype(np.int32)[column] for each, column in pairs]
 
 
 def _lines(axis: int, axes: Axes, log: FloatArray) -> Logs:

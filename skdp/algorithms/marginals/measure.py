@@ -34,7 +34,8 @@ from .candidates import Candidates, Workload
 from .fit import (
     Population,
     Prior,
-    Target,
+    Targets,
+    alone_of,
     nearer_to,
     posterior_mean,
     with_margins,
@@ -500,7 +501,7 @@ class _Views:
         if prior is None or not self.tables:
             return alone, None
         beside = alone.with_prior(prior, attributes, self.zeros)
-        beside.settle([Target((axis,), each.grouped) for axis, each in enumerate(attributes)])
+        beside.settle(alone_of(attributes))
         tables = [
             (axes, self._groups_of_rows(axes, told.shape, attributes), told, variance)
             for axes, told, variance in self.tables
@@ -538,15 +539,13 @@ class _Views:
 
     def _targets(
         self, attributes: Sequence[Attribute], population: Population, prior: Prior | None
-    ) -> list[Target]:
+    ) -> Targets:
         """The margins that rows should have: single columns and chosen sets.
 
         Where a table leaves cells open, independent columns are expected, or rows of a prior. The
         tables keep to what is known of their margins.
         """
-        found: dict[Axes, FloatArray] = {
-            (axis,): each.grouped for axis, each in enumerate(attributes)
-        }
+        found = alone_of(attributes)
         for axes, sizes in sorted(self.grids.items(), key=lambda each: (len(each[0]), each[0])):
             possible = population.possible(axes)
             if prior is None:
@@ -556,7 +555,7 @@ class _Views:
                 model = population.margin(axes)
             refined = self._refined(axes, sizes, model, possible, attributes)
             found[axes] = with_margins(refined, [found[axis,] for axis in axes])
-        return [Target(axes, table) for axes, table in found.items()]
+        return found
 
     def _groups_of_rows(
         self, axes: Axes, sizes: Sequence[int], attributes: Sequence[Attribute]
@@ -601,9 +600,7 @@ class _Views:
         counts, variance = self.known.table(axes, sizes, sums)
         return counts, float(variance.mean())
 
-    def _fitted(
-        self, population: Population, targets: Sequence[Target], prior: Prior | None
-    ) -> Population:
+    def _fitted(self, population: Population, targets: Targets, prior: Prior | None) -> Population:
         """Rows that follow the targets."""
         if prior is not None:
             # Rows drawn again would forget what the prior knows.
@@ -622,7 +619,7 @@ class _Views:
         self,
         attributes: Sequence[Attribute],
         population: Population,
-        targets: Sequence[Target],
+        targets: Targets,
         prior: Prior | None,
     ) -> ViewsModel:
         """The released model."""
@@ -644,7 +641,7 @@ class _Views:
             self.zeros,
             cells,
             prior="" if prior is None else prior.name,
-            followed=[each.axes for each in targets if len(each.axes) > 1],
+            followed=[axes for axes in targets if len(axes) > 1],
             misfits=self.misfits,
             budget={name: float(part) for name, part in self.budget.items() if part},
         )
