@@ -35,10 +35,8 @@ __all__ = [
 
 # Logarithm of a factor that stands for an impossible combination.
 _NEVER = float(np.log(np.finfo(np.float32).tiny))
-# That of one that rules forbid: below what any view can outweigh.
-_FORBIDDEN = -1e4
-# Rounds of drawing codes inside of groups again that break rules.
-_ROUNDS = 20
+# What is taken off that of one that rules forbid: more than any view can outweigh.
+_FORBIDDEN = 1e4
 # Numbers held at once while a column is drawn.
 _CHUNK = 1 << 17
 # The same while margins of pairs are counted.
@@ -141,10 +139,9 @@ class Population:
     ) -> None:
         self.sizes = [len(each.order) for each in attributes]
         self._generator = generator
-        self._barriers = [
-            (axes, np.where(_grouped(axes, allowed, attributes), 0.0, _FORBIDDEN))
-            for axes, allowed in zeros.items()
-        ]
+        self._allowed = {
+            axes: _grouped(axes, allowed, attributes) for axes, allowed in zeros.items()
+        }
         self.columns = _groups_of(attributes, rows)
         self.weights = np.full(len(rows), 1.0 / len(rows))
         # Logarithms of a table over the codes of some attributes.
@@ -277,25 +274,17 @@ class Population:
         self, attributes: Sequence[Attribute], targets: Targets, zeros: Zeros
     ) -> tuple[CodeArray, FloatArray]:
         """Rows with codes drawn inside of groups, which break no rule, and their weights."""
-        rows = self._drawn_in_groups(attributes)
-        for _ in range(_ROUNDS if zeros else 0):
-            # Codes inside of groups were drawn without a look at the rules.
-            broken = zeros.breaks(rows)
-            if not broken.any():
-                break
-            rows[broken] = self._drawn_in_groups(attributes)[broken]
-        found = zeros.mended(rows)
-        if found is not rows:
-            # Records that replace others move the margins; weights move them back.
-            self.columns = _groups_of(attributes, found)
-            self.settle(targets)
-        return found, self.weights
-
-    def _drawn_in_groups(self, attributes: Sequence[Attribute]) -> CodeArray:
         drawn = zip(attributes, self.columns, strict=True)
         codes = [each.codes(column, self._generator) for each, column in drawn]
         # Column by column in memory.
-        return np.stack(codes).astype(np.int32, copy=False).T
+        rows = np.stack(codes).astype(np.int32, copy=False).T
+        # Codes inside of groups were drawn without a look at the rules.
+        found = zeros.mended(rows)
+        if found is not rows:
+            # Codes that replace others move the margins; weights move them back.
+            self.columns = _groups_of(attributes, found)
+            self.settle(targets)
+        return found, self.weights
 
     def resample(self, n_rows: int) -> None:
         """Rows of equal weights, drawn by their weights."""
@@ -307,7 +296,8 @@ class Population:
 
     def _draw(self, axis: int) -> None:
         """Draw one column of some rows given the others, from the factors that hold it."""
-        factors = [*self._factors.items(), *self._barriers]
+        barriers = {axes: (each - 1.0) * _FORBIDDEN for axes, each in self._allowed.items()}
+        factors = [*self._factors.items(), *barriers.items()]
         again = np.flatnonzero(self._generator.random(self.n_rows) < TUNING.redrawn)
         u = self._generator.random(len(again))
         lines = [(axes, _lines(axis, axes, log)) for axes, log in factors if axis in axes]
@@ -332,10 +322,9 @@ class Population:
     def possible(self, axes: Sequence[int]) -> BoolArray:
         """Which combinations of codes no rule among these attributes forbids."""
         allowed = np.ones([self.sizes[axis] for axis in axes], dtype=bool)
-        for held, log in self._barriers:
+        for held, each in self._allowed.items():
             if set(held) <= set(axes):
-                shape = [self.sizes[axis] if axis in held else 1 for axis in axes]
-                allowed &= (log == 0).reshape(shape)
+                allowed &= each.reshape([self.sizes[axis] if axis in held else 1 for axis in axes])
         return allowed
 
     def _cells(self, axes: Sequence[int], groups: Groups = None) -> IntArray:
