@@ -16,7 +16,6 @@ import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
 from skdp._random import noise_source
 from skdp.algorithms.marginals import candidates as candidates_module
-from skdp.algorithms.marginals import joint as joint_module
 from skdp.algorithms.marginals import measure as measure_module
 from skdp.algorithms.marginals.candidates import Candidates
 from skdp.algorithms.marginals.fit import Population, posterior_mean
@@ -157,7 +156,7 @@ def record(monkeypatch):
     spy(measure_module, "discrete_laplace", 1)
     spy(candidates_module, "discrete_laplace", 1)
     spy(candidates_module, "noisy_max", 1)
-    spy(joint_module, "sparse_counts", 3)
+    spy(candidates_module, "sparse_counts", 3)
     return spent
 
 

@@ -30,7 +30,7 @@ from ...release import (
     n_ordered,
 )
 from ...tables import Counts
-from .candidates import Candidates, Workload
+from .candidates import Candidates, JointCounts, Workload, joint_share, measure_joint
 from .fit import (
     Population,
     Prior,
@@ -49,7 +49,6 @@ from .groups import (
     column_plan,
     ladder_of,
 )
-from .joint import JointCounts, joint_share, measure_joint
 
 __all__ = ["Asked", "measured_views", "most_groups"]
 
