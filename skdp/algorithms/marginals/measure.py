@@ -24,7 +24,6 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import (
     Coefficients,
     ColumnEstimate,
-    Ladder,
     ViewsModel,
     WeightedRows,
     n_ordered,
@@ -450,10 +449,10 @@ class _Views:
         if self.whole:
             return tuple(ladder.n_units for ladder in ladders)
         sizes = [ladder.sizes[min(1, len(ladder.sizes) - 1)] for ladder in ladders]
-        most = self._most_cells(signal)
-        while finer := list(_finer(ladders, sizes, most)):
-            _, place, size = min(finer)
-            sizes[place] = size
+        steps = [(n, place) for place, ladder in enumerate(ladders) for n in ladder.sizes[2:]]
+        for size, place in sorted(steps):
+            if math.prod(sizes) // sizes[place] * size <= self._most_cells(signal):
+                sizes[place] = size
         return tuple(sizes)
 
     def _most_cells(self, signal: float) -> float:
@@ -577,11 +576,15 @@ class _Views:
     ) -> FloatArray:
         """Shares of the cells of a model whose sums over a grid follow what was measured."""
         lines = self._groups_of_rows(axes, sizes, attributes)
-        counts, variance = self._table(axes, sizes)
+        alone = {
+            axis: self.known.ladders[axis].sums(self.columns[axis].counts, size)
+            for axis, size in zip(axes, sizes, strict=True)
+        }
+        counts, variances = self.known.table(axes, sizes, alone)
         cell = np.ravel_multi_index(np.ix_(*lines), sizes).ravel()
         sums = np.bincount(cell, weights=model.ravel(), minlength=counts.size)
         near: FloatArray = (self.records * sums.reshape(sizes)).astype(np.float64, copy=False)
-        mean = posterior_mean(counts, variance, near)
+        mean = posterior_mean(counts, float(variances.mean()), near)
         ratio = np.divide(mean, near, out=np.zeros_like(near), where=near > 0).ravel()
         # Blocks that the model leaves empty are spread evenly, over what rules allow.
         width = np.bincount(cell, weights=possible.ravel(), minlength=counts.size)
@@ -589,15 +592,6 @@ class _Views:
         fine = np.maximum(model * ratio[cell].reshape(model.shape), 0.0)
         fine += np.maximum(new, 0.0)[cell].reshape(model.shape) * possible
         return fine / max(fine.sum(), 1e-300)
-
-    def _table(self, axes: Axes, sizes: Sequence[int]) -> tuple[FloatArray, float]:
-        """Counts of the cells of a set from everything measured, and their mean variance."""
-        sums = {
-            axis: self.known.ladders[axis].sums(self.columns[axis].counts, size)
-            for axis, size in zip(axes, sizes, strict=True)
-        }
-        counts, variance = self.known.table(axes, sizes, sums)
-        return counts, float(variance.mean())
 
     def _fitted(self, population: Population, targets: Targets, prior: Prior | None) -> Population:
         """Rows that follow the targets."""
@@ -660,15 +654,3 @@ def _divided(whole: Fraction, needs: Mapping[Any, float]) -> dict[Any, Fraction]
     """Shares in proportion to needs, of at least 1, which add up to the whole exactly."""
     units = {key: round(1000 * need) for key, need in needs.items()}
     return {key: whole * Fraction(each, sum(units.values())) for key, each in units.items()}
-
-
-def _finer(
-    ladders: Sequence[Ladder], sizes: Sequence[int], most: float
-) -> list[tuple[int, int, int]]:
-    """Steps to a finer grid of at most so many cells: present size, column, next size."""
-    found = []
-    for place, (ladder, size) in enumerate(zip(ladders, sizes, strict=True)):
-        above = [each for each in ladder.sizes if each > size]
-        if above and math.prod(sizes) // size * above[0] <= most:
-            found.append((size, place, above[0]))
-    return found
