@@ -130,18 +130,6 @@ def most_groups(shape: Sequence[int], max_order: int) -> int:
     return math.isqrt(MOST_CELLS) if len(used_attributes(shape)) <= 2 else TUNING.groups
 
 
-def _used_sets(workload: Workload, shape: Sequence[int]) -> Workload:
-    """Sets of columns of more than one code; the largest weight of equal sets counts."""
-    if isinstance(workload, str):
-        return workload
-    found: dict[Axes, float | Fraction] = {}
-    for axes, weight in workload.items():
-        used = tuple(axis for axis in axes if shape[axis] > 1)
-        if len(used) > 1:
-            found[used] = max(weight, found.get(used, weight))
-    return found
-
-
 class _Views:
     """What has been measured of one table so far."""
 
@@ -172,8 +160,9 @@ class _Views:
         self.sizes = tuple(int(each.max()) + 1 for each in self.told)
         self.groups = most_groups(self.sizes, asked.max_order)
         self.several = [axis for axis in self.used if self.sizes[axis] > 1]
-        distinct = [size if axis in self.several else 1 for axis, size in enumerate(self.sizes)]
-        self.asked = asked._replace(workload=_used_sets(asked.workload, distinct))
+        self.asked = asked
+        # Sets of columns that may be measured, and how much their scores count.
+        self.weights = self._weights()
         self.budget = {"total": parts["total"]}
         self.blocks: dict[int, dict[int, FloatArray]] = {}
         self.columns: dict[int, ColumnEstimate] = {}
@@ -203,6 +192,8 @@ class _Views:
         # facts and releases before them, as do the rows. Everything else is post-processing.
         left, asked = self.parts["views"], self.asked
         joint, self.whole, sets = self.first_steps()
+        if self.whole:
+            self.weights = {tuple(self.several): 1}
         asked.progress("single columns")
         share = TUNING.beside if joint or self.whole else Fraction(1)
         if self.whole and self.table.shape != self.sizes:
@@ -280,25 +271,22 @@ class _Views:
         self.budget["columns"] = whole
         return left - whole
 
-    @property
-    def weights(self) -> dict[Axes, float | Fraction]:
-        """Sets of columns that may be measured, and how much their scores count.
-
-        Pairs, unless a workload names sets, or all columns are one table.
-        """
-        workload = self.asked.workload
-        if isinstance(workload, Mapping):
-            return dict(sorted(workload.items()))
-        if self.whole:
-            return {tuple(self.several): 1}
-        return dict.fromkeys(combinations(self.several, 2), 1)
+    def _weights(self) -> dict[Axes, float | Fraction]:
+        """All pairs, or the sets of a workload; the largest weight of equal sets counts."""
+        workload, found = self.asked.workload, dict[Axes, float | Fraction]()
+        if isinstance(workload, str):
+            return dict.fromkeys(combinations(self.several, 2), 1)
+        for axes, weight in workload.items():
+            used = tuple(axis for axis in axes if axis in self.several)
+            if len(used) > 1:
+                found[used] = max(weight, found.get(used, weight))
+        return dict(sorted(found.items()))
 
     @property
     def pairs_with_label(self) -> list[Axes]:
         """Pairs that are measured whatever the others tell; none for a workload of sets."""
-        if self.whole or isinstance(self.asked.workload, Mapping):
-            return []
-        return [pair for pair in self.weights if self.asked.label in pair]
+        asked = isinstance(self.asked.workload, str)
+        return [axes for axes in self.weights if asked and self.asked.label in axes]
 
     def measure_sets(self, left: Fraction) -> tuple[Candidates | None, Fraction]:
         """Measure tables of all sets, or choose those where independent columns fit worst.
@@ -379,7 +367,7 @@ class _Views:
     def first_steps(self) -> tuple[Fraction, bool, bool]:
         """Budget of joint counts, whether all columns are one table, and whether there are sets."""
         views, asked = self.parts["views"], self.asked
-        sets = len(self.several) > 1 and asked.max_order > 1 and asked.workload != {}
+        sets = bool(self.weights) and asked.max_order > 1
         joint = joint_share(
             views, self.total, self.table.shape, max_order=asked.max_order, workload=asked.workload
         )
