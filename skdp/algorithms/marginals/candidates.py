@@ -309,14 +309,7 @@ class JointCounts(NamedTuple):
         return np.asfortranarray(both), np.concatenate([counts, lacking * weights])
 
 
-def joint_share(
-    views: Fraction,
-    total: float,
-    shape: tuple[int, ...],
-    *,
-    max_order: int = 3,
-    workload: Workload = "all",
-) -> Fraction:
+def joint_share(views: Fraction, total: float, shape: tuple[int, ...]) -> Fraction:
     """Budget of the joint counts: 0 if more than a few empty cells would pass for records.
 
     Parameters
@@ -325,13 +318,7 @@ def joint_share(
     total : float
         The released number of records.
     shape : tuple of int
-    max_order : int, default=3
-        With 1 there are no joint counts.
-    workload : str or mapping, default="all"
-        Joint counts say more than sets that are asked for: with a mapping there are none.
     """
-    if max_order == 1 or isinstance(workload, Mapping):
-        return Fraction(0)
     share = views * (1 - TUNING.beside)
     if not 1 <= total <= _JOINT_COUNTS:
         return Fraction(0)

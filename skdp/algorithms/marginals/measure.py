@@ -191,17 +191,20 @@ class _Views:
         # that follow these tables. Which of these, budgets, groups and grids follow from public
         # facts and releases before them, as do the rows. Everything else is post-processing.
         left, asked = self.parts["views"], self.asked
-        joint, self.whole, sets = self.first_steps()
-        if self.whole:
+        joint, share = Fraction(0), Fraction(1)
+        if self.weights and isinstance(asked.workload, str):
+            joint = joint_share(left, self.total, self.table.shape)
+            self.whole = not joint and self._has_whole(left)
+        if joint:
+            share, self.weights = TUNING.beside, {}
+        elif self.whole:
             self.weights = {tuple(self.several): 1}
-        asked.progress("single columns")
-        share = TUNING.beside if joint or self.whole else Fraction(1)
-        if self.whole and self.table.shape != self.sizes:
             # Of codes inside of groups the table says nothing.
-            share = Fraction(1, 2)
-        elif sets and not joint and not self.whole:
+            share = TUNING.beside if self.table.shape == self.sizes else Fraction(1, 2)
+        elif self.weights:
             share = self.share_of_columns(self.records * float(left))
-        left = self.measure_columns(left, share, sets and not joint and not self.whole)
+        asked.progress("single columns")
+        left = self.measure_columns(left, share)
         candidates, rest = None, Fraction(0)
         if joint:
             asked.progress("all columns together")
@@ -210,7 +213,7 @@ class _Views:
             found = self.joint
             variance = len(found.rows) * found.noise + found.elsewhere
             self.known.average((), np.array(float(found.counts.sum())), variance)
-        elif sets:
+        elif self.weights:
             candidates, rest = self.measure_sets(left)
         asked.progress("synthetic rows")
         attributes = self._attributes()
@@ -223,7 +226,7 @@ class _Views:
 
     # ---------------------------------------------------------------- what is measured
 
-    def measure_columns(self, left: Fraction, share: Fraction, sets: bool) -> Fraction:
+    def measure_columns(self, left: Fraction, share: Fraction) -> Fraction:
         """Measure every column alone, in blocks of its own tree; what is left."""
         # Privacy. Released: noisy counts of the blocks of each level of each column's tree, the
         # empty ones too. A record lies in one block of a level: sensitivity 1. Levels and columns
@@ -250,7 +253,7 @@ class _Views:
             self._estimate(axis, plan.sizes, variances, self.total, self.total_variance)
         most = most_groups(self.sizes, 2)
         finest = math.inf
-        if sets:
+        if self.weights and not self.whole:
             signal = self.records * float(left * (1 - share))
             finest = math.sqrt(self._most_cells(signal / self._n_sets(signal)))
         ladders = {
@@ -274,6 +277,8 @@ class _Views:
     def _weights(self) -> dict[Axes, float | Fraction]:
         """All pairs, or the sets of a workload; the largest weight of equal sets counts."""
         workload, found = self.asked.workload, dict[Axes, float | Fraction]()
+        if self.asked.max_order == 1:
+            return {}
         if isinstance(workload, str):
             return dict.fromkeys(combinations(self.several, 2), 1)
         for axes, weight in workload.items():
@@ -364,15 +369,6 @@ class _Views:
 
     # ---------------------------------------------------------------- how it is divided
 
-    def first_steps(self) -> tuple[Fraction, bool, bool]:
-        """Budget of joint counts, whether all columns are one table, and whether there are sets."""
-        views, asked = self.parts["views"], self.asked
-        sets = bool(self.weights) and asked.max_order > 1
-        joint = joint_share(
-            views, self.total, self.table.shape, max_order=asked.max_order, workload=asked.workload
-        )
-        return joint, sets and not joint and self._has_whole(views), sets
-
     def _n_sets(self, signal: float) -> int:
         """How many sets are worth measuring.
 
@@ -392,9 +388,7 @@ class _Views:
         sizes = [self.sizes[axis] for axis in self.several]
         cells = math.prod(sizes)
         small = max(sizes) <= self.groups and len(sizes) <= _WHOLE_COLUMN_COUNTS
-        word = isinstance(self.asked.workload, str)
-        small = small and cells <= MOST_CELLS
-        if not (small and word and self.asked.max_order >= min(len(sizes), 3)):
+        if not (small and cells <= MOST_CELLS and self.asked.max_order >= min(len(sizes), 3)):
             return False
         return self.records * float(left) / cells >= TUNING.whole
 
