@@ -25,6 +25,7 @@ from .basis import (
     Ladder,
     Look,
     Prior,
+    along,
 )
 from .columns import ColumnEstimate
 from .files import as_probabilities, demand, packed, unpacked
@@ -174,11 +175,12 @@ class ViewsModel(Covariances):
         return self.coefficients.of_table(axes, self.rows_in_groups(axes))
 
     def corrected(self, axes: Axes) -> FloatArray:
-        """What is believed of the coefficients of a set, less those of the rows."""
+        """What is believed of coefficients of a set, in the functions of `turn`, less the rows'."""
 
         def corrected() -> FloatArray:
-            look = self.coefficients.looks[axes]
-            away = np.where(look.precision > 0, look.values - self._row_coefficients(axes), 0.0)
+            away = self.coefficients.looks[axes].less(self._row_coefficients(axes))
+            for place, (axis, size) in enumerate(zip(axes, self.sizes(axes), strict=True)):
+                away = along(self.bases[axis].turn(size)[0].T, away, place)
             return self.believed.belief(axes).gain * away
 
         found: FloatArray = self.once(("corrected", axes), corrected)

@@ -170,7 +170,7 @@ class Candidates:
             noisy = discrete_laplace(seen, part, n, random_state=source)
             deviation = math.sqrt(discrete_laplace_variance(part, n))
             means = (float(sums) / n / self._total for sums in (noisy, deviation, by_chance, doubt))
-            found[kind] = distance_of_pairs(kind, *means)
+            found[kind] = distance_of_pairs(kind, n, *means)
         return found
 
     def _distances(
@@ -236,7 +236,7 @@ _POINTS, _WEIGHTS = np.polynomial.laguerre.laggauss(len(SCALES))
 
 
 def distance_of_pairs(
-    n_ordered: int, seen: float, noise: float, by_chance: float, doubt: float
+    n_ordered: int, n_pairs: int, seen: float, noise: float, by_chance: float, doubt: float
 ) -> float:
     """Mean of the exponential law with the mean square that questions meet.
 
@@ -248,6 +248,8 @@ def distance_of_pairs(
     ----------
     n_ordered : int
         How many columns are numbers.
+    n_pairs : int
+        How many pairs were not measured.
     seen, noise : float
         Mean distance of the pairs of a table as released, and the standard deviation of its noise.
     by_chance, doubt : float
@@ -262,10 +264,11 @@ def distance_of_pairs(
     logs -= 0.5 * (seen - expected) ** 2 / (noise**2 + rough**2 + TINY**2)
     shares = np.exp(logs - logs.max())
     shares /= shares.sum()
-    # Of an exponential law E[x^(1 + k)] is (1 + k)! times that power of its mean: the square of the
-    # mean for categories, the mean square with one number, and with two that of pairs drawn by
-    # their distance.
-    return math.sqrt(float(shares @ SCALES**2) * math.factorial(1 + n_ordered) / 2)
+    # Of n exponential numbers of mean m, the mean power 1 + k is expected to be this times that of m:
+    # the square of the mean for categories, the mean square with one number, and with two that of
+    # pairs drawn by their distance.
+    power = math.prod((1 + k) * n_pairs / (n_pairs + k) for k in range(1, 1 + n_ordered))
+    return math.sqrt(float(shares @ SCALES**2) * power / 2)
 
 
 # --- joint counts

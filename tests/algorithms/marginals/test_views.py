@@ -299,14 +299,15 @@ def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_mo
 def test_what_is_believed_of_distances_of_unmeasured_pairs_is_right_on_average(
     noise, doubt, n_ordered
 ):
-    """4,000 tables as the law has them; categories count half, numbers that go together thrice."""
+    """4,000 tables as the law has them; numbers that go together count by their distance."""
     rng = np.random.default_rng(0)
     means = 0.07 * (1 + n_ordered) * np.exp(0.8 * rng.normal(size=4000))
     away = means[:, None] * rng.exponential(size=(4000, 30))
     seen = np.sqrt(away**2 + 0.03**2 + doubt**2).mean(axis=1) + noise * rng.normal(size=4000)
-    found = [distance_of_pairs(n_ordered, each, noise, 0.03, doubt) for each in seen]
-    wanted = (3.0 if n_ordered else 0.5) * (means**2).mean()
-    assert 0.8 < np.mean(np.square(found)) / wanted < 1.15
+    found = [distance_of_pairs(n_ordered, 30, each, noise, 0.03, doubt) for each in seen]
+    powers = [(away**k).mean(axis=1) for k in (1, 3)]
+    wanted = powers[1] / powers[0] if n_ordered else powers[0] ** 2
+    assert 0.8 < np.mean(np.square(found)) / (wanted.mean() / 2) < 1.15
 
 
 @pytest.fixture(scope="module")
