@@ -264,7 +264,7 @@ def distance_of_pairs(
     logs -= 0.5 * (seen - expected) ** 2 / (noise**2 + rough**2 + TINY**2)
     shares = np.exp(logs - logs.max())
     shares /= shares.sum()
-    # Of n exponential numbers of mean m, the mean power 1 + k is expected to be this times that of m:
+    # Of n exponential numbers of mean m, the mean power 1 + k is about this times that power of m:
     # the square of the mean for categories, the mean square with one number, and with two that of
     # pairs drawn by their distance.
     power = math.prod((1 + k) * n_pairs / (n_pairs + k) for k in range(1, 1 + n_ordered))
