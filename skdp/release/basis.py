@@ -275,6 +275,8 @@ _VARIANCES = np.append(0.0, np.geomspace(1e-6, 300.0, 32))
 SCALES = np.geomspace(0.002, 5.0, 40)
 # A set of three columns that was not measured varies by this part of the least of its pairs.
 _THIRD = 0.1
+# Part of the field by which codes deviate by themselves, beside a walk.
+_ROUGH = 0.01
 # Groups by which the distance of a set from what is expected is counted.
 _BINS = 8
 # A condition cuts two codes; shares that differ by less from none and from all are these.
@@ -432,8 +434,8 @@ class ColumnBasis:
             scale = math.sqrt(size / ladder.n_units)
             field, chance = groups.features(basis_of(levels)[:, 1:] * scale)
             spread, turn = np.linalg.eigh(field.T @ field)
-            variances = np.stack([np.maximum(spread, 0.0), ((chance @ turn) ** 2).sum(axis=0)])
-            self._turns[size] = turn, variances
+            apart = ((chance @ turn) ** 2).sum(axis=0)
+            self._turns[size] = turn, np.stack([np.maximum(spread, 0.0) + _ROUGH * apart, apart])
         return self._turns[size]
 
     @functools.cached_property
@@ -450,10 +452,14 @@ class ColumnBasis:
 
 
 class Belief(NamedTuple):
-    """Of the coefficients of a set how far they are believed, and their variances; and its u."""
+    """Of the coefficients of a set how far they are believed, and their variances; and its u.
+
+    What is not believed is taken to be noise, whose variance is ``removed``.
+    """
 
     gain: FloatArray
     variance: FloatArray
+    removed: FloatArray
     u: float
 
 
@@ -537,7 +543,8 @@ class Prior:
                 gain += shares[place] * trust
                 square += shares[place] * trust**2
             variance = gain * noise + np.maximum(square - gain**2, 0.0) * away**2
-            self._beliefs[axes] = Belief(gain, variance, float(shares @ _VARIANCES))
+            removed = (1.0 - gain) * noise
+            self._beliefs[axes] = Belief(gain, variance, removed, float(shares @ _VARIANCES))
         return self._beliefs[axes]
 
     @functools.cached_property

@@ -68,12 +68,15 @@ def _views(model: ViewsModel) -> dict[str, Any]:
     scales = [*combinations(sorted(model.columns), 2), *model.coefficients.looks]
     for axes in model.coefficients.looks:
         if len(axes) > 1:
+            belief = model.believed.belief(axes)
             tables.append(
                 {
                     "axes": axes,
                     "sizes": model.sizes(axes),
                     "corrected": model.corrected(axes),
-                    "variances": model.believed.belief(axes).variance,
+                    "taken": model.taken(axes),
+                    "removed": belief.removed,
+                    "variances": belief.variance,
                     "rows": model.rows_in_groups(axes),
                 }
             )

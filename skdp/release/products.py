@@ -388,7 +388,10 @@ class Products:
                 found += told
             return found
 
-        density = np.ones(len(self.parts))
+        density, lost = np.ones(len(self.parts)), np.zeros(len(self.parts))
+        if coefficients:
+            hats = [each[:, to[members]] for each, to in zip(coefficients, at, strict=True)]
+            lost[members] = model.lost(axes, hats)
         if len(axes) == 2 and grouped:
             density[members] = self._density(axes, members, beyond)
 
@@ -398,7 +401,7 @@ class Products:
                 variance = model.believed.belief(axes).variance
                 pairs = zip(coefficients, at, strict=True)
                 found += under(variance, [each[:, to[i]] * each[:, to[j]] for each, to in pairs])
-            return found
+            return found + lost[i] * lost[j]
 
         return covariance
 
