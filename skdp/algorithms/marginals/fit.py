@@ -144,9 +144,10 @@ class Population:
         }
         self.columns = _groups_of(attributes, rows)
         self.weights = np.full(len(rows), 1.0 / len(rows))
-        # Logarithms of a table over the codes of some attributes.
+        # Logarithms of a table over the codes of some attributes; none is so small that later
+        # tables could not raise it.
         self._factors: dict[Axes, FloatArray] = {
-            (axis,): _log(each.grouped) for axis, each in enumerate(attributes)
+            axes: np.log(np.maximum(shares, TINY)) for axes, shares in alone_of(attributes).items()
         }
 
     @classmethod
@@ -300,7 +301,12 @@ class Population:
         factors = [*self._factors.items(), *barriers.items()]
         again = np.flatnonzero(self._generator.random(self.n_rows) < TUNING.redrawn)
         u = self._generator.random(len(again))
-        lines = [(axes, _lines(axis, axes, log)) for axes, log in factors if axis in axes]
+        # Of each table the lines along the column, one for each combination of the others.
+        lines = [
+            (axes, np.moveaxis(log, axes.index(axis), -1).astype(np.float32, order="C"))
+            for axes, log in factors
+            if axis in axes
+        ]
         drawn = self.columns[axis].copy()
         step = max(1, _CHUNK // self.sizes[axis])
         for first in range(0, len(again), step):
@@ -316,7 +322,7 @@ class Population:
             for other in axes:
                 if other != axis:
                     cell = cell * self.sizes[other] + self.columns[other][rows]
-            total += np.take(own, cell, axis=0)
+            total += np.take(own.reshape(-1, own.shape[-1]), cell, axis=0)
         return total
 
     def possible(self, axes: Sequence[int]) -> BoolArray:
@@ -355,18 +361,6 @@ def _groups_of(attributes: Sequence[Attribute], rows: CodeArray) -> list[CodeArr
     """Columns of the groups of rows of codes."""
     pairs = zip(attributes, rows.T, strict=True)
     return [each.groups.astype(np.int32)[column] for each, column in pairs]
-
-
-def _lines(axis: int, axes: Axes, log: FloatArray) -> Logs:
-    """Lines of a table along an attribute: one for each combination of the others."""
-    place = axes.index(axis)
-    lines = np.moveaxis(log, place, -1).reshape(-1, log.shape[place])
-    return np.ascontiguousarray(lines, dtype=np.float32)
-
-
-def _log(mass: FloatArray) -> FloatArray:
-    """Logarithms of shares, of which none is so small that later views could not raise it."""
-    return np.log(np.maximum(mass, TINY))
 
 
 def _drawn(logs: Logs, u: FloatArray) -> IntArray:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._random import NoiseSource, noise_source, sampling_generator
-from ..._validation import BoolArray, FloatArray, IntArray, used_attributes
+from ..._validation import FloatArray, IntArray, used_attributes
 from ...domain import Zeros
 from ...hierarchy import project_to_simplex, without_negatives
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
@@ -527,13 +527,12 @@ class _Views:
         """
         found = alone_of(attributes)
         for axes, sizes in sorted(self.grids.items(), key=lambda each: (len(each[0]), each[0])):
-            possible = population.possible(axes)
-            if prior is None:
-                model = possible * reduce(np.multiply.outer, (found[axis,] for axis in axes))
-                model /= max(model.sum(), TINY)
-            else:
-                model = population.margin(axes)
-            refined = self._refined(axes, sizes, model, possible, attributes)
+            model = reduce(np.multiply.outer, (found[axis,] for axis in axes))
+            model = population.possible(axes) * model
+            if prior is not None:
+                # What it leaves empty has few records, and not none.
+                model = population.margin(axes) + TINY * model
+            refined = self._refined(axes, sizes, model / max(model.sum(), TINY), attributes)
             found[axes] = with_margins(refined, [found[axis,] for axis in axes])
         return found
 
@@ -553,7 +552,6 @@ class _Views:
         axes: Axes,
         sizes: tuple[int, ...],
         model: FloatArray,
-        possible: BoolArray,
         attributes: Sequence[Attribute],
     ) -> FloatArray:
         """Shares of the cells of a model whose sums over a grid follow what was measured."""
@@ -568,11 +566,7 @@ class _Views:
         near: FloatArray = (self.records * sums.reshape(sizes)).astype(np.float64, copy=False)
         mean = posterior_mean(counts, float(variances.mean()), near)
         ratio = np.divide(mean, near, out=np.zeros_like(near), where=near > 0).ravel()
-        # Blocks that the model leaves empty are spread evenly, over what rules allow.
-        width = np.bincount(cell, weights=possible.ravel(), minlength=counts.size)
-        new = np.where(near > 0, 0.0, mean).ravel() / (self.records * np.maximum(width, 1.0))
-        fine = np.maximum(model * ratio[cell].reshape(model.shape), 0.0)
-        fine += np.maximum(new, 0.0)[cell].reshape(model.shape) * possible
+        fine: FloatArray = model * ratio[cell].reshape(model.shape)
         return fine / max(fine.sum(), 1e-300)
 
     def _fitted(self, population: Population, targets: Targets, prior: Prior | None) -> Population:
