@@ -25,8 +25,8 @@ from ...mechanisms import (
     noisy_max,
     sparse_counts,
 )
-from ...release import ColumnEstimate
 from ...release.basis import SCALES
+from ...release.columns import ColumnEstimate
 from ...tables import Counts, CountTable
 from .fit import Population
 from .groups import ROWS_ONCE, TINY, TUNING, Attribute, equal_mass_bins

@@ -78,7 +78,7 @@ def test_attributes_whose_codes_are_grouped_keep_the_rules(shape):
     rows, columns = np.indices(shape[:2])
     zeros = [((0, 1), columns * shape[0] <= rows * shape[1])]
     model = release(table_of(shape, zeros, n=2000), zeros, 3.0)
-    assert allowed_rows(model.sample_codes(4000, np.random.default_rng(0)), zeros).all()
+    assert allowed_rows(model.sample_codes(4000, np.random.default_rng(0), {}), zeros).all()
 
 
 @over("zeros, epsilon", [(TREE, 3.0), (CYCLE, 1000.0), (WIDE, 3.0), (ALL, 1000.0)])
@@ -86,7 +86,7 @@ def test_rows_and_answers_follow_the_table(zeros, epsilon):
     """One table of all columns, and joint counts: rows have its margins, also beside zeros."""
     table = table_of(SHAPE, zeros, n=10_000)
     model = release(table, zeros, epsilon)
-    rows = model.sample_codes(10_000, np.random.default_rng(0))
+    rows = model.sample_codes(10_000, np.random.default_rng(0), {})
     for a, b in itertools.combinations(range(5), 2):
         exact = table.dense((a, b))
         found = np.zeros(exact.shape)
@@ -131,7 +131,7 @@ def test_any_rules(structure, epsilon, label):
     assert sum(made.budget.values()) == pytest.approx(epsilon, rel=1e-3)
     loaded = ViewsModel.from_arrays(shape, *made.to_arrays())
     for model in (made, loaded, pickle.loads(pickle.dumps(made))):
-        rows = model.sample_codes(300, np.random.default_rng(0))
+        rows = model.sample_codes(300, np.random.default_rng(0), {})
         assert allowed_rows(rows, zeros).all()
         assert forbidden_answers(model, zeros, shape) == 0
     for axes, allowed in zeros:
