@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -49,6 +50,11 @@ class Answers(Protocol):
         """Variance of each of many answers: of the noise, and of what was not measured."""
         found: FloatArray = self.covariances([[query] for query in queries])[:, 0, 0]
         return found
+
+    @cached_property
+    def total_variance(self) -> float:
+        """Variance of the number of all records."""
+        return float(self.variance([Query(({},))])[0])
 
     def covariance(self, queries: Sequence[Query]) -> FloatArray:
         """Covariance of the errors of a few answers, positive semidefinite."""
