@@ -93,12 +93,15 @@ class ViewsModel(Release):
         self.followed = sorted(followed)
         self.misfits = dict(misfits or {})
         self.budget = dict(budget or {})
-        look = coefficients.looks[()]
-        self.total = float(look.values)
-        self.total_variance = float(look.variances)
+        self.total = float(coefficients.looks[()].values)
         self._caches: dict[Any, Any] = {}
         self._cells: dict[Axes, tuple[Any, list[CodeArray]]] = {}
         self._latest: Products | None = None
+
+    @property
+    def total_variance(self) -> float:
+        """Variance of the number of records, as the average of all that was measured of it."""
+        return float(self.coefficients.looks[()].variances)
 
     @property
     def pairs(self) -> list[Axes]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -51,7 +50,7 @@ class Answers(Protocol):
         found: FloatArray = self.covariances([[query] for query in queries])[:, 0, 0]
         return found
 
-    @cached_property
+    @property
     def total_variance(self) -> float:
         """Variance of the number of all records."""
         return float(self.variance([Query(({},))])[0])
