@@ -208,16 +208,6 @@ def test_the_least_budget_is_enough(target):
 # --- what is found
 
 
-@pytest.mark.parametrize("max_order", [1, 2, 3, 4])
-def test_sets_have_at_most_so_many_columns(max_order):
-    frame = rows(4000)
-    view = release(frame, 0.5, max_order=max_order)
-    model = check(view, DOMAIN)
-    widest = max(len(axes) for axes in model.coefficients.looks)
-    assert widest == 0 if max_order == 1 else 2 <= widest <= max_order
-    assert view.count() == pytest.approx(len(frame), abs=400)
-
-
 def test_bins_are_labels_and_groups_of_pairs_and_columns_are_as_fine_without():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.gamma(2.0, 10.0, 20_000).clip(0, 100)})
@@ -373,32 +363,6 @@ def test_cells_follow_the_model_where_noise_explains_all_and_the_table_without_n
     assert found.min() >= 0 > noisy.min()
 
 
-def test_columns_that_rise_together_stay_together():
-    # 24 codes each: a cell holds about as many records as its noise.
-    rng = np.random.default_rng(0)
-    z, columns = rng.normal(size=10_000), {}
-    for name in "abcde":
-        z = 0.7 * z + 0.7 * rng.normal(size=len(z))
-        columns[name] = np.clip(np.rint(12 + 4 * z), 0, 23).astype(int)
-    frame = pd.DataFrame(columns)
-    domain = Domain({name: Numeric(0, 23, integer=True) for name in columns})
-    view = release(frame, 3.0, domain).synopsis_
-    for one, two in itertools.pairwise("abcde"):
-        assert view.correlation(one, two) > 0.6 * frame[one].corr(frame[two])
-
-
-def test_without_a_choice_nothing_is_compared_and_without_dependence_rows_show_none(monkeypatch):
-    costs = record(monkeypatch)
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({name: rng.integers(0, 6, 20_000) for name in "abcd"})
-    view = release(frame, 1.0, Domain(dict.fromkeys("abcd", Categorical(range(6)))), seed=1)
-    assert len(view.synopsis_.model.pairs) == 6 and "noisy_max" not in costs
-    rows = view.synopsis_.sample(20_000, random_state=0)
-    for one, two in itertools.combinations("abcd", 2):
-        found = pd.crosstab(rows[one], rows[two], normalize=True).to_numpy()
-        assert np.abs(found - np.outer(found.sum(axis=1), found.sum(axis=0))).sum() < 0.08
-
-
 # --- odd tables
 
 
@@ -443,16 +407,6 @@ def test_odd_tables(domain, frame, epsilon, tmp_path):
     np.testing.assert_array_equal(
         loaded.sample_codes(50, random_state=1), view.synopsis_.sample_codes(50, random_state=1)
     )
-
-
-@pytest.mark.parametrize("n_columns", [60, pytest.param(300, marks=pytest.mark.slow)])
-def test_many_columns_and_few_rows(n_columns):
-    rng = np.random.default_rng(0)
-    domain = Domain({f"c{i}": Numeric(0, 1, bins=2 + i % 9) for i in range(n_columns)})
-    frame = pd.DataFrame(rng.random((500, n_columns)), columns=list(domain.names))
-    view = release(frame, 1.0, domain)
-    check(view, domain, n_rows=20)
-    assert view.count() == pytest.approx(500, abs=400)
 
 
 @pytest.mark.slow

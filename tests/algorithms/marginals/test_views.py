@@ -149,20 +149,6 @@ def test_frequent_codes_have_groups_of_their_own_where_the_codes_are_a_power_of_
     assert len(set(ladder.groups(8)[:4])) == 4
 
 
-def test_pairs_of_numbers_are_known_to_depend_more_than_those_of_categories():
-    rng = np.random.default_rng(0)
-    one = rng.normal(size=(20_000, 1))
-    numbers = 50 + 10 * (one + 0.5 * rng.normal(size=(20_000, 8)))
-    rows = pd.DataFrame(numbers, columns=list("abcdefgh")).clip(0, 99)
-    for name in "wxyz":
-        rows[name] = rng.integers(0, 4, len(rows))
-    domain = Domain({n: (0.0, 100.0) if n < "w" else [0, 1, 2, 3] for n in rows})
-    model = MarginalSynthesizer(domain=domain, random_state=0).fit(rows).synopsis_.model
-    distances = model.misfits
-    assert 3 * distances[0] < distances[2] and 3 * distances[1] < distances[2]
-    assert model.believed.unmeasured(0) < model.believed.unmeasured(2)
-
-
 def columns(exact, scale, runs, n_special=0, seed=0):
     """Estimates of a column from fresh noise of a scale, divided between the levels of its tree."""
     rng = np.random.default_rng(seed)
@@ -205,17 +191,6 @@ def test_special_values_and_gaps_are_not_mixed_with_their_neighbours(n_bins):
     # 120 standard normal scores, not independent in pairs: false alarms below 1e-4.
     assert abs(np.mean(scores)) < 4 / np.sqrt(60)
     assert 0.7 < np.std(scores) < 1.35
-
-
-def test_the_missing_cell_gives_nothing_to_the_largest_numbers():
-    """Its code follows theirs: believed to be as full as it, they would raise every mean."""
-    exact = np.append(np.rint(150 * 0.97 ** np.arange(1001)), 220)
-    value = np.append(np.arange(1001), 0) / exact[:1001].sum()
-    found = list(columns(exact, 14.0, 60, 1))
-    errors = np.array([value @ (each.counts - exact) for each in found])
-    assert abs(errors.mean()) < 3 * errors.std() / np.sqrt(60) < 10
-    stated = np.mean([each.variance(value) for each in found])
-    assert 0.7 < errors.std() / np.sqrt(stated) < 1.3
 
 
 # --- releases, and means by group
