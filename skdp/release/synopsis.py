@@ -129,7 +129,7 @@ class Synopsis:
             If the release does not say how its noise is distributed.
         """
         try:
-            return math.sqrt(float(self.model.variance([Query(({},))])[0]))
+            return math.sqrt(self.model.total_variance)
         except ValueError:
             loss = self.privacy_loss
             if loss is None or "total" not in loss.parts:
