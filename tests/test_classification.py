@@ -69,16 +69,13 @@ def test_paper_sets_negative_counts_to_zero():
 @over("estimator", TRANSFORMERS)
 def test_coordinates_name_the_groups(estimator):
     release = estimator(epsilon=2.0, **GIVEN).fit(X, Y)
-    out = release.transform(X)
-    assert out.shape == (len(X), len(release.grid_.columns))
-    assert release.get_feature_names_out().tolist() == list(release.grid_.columns)
-    for position, (column, size) in enumerate(
-        zip(release.grid_.columns, release.grid_.shape, strict=True)
-    ):
-        assert set(out[:, position]) <= set(range(size))
-        if column == "age":
-            ordered = out[np.argsort(X["age"].to_numpy()), position]
-            assert (np.diff(ordered) >= 0).all()
+    out, columns = release.transform(X), list(release.grid_.columns)
+    assert out.shape == (len(X), len(columns))
+    assert release.get_feature_names_out().tolist() == columns
+    assert (out >= 0).all() and (out < release.grid_.shape).all()
+    if "age" in columns:
+        ordered = out[np.argsort(X["age"].to_numpy()), columns.index("age")]
+        assert (np.diff(ordered) >= 0).all()
 
 
 @over("estimator", TRANSFORMERS)
@@ -101,11 +98,7 @@ def test_the_training_set_is_the_grid(estimator):
         assert release.histogram_[(*cell, release.classes_.tolist().index(label))] == count
     model = PrivateClassifier(LogisticRegression(), FrozenEstimator(release)).fit(X, Y)
     assert model.score(X, Y) > 0.75
-
-
-def test_training_set_of_a_wanted_size(release):
-    *_, weight = release.make_training_set(500)
-    assert weight.sum() == pytest.approx(500)
+    assert release.make_training_set(500)[2].sum() == pytest.approx(500)
     with pytest.raises(ValueError, match="at least 0"):
         release.make_training_set(-1)
 
@@ -178,24 +171,6 @@ def test_cells_lean_on_the_additive_model_as_far_as_it_predicts_their_records():
     assert privpfc_module._best_weight(np.zeros((4, 2)), shares[:4], 2.5) == 2.5
 
 
-def test_the_additive_model_decides_cells_full_of_noise():
-    model = PrivPfCClassifier(epsilon=1.0, **GIVEN).fit(X, Y)
-    noise = np.sqrt(skdp.mechanisms.discrete_laplace_variance(model.privacy_loss_.parts["counts"]))
-    added = model.smoothed_ - model.histogram_
-    # The same pseudo-count in every cell, divided among the labels by a model of all cells.
-    weights = 4 * noise + np.array([0, 2, 4, 8, 16, 32, 64])
-    assert np.isclose(added.sum(axis=-1).flat[0], weights, rtol=1e-6).sum() == 1
-    assert np.allclose(added.sum(axis=-1), added.sum(axis=-1).flat[0], rtol=1e-6)
-    shares = (added / added.sum(axis=-1, keepdims=True)).reshape(-1, 2)
-    rows, labels, weight = PrivPfCTransformer(epsilon=1.0, **GIVEN).fit(X, Y).make_training_set()
-    fitted = LogisticRegression(max_iter=300).fit(rows, labels, sample_weight=weight)
-    cells = np.indices(model.grid_.shape).reshape(len(model.grid_.shape), -1).T
-    one_hot = np.concatenate(
-        [np.eye(size)[cells[:, axis]] for axis, size in enumerate(model.grid_.shape)], axis=1
-    )
-    assert np.allclose(shares, fitted.predict_proba(one_hot), atol=1e-6)
-
-
 @over("n_classes", [2, 3])
 def test_cells_that_differ_by_chance_alone_predict_the_overall_shares(n_classes):
     rng = np.random.default_rng(0)
@@ -221,18 +196,14 @@ def test_cells_that_differ_by_chance_alone_predict_the_overall_shares(n_classes)
 
 def test_shares_are_pulled_to_those_of_all_records():
     model = PrivPfCClassifier(epsilon=1.0, **GIVEN).fit(X, Y)
-    assert 0.05 <= model.evidence_ <= 1
-    surer = model.predict_proba(X)
-    model.evidence_ = 0.0
-    assert np.allclose(model.predict_proba(X), model.shares_)
     assert abs(model.shares_[1] - np.mean(Y == model.classes_[1])) < 0.02
-    model.evidence_ = 0.5
-    ratio = np.log(model.predict_proba(X) / model.predict_proba(X)[:, ::-1])
-    model.evidence_ = 1.0
-    whole = np.log(model.predict_proba(X) / model.predict_proba(X)[:, ::-1])
-    overall = model.shares_
-    assert np.allclose(ratio, (whole + np.log(overall / overall[::-1])) / 2)
-    assert np.ptp(surer[:, 0]) > 0
+    logits = []
+    for model.evidence_ in (0.0, 0.5, 1.0):
+        shares = model.predict_proba(X)
+        logits.append(np.log(shares[:, 1] / shares[:, 0]))
+    overall = np.log(model.shares_[1] / model.shares_[0])
+    np.testing.assert_allclose(logits[0], overall)
+    np.testing.assert_allclose(logits[1], (overall + logits[2]) / 2)
 
 
 def test_paper_predicts_the_largest_count():

@@ -301,14 +301,6 @@ def test_without_noise_they_are_what_they_are_called():
     assert np.isnan(found["median"][1]).all()
 
 
-def test_the_winsorised_mean_leaves_out_outliers():
-    values = np.full((100, 1), STEPS // 2)
-    values[:5] = STEPS
-    parts = aggregate_parts(HUGE, "winsorised", False)
-    found = aggregate(values, "winsorised", parts, noise_source(0))
-    assert abs(found[0][0] - STEPS // 2) <= 1
-
-
 def test_the_number_of_blocks_grows_with_that_of_records():
     numbers = [paid_blocks(n, HUGE, noise_source(0)) for n in (0, 100, 10_000, 1_000_000)]
     assert numbers == [2, 16, 251, 3981]
