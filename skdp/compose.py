@@ -18,7 +18,6 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from ._foreign import reraise_interrupts
 from ._models import (
     CUTTING,
     LEAST_EPSILON,
@@ -28,7 +27,7 @@ from ._models import (
     number_link,
 )
 from ._random import sampling_generator
-from ._validation import BoolArray, FloatArray, as_sample_size, split_epsilon
+from ._validation import BoolArray, FloatArray, as_sample_size, reraise_interrupts, split_epsilon
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from .algorithms.additive import mean_size
 from .base import (

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from loops import over
 from mutants import (
-    EQUIVALENT,
     KINDS,
     MECHANISMS,
     NUMBERS,
@@ -52,12 +51,6 @@ def test_every_call_is_reached_by_a_branch_and_every_file_has_tests():
     assert all({*branches_of(mutant)[1:].split(" or ")} <= names for mutant in calls)
     without = {mutant.file for mutant in MUTANTS if not nearest(mutant.file)}
     assert without <= {"skdp/base/estimator.py"}
-
-
-def test_equivalent_mutants_exist_and_have_a_reason():
-    keys = {(m.file, m.function, m.mechanism, m.kind) for m in MUTANTS}
-    assert set(EQUIVALENT) <= keys
-    assert all(EQUIVALENT.values())
 
 
 def test_numbers_of_proofs_are_broken():

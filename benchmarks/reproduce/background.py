@@ -36,8 +36,6 @@ from skdp.mechanisms import (
     response_counts,
 )
 
-__all__ = ["FIGURES", "History"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
