@@ -129,7 +129,7 @@ class Design:
         parts = [c.units()[groups[:, j]] for j, c in enumerate(self.columns)]
         return np.hstack([np.empty((len(groups), 0)), *parts])
 
-    def scores(self, groups: IntArray, weights: FloatArray) -> FloatArray:
+    def scores(self, groups: IntArray, weights: IntArray) -> FloatArray:
         """Sums of weights, that of the constant first, times features, exact below 2**53.
 
         Parameters
