@@ -13,9 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 import skdp
 from skdp import (
-    Categorical,
     DiffGenTransformer,
-    Domain,
     Numeric,
     PrivateClassifier,
     PrivPfCClassifier,
@@ -123,11 +121,6 @@ def test_label_inside_the_table_or_beside_it(release):
     assert np.array_equal(inside.noisy_counts_, release.noisy_counts_)
     assert np.array_equal(inside.transform(ROWS), release.transform(X))
     assert inside.n_features_in_ == 3
-    # The order of columns does not matter to the rows.
-    turned = PrivPfCTransformer(epsilon=2.0, **GIVEN).fit(X[X.columns[::-1]], Y)
-    assert np.array_equal(turned.noisy_counts_, release.noisy_counts_)
-    with pytest.raises(ValueError, match="age"):
-        release.transform(X.drop(columns="age"))
 
 
 # ---------------------------------------------------------------------------------- classifiers
@@ -215,14 +208,12 @@ def test_paper_predicts_the_largest_count():
 
 
 def test_unknown_values_follow_the_rest():
-    domain = Domain({"a": Categorical(["p", "q"]), "b": Categorical(["u", "v"])})
     rows = pd.DataFrame({"a": ["p", "q"] * 2000, "b": ["u", "u", "v", "v"] * 1000})
-    labels = np.where(rows["a"] == "p", "yes", "no")
-    model = PrivPfCClassifier(epsilon=3.0, domain=domain, classes=["no", "yes"], random_state=0)
-    model.fit(rows, labels)
-    shares = model.predict_proba(pd.DataFrame({"a": ["p", "?"], "b": ["u", "v"]}))
-    assert shares[0, 1] > 0.9
-    assert shares[1, 1] == pytest.approx(0.5, abs=0.05)
+    domain = {"a": ["p", "q"], "b": ["u", "v"]}
+    model = PrivPfCClassifier(epsilon=3.0, domain=domain, classes=[0, 1], random_state=0)
+    model.fit(rows, (rows["a"] == "p").astype(int))
+    shares = model.predict_proba(pd.DataFrame({"a": ["p", "?"], "b": ["u", "v"]}))[:, 1]
+    assert shares[0] > 0.9 and shares[1] == pytest.approx(0.5, abs=0.05)
 
 
 # -------------------------------------------------------------------------------------- inputs

@@ -34,12 +34,8 @@ def records_of(groups, labels, n_groups):
 
 def changes(quality, counts):
     """Change of the score of a child by one record of each class."""
-    counts = np.asarray(counts)
-    n_classes = counts.shape[-1]
-    before = quality.of(counts)
-    return [
-        quality.of(counts + np.eye(n_classes, dtype=np.int64)[c]) - before for c in range(n_classes)
-    ]
+    before, more = quality.of(counts), np.eye(counts.shape[-1], dtype=np.int64)
+    return [quality.of(counts + each) - before for each in more]
 
 
 QUALITIES = {"max": None, "gini": 0.0, "clipped": 0.1, "clipped, far": 0.2}
