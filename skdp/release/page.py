@@ -323,11 +323,15 @@ def _limits(synopsis: Any, counted: list[ColumnCounts], described: Any) -> list[
     else:
         points.append(f"How far answers are off. {described.attrs['guarantee']}")
     n, joined = len(domain.names), len(set(getattr(model, "pairs", ())))
-    if joined and n > 1:
+    pairs = n * (n - 1) // 2
+    if joined and n > 2:
+        others = (
+            "other pairs, and about three or more columns," if joined < pairs else "more columns"
+        )
         points.append(
-            f"Combinations that were not measured. {joined:,} of {n * (n - 1) // 2:,} pairs of "
-            "columns were measured together; what is said about other pairs, and about three or "
-            "more columns, follows from these and may miss how they depend on each other."
+            f"Combinations that were not measured. {joined:,} of {pairs:,} pairs of columns were "
+            f"measured together; what is said about {others} follows from these and may miss how "
+            "they depend on each other."
         )
     return points
 

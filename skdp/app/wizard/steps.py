@@ -212,6 +212,8 @@ _WORDS = {
     "^This JSON declares no valid domain. ": "",
     "^lower ": "The smallest value ",
     "^upper ": "The largest value ",
+    "^the list ": "The list ",
+    "whole numbers: integer$": "whole numbers: “Whole numbers only”",
     "is still `...`, a placeholder. Replace it by what is publicly known, never by": (
         "is empty. Fill in what is publicly known, never"
     ),
