@@ -98,7 +98,7 @@ def _group(commands: Commands, name: str, text: str) -> Commands:
 
 
 def _explained(command: ArgumentParser, options: Callable[..., None]) -> None:
-    command.epilog = f"{command.epilog}\n\n{inspect.getdoc(options)}".lstrip()
+    command.epilog = f"{command.epilog}\n\n{inspect.getdoc(options) or ''}".strip()
 
 
 def _data_options(command: ArgumentParser, **how: Any) -> None:
