@@ -21,7 +21,7 @@ from .._validation import as_level, replacing
 from ..accounting import PrivacyLedger, parts_text
 from ..expected import Asked
 from ..release import SKIPPED, BoxModel, StrategyModel, Synopsis, ViewsModel
-from ..release.page import Page, as_table, document, filled, protected
+from ..release.page import Page, document, filled, protected
 from .cli import METHODS
 from .release import output, write_text
 
@@ -190,6 +190,15 @@ def _told(charges: pd.DataFrame) -> str:
     return "; ".join(found)
 
 
+def _as_table(rows: pd.DataFrame) -> str:
+    """A table of texts that scrolls where it is too wide, so that no number or word is broken."""
+    whole = r'<span class="whole">\g<0></span>'
+    cells = rows.map(lambda each: re.sub(r"\S*-\S*", whole, html.escape(str(each))))
+    with pd.option_context("display.max_colwidth", None):
+        table = cells.to_html(index=False, border=0, escape=False)
+    return f'<div class="scroll texts">{table}</div>'
+
+
 def _certificate(synopsis: Synopsis, name: str, checks: Found, wrong: list[str]) -> str:
     """One page for the file: what was checked, when, and what it means."""
     verdict = "As it should be."
@@ -205,7 +214,7 @@ def _certificate(synopsis: Synopsis, name: str, checks: Found, wrong: list[str])
         verdict=html.escape(verdict),
         version=version("skdp"),
         time=f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
-        checks=as_table(pd.DataFrame(rows, columns=["what", "fine", "found"])),
+        checks=_as_table(pd.DataFrame(rows, columns=["what", "fine", "found"])),
         promise=protected(synopsis.privacy_loss),
         columns=html.escape(", ".join(map(str, synopsis.domain.columns))),
     )
@@ -265,7 +274,7 @@ def ledger(options: Namespace) -> int:
     shown, title = _releases(opened), f"Privacy ledger {opened.name or Path(options.ledger).name}"
     if options.out is not None:
         texts = {"title": html.escape(title), "balance": html.escape(str(opened))}
-        body = filled("ledger.html", **texts, releases=as_table(shown))
+        body = filled("ledger.html", **texts, releases=_as_table(shown))
         write_text(document(title, [body]), options.out)
     with pd.option_context("display.width", None, "display.max_colwidth", None):
         print(shown.to_string(index=False))

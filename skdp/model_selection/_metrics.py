@@ -22,7 +22,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._foreign import attempt, quietly
+from .._foreign import quietly
 from .._keys import NO_KEY, Key
 from .._keys import positions_of as places_of
 from .._random import NoiseSource, noise_source, sampling_generator, shared_generators_kept
@@ -33,6 +33,7 @@ from .._validation import (
     as_epsilon,
     as_fraction,
     as_level,
+    attempt,
     dyadic_floor,
 )
 from ..accounting import PrivacyLedger, PrivacyLoss, charge

@@ -26,7 +26,7 @@ from skdp.app.cli import parsed
 from skdp.app.wizard import server, steps
 from skdp.app.wizard.server import Pages, application
 from skdp.app.wizard.steps import domain_of, form_of_column
-from skdp.domain.schemas import Draft
+from skdp.domain.check import Draft
 
 PORT = 8000
 HOST = f"127.0.0.1:{PORT}"

@@ -35,8 +35,8 @@ from ..._random import token
 from ..._validation import as_epsilon, write_text
 from ...accounting import PrivacyLedger
 from ...domain import Categorical, Date, Datetime, Domain, DomainReport
+from ...domain.check import Draft, drafts_of
 from ...domain.query import quoted
-from ...domain.schemas import Draft, drafts_of
 from ...exceptions import DomainError, LedgerError
 from ...expected import bar_of, bar_texts
 from .. import csv
@@ -436,7 +436,7 @@ class Wizard:
             for number, name in enumerate(self.names)
             for key, text in known.get(name, {"kind": ""}).items()
         }
-        rules = start.structure.to_data() if start else []
+        rules = [rule.to_data() for rule in start.structure.rules] if start else []
         self.typed["columns"]["rules"] = "\n".join(map(text_of, rules))
         self.checked, self._read = None, read
         return "columns"
