@@ -224,7 +224,8 @@ def _caption(attribute: Any, statistics: Any) -> str:
     def of(row: str) -> str:
         value = statistics.get(row)
         if isinstance(value, float):
-            return "unknown" if math.isnan(value) else rounded_to(value, math.nan)
+            shown = f"{value:,.0f}" if row == "freq" else rounded_to(value, math.nan)
+            return "unknown" if math.isnan(value) else shown
         return "unknown" if value is None else str(value)
 
     if isinstance(attribute, Categorical):
