@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from loops import over
 
 import skdp
-from skdp import Categorical, Date, Datetime, Domain, Numeric, RangeTreeHistogram
+from skdp import Categorical, Date, Datetime, Domain, Numeric
 from skdp.domain.dates import Clock, moment
 from skdp.exceptions import DomainError
 from skdp.release import parse
@@ -330,16 +330,3 @@ def test_releases_of_dates():
     assert (abs(by - near) < pd.Timedelta(days=4)).all()
     months = list(pd.date_range("2020-01-01", periods=24, freq="MS"))
     assert synopsis.aggregate("t")["t"].tolist() == months
-    with pytest.raises(ValueError, match="holds dates, which have no sum. Ask for its mean"):
-        synopsis.sum("t")
-
-
-def test_histograms_of_dates():
-    days = pd.date_range("2021-01-01", "2021-12-31").repeat(9)
-    day = Date("2021-01-01", "2021-12-31", nullable=True)
-    tree = RangeTreeHistogram(epsilon=100.0, domain=Domain({"t": day}), random_state=0)
-    tree.fit(pd.DataFrame({"t": days}))
-    ends = tree.quantile([1e-6, 0.5, 1 - 1e-6])
-    assert list(ends[::2]) == [days[0], days[-1]]
-    table = tree.to_frame()
-    assert table["t"].iloc[0] == days[0] and table["t"].iloc[-1] is None

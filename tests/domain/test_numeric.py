@@ -9,7 +9,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from loops import over
 
-import skdp
 from skdp import Categorical, DomainError, Numeric
 from skdp.algorithms.groupings import groupings
 from skdp.domain import Domain
@@ -273,37 +272,6 @@ def test_shares_and_sums_are_those_of_draws(attribute, seed):
     means = moment[:n][covered] / weights[0][:n][covered]
     slack = 1e-6 * max(1, abs(low), abs(high))
     assert ((means >= low - slack) & (means <= high + slack)).all()
-
-
-@over(
-    "attribute",
-    [
-        Numeric(0, 30, 16, scale="log", special=[0, -1, 5]),
-        Numeric(0, 40, bins=8, integer=True, scale="log", special=[9, 50], nullable=True),
-    ],
-)
-def test_histograms_of_special_and_uneven_columns(attribute):
-    rng = np.random.default_rng(0)
-    rows = attribute.draw(rng.integers(0, attribute.n_values, 3000), rng)
-    release = skdp.RangeTreeHistogram(epsilon=1e6, domain=attribute, random_state=0).fit(rows)
-    shares = np.linspace(0, 1, 41)[1:-1]
-    values = release.quantile(shares)
-    # A quantile is the first value up to which the share lies.
-    assert (np.diff(values) >= 0).all()
-    assert (release.count([(-1e9, x) for x in values]) >= (shares - 1e-4) * len(rows)).all()
-    some = rng.choice(rows, 20)
-    found = np.array(release.count([(-1e9, x) for x in some])) / len(rows)
-    assert found == pytest.approx([(rows <= x).mean() for x in some], abs=0.03)
-    assert len(release.to_frame()) == attribute.size
-
-
-def test_values_of_a_grid_that_are_edges_lie_in_the_bin_that_begins_there():
-    values, steps = np.arange(1001) / 10, np.arange(1001)
-    for bins in (1000, 500, 250, 333):
-        exact = np.minimum(steps * bins // 1000, bins - 1)
-        codes = codes_of(Numeric(0, 100, bins=bins, decimals=1), values)
-        # Bins of several values may end a step from where they would.
-        assert np.abs(codes - exact).max() <= (bins < 1000) and len(set(codes.tolist())) == bins
 
 
 def test_the_largest_integers_lie_on_the_grid():
