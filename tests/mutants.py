@@ -61,7 +61,7 @@ KINDS = ("exact zeros", "double epsilon", "half sensitivity", "part exact")
 RANGES = {"score_range", "reach"}
 NUMBERS = ("half range", "lower price")
 
-# Calls of mechanisms by function, each with the branch of `replays.py` that reaches it.
+# Calls of mechanisms by function, each with the branch of `replays.toml` that reaches it.
 STEPS = tomllib.loads((ROOT / "tests" / "worst.toml").read_text(encoding="utf-8"))["step"]
 
 HELPERS = """

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skdp.audit._neighbours import is_labelled
+from skdp.audit._released import is_labelled
 from skdp.tables import object_array
 
 

@@ -95,7 +95,7 @@ def spend():
 def test_every_mechanism_and_estimator_has_an_audit(name):
     assert name in {entry.split(",")[0] for entry in ALL_AUDITS}, (
         f"{name} draws noise and nothing tries to convict it: add an entry to "
-        "skdp/audit/_library.py, or tests/audited.py (CONTRIBUTING.md shows one)."
+        "skdp/audit/_replay.py, or tests/audited.py (CONTRIBUTING.md shows one)."
     )
 
 

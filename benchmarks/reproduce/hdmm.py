@@ -20,8 +20,6 @@ from scipy.optimize import minimize
 
 from skdp.algorithms.hdmm import Workload, p_identity, product_strategy
 
-__all__ = ["marginals", "product", "rmse", "union"]
-
 Floats = NDArray[np.float64]
 
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 from sklearn.base import DensityMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._keys import key_of
@@ -622,6 +623,14 @@ class ExactScore:
         """
         warn_of_score(self)
         return cast(float, super().score(X, y, sample_weight))  # type: ignore[misc]  # of a mixin
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = cast(Tags, super().__sklearn_tags__())  # type: ignore[misc]  # of a mixin
+        # On the few rows of a small table the noise dominates.
+        for each in (tags.classifier_tags, tags.regressor_tags):
+            if each is not None:
+                each.poor_score = True
+        return tags
 
 
 class Likelihood(DensityMixin):

@@ -15,7 +15,7 @@ from skdp.domain import Domain
 from skdp.domain.bins import POINT
 from skdp.domain.query import parts_of
 from skdp.release import parse
-from skdp.release.statistics import Selected
+from skdp.release.grouping import Selected
 from skdp.tables import as_column
 
 
