@@ -213,10 +213,8 @@ def test_decoded_types():
     text = pd.Series(["a"]).dtype
     declared = {
         "real?": (Numeric(0, 1, nullable=True), np.float64),
-        "int": (Numeric(0, 9, integer=True), np.int64),
         "int?": (Numeric(0, 9, integer=True, nullable=True), pd.Int64Dtype()),
         "text?": (Categorical(["a", "b"], nullable=True), text),
-        "flag": (Categorical([True, False]), bool),
         "flag?": (Categorical([True, False], nullable=True), pd.BooleanDtype()),
         "mixed?": (Categorical(["a", 1], nullable=True), object),
         "big": (Categorical([2**70, 1]), object),

@@ -304,13 +304,8 @@ def test_a_value_is_read_alike_whichever_of_its_equals_stands_before_it(before, 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
 
-COLUMNS = {
-    "zahl": pd.Series([1.5, np.nan, 2.5]),
-    "n": pd.Series([1, 2, 3]),
-    "m": pd.array([1, None, 3], dtype="Int64"),
-    "b": pd.array([True, None, False], dtype="boolean"),
-    "s": np.array(["x", None, "z"], dtype=object),
-}
+GAP = pd.array([1, None, 3], dtype="Int64")
+COLUMNS = {"n": pd.Series([1, 2, 3]), "m": GAP, "s": np.array(["x", None, "z"], dtype=object)}
 
 
 def test_build_mixed_columns_as_text_where_there_is_no_such_type():
