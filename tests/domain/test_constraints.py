@@ -20,8 +20,6 @@ from skdp import (
     Identifier,
     MarginalSynthesizer,
     Numeric,
-    PrivateNaiveBayes,
-    PrivPfCClassifier,
     at_most,
     derived,
     forbid,
@@ -354,23 +352,6 @@ def test_answers_and_rows_of_a_release():
             MarginalSynthesizer(domain=LOANS, epsilon=1, target=target).fit(frame)
 
 
-def test_other_releases_take_derived_columns():
-    frame = pd.DataFrame({"x": [0, 1, 2, 3] * 50, "g": [0, 1, 1, 1] * 50, "id": range(200)})
-    domain = Domain(
-        {
-            "id": Identifier(),
-            "x": Numeric(0, 3, integer=True, bins=2),
-            "g": Categorical([0, 1]),
-            "y": Categorical(["n", "p"]),
-        },
-        structure=[derived("g", "x", {0: 0, (1, None): 1})],
-    )
-    y = np.array(["n", "p", "p", "p"] * 50)
-    for kind in (PrivPfCClassifier, PrivateNaiveBayes):
-        model = kind(domain=domain, target="y", epsilon=50).fit(frame, y)
-        assert (model.predict(frame) == y).all(), kind
-
-
 # -- declarations that are refused
 
 
@@ -437,14 +418,6 @@ def test_a_bin_is_forbidden_where_only_rounding_leaves_a_part_of_it(x, rules, fo
     codes = np.zeros((domain.shape[0], 3), dtype=int)
     codes[:, 0] = np.arange(len(codes))
     assert np.flatnonzero(domain.structure.zeros.breaks(codes)).tolist() == forbidden_codes
-
-
-def test_no_value_is_drawn_at_the_hole_of_a_special_value():
-    columns = {"x": Numeric(0, 10, bins=2, special=[6]), "y": Numeric(0, 10, bins=1)}
-    domain = Domain(columns, structure=[at_most("x", "y"), forbid("5 <= x < 6")])
-    # Limits that leave no value give way.
-    drawn = domain.decode([[2, 0]] * 50, 0, within={"x": (5, 5.5)})
-    assert (drawn["x"] > 6).all() and (drawn["x"] <= drawn["y"]).all()
 
 
 @pytest.mark.parametrize("upper", [5.0, 5.04])

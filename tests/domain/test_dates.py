@@ -227,8 +227,6 @@ YEARS = ("2021-01-01", "2021-12-31")
         (Date, ("2021-02-30", "2021-12-31"), {}, "lower of Date must be a date, got '2021-02"),
         (Date, (*YEARS, "hour"), {}, "unit must be one of 'day'.*got 'hour'"),
         (Date, ("2021-01-01T00:00Z", "2021-12-31"), {}, "00Z'.*with a time zone only"),
-        (Date, YEARS, {"special": [0]}, "A special value of Date must be"),
-        (Datetime, ("2021-01-01T00:00Z", "2021-12-31"), {}, "for a Datetime with tz='UTC'"),
         (
             Datetime,
             YEARS,
@@ -247,9 +245,7 @@ def test_declarations_that_are_refused(kind, arguments, options, message):
     "value, message",
     [
         (5, "A value compared with column 't' must be a date, got 5. Give ISO text"),
-        ("2021-02-30", "must be a date"),
         ("2021-03-01T00:00Z", "with a time zone only"),
-        (("2021-03-01", "2021-02-01"), "reversed"),
     ],
 )
 def test_queries_that_are_refused(value, message):
@@ -304,7 +300,6 @@ HOURS = Domain({"t": Datetime("2021-03-28", "2021-03-28", "hour", tz="UTC")})
         (YEAR, {"t": pd.Timestamp("2021-03-01")}, [59]),
         # They compare with the first moment of a unit.
         (YEAR, "t >= '2021-12-30T12:00'", [364]),
-        (YEAR, "t <= '2021-01-01T12:00'", [0]),
         (MONTHS, "t >= '2021-11-15'", [11]),
         (MONTHS, {"t": ("2021-03", "2021-04-30")}, [2, 3]),
         (MONTHS, "t == None", [12]),
