@@ -196,13 +196,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         predictors = [domain[name] for name in names]
         n_records, axes, groups, labels = self._choose(table, predictors, noise, source)
         grid = Grid(tuple(names[axis] for axis in axes), tuple(groups), tuple(map(tuple, labels)))
-        noisy = measure_grid_counts(
-            table.project([*axes, len(names)]),
-            groups,
-            list(grid.shape),
-            noise["counts"],
-            random_state=source,
-        )
+        noisy = measure_grid_counts(table, axes, groups, noise["counts"], random_state=source)
         histogram = self._post_process(noisy, n_records, noise)
 
         self._remember_columns(features, rows, target)
@@ -960,12 +954,6 @@ class PrivPfCClassifier(ExactScore, ClassifierMixin, _PrivPfC):
             weight = _best_weight(self.histogram_, shares, _PRIOR * np.sqrt(variance))
         self.smoothed_ = self.histogram_ + weight * shares
         self.evidence_ = 1.0 if paper else _evidence(self, variance)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # On the few rows of a small table the noise dominates.
-        tags.classifier_tags.poor_score = True
-        return tags
 
 
 def _best_weight(histogram, shares, least):

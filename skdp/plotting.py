@@ -470,48 +470,29 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
         _name_ticks(axis, texts)
         return
     if described.dates:
-        values, texts = _dates(axis, described)
-    elif described.log or described.missing:
-        values = _round_numbers(described)
-        texts = [_number(value) for value in values]
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        most = max(int(_cell(axis.axes)[0] / _NUMBER), 3)
+        locator = AutoDateLocator(minticks=2, maxticks=most, tz=datetime.UTC)
+        axis.set_major_locator(locator)
+        axis.set_major_formatter(ConciseDateFormatter(locator, tz=datetime.UTC))
+    elif described.log:
+        positive = described.edges[described.edges > 0]
+        if positive[-1] < 100.0 * positive[0]:
+            axis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0))
+        axis.set_major_formatter(_number)
     else:
         _number_ticks(axis)
-        return
+    axis.set_minor_formatter("")
     if described.missing:
         # The last number might touch it.
-        values, texts = [*values[:-1], middles[-1]], [*texts[:-1], "missing"]
-    axis.set_ticks(values, labels=texts)
-    axis.set_minor_formatter("")
-
-
-def _round_numbers(described: PlotAxis) -> list[float]:
-    """Numbers to write at an axis: on a logarithmic one powers of ten, or some between them."""
-    from matplotlib.ticker import MaxNLocator
-
-    low, high = described.edges[[0, -1]].tolist()
-    if not described.log:
-        values = list(MaxNLocator(6).tick_values(low, high))
-    else:
-        ends = np.log10([described.edges[described.edges > 0][0], high])
-        powers = 10.0 ** np.arange(np.floor(ends[0]), np.ceil(ends[1]) + 1)
-        values = [0.0, *np.outer(powers, (1, 2, 5) if np.ptp(ends) < 2 else (1,)).ravel()]
-    return [value for value in values if low <= value <= high]
-
-
-def _dates(axis: Any, described: PlotAxis) -> tuple[list[float], list[str]]:
-    """Days to write at an axis, and their texts; what all of them share stands beside the name."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, num2date
-
-    ends = described.edges[[0, -1]]
-    most = max(int(_cell(axis.axes)[0] / _NUMBER), 3)
-    locator = AutoDateLocator(minticks=2, maxticks=most, tz=datetime.UTC)
-    ticks = locator.tick_values(*num2date(ends, datetime.UTC))
-    values = [value for value in ticks if ends[0] <= value <= ends[1]]
-    formatter = ConciseDateFormatter(locator, tz=datetime.UTC)
-    texts = formatter.format_ticks(values)
-    if formatter.get_offset():
-        axis.set_label_text(f"{described.name} ({formatter.get_offset()})")
-    return values, texts
+        low, high = described.edges[[0, -1]]
+        values = [each for each in axis.get_majorticklocs() if low <= each <= high][:-1]
+        formatter = axis.get_major_formatter()
+        texts = formatter.format_ticks(values)
+        axis.set_ticks([*values, middles[-1]], labels=[*texts, "missing"])
+        if formatter.get_offset():
+            axis.set_label_text(f"{described.name} ({formatter.get_offset()})")
 
 
 def _number(value: float, _: Any = None) -> str:

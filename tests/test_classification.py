@@ -148,7 +148,7 @@ def test_classes_may_be_declared_on_the_release():
     model = PrivateClassifier(LogisticRegression(), release).fit(X, Y)
     assert model.score(X, Y) > 0.75
     twice = PrivateClassifier(LogisticRegression(), release, classes=["low", "high"])
-    with pytest.raises(ValueError, match="Declare it once"):
+    with pytest.raises(ValueError, match="Give one"):
         twice.fit(X, Y)
 
 

@@ -61,6 +61,7 @@ def test_trains_on_public_rows_and_on_the_release_and_on_nothing_else():
 UNPAID = skdp.PrivacyLedger()
 SEVERAL = skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN, ledger=UNPAID)
 NUMBERS = skdp.MarginalSynthesizer(epsilon=1, domain=SQUARE, ledger=UNPAID)
+GRID = skdp.PrivPfCTransformer(domain=SQUARE, classes=[0, 1], ledger=UNPAID)
 FITTED = {
     target: FrozenEstimator(
         skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN, target=target).fit(ROWS)
@@ -97,8 +98,9 @@ REGRESSOR = skdp.PrivateRegressor
         (skdp.PrivateClassifier(), ValueError, "needs epsilon="),
         (skdp.PrivateClassifier(None, SEVERAL), ValueError, "no estimator"),
         (labelled(SEVERAL, epsilon=1), ValueError, "beside it"),
+        (labelled(GRID, None, **TEXTS), ValueError, "Both this PrivateClassifier"),
         (skdp.PrivateClassifier(**DEFAULT), ValueError, "No column is declared as the label"),
-        (skdp.PrivateClassifier(**TINY), ValueError, "at least 2e-06"),
+        (skdp.PrivateClassifier(**TINY), ValueError, "at least 3e-06"),
     ],
 )
 def test_what_is_not_declared_is_refused_before_the_charge(model, error, message):
@@ -129,12 +131,7 @@ class Unweighted(Weighted):
         return super().fit(X, y)
 
 
-class CountsRows(Weighted):
-    def __init__(self, min_samples_leaf=20):
-        self.min_samples_leaf = min_samples_leaf
-
-
-@over("kind, n", [(Weighted, 2), (Unweighted, 4000), (CountsRows, 4000)])
+@over("kind, n", [(Weighted, 2), (Unweighted, 4000)])
 def test_weights_are_used_or_drawn_in_proportion(kind, n):
     release = WeightedRelease(domain=skdp.Numeric(0, 1, bins=2))
     model = skdp.PrivateClassifier(kind(), release, classes=[0, 1], random_state=0)

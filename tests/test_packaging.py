@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from loops import over
 
 import skdp
 

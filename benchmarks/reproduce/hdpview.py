@@ -34,7 +34,7 @@ from skdp.algorithms.hdmm import Workload
 from skdp.algorithms.hdpview import hdpview, hdpview_parameters, hdpview_parts, published
 from skdp.algorithms.privtree import privtree, privtree_parts
 from skdp.mechanisms import choose_buckets, discrete_laplace
-from skdp.release import Boxes, BoxModel, Query
+from skdp.release import BoxModel, Query
 from skdp.tables import CountTable
 
 TABLES = ("adult", "electricity", "numerical", "small", "phoneme", "mdsalary", "twitter")
@@ -111,7 +111,7 @@ def view_of(
     """HDPView release as published, by default with the hyperparameters of its experiments."""
     rule = rule or published(**hyperparameters)
     parts = hdpview_parts(epsilon, table.shape, calibration=rule)
-    return _boxes(hdpview(table, parts, calibration=rule, random_state=seed), table)
+    return hdpview(table, parts, calibration=rule, random_state=seed)
 
 
 # HDPView release with the library's default calibration.
@@ -124,11 +124,7 @@ def tree_of(
     """PrivTree release with the published noise."""
     settings: dict[str, Any] = {"n_split": n_split, "calibration": "paper"}
     parts = privtree_parts(epsilon, table.shape, **settings)
-    return _boxes(privtree(table, parts, random_state=seed, **settings), table)
-
-
-def _boxes(view: Any, table: CountTable) -> BoxModel:
-    return BoxModel(Boxes(view.lower, view.upper), view.counts, table.shape)
+    return privtree(table, parts, random_state=seed, **settings)
 
 
 class Dense:

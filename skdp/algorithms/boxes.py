@@ -324,11 +324,10 @@ class StopTest(NamedTuple):
 
 
 class InRecords:
-    """Noise and bounds of a test in records, for parameters that count them in grid steps."""
+    """Noise and bias of a test in records, for parameters that count them in grid steps."""
 
     rate: Fraction
     delta_steps: int
-    floor_steps: int
 
     @property
     def lam(self) -> float:
@@ -339,11 +338,6 @@ class InRecords:
     def delta(self) -> float:
         """Bias for each level."""
         return self.delta_steps / GRID
-
-    @property
-    def floor(self) -> float:
-        """Smallest biased number."""
-        return self.floor_steps / GRID
 
 
 def certified_test(

@@ -28,16 +28,8 @@ from .._random import sampling_generator
 from .._validation import FloatArray, IntArray, as_integer, check_choice
 from ..domain.query import Query
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
+from ..release import StrategyModel
 from ..tables import Counts
-
-__all__ = [
-    "Strategy",
-    "Workload",
-    "measure_strategy",
-    "p_identity",
-    "planned_strategy",
-    "product_strategy",
-]
 
 # --- workloads: their queries, and how often two cells of an attribute are asked for together
 
@@ -275,8 +267,8 @@ def _in_integers(rows: FloatArray, total: int) -> IntArray:
 
 def measure_strategy(
     table: Counts, strategy: Strategy, epsilon: Fraction, *, random_state: Any = None
-) -> tuple[FloatArray, float]:
-    """Estimated counts of all cells from a measured strategy, and the variance of the noise.
+) -> StrategyModel:
+    """Estimated counts of all cells from a measured strategy.
 
     Parameters
     ----------
@@ -288,10 +280,8 @@ def measure_strategy(
 
     Returns
     -------
-    counts : ndarray of shape (*shape,)
+    StrategyModel
         Unbiased, by least squares.
-    variance : float
-        Of the noise of one measurement, in whole numbers: ``strategy.sensitivity`` for a record.
     """
     # Privacy. Released: A x with noise, x the counts of all cells. The matrix is public: it follows
     # from domain and workload. A record is in one cell and adds that column of A, whose entries are
@@ -302,8 +292,8 @@ def measure_strategy(
         _applied(strategy.matrices, table.dense()), epsilon, total, random_state=random_state
     )
     solved = [np.linalg.pinv(each) for each in strategy.shares]
-    counts = _applied(solved, noisy / total)
-    return counts, discrete_laplace_variance(epsilon, total)
+    counts, variance = _applied(solved, noisy / total), discrete_laplace_variance(epsilon, total)
+    return StrategyModel(counts.ravel(), table.shape, strategy.shares, variance, 1 / total)
 
 
 def _applied(matrices: Sequence[Any], cells: Any) -> Any:

@@ -31,29 +31,8 @@ from numpy.typing import NDArray
 from .._random import NoiseSource, noise_source
 from .._validation import FloatArray, IntArray, as_share, dyadic_floor, running_sums, split_epsilon
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, exponential, noisy_max
-from ..tables import Counts, CountTable
+from ..tables import Counts
 from .additive import column_shares
-
-__all__ = [
-    "Line",
-    "Options",
-    "Quality",
-    "TUNING",
-    "Tuning",
-    "UNIT",
-    "candidate_grids",
-    "cell_limit",
-    "grid_scores",
-    "max_useful_groups",
-    "measure_grid_counts",
-    "merged_groupings",
-    "merging_budget",
-    "neighbouring_grids",
-    "paper_grids",
-    "privpfc_parts",
-    "select_grid",
-    "two_largest",
-]
 
 # ------------------------------------------------------------------------------------------------
 # PrivPfC: the grids that a selection may take, from public facts and a noisy number of records.
@@ -491,8 +470,6 @@ _QUALITY_CELLS = 2**20
 _LOOKED_UP_COUNTS = 256
 # Density of the standard normal law at 0.
 _NORMAL = 1 / math.sqrt(2 * math.pi)
-# Most that rounding to units adds to the length of the interval of changes.
-_ROUNDING = 3
 
 
 @dataclass(frozen=True)
@@ -556,9 +533,9 @@ class Quality:
         # c (n / s^2) z f(z) <= c f(1); with r = n / s^2 < 1, dP/dn is (c / s) f(z) (1 - r/2 +
         # r z^2/2), which is positive and at most c f(0) / s: (1 - r/2 + r u) exp(-u) <= 1 for
         # u >= 0, as 1 - r/2 + r u <= 1 + u. So the interval grows by at most 2 c f(1) +
-        # c f(0) / sqrt(1 + noise), and by the rounding of P.
+        # c f(0) / sqrt(1 + noise), and by at most 3 units by the rounding of P.
         slope = 2 * _NORMAL * math.exp(-1 / 2) + _NORMAL / math.sqrt(1 + self.noise)
-        return length + math.ceil(UNIT * self._factor * slope) + _ROUNDING
+        return length + math.ceil(UNIT * math.sqrt(2) * self.penalty * slope) + 3
 
     @cached_property
     def _changes(self) -> IntArray:
@@ -571,10 +548,6 @@ class Quality:
     def sensitivity(self) -> int:
         """Largest change of a score, up or down, by one record: eq. 3.3 of the dissertation."""
         return int(np.abs(self._changes).max())
-
-    @property
-    def _factor(self) -> float:
-        return math.sqrt(2) * self.penalty
 
     def score(self, largest: IntArray, second: IntArray) -> IntArray:
         """Score of each cell from its two largest class counts."""
@@ -594,7 +567,8 @@ class Quality:
         inside = np.minimum(difference, last)
         scores = UNIT * (second + difference - inside) + self.table[inside]
         if self.penalty:
-            penalty = self._factor * _optimism(largest + second, difference, self.noise)
+            gained = _optimism(largest + second, difference, self.noise)
+            penalty = math.sqrt(2) * self.penalty * gained
             scores -= np.rint(UNIT * penalty).astype(np.int64)
         return scores
 
@@ -773,25 +747,18 @@ class _Joins:
 
 def two_largest(counts: NDArray[Any]) -> tuple[IntArray, IntArray]:
     """Largest and second largest count of each row; counts are whole numbers below 2**53."""
-    n_classes = counts.shape[1]
+    whole, n_classes = counts.astype(np.int64), counts.shape[1]
     if n_classes == 1:
-        largest = counts[:, 0].astype(np.int64)
-        return largest, np.zeros_like(largest)
+        return whole[:, 0], np.zeros_like(whole[:, 0])
     if n_classes == 2:
-        first, second = counts[:, 0], counts[:, 1]
-        return np.maximum(first, second).astype(np.int64), np.minimum(first, second).astype(
-            np.int64
-        )
-    ends = np.partition(counts, n_classes - 2, axis=1)[:, n_classes - 2 :].astype(np.int64)
+        first, second = whole.T
+        return np.maximum(first, second), np.minimum(first, second)
+    ends = np.partition(whole, n_classes - 2, axis=1)[:, n_classes - 2 :]
     return ends[:, 1], ends[:, 0]
 
 
 # ------------------------------------------------------------------------------------------------
 # PrivPfC: the private selection of one grid.
-
-
-# Its bound on the change of the quality, 1.1 in either direction.
-_PAPER_RANGE = math.ceil(2.2 * UNIT)
 
 
 def privpfc_parts(epsilon: Fraction, shares: Any = (0.03, 0.37, 0.60)) -> dict[str, Fraction]:
@@ -869,7 +836,8 @@ def select_grid(
         families = paper_grids([each.sizes for each in first], limit, max_grids)
         quality = Quality.of_the_paper(parts["counts"])
         scores = grid_scores(table, first, families, quality)
-        reach = 2 * quality.sensitivity if sensitivity == "exact" else _PAPER_RANGE
+        # The dissertation's bound is 1.1 in either direction.
+        reach = 2 * quality.sensitivity if sensitivity == "exact" else math.ceil(2.2 * UNIT)
         best = exponential(scores, parts["grid"], reach, random_state=source)
         return np.concatenate(families)[best]
     signal = n_records * float(parts["grid"])
@@ -892,9 +860,9 @@ def select_grid(
 
 
 def measure_grid_counts(
-    table: CountTable,
+    table: Counts,
+    axes: Sequence[int],
     groups: Sequence[IntArray],
-    sizes: Sequence[int],
     epsilon: Fraction,
     *,
     random_state: Any = None,
@@ -903,25 +871,22 @@ def measure_grid_counts(
 
     Parameters
     ----------
-    table : CountTable
-        The predictors that the grid uses, in order, and the class as the last attribute.
+    table : CountTable or ProjectedCounts
+        The predictors in order, and the class as the last attribute.
+    axes : sequence of int
+        Predictors that the grid uses.
     groups : sequence of ndarray
-        Group of each code of each predictor.
-    sizes : sequence of int
-        Number of groups of each predictor.
+        Group of each code of each of these.
     epsilon : Fraction
 
     Returns
     -------
-    counts : ndarray of shape (*sizes, n_classes), int64
+    counts : ndarray of shape (n_groups, ..., n_classes), int64
     """
     # Privacy. A record is in one cell and one class, so adding it changes one count by one; every
     # count, empty ones included, gets its own noise. Cost: epsilon, once.
-    n_classes = table.shape[-1]
-    codes = [group[table.codes[:, axis]] for axis, group in enumerate(groups)]
-    stacked = np.stack([*codes, table.codes[:, -1].astype(np.int64)], axis=1)
-    shape = (*(int(size) for size in sizes), n_classes)
-    exact = CountTable.from_codes(stacked, shape, table.counts).dense()
+    asked = (*axes, len(table.shape) - 1), (*groups, None)
+    (exact,) = table.regrouped_many([asked])
     return discrete_laplace(exact, epsilon, random_state=random_state)
 
 

@@ -103,7 +103,7 @@ def basis_of(sizes: tuple[int, ...]) -> FloatArray:
 
 def under(values: FloatArray, vectors: Sequence[FloatArray]) -> FloatArray:
     """Sums of an array times the outer products of vectors, (n_a, n) of each axis."""
-    found = np.tensordot(vectors[0].T, values, axes=1)
+    found = (vectors[0].T @ values.reshape(len(values), -1)).reshape(-1, *values.shape[1:])
     for vector in vectors[1:]:
         found = np.einsum("nk...,kn->n...", found, vector)
     return found
@@ -385,20 +385,22 @@ class ColumnBasis:
         found: FloatArray = self._averages(size) @ weights
         return found
 
-    def coefficients(self, weights: FloatArray, size: int) -> FloatArray:
-        """Coefficients of mean weights of groups but the constant one, (size - 1, n)."""
-        found: FloatArray = self._functions(size).T @ self.means(weights, size)
+    def within(self, weights: FloatArray, size: int) -> FloatArray:
+        """Variances of the weights of codes in each group, (size, n); none where it has no code."""
+        held = self.ladder.sums(self.mass, size)[:, None] > 0
+        found: FloatArray = held * (self.means(weights**2, size) - self.means(weights, size) ** 2)
+        return found
+
+    def coefficients(self, means: FloatArray) -> FloatArray:
+        """Coefficients of the mean weights of groups but the constant one, (size - 1, n)."""
+        size, sizes = means.shape[0], self.ladder.sizes
+        functions = basis_of(sizes[: sizes.index(size) + 1])[:, 1:]
+        found: FloatArray = functions.T @ means * math.sqrt(self.ladder.n_units / size)
         return found
 
     def of_codes(self, size: int) -> FloatArray:
         """`coefficients` of a weight of 1 for each code, (size - 1, n_codes)."""
-        found: FloatArray = self._functions(size).T @ self._averages(size)
-        return found
-
-    def _functions(self, size: int) -> FloatArray:
-        sizes = self.ladder.sizes
-        scale = math.sqrt(self.ladder.n_units / size)
-        return basis_of(sizes[: sizes.index(size) + 1])[:, 1:] * scale
+        return self.coefficients(self._averages(size))
 
     @functools.cached_property
     def even(self) -> FloatArray:

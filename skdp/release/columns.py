@@ -355,10 +355,10 @@ class ColumnEstimate:
             means.append(_means(means[-1], size))
         found = coarse = np.zeros((1, *weights.shape[1:]))
         for mean, variance in zip(reversed(means), scales, strict=True):
-            ratio = len(mean) // len(coarse)
-            detail = mean - np.repeat(coarse, ratio, axis=0) if mean is not means[-1] else mean
-            each = np.repeat(variance, len(mean) // len(variance))
-            found = np.repeat(found, ratio, axis=0) + (detail.T * each).T
+            # One for each block of the level above.
+            each = variance.reshape(-1, *[1] * weights.ndim)
+            detail = mean.reshape(len(coarse), -1, *weights.shape[1:]) - coarse[:, None]
+            found = (found[:, None] + each * detail).reshape(mean.shape)
             coarse = mean
         return found
 
@@ -397,5 +397,5 @@ def _slopes(counts: FloatArray) -> FloatArray:
 
 def _means(values: FloatArray, size: int) -> FloatArray:
     """Means of so many blocks of equally many values."""
-    means: FloatArray = values.reshape(size, -1, *values.shape[1:]).mean(axis=1)
-    return means
+    sums: FloatArray = values.reshape(size, -1, *values.shape[1:]).sum(axis=1)
+    return sums / (len(values) // size)

@@ -1,17 +1,28 @@
-"""Groups of records by measured and derived columns, and views of such columns."""
+"""Which records a statistic is about: groups of them, views of columns, and their numbers."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from .._validation import FloatArray, IntArray, free_name, some
-from ..domain import Categorical, Domain
-from ..domain.query import Region, attribute_of, both, parts_of, region_of_range
+from ..domain import Categorical, Domain, Numeric
+from ..domain.query import (
+    Query,
+    Region,
+    Weights,
+    attribute_of,
+    both,
+    everything,
+    parts_of,
+    region_of_range,
+    weights_of,
+)
 from .model import Release
 from .result import group_labels
 
@@ -213,3 +224,159 @@ def view_of(release: Release, groups: Groups) -> FloatArray:
     view = np.zeros(groups.sizes)
     np.add.at(view, tuple(np.broadcast_to(place, table.shape) for place in places), table)
     return view
+
+
+# --- the numbers of columns among the records of a conjunction, as weights of codes
+
+
+class Numbers(NamedTuple):
+    """The numbers of a column, for each code of the measured column that decides it.
+
+    Attributes
+    ----------
+    axis : int
+    mean : ndarray of float64
+        Of the numbers that the code stands for, or of those covered by a condition.
+    variance : ndarray of float64
+        Of numbers that are spread evenly.
+    low, high : ndarray of float64
+        Smallest and largest number, within the ends of a condition; infinite of codes without one.
+    """
+
+    axis: int
+    mean: FloatArray
+    variance: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def of(cls, column: str, region: Region, domain: Domain) -> Numbers:
+        """Of the part of a column that a condition covers."""
+        attribute = domain[column]
+        share, moment = region.weights, region.moment
+        mean = np.divide(moment, share, out=np.zeros(len(share)), where=share > 0)
+        variance, low, high = np.zeros(len(mean)), mean + np.inf, mean - np.inf
+        if isinstance(attribute, Numeric):
+            bins, held = attribute.bins, attribute.contents
+            width = np.diff(np.asarray(attribute.edges, dtype=np.float64)) * share[:bins]
+            variance[:bins] = np.maximum(width**2 - held.step**2, 0.0) / 12.0
+            ends = region.extent()
+            low[: attribute.n_values], high[: attribute.n_values] = spans_of(attribute)
+            low, high = (np.where(share > 0, np.clip(each, *ends), each) for each in (low, high))
+        else:
+            low[: attribute.n_values] = high[: attribute.n_values] = attribute.categories
+        structure = domain.structure
+        axis = domain.index(structure.base_of(column))
+        each = (mean, variance, low, high)
+        return cls(axis, *(structure.lifted(column, of_codes) for of_codes in each))
+
+    @property
+    def reach(self) -> FloatArray:
+        """Largest distance of a number from ``mean``, for each code."""
+        return np.maximum(np.maximum(self.high - self.mean, self.mean - self.low), 0.0)
+
+    def times(self, weights: FloatArray, power: int, centre: float, scale: float) -> FloatArray:
+        """Weights times the mean power of (number - centre) / scale of each code; of -1 `reach`."""
+        mean = (self.mean - centre) / scale
+        if power == 2:
+            mean = mean**2 + self.variance / scale**2
+        return weights * (mean if power > 0 else self.reach)
+
+    def ends(self, weights: FloatArray) -> tuple[float, float]:
+        """Smallest and largest number of records with a weight; of any, where none has one."""
+        held = weights > 0
+        held |= not held.any()
+        return float(self.low[held].min()), float(self.high[held].max())
+
+
+def spans_of(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest number of each code; of categories their places."""
+    if isinstance(attribute, Categorical):
+        places = np.arange(attribute.n_values, dtype=np.float64)
+        return places, places
+    low, high = attribute.contents.span(np.arange(attribute.bins))
+    special = np.array(attribute.special, dtype=np.float64)
+    return np.append(low, special).astype(np.float64), np.append(high, special).astype(np.float64)
+
+
+def has_numbers(attribute: Numeric | Categorical) -> bool:
+    """Whether a mean of a column can be asked for."""
+    if isinstance(attribute, Numeric):
+        return True
+    return not any(isinstance(each, str) for each in attribute.categories)
+
+
+class Selected(NamedTuple):
+    """Records of a conjunction that have a number in each of some columns."""
+
+    weights: Weights
+    numbers: Sequence[Numbers]
+
+    @classmethod
+    def of(cls, regions: Mapping[str, Region], domain: Domain, columns: Sequence[str]) -> Selected:
+        """Records of a conjunction; columns are `Numeric`, or have categories that are numbers."""
+        told = dict(regions)
+        for column in columns:
+            attribute = attribute_of(column, domain)
+            told[column] = (told.get(column) or everything(column, attribute)).without_missing
+        numbers = [Numbers.of(column, told[column], domain) for column in columns]
+        return cls(weights_of(told, domain), numbers)
+
+
+Case = Sequence[Selected]  # records of disjoint conjunctions
+Powers = Sequence[int]  # of the numbers of each column
+
+
+def case_of(query: Any, domain: Domain, columns: Sequence[str]) -> Case:
+    """The records of a query with numbers in some columns."""
+    return [Selected.of(regions, domain, columns) for regions in parts_of(query, domain)]
+
+
+class Cases:
+    """Records of many queries; what follows from an array is found once for all that share it."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self.cases = cases
+        self._seen: dict[Any, Any] = {}
+
+    def _once(self, of: Callable[..., Any], weights: FloatArray, *how: float) -> Any:
+        key = of, id(weights), *how
+        if key not in self._seen:
+            self._seen[key] = of(weights, *how)
+        return self._seen[key]
+
+    def moments(
+        self, terms: Sequence[Powers], centre: FloatArray, scale: FloatArray
+    ) -> list[list[Query]]:
+        """Of each case the queries for sums over records of products of powers of their numbers.
+
+        Of the numbers less ``centre``, in units of ``scale``, (n_cases, n_columns).
+        """
+        return [
+            [Query(tuple(self._product(one, each, *units) for one in case)) for each in terms]
+            for case, *units in zip(self.cases, centre.tolist(), scale.tolist(), strict=True)
+        ]
+
+    def plain(self, terms: Sequence[Powers]) -> list[Query]:
+        """`moments` of the numbers as they are, in one list."""
+        none = np.zeros((len(self.cases), len(terms[0])))
+        return list(itertools.chain.from_iterable(self.moments(terms, none, none + 1.0)))
+
+    def _product(
+        self, one: Selected, powers: Powers, centre: Sequence[float], scale: Sequence[float]
+    ) -> Weights:
+        product = dict(one.weights)
+        for of, *power in zip(one.numbers, powers, centre, scale, strict=True):
+            if power[0]:
+                product[of.axis] = self._once(of.times, product[of.axis], *power)
+        return product
+
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest number of each column among the records, (n_cases, n_columns)."""
+
+        def of(one: Selected) -> list[tuple[float, float]]:
+            return [self._once(of.ends, one.weights[of.axis]) for of in one.numbers]
+
+        each = [np.array(list(map(of, case))) for case in self.cases]
+        low = np.array([ends[..., 0].min(axis=0) for ends in each])
+        return low, np.array([ends[..., 1].max(axis=0) for ends in each])

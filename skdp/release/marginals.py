@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
-from ..domain.query import Query, single_numbers
+from ..domain.query import Query, Weights, single_numbers
 from .basis import (
     Coefficients,
     ColumnBasis,
@@ -28,7 +28,7 @@ from .basis import (
 )
 from .columns import ColumnEstimate
 from .files import as_probabilities, demand, packed, unpacked
-from .model import Covariances, Weights, added, product_of_weights
+from .model import Release, added, product_of_weights
 from .products import Products, Stacked, covariances
 from .rows import ENOUGH, WeightedRows
 
@@ -40,7 +40,7 @@ Axes = tuple[int, ...]
 _MOST_TABLES, _AT_ONCE = 128, 1 << 20
 
 
-class ViewsModel(Covariances):
+class ViewsModel(Release):
     """Weighted rows, and the coefficients of everything measured.
 
     Parameters
@@ -96,6 +96,7 @@ class ViewsModel(Covariances):
         self.total_variance = float(look.variances)
         self._caches: dict[Any, Any] = {}
         self._cells: dict[Axes, tuple[Any, list[CodeArray]]] = {}
+        self._latest: Products | None = None
 
     @property
     def pairs(self) -> list[Axes]:
@@ -219,7 +220,21 @@ class ViewsModel(Covariances):
 
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
-        return added(queries, lambda products: Products(self, products).answers())
+        step = max(1, _AT_ONCE // max(self.shape))
+
+        def answers(products: Sequence[Weights]) -> FloatArray:
+            parts = (products[at : at + step] for at in range(0, len(products), step))
+            return np.concatenate([np.zeros(0), *(self.asked(part).answers() for part in parts)])
+
+        return added(queries, answers)
+
+    def asked(self, products: Sequence[Weights]) -> Products:
+        """Products with what follows from them; a single one is kept, as its error comes next."""
+        if len(products) != 1:
+            return Products(self, products)
+        if self._latest is None or self._latest.products[0] is not products[0]:
+            self._latest = Products(self, products)
+        return self._latest
 
     def mean_of(self, axis: int, axes: Axes) -> FloatArray:
         """How codes count where their column is not looked at: as its records do.
@@ -227,15 +242,19 @@ class ViewsModel(Covariances):
         Beside a table of the columns all units alike: what this leaves out is in its coefficients.
         Of a column by itself as the noise of its total is spread over its codes.
         """
-
-        def alone() -> FloatArray:
-            spread = self.columns[axis].covariance(np.ones(self.shape[axis]))
-            return spread / spread.sum()
-
         if len(axes) > 1:
             basis = self.bases[axis]
             return basis.even if axes in self.coefficients.looks else basis.mass
-        found: FloatArray = self.once(("alone", axis), alone)
+        spread = self.of_total(axis)
+        return spread / spread.sum()
+
+    def of_total(self, axis: int) -> FloatArray:
+        """Covariances of the counts of a column with their sum; kept."""
+
+        def of_total() -> FloatArray:
+            return self.columns[axis].covariance(np.ones(self.shape[axis]))
+
+        found: FloatArray = self.once(("total", axis), of_total)
         return found
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
@@ -318,8 +337,8 @@ class ViewsModel(Covariances):
         even = np.ones(len(self.rows.codes))
         met = np.zeros((len(queries), len(even)))
         for place, query in enumerate(queries):
-            for factor, weights in Products(self, query.products).parts:
-                met[place] += factor * product_of_weights(self.rows.codes, even, weights)
+            for weights in query.products:
+                met[place] += product_of_weights(self.rows.codes, even, weights)
         return variance * (met @ met.T) + elsewhere * np.eye(len(queries))
 
     # ---------------------------------------------------------------- draws
@@ -333,20 +352,16 @@ class ViewsModel(Covariances):
         return 0.5 if self.cells is not None or (whole and alone) else ENOUGH
 
     def sample_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+        self, number: int, generator: np.random.Generator, weights: Weights, rounded: bool = False
     ) -> CodeArray:
         """Draw records from the weighted ones; see `WeightedRows.draw`."""
-        return self.rows.draw(n_samples, generator, weights or {}, self._enough)
-
-    def round_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> CodeArray:
-        """Records whose counts are the expected ones, rounded; see `WeightedRows.rounded`."""
-        cells = [
-            np.ravel_multi_index(tuple(self._groups_of_rows(axes)), self.sizes(axes))
-            for axes in self.pairs
-        ]
-        return self.rows.rounded(n_samples, generator, weights or {}, cells, self._enough)
+        cells = None
+        if rounded:
+            cells = [
+                np.ravel_multi_index(tuple(self._groups_of_rows(axes)), self.sizes(axes))
+                for axes in self.pairs
+            ]
+        return self.rows.draw(number, generator, weights, self._enough, cells)
 
     # ---------------------------------------------------------------- files
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray
 from ..domain.query import Query, Weights, weights_in
-from .basis import by_attributes, cut_shares, under
+from .basis import cut_shares, under
 
 __all__ = ["Products", "covariances", "lumps"]
 
@@ -40,67 +40,16 @@ _MOST_TOGETHER = 3
 _AT_ONCE = 1 << 20
 
 
-class Part(NamedTuple):
-    """One product of weights: of codes, and what is constant."""
-
-    factor: float
-    weights: dict[int, FloatArray]
-
-
-def _parts(model: Any, products: Sequence[Weights]) -> list[Part]:
-    """Weights without columns that do not matter; an array is looked at once."""
-    vectors: dict[int, dict[int, FloatArray]] = {}
-    for weights in products:
-        for axis, vector in weights.items():
-            vectors.setdefault(axis, {})[id(vector)] = vector
-    seen = {axis: _alone(model, axis, own) for axis, own in vectors.items()}
-    found = []
-    for weights in products:
-        factor, left = 1.0, {}
-        for axis, vector in weights.items():
-            alike, inside = seen[axis][id(vector)]
-            factor *= alike
-            if inside is not None:
-                left[axis] = inside
-        factor *= _allowed(model, left)
-        found.append(Part(factor, left if factor else {}))
-    return found
-
-
-def _alone(
-    model: Any, axis: int, vectors: Mapping[int, FloatArray]
-) -> dict[int, tuple[float, FloatArray | None]]:
-    """The weight that all codes of a column have, or 1 and the weights of those possible."""
-    allowed = model.possible.get((axis,), True)
-    table = np.array([*vectors.values()], dtype=np.float64)
-    inside = table if allowed is True else table[:, allowed]
-    alike = (inside == inside[:, :1]).all(axis=1) | (axis not in model.columns)
-    table *= allowed
-    return {
-        name: (first, None) if constant else (1.0, weights)
-        for name, first, constant, weights in zip(
-            vectors, inside[:, 0].tolist(), alike.tolist(), table, strict=True
-        )
-    }
-
-
-def _allowed(model: Any, weights: Weights) -> bool:
-    """Whether public rules leave any record that meets the conditions."""
-    for axes, allowed in model.possible.items():
-        if len(axes) > 1 and all(axis in weights for axis in axes):
-            chosen = [np.flatnonzero(weights[axis]) for axis in axes]
-            if not allowed[np.ix_(*chosen)].any():
-                return False
-    return True
-
-
 class Asked:
     """Products of weights of the same columns: what of an error of some meets the others."""
 
-    def __init__(self, model: Any, axes: Axes, weights: Stacked) -> None:
-        self._model, self._axes, self._weights = model, axes, weights
-        self.means = {axis: model.mean_of(axis, axes) @ weights[axis] for axis in axes}
-        self.shared = len(axes) > 2 and axes not in model.coefficients.looks
+    def __init__(self, products: Products, axes: Axes, members: IntArray) -> None:
+        self._model, self.axes, self.members = products.model, axes, members
+        self._given = {axis: (products.given[axis], products.at[axis][members]) for axis in axes}
+        self._weights: Stacked = {axis: of.weights[:, at] for axis, (of, at) in self._given.items()}
+        mean_of = self._model.mean_of
+        self.means = {axis: mean_of(axis, axes) @ each for axis, each in self._weights.items()}
+        self.shared = len(axes) > 2 and axes not in self._model.coefficients.looks
         self._shares: dict[frozenset[int], FloatArray] = {}
 
     @property
@@ -110,12 +59,14 @@ class Asked:
 
     def _rows_with(self, key: frozenset[int], kept: Stacked) -> FloatArray:
         if key not in self._shares:
-            self._shares[key] = self._model.of_rows(self._axes, self._weights | kept)
+            self._shares[key] = self._model.of_rows(self.axes, self._weights | kept)
         return self._shares[key]
 
     def answers(self) -> FloatArray:
-        """Expected counts, of at least one column."""
-        model, axes, weights = self._model, self._axes, self._weights
+        """Expected counts."""
+        model, axes, weights = self._model, self.axes, self._weights
+        if not axes:
+            return np.full(len(self.members), model.total)
         if model.cells is not None:
             return model.total * self.rows
         if len(axes) == 1:
@@ -127,10 +78,8 @@ class Asked:
             alone = residual @ weights[axis] - self.means[axis] * residual.sum()
             found += alone * self.outside((axis,))
         for part in model.measured(axes):
-            hats = [
-                model.bases[axis].coefficients(weights[axis], size)
-                for axis, size in zip(part, model.sizes(part), strict=True)
-            ]
+            both = zip((self._given[axis] for axis in part), model.sizes(part), strict=True)
+            hats = [given.coefficients(size)[:, at] for (given, at), size in both]
             found += under(model.corrected(part), hats) * self.outside(part)
         if self.shared:
             # Corrections that are shared out leave no count below zero.
@@ -140,21 +89,21 @@ class Asked:
 
     def among(self, axis: int) -> FloatArray:
         """Share of the rows with weight on a column that meets the conditions on the others."""
-        if len(self._axes) == 1:
+        if len(self.axes) == 1:
             return np.ones(1)
         alone = self._model.of_rows((axis,), self._weights)
         return np.divide(self.rows, alone, out=np.zeros_like(alone), where=alone > 0)
 
-    def outside(self, part: Axes) -> FloatArray:
-        """How much of an error of some columns meets the conditions on the others.
+    def outside(self, part: Axes) -> Any:
+        """How much of an error of some columns meets the conditions on the others, 1 or (n,).
 
         Where no table holds all of them, as much as of the rows with weight on these columns, and
         of one record more: where rows have nothing in common, nothing is corrected. So sums and
         counts under one condition are shared out alike, and means agree with both. Counts are not
         negative then. They need not add up to those of fewer columns.
         """
-        means = [self.means[axis] for axis in self._axes if axis not in part]
-        others: FloatArray = np.prod(means, axis=0) if means else np.ones(1)
+        means = [self.means[axis] for axis in self.axes if axis not in part]
+        others: Any = math.prod(means)
         if not self.shared or not part or not means:
             return others
         rows = max(self._model.total, 1.0)
@@ -170,8 +119,16 @@ class _Given:
 
     def __init__(self, model: Any, axis: int, weights: FloatArray) -> None:
         self.basis, self.column, self.weights = model.bases[axis], model.columns[axis], weights
-        self._features: dict[int | None, Features] = {}
-        self._squares: dict[Any, FloatArray] = {}
+        cut = ((weights > 0) & (weights < 1)).any()
+        self.cut = cut_shares(weights) if cut else np.zeros((1, 1))
+        # Whether any code is covered in part.
+        self.cuts = bool(self.cut.any())
+        self._kept: dict[Any, Any] = {}
+
+    def _once(self, key: Any, find: Callable[[], Any]) -> Any:
+        if key not in self._kept:
+            self._kept[key] = find()
+        return self._kept[key]
 
     @functools.cached_property
     def are_shares(self) -> BoolArray:
@@ -180,55 +137,60 @@ class _Given:
         return found
 
     @functools.cached_property
-    def cut(self) -> FloatArray:
-        """`cut_shares` of the weights."""
-        cut = ((self.weights > 0) & (self.weights < 1)).any()
-        return cut_shares(self.weights) if cut else np.zeros((1, 1))
-
-    @functools.cached_property
-    def cuts(self) -> bool:
-        """Whether any code is covered in part."""
-        return bool(self.cut.any())
-
-    @functools.cached_property
     def shares(self) -> FloatArray:
         """Shares of the records, as far as the weights are shares of codes."""
         found: FloatArray = self.basis.mass @ self.weights
         return found
 
     @functools.cached_property
-    def noise(self) -> FloatArray:
-        """Standard deviations of the counts of the column under the weights."""
-        found: FloatArray = np.sqrt(self.column.variance(self.weights))
+    def covariance(self) -> FloatArray:
+        """Covariances of the counts of the column with sums under the weights."""
+        found: FloatArray = self.column.covariance(self.weights)
         return found
 
     @functools.cached_property
-    def ends(self) -> Features:
-        """Features of the codes that are covered in part."""
-        ends: Features = self.basis.ends(self.cut)
-        return ends
+    def noise(self) -> FloatArray:
+        """Standard deviations of the counts of the column under the weights."""
+        variance = np.einsum("kp,kp->p", self.weights, self.covariance)
+        found: FloatArray = np.sqrt(np.maximum(variance, 0.0))
+        return found
 
-    def features(self, size: int | None = None) -> Features:
-        """Features of the weights, or of their means in so many groups."""
-        if size not in self._features:
+    def means(self, size: int) -> FloatArray:
+        """Means of the weights in so many groups."""
+        found: FloatArray = self._once(size, lambda: self.basis.means(self.weights, size))
+        return found
+
+    def coefficients(self, size: int) -> FloatArray:
+        """Coefficients of these means."""
+        found: FloatArray = self.basis.coefficients(self.means(size))
+        return found
+
+    def inner(self, size: int | None, i: IntArray, j: IntArray) -> FloatArray:
+        """Inner products of features of weights i with those of weights j, (2, n_pairs, n).
+
+        By the field of a column, and by chance. With groups also of those of the weights with those
+        of their means in so many groups, of these with those of the weights, and of the means.
+        """
+        n = self.weights.shape[1]
+
+        def features() -> Features:
             weights = self.weights
             if size is not None:
-                weights = self.basis.means(weights, size)[self.basis.ladder.groups(size)]
-            self._features[size] = self.basis.features(weights)
-        return self._features[size]
+                grouped = self.means(size)[self.basis.ladder.groups(size)]
+                weights = np.concatenate([weights, grouped], axis=1)
+            return self.basis.features(weights)
 
-    def inner(self, law: int, sizes: tuple[Any, Any], i: IntArray, j: IntArray) -> FloatArray:
-        """Inner products of features of weights i in some groups with those of weights j."""
-        first, second = (self.features(size)[law] for size in sizes)
-        ends = self.ends[law] if self.cuts and sizes == (None, None) else None
-        if not np.array_equal(i, j):
-            found = _inner(first, second, i, j)
-            return found if ends is None else found + _inner(ends, ends, i, j)
-        key = law, frozenset(sizes)
-        if key not in self._squares:
-            found = np.einsum("kp,kp->p", first, second)
-            self._squares[key] = found if ends is None else found + (ends**2).sum(axis=0)
-        return self._squares[key][i]
+        shifts = (0, n) if size is not None else (0,)
+        first, second = (
+            np.concatenate(each)
+            for each in zip(*((i + a, j + b) for a, b in product(shifts, shifts)), strict=True)
+        )
+        laws = self._once(("features", size), features)
+        found = np.array([_inner(law, law, first, second) for law in laws])
+        found = found.reshape(len(found), -1, len(i))
+        if self.cuts:
+            found[:, 0] += [_inner(each, each, i, j) for each in self.basis.ends(self.cut)]
+        return found
 
 
 def covariances(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
@@ -253,7 +215,7 @@ def _of_blocks(model: Any, blocks: Sequence[Sequence[Query]]) -> FloatArray:
     i = np.repeat(np.arange(len(owner)), before)
     j = np.arange(len(i)) - np.repeat(np.cumsum(before), before) + i + 1
     products = [each for block in blocks for query in block for each in query.products]
-    told = Products(model, products).covariances(i, j)
+    told = model.asked(products).covariances(i, j)
     # Of two different products both orders count.
     twice = np.flatnonzero(i != j)
     i, j = np.append(i, j[twice]), np.append(j, i[twice])
@@ -275,22 +237,48 @@ class Products:
     """
 
     def __init__(self, model: Any, products: Sequence[Weights]) -> None:
-        self.model, self.parts = model, _parts(model, products)
-        alike = by_attributes([part.weights for part in self.parts])
-        self.groups = {axes: np.array(own) for axes, own in alike.items()}
-        self.factors = np.array([part.factor for part in self.parts])
+        self.model, self.products = model, products
         self.given: dict[int, _Given] = {}
         # Where the weights of each product stand.
         self.at: dict[int, IntArray] = {}
-        for axis in dict.fromkeys(axis for axes in self.groups for axis in axes):
-            self._give(axis)
+        # Columns that matter to each: a weight that all possible codes have is a factor.
+        held: list[list[int]] = [[] for _ in products]
+        factors = [1.0] * len(products)
+        for axis in sorted({axis for weights in products for axis in weights}):
+            # Products of groups share most arrays.
+            vectors = {id(each[axis]): each[axis] for each in products if axis in each}
+            places = {name: place for place, name in enumerate(vectors)}
+            at = [places.get(id(each.get(axis)), 0) for each in products]
+            table = np.array([*vectors.values()], dtype=np.float64).T
+            allowed = model.possible.get((axis,))
+            inside = table if allowed is None else table[allowed]
+            alike = ((inside == inside[0]).all(axis=0) | (axis not in model.columns)).tolist()
+            first = inside[0].tolist()
+            for place, (each, own) in enumerate(zip(products, at, strict=True)):
+                if axis in each and alike[own]:
+                    factors[place] *= first[own]
+                elif axis in each:
+                    held[place].append(axis)
+            if not all(alike):
+                weights = table if allowed is None else table * allowed[:, None]
+                self.given[axis], self.at[axis] = _Given(model, axis, weights), np.array(at)
+        # Nothing is said of products whose conditions public rules exclude together.
+        for ruled, possible in model.possible.items():
+            for place, axes in enumerate(held if len(ruled) > 1 else ()):
+                if {*ruled} <= {*axes}:
+                    met = [self.given[axis].weights[:, self.at[axis][place]] for axis in ruled]
+                    factors[place] *= possible[np.ix_(*map(np.flatnonzero, met))].any()
+        self.factors = np.array(factors)
+        groups: dict[Axes, list[int]] = {}
+        for place, axes in enumerate(held):
+            groups.setdefault(tuple(axes), []).append(place)
+        self._asked = [Asked(self, axes, np.array(own)) for axes, own in groups.items()]
 
     def answers(self) -> FloatArray:
         """Expected counts under the weights."""
-        found = np.zeros(len(self.parts))
-        for axes, members in self.groups.items():
-            asked = self._asked(axes, members).answers() if axes else self.model.total
-            found[members] = self.factors[members] * asked
+        found = np.zeros(len(self.factors))
+        for asked in self._asked:
+            found[asked.members] += self.factors[asked.members] * asked.answers()
         return found
 
     def covariances(self, i: IntArray, j: IntArray) -> FloatArray:
@@ -303,42 +291,20 @@ class Products:
                 found[both] += scale[both] * covariance(i[both], j[both])
         return found
 
-    def _give(self, axis: int) -> None:
-        """Stack the weights of a column; products of groups share most of them."""
-        own = [place for place, part in enumerate(self.parts) if axis in part.weights]
-        vectors = [self.parts[place].weights[axis] for place in own]
-        # Beside other columns means are others.
-        beside = [tuple(sorted(self.parts[place].weights)) for place in own]
-        keys = [
-            (id(vector), id(self.model.mean_of(axis, axes)))
-            for axes, vector in zip(beside, vectors, strict=True)
-        ]
-        places: dict[Any, int] = {}
-        at = [places.setdefault(key, len(places)) for key in keys]
-        first = np.unique(at, return_index=True)[1]
-        weights = np.stack([vectors[place] for place in first.tolist()], axis=1)
-        self.given[axis] = _Given(self.model, axis, weights)
-        self.at[axis] = np.zeros(len(self.parts), dtype=np.int64)
-        self.at[axis][own] = at
-
-    def weights(self, axes: Axes, members: IntArray) -> Stacked:
-        """Weights of some products."""
-        return {axis: self.given[axis].weights[:, self.at[axis][members]] for axis in axes}
-
     def _terms(self) -> Iterator[tuple[FloatArray, Covariance]]:
         """Independent errors: how often each product has them, and their covariances."""
-        n = len(self.parts)
+        n = len(self.factors)
         times: dict[Axes, FloatArray] = {}
-        means = {axis: np.zeros(given.weights.shape[1]) for axis, given in self.given.items()}
-        for axes, members in self.groups.items():
-            asked, factors = self._asked(axes, members), self.factors[members]
-            for axis in axes:
-                means[axis][self.at[axis][members]] = asked.means[axis]
+        means = {axis: np.zeros(n) for axis in self.given}
+        for asked in self._asked:
+            members, factors = asked.members, self.factors[asked.members]
+            for axis in asked.axes:
+                means[axis][members] = asked.means[axis]
                 if self.given[axis].cuts:
                     cut = np.zeros(n)
                     cut[members] = factors * asked.among(axis)
                     yield cut, self._within_codes(axis)
-            for part in _sets(self.model, axes):
+            for part in _sets(self.model, asked.axes):
                 times.setdefault(part, np.zeros(n))[members] = factors * asked.outside(part)
         for part, often in times.items():
             if not part:
@@ -348,9 +314,6 @@ class Products:
             else:
                 yield often, self._of_several(part, np.flatnonzero(often))
 
-    def _asked(self, axes: Axes, members: IntArray) -> Asked:
-        return Asked(self.model, axes, self.weights(axes, members))
-
     def _within_codes(self, axis: int) -> Covariance:
         """Records of a code that a range cuts may lie anywhere in it."""
         given, at = self.given[axis], self.at[axis]
@@ -358,46 +321,51 @@ class Products:
         return lambda i, j: _inner(own, own, at[i], at[j])
 
     def _of_one(self, axis: int, means: FloatArray) -> Covariance:
-        given, at = self.given[axis], self.at[axis]
-        own = given.weights - means
-        other = given.column.covariance(own)
-        return lambda i, j: _inner(own, other, at[i], at[j])
+        """Of the counts of a column, less the means of the weights times their sum."""
+        given, at, of_total = self.given[axis], self.at[axis], self.model.of_total(axis)
+        beside, whole = (of_total @ given.weights)[at], of_total.sum()
+
+        def covariance(i: IntArray, j: IntArray) -> FloatArray:
+            found = _inner(given.weights, given.covariance, at[i], at[j])
+            return found - means[i] * beside[j] - means[j] * (beside[i] - means[i] * whole)
+
+        return covariance
 
     def _of_several(self, axes: Axes, members: IntArray) -> Covariance:
         """Of two and more columns: what measured coefficients leave open, and what is beyond."""
-        model, at = self.model, [self.at[axis] for axis in axes]
-        given = [self.given[axis] for axis in axes]
-        # Of how many groups of each column the means have features; what tables of groups answer is
-        # taken off.
-        grouped: list[tuple[int | None, ...]] = [(None,) * len(axes)]
-        coefficients = []
-        if axes in model.coefficients.looks:
-            sizes = model.sizes(axes)
-            both = list(zip(given, sizes, strict=True))
-            coefficients = [each.basis.coefficients(each.weights, size) for each, size in both]
-            whole = all(each.basis.is_whole(size) and not each.cuts for each, size in both)
-            grouped = [] if whole else [*grouped, sizes]
-        scales = self.records**2 * model.believed.scale(axes), self.records
+        model, known = self.model, axes in self.model.coefficients.looks
+        given, at = [self.given[axis] for axis in axes], [self.at[axis] for axis in axes]
+        # What tables of groups answer is taken off.
+        sizes = model.sizes(axes) if known else (None,) * len(axes)
+        signs = np.array([1.0, -1.0, -1.0, 1.0] if known else [1.0])
+        both = list(zip(given, sizes, strict=True))
+        whole = known and all(each.basis.is_whole(size) and not each.cuts for each, size in both)
+        scales = np.array([self.records**2 * model.believed.scale(axes), self.records])
 
         def beyond(i: IntArray, j: IntArray) -> FloatArray:
-            found = np.zeros(len(i))
-            for (law, scale), one, other in product(enumerate(scales), grouped, grouped):
-                told = np.full(len(i), scale if one is other else -scale)
-                for place, each, *sizes in zip(at, given, one, other, strict=True):
-                    told *= each.inner(law, (sizes[0], sizes[1]), place[i], place[j])
-                found += told
+            pairs = zip(both, at, strict=True)
+            told = (each.inner(size, to[i], to[j]) for (each, size), to in pairs)
+            found: FloatArray = np.einsum(
+                "l,s,lsn->n", scales, signs, functools.reduce(np.multiply, told)
+            )
             return found
 
-        density = np.ones(len(self.parts))
-        if len(axes) == 2 and grouped:
-            density[members] = self._density(axes, members, beyond)
+        density, own = np.ones((2, len(self.factors)))
+        if not whole:
+            own[members] = beyond(members, members)
+            if len(axes) == 2:
+                density[members] = self._density(axes, members, own[members])
+        hats = [each.coefficients(size) for each, size in both] if known else []
 
         def covariance(i: IntArray, j: IntArray) -> FloatArray:
-            found: FloatArray = density[i] * density[j] * beyond(i, j)
-            if coefficients:
+            found = np.zeros(len(i))
+            if not whole:
+                both = own[i] if np.array_equal(i, j) else beyond(i, j)
+                found += density[i] * density[j] * both
+            if known:
                 variance = model.believed.belief(axes).variance
-                pairs = zip(coefficients, at, strict=True)
-                found += under(variance, [each[:, to[i]] * each[:, to[j]] for each, to in pairs])
+                pairs = [hat[:, to[i]] * hat[:, to[j]] for hat, to in zip(hats, at, strict=True)]
+                found += under(variance, pairs)
             return found
 
         return covariance
@@ -407,7 +375,7 @@ class Products:
         """Number of records, at least one."""
         return max(self.model.total, 1.0)
 
-    def _density(self, axes: Axes, members: IntArray, beyond: Covariance) -> FloatArray:
+    def _density(self, axes: Axes, members: IntArray, own: FloatArray) -> FloatArray:
         """How densely records lie under two conditions, as a part of independent columns' counts.
 
         As in the rows, and at least as in columns whose shares are as large as noise lets them be.
@@ -418,12 +386,13 @@ class Products:
         plain: BoolArray = np.logical_and(*(each.are_shares[at] for each, at in given))
         expected = np.prod([each.shares[at] for each, at in given], axis=0)
         first, second = (np.hypot(each.shares, each.noise / self.records)[at] for each, at in given)
-        rows = self.model.of_rows(axes, self.weights(axes, members))
+        weights = (each.weights[:, at] for each, at in given)
+        rows = self.model.of_rows(axes, dict(zip(axes, weights, strict=True)))
         found = np.maximum(rows, first * second) / np.maximum(expected, 1e-12)
         found = np.where(plain, found, 1.0)
         known = axes in self.model.coefficients.looks
         most = self._left_by_table(axes, members) if known else _most(self.records, first, second)
-        own = np.where(plain, found**2 * beyond(members, members), 0.0)
+        own = np.where(plain, found**2 * own, 0.0)
         found = found * np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
         return found
 
@@ -434,16 +403,15 @@ class Products:
         """
         sides = []
         for axis, size in zip(axes, self.model.sizes(axes), strict=True):
-            basis = self.given[axis].basis
-            weights = self.given[axis].weights[:, self.at[axis][members]]
-            means, squares = basis.means(weights, size), basis.means(weights**2, size)
-            held = basis.ladder.sums(basis.mass, size)[:, None] > 0
-            sides.append((means, held & (squares - means**2 > _ROUNDING)))
+            given, at = self.given[axis], self.at[axis][members]
+            cut = given.basis.within(given.weights, size) > _ROUNDING
+            sides.append((given.means(size)[:, at], cut[:, at]))
         table, found = self.model.rows_in_groups(axes), np.zeros(len(members))
         for counts, (own, cut), (other, _) in ((table, *sides), (table.T, *reversed(sides))):
-            records = counts.sum(axis=1)[:, None]
-            share = np.divide(counts @ other, records, out=np.zeros_like(own), where=records > 0)
-            found += (cut * _most(records, own, share)).sum(axis=0)
+            if cut.any():
+                records = counts.sum(axis=1)[:, None]
+                met = np.divide(counts @ other, records, out=np.zeros_like(own), where=records > 0)
+                found += (cut * _most(records, own, met)).sum(axis=0)
         return found
 
 

@@ -18,9 +18,9 @@ from .._validation import BoolArray, FloatArray, as_level, running_sums
 from ..domain import Categorical, Numeric
 from ..domain.query import Query, attribute_of, everything, parts_of, weights_of
 from ..hierarchy import without_negatives
-from .grouping import Groups, view_of
+from .grouping import Groups, spans_of, view_of
 from .result import QueryResult
-from .statistics import BINS, NOTHING, Estimates, Statistics, said_of, spans_of
+from .statistics import BINS, NOTHING, Estimates, Statistics, said_of
 
 # --- values up to which a share of counts lies
 

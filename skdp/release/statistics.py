@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
@@ -19,20 +19,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._validation import BoolArray, FloatArray
-from ..domain import Categorical, Domain, Numeric
-from ..domain.query import (
-    Query,
-    Region,
-    Weights,
-    attribute_of,
-    both,
-    everything,
-    is_cut,
-    parse_all,
-    parts_of,
-    weights_of,
-)
-from .grouping import Groups
+from ..domain import Domain
+from ..domain.query import Query, both, is_cut, parse_all, parts_of, weights_in, weights_of
+from .grouping import Cases, Groups, Powers, Selected, case_of
 from .model import Release, roots
 from .result import QueryResult
 
@@ -107,12 +96,6 @@ class Estimates(NamedTuple):
     upper: FloatArray
     guarantee: Sequence[str]
 
-    @classmethod
-    def joined(cls, parts: Sequence[Estimates]) -> Estimates:
-        """One after the other."""
-        *arrays, texts = zip(*parts, strict=True)
-        return cls._make([*map(np.concatenate, arrays), list(itertools.chain(*texts))])
-
     def shown(self, as_value: Callable[[FloatArray], Any]) -> dict[str, Any]:
         """Values, standard deviations and ends as users see them, such as dates."""
         value, std, lower, upper = map(as_value, self[:4])
@@ -132,175 +115,6 @@ _EVEN = " Inside bins, numbers are taken as spread evenly and independently of o
 NOTHING = " It may be any value that was declared: there are too few records for this noise."
 
 
-# --- the numbers of columns among the records of a conjunction, as weights of codes
-
-
-class Numbers(NamedTuple):
-    """The numbers of a column, for each code of the measured column that decides it.
-
-    Attributes
-    ----------
-    axis : int
-    mean : ndarray of float64
-        Of the numbers that the code stands for, or of those covered by a condition.
-    variance : ndarray of float64
-        Of numbers that are spread evenly.
-    low, high : ndarray of float64
-        Smallest and largest number, within the ends of a condition; infinite of codes without one.
-    """
-
-    axis: int
-    mean: FloatArray
-    variance: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-    @classmethod
-    def of(cls, column: str, region: Region, domain: Domain) -> Numbers:
-        """Of the part of a column that a condition covers."""
-        attribute = domain[column]
-        share, moment = region.weights, region.moment
-        mean = np.divide(moment, share, out=np.zeros(len(share)), where=share > 0)
-        variance, low, high = np.zeros(len(mean)), mean + np.inf, mean - np.inf
-        if isinstance(attribute, Numeric):
-            bins, held = attribute.bins, attribute.contents
-            width = np.diff(np.asarray(attribute.edges, dtype=np.float64)) * share[:bins]
-            variance[:bins] = np.maximum(width**2 - held.step**2, 0.0) / 12.0
-            ends = region.extent()
-            low[: attribute.n_values], high[: attribute.n_values] = spans_of(attribute)
-            low, high = (np.where(share > 0, np.clip(each, *ends), each) for each in (low, high))
-        else:
-            low[: attribute.n_values] = high[: attribute.n_values] = attribute.categories
-        structure = domain.structure
-        axis = domain.index(structure.base_of(column))
-        each = (mean, variance, low, high)
-        return cls(axis, *(structure.lifted(column, of_codes) for of_codes in each))
-
-    @property
-    def reach(self) -> FloatArray:
-        """Largest distance of a number from ``mean``, for each code."""
-        return np.maximum(np.maximum(self.high - self.mean, self.mean - self.low), 0.0)
-
-    def power(self, exponent: int, centre: float, scale: float) -> FloatArray:
-        """Mean of a power of (number - centre) / scale for each code; of -1 `reach`."""
-        if exponent < 0:
-            return self.reach
-        mean = (self.mean - centre) / scale
-        return mean if exponent == 1 else mean**2 + self.variance / scale**2
-
-    def times(self, weights: FloatArray, *power: Any) -> FloatArray:
-        """Weights of codes times a power of their numbers."""
-        return weights * self.power(*power)
-
-    def ends(self, weights: FloatArray) -> tuple[float, float]:
-        """Smallest and largest number of records with a weight; of any, where none has one."""
-        held = weights > 0
-        held |= not held.any()
-        return float(self.low[held].min()), float(self.high[held].max())
-
-
-def spans_of(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest number of each code; of categories their places."""
-    if isinstance(attribute, Categorical):
-        places = np.arange(attribute.n_values, dtype=np.float64)
-        return places, places
-    low, high = attribute.contents.span(np.arange(attribute.bins))
-    special = np.array(attribute.special, dtype=np.float64)
-    return np.append(low, special).astype(np.float64), np.append(high, special).astype(np.float64)
-
-
-def has_numbers(attribute: Numeric | Categorical) -> bool:
-    """Whether a mean of a column can be asked for."""
-    if isinstance(attribute, Numeric):
-        return True
-    return not any(isinstance(each, str) for each in attribute.categories)
-
-
-class Selected(NamedTuple):
-    """Records of a conjunction that have a number in each of some columns."""
-
-    weights: Weights
-    numbers: Sequence[Numbers]
-
-    @classmethod
-    def of(cls, regions: Mapping[str, Region], domain: Domain, columns: Sequence[str]) -> Selected:
-        """Records of a conjunction; columns are `Numeric`, or have categories that are numbers."""
-        told = dict(regions)
-        for column in columns:
-            attribute = attribute_of(column, domain)
-            told[column] = (told.get(column) or everything(column, attribute)).without_missing
-        numbers = [Numbers.of(column, told[column], domain) for column in columns]
-        return cls(weights_of(told, domain), numbers)
-
-
-Case = Sequence[Selected]  # records of disjoint conjunctions
-Powers = Sequence[int]  # of the numbers of each column
-
-
-def case_of(query: Any, domain: Domain, columns: Sequence[str]) -> Case:
-    """The records of a query with numbers in some columns."""
-    return [Selected.of(regions, domain, columns) for regions in parts_of(query, domain)]
-
-
-class Cases:
-    """Records of many queries; what follows from an array is found once for all that share it."""
-
-    def __init__(self, cases: Sequence[Case]) -> None:
-        self.cases = cases
-        self._seen: dict[Any, Any] = {}
-
-    def __len__(self) -> int:
-        return len(self.cases)
-
-    def _once(self, of: Callable[..., Any], weights: FloatArray, *how: float) -> Any:
-        key = of, id(weights), *how
-        if key not in self._seen:
-            self._seen[key] = of(weights, *how)
-        return self._seen[key]
-
-    def moments(
-        self, terms: Sequence[Powers], centre: FloatArray, scale: FloatArray
-    ) -> list[list[Query]]:
-        """Of each case the queries for sums over records of products of powers of their numbers.
-
-        Of the numbers less ``centre``, in units of ``scale``, (n_cases, n_columns).
-        """
-        return [
-            [Query(tuple(self._product(one, each, *units) for one in case)) for each in terms]
-            for case, *units in zip(self.cases, centre.tolist(), scale.tolist(), strict=True)
-        ]
-
-    def plain(self, terms: Sequence[Powers]) -> list[Query]:
-        """`moments` of the numbers as they are, in one list."""
-        none = np.zeros((len(self), len(terms[0])))
-        return list(itertools.chain.from_iterable(self.moments(terms, none, none + 1.0)))
-
-    def _product(
-        self, one: Selected, powers: Powers, centre: Sequence[float], scale: Sequence[float]
-    ) -> Weights:
-        product = dict(one.weights)
-        for of, *power in zip(one.numbers, powers, centre, scale, strict=True):
-            if power[0]:
-                product[of.axis] = self._once(of.times, product[of.axis], *power)
-        return product
-
-    def ends(self) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest number of each column among the records, (n_cases, n_columns)."""
-
-        def of(one: Selected) -> list[tuple[float, float]]:
-            return [self._once(of.ends, one.weights[of.axis]) for of in one.numbers]
-
-        each = [np.array(list(map(of, case))) for case in self.cases]
-        low = np.array([ends[..., 0].min(axis=0) for ends in each])
-        return low, np.array([ends[..., 1].max(axis=0) for ends in each])
-
-    @property
-    def cut(self) -> list[bool]:
-        """Whether each covers a bin in part."""
-        vectors = ([each for one in case for each in one.weights.values()] for case in self.cases)
-        return [any(self._once(is_cut, each) for each in some) for some in vectors]
-
-
 # --- ends, and functions of answers
 
 
@@ -313,7 +127,9 @@ def possible_ends(
     the law of what is possible.
     """
     tail, (least, most) = -math.log1p(-confidence.level) / confidence.quantile**2, bounds
-    lower, upper = np.clip(value - below, least, most), np.clip(value + above, least, most)
+    lower, upper = (
+        np.minimum(np.maximum(each, least), most) for each in (value - below, value + above)
+    )
     short, over = least - value, value - most
     with np.errstate(divide="ignore", invalid="ignore"):
         upper = np.where((short > 0) & (short >= above), least + tail * above**2 / short, upper)
@@ -321,13 +137,14 @@ def possible_ends(
     return lower, upper
 
 
-def _terms(statistic: str) -> list[Powers]:
-    """Sums over records that a statistic is a function of: powers of the numbers of each column."""
-    if statistic == "mean":
-        return [(0,), (1,)]
-    if statistic == "std":
-        return [(0,), (1,), (2,)]
-    return [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)]
+# Sums over records that a statistic is a function of: powers of the numbers of each column.
+_OF_PAIRS = [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)]
+_TERMS: dict[str, list[Powers]] = {
+    "mean": [(0,), (1,)],
+    "std": [(0,), (1,), (2,)],
+    "covariance": _OF_PAIRS,
+    "correlation": _OF_PAIRS,
+}
 
 
 def _spread(statistic: str, drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -338,13 +155,12 @@ def _spread(statistic: str, drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
         return mean, known
     if statistic == "std":
         return np.sqrt(np.maximum(more[0] - mean**2, 0.0)), known
-    other, *squares, product = more
+    other, square, another, product = more
     found = product - mean * other
-    if statistic == "covariance":
-        return found, known
-    one, two = (np.maximum(s - m**2, 0.0) for s, m in zip(squares, (mean, other), strict=True))
-    both = np.sqrt(one * two)
-    return np.divide(found, both, out=np.full_like(found, np.nan), where=both > 0), known
+    if statistic == "correlation":
+        both = np.maximum(square - mean**2, 0.0) * np.maximum(another - other**2, 0.0)
+        found = np.divide(found, np.sqrt(both), out=np.full_like(found, np.nan), where=both > 0)
+    return found, known
 
 
 def _correlation(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -373,32 +189,34 @@ def _correlation(drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
 Scale = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # start, unit, least and most
 
 
-def _value(statistic: str, answers: FloatArray, scale: Scale) -> FloatArray:
-    """A statistic of k answers, (n, k); NaN where nobody is left."""
-    shift, unit, least, most = scale
-    found, known = (each[:, 0] for each in _spread(statistic, answers.T[:, :, None]))
-    return np.where(known, np.clip(shift + unit * found, least, most), np.nan)
+def _scaled(found: FloatArray, scale: Sequence[FloatArray]) -> FloatArray:
+    """Statistics (n, m) in their unit, within their bounds."""
+    shift, unit, least, most = (each[:, None] for each in scale)
+    return np.minimum(np.maximum(shift + unit * found, least), most)
 
 
 def _simulated(
     statistic: str, answers: FloatArray, scale: Scale, errors: FloatArray, quantile: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Ends of the intervals of `_value`; where nothing is known, each bound in turn counts."""
+    """Ends of the intervals of functions; where nothing is known, each bound in turn counts."""
     of = _correlation if statistic == "correlation" else functools.partial(_spread, statistic)
     draws = normal_draws(answers.shape[1])
+    first = np.arange(draws.shape[1]) % 2 == 0
     # At other levels the 95% interval of errors that are as much larger or smaller.
     lower = quantile / float(ndtri(0.975)) * roots(errors)
     low, high = np.zeros((2, len(errors)))
     for start in range(0, len(errors), _SIMULATED):
         part = slice(start, start + _SIMULATED)
-        shift, unit, least, most = (each[part, None] for each in scale)
+        *_, least, most = own = [each[part] for each in scale]
         found, known = of(np.moveaxis(lower[part] @ draws + answers[part, :, None], 1, 0))
-        found = np.minimum(np.maximum(shift + unit * found, least), most)
-        unknown = np.flatnonzero(~known.all(axis=1))
-        either = np.where(np.arange(draws.shape[1]) % 2 == 0, least[unknown], most[unknown])
-        found[unknown] = np.where(known[unknown], found[unknown], either)
-        low[part], high[part] = _ends(found)
+        either = np.where(first, least[:, None], most[:, None])
+        low[part], high[part] = _ends(np.where(known, _scaled(found, own), either))
     return low, high
+
+
+def _cut(queries: Sequence[Query]) -> bool:
+    """Whether some cover a bin in part."""
+    return any(map(is_cut, weights_in(queries)))
 
 
 def said_of(release: Release, confidence: Confidence, cut: bool = False) -> str:
@@ -427,12 +245,11 @@ class Statistics:
 
     def counts(self, queries: Sequence[Any]) -> Any:
         """Numbers of records."""
-        parts = (queries[at : at + _AT_ONCE] for at in range(0, len(queries), _AT_ONCE))
-        return self.counted([query for part in parts for query in parse_all(part, self.domain)])
+        return self.counted(parse_all(queries, self.domain))
 
     def counted(self, asked: Sequence[Query]) -> Any:
         """Numbers of records, of queries as they are understood."""
-        value = self.release.answer(asked) if asked else np.zeros(0)
+        value = self.release.answer(asked)
         if self.confidence is None or not asked:
             return value
         return self._linear(self.confidence, asked, value).results()
@@ -441,12 +258,12 @@ class Statistics:
         """Sums of a column."""
         cases = Cases([case_of(query, self.domain, [column]) for query in queries])
         value = self._sums(cases, 1)[:, 1]
-        if self.confidence is None or not len(cases):
+        if self.confidence is None or not queries:
             return value
         asked, more = cases.plain([(1,)]), self._off(cases)
         low, high = (each[:, 0] for each in cases.ends())
         bounds = np.where(low < 0, -np.inf, 0.0), np.where(high > 0, np.inf, 0.0)
-        said = BINS * bool(more.any()) + IN_PROPORTION * any(cases.cut)
+        said = BINS * bool(more.any()) + IN_PROPORTION * _cut(cases.plain([(0,)]))
         return self._linear(self.confidence, asked, value, bounds, more, said).results()
 
     def _linear(
@@ -483,8 +300,7 @@ class Statistics:
     def _sums(self, cases: Cases, n_columns: int) -> FloatArray:
         """Number of records and sums of each column, (n_cases, 1 + n_columns)."""
         asked = cases.plain(np.eye(1 + n_columns, n_columns, -1, dtype=int).tolist())
-        found = self.release.answer(asked) if asked else np.zeros(0)
-        return found.reshape(len(cases), -1 if asked else 1 + n_columns) + 0.0  # no minus zero
+        return self.release.answer(asked).reshape(-1, 1 + n_columns) + 0.0  # no minus zero
 
     def _off(self, cases: Cases) -> FloatArray:
         """Standard deviation of sums of numbers that lie anywhere in their bins, alike in all bins.
@@ -492,7 +308,7 @@ class Statistics:
         Half of how far they may be off: by itself it makes 95% intervals as wide as that.
         """
         if not any(each.numbers[0].reach.any() for each in cases.cases[0]):
-            return np.zeros(len(cases))
+            return np.zeros(len(cases.cases))
         return np.maximum(self.release.answer(cases.plain([(-1,)])), 0.0) / 2
 
     # -- functions of sums, by simulation
@@ -517,25 +333,23 @@ class Statistics:
                         "of ranges."
                     )
         cases = Cases([case_of(query, self.domain, columns) for query in queries])
-        found = self._moments(statistic, cases, self._sums(cases, len(columns)))
+        sums = self._sums(cases, len(columns))
+        found = self._moments(statistic, cases, sums) if queries else np.zeros(0)
         return shown(found) if isinstance(found, np.ndarray) else found.results(shown)
 
     def _moments(self, statistic: str, cases: Cases, sums: FloatArray) -> FloatArray | Estimates:
         """Statistics from numbers of records and sums; estimates where there is a confidence."""
-        count, totals, terms = sums[:, :1], sums[:, 1:], _terms(statistic)
-        if not len(cases):
-            return count[:, 0]
-        low, high = cases.ends()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            means = np.clip(np.where(count > _WHOLE, totals / count, np.nan), low, high)
+        count, totals, (low, high) = sums[:, :1], sums[:, 1:], cases.ends()
+        none = np.full_like(totals, np.nan)
+        means = np.clip(np.divide(totals, count, out=none, where=count > _WHOLE), low, high)
         # Numbers count from their mean, in units of their range.
         scale = np.where(high > low, high - low, 1.0)
         centre = np.where(np.isnan(means), (low + high) / 2, means)
-        asked = cases.moments(terms, centre, scale)
+        asked = cases.moments(_TERMS[statistic], centre, scale)
         values = [count, (totals - centre * count) / scale]
         if others := [query for each in asked for query in each[sums.shape[1] :]]:
-            values.append(self.release.answer(others).reshape(len(cases), -1))
-        zero, unit, one = np.zeros(len(cases)), scale.prod(axis=1), np.ones(len(cases))
+            values.append(self.release.answer(others).reshape(len(asked), -1))
+        zero, unit, one = np.zeros(len(asked)), scale.prod(axis=1), np.ones(len(asked))
         # The largest that a covariance, and a half of a spread, can be of numbers in this range.
         most = (high - low).prod(axis=1) / 4.0
         units = {
@@ -544,9 +358,9 @@ class Statistics:
             "covariance": (zero, unit, -most, most),
             "correlation": (zero, one, -one, one),
         }
-        bins = self._off(cases) / scale[:, 0] if statistic == "mean" else zero
-        answers = np.column_stack(values)
-        return self._function(statistic, answers, units[statistic], asked, cases.cut, bins)
+        bins = self._off(cases) / unit if statistic == "mean" else zero
+        answers, cut = np.column_stack(values), _cut([each[0] for each in asked])
+        return self._function(statistic, answers, units[statistic], asked, cut, bins)
 
     def proportion(self, query: Any, among: Any) -> QueryResult | float:
         """Share of a query among the records of another: the mean of being among them."""
@@ -558,8 +372,8 @@ class Statistics:
         ]
         zero, one = np.zeros(1), np.ones(1)
         answers = self.release.answer(asked)[None]
-        cut, scale = [any(each.cuts for each in asked)], (zero, one, zero, one)
-        found = self._function("mean", answers, scale, [asked], cut, zero)
+        scale = zero, one, zero, one
+        found = self._function("mean", answers, scale, [asked], _cut(asked), zero)
         return float(found[0]) if isinstance(found, np.ndarray) else found.results()[0]
 
     def _function(
@@ -568,7 +382,7 @@ class Statistics:
         answers: FloatArray,
         scale: Scale,
         asked: Sequence[Sequence[Query]],
-        cut: Sequence[bool],
+        cut: bool,
         bins: FloatArray,
     ) -> FloatArray | Estimates:
         """The same function of k answers each, with intervals where there is a confidence.
@@ -582,12 +396,13 @@ class Statistics:
             Where values count from, their unit, the smallest and the largest.
         asked : sequence of n sequences of k Query
             What the answers are to.
-        cut : sequence of bool
-            Which cover bins in part.
+        cut : bool
+            Whether some cover bins in part.
         bins : ndarray of float64
             Standard deviation of what else is not known of the second answer.
         """
-        value, confidence = _value(statistic, answers, scale), self.confidence
+        found, known = _spread(statistic, answers.T[:, :, None])
+        value, confidence = np.where(known, _scaled(found, scale), np.nan)[:, 0], self.confidence
         if confidence is None:
             return value
         errors = self.release.covariances(asked)
@@ -595,14 +410,9 @@ class Statistics:
         low, high = _simulated(statistic, answers, scale, errors, confidence.quantile)
         *_, least, most = scale
         nothing = (low <= least) & (high >= most) & (least < most)
-        beside = _EVEN * (statistic != "mean") + _CORRELATED * (statistic == "correlation")
-        texts = [
-            said_of(self.release, confidence, each)
-            + BINS * bool(off)
-            + beside
-            + NOTHING * bool(none)
-            for each, off, none in zip(cut, bins.tolist(), nothing.tolist(), strict=True)
-        ]
+        said = said_of(self.release, confidence, cut) + BINS * bool(bins.any())
+        said += _EVEN * (statistic != "mean") + _CORRELATED * (statistic == "correlation")
+        texts = [said + NOTHING * each for each in nothing.tolist()]
         return Estimates(value, (high - low) / (2.0 * confidence.quantile), low, high, texts)
 
     def groups(self, groups: Groups, query: Any, column: str | None) -> tuple[Any, Any, Any]:
@@ -624,20 +434,15 @@ class Statistics:
             )
         columns = [] if column is None else [column]
         every = groups.within(query, lambda part: Selected.of(part, self.domain, columns))
-        sums, found = [], []
-        while few := list(itertools.islice(every, _AT_ONCE)):
-            cases = Cases(few)
-            sums.append(self._sums(cases, len(columns)))
-            if column is not None:
-                found.append(self._moments("mean", cases, sums[-1]))
-            elif self.confidence is not None:
-                found.append(self._linear(self.confidence, cases.plain([()]), sums[-1][:, 0]))
-        count, *total = np.concatenate(sums).T
-        whole: Any = Estimates.joined if self.confidence else np.concatenate
-        return count, total[0] if total else None, whole(found) if found else None
+        cases = Cases([*every])
+        sums = self._sums(cases, len(columns))
+        if column is not None:
+            return sums[:, 0], sums[:, 1], self._moments("mean", cases, sums)
+        if self.confidence is None:
+            return sums[:, 0], None, None
+        return sums[:, 0], None, self._linear(self.confidence, cases.plain([()]), sums[:, 0])
 
 
-_AT_ONCE = 1024  # queries or groups that are asked together
 _MAX_GROUPS = 100_000
 _FEWEST = 500  # possible draws, of 2,000, below which nothing is known
 _LEAST_SPREAD = 0.03  # as a part of the median draw, by which the weight of a draw is bounded

@@ -12,13 +12,11 @@ from skdp.algorithms import trees
 from skdp.algorithms.additive import Records
 from skdp.algorithms.trees import (
     Growth,
-    _Clipped,
+    Quality,
     auto_depth,
     binary_splits,
     fit_trees,
-    make_quality,
     one_split,
-    plain_shares,
     shrunk_shares,
     tree_parts,
 )
@@ -44,19 +42,13 @@ def changes(quality, counts):
     ]
 
 
-QUALITIES = {
-    "max": lambda n: make_quality("max", np.full(n, 50.0)),
-    "gini": lambda n: make_quality("gini", np.full(n, 50.0)),
-    "clipped": lambda n: make_quality("clipped", np.full(n, 50.0)),
-    "clipped, far": lambda n: _Clipped(0.2, n),
-    "clipped, zero": lambda n: _Clipped(0.0, n),
-}
+QUALITIES = {"max": None, "gini": 0.0, "clipped": 0.1, "clipped, far": 0.2}
 
 
 @over("name", QUALITIES)
 @over("n_classes, most", [(2, 60), (3, 14), (4, 7)])
 def test_no_record_moves_a_score_beyond_its_range(name, n_classes, most):
-    quality = QUALITIES[name](n_classes)
+    quality = Quality(QUALITIES[name], n_classes)
     counts = np.array(list(itertools.product(range(most), repeat=n_classes)))
     rng = np.random.default_rng(0)
     large = rng.integers(0, [10**6, 10**3, 10, 10**5][:n_classes], (5_000, n_classes))
@@ -69,14 +61,14 @@ def test_no_record_moves_a_score_beyond_its_range(name, n_classes, most):
 
 @over("name", QUALITIES)
 def test_the_range_of_a_quality_is_not_too_large(name):
-    quality = QUALITIES[name](2)
+    quality = Quality(QUALITIES[name], 2)
     counts = np.array([[10**7, 0], [0, 10**7], [0, 0], [0, 100], [100, 0], [50, 50]])
     widest = max(np.ptp(moved) for moved in changes(quality, counts))
     assert widest >= 0.8 * quality.score_range
 
 
 def test_gini_is_the_gini_impurity():
-    quality = make_quality("gini", np.full(2, 50.0))
+    quality = Quality(0.0, 2)
     counts = np.array([[3, 1], [5, 5], [0, 0], [7, 0]])
     sizes = counts.sum(axis=1)
     shares = counts / np.maximum(sizes, 1)[:, None]
@@ -85,10 +77,8 @@ def test_gini_is_the_gini_impurity():
 
 
 def test_a_rare_class_moves_the_edge_of_clipped():
-    rare, even = (make_quality("clipped", np.array(n)) for n in ([950.0, 50.0], [500.0, 500.0]))
-    assert rare._edge == pytest.approx(0.025)
-    assert even._edge == 0.1
-    assert make_quality("clipped", np.array([-3.0, 5.0]))._edge == 0.0
+    for counts, edge in (([950.0, 50.0], 0.025), ([500.0, 500.0], 0.1), ([-3.0, 5.0], 0.0)):
+        assert Quality.named("clipped", np.array(counts)).edge == pytest.approx(edge)
 
 
 # --- growing
@@ -103,9 +93,9 @@ def test_divided_counts_are_those_of_brute_force():
     assert len(binary_splits(1, None)) == len(binary_splits(1, [0])) == len(one_split(1)) == 0
     assert len(binary_splits(2, None)) == 1
     for split, child in itertools.product(range(len(splits)), range(2)):
-        here = splits.routes(split) == child
+        here = splits.routes[split] == child
         np.testing.assert_array_equal(divided[:, split, child], counts[:, here].sum(axis=1))
-    assert [splits.routes(s).tolist() for s in range(4)] == [
+    assert splits.routes.tolist() == [
         [1, 1, 0, 1, 1], [0, 1, 0, 1, 1], [1, 1, 1, 0, 1], [1, 1, 1, 1, 0]
     ]  # fmt: skip
 
@@ -115,8 +105,7 @@ def test_the_best_split_is_found_without_noise():
     groups = rng.integers(0, 6, (500, 2))
     labels = (groups[:, 1] > 3).astype(np.int64)
     growth = Growth(records_of(groups, labels, (6, 6)), [binary_splits(6, range(6))] * 2, 2)
-    quality = make_quality("gini", np.array([300.0, 200.0]))
-    growth.divide(quality, HUGE, noise_source(0))
+    growth.divide(Quality(0.0, 2), HUGE, noise_source(0))
     assert growth.nodes[0].column == 1
     assert growth.nodes[0].children.tolist() == [1, 1, 1, 1, 2, 2]
     counts = growth.class_counts(growth.leaves())
@@ -178,14 +167,14 @@ def test_shares_are_drawn_to_the_parent_where_noise_is_large():
     growth = Growth(records_of(np.zeros((1, 1), dtype=int), [0], (2,)), [one_split(2)], 2)
     growth._split(np.array([0]), np.array([0]))
     counts = np.array([[110.0, 90.0], [100.0, 0.0], [10.0, 90.0]])
-    plain = plain_shares(growth.nodes, counts)
-    np.testing.assert_allclose(plain, [[0.55, 0.45], [1.0, 0.0], [0.1, 0.9]])
-    sure = shrunk_shares(growth.nodes, counts, np.zeros(3))
-    noisy = shrunk_shares(growth.nodes, counts, np.full(3, 1e4))
+    plain = shrunk_shares(growth.nodes, counts, np.zeros(3), np.inf)
+    np.testing.assert_allclose(plain, [[0.55, 0.45], [1.0, 0.0], [0.1, 0.9]], atol=1e-5)
+    sure = shrunk_shares(growth.nodes, counts, np.zeros(3), 0.03)
+    noisy = shrunk_shares(growth.nodes, counts, np.full(3, 1e4), 0.03)
     for node in (1, 2):
         assert abs(sure[node, 0] - 0.55) > abs(noisy[node, 0] - 0.55) > 0
         assert sure[node].sum() == pytest.approx(1)
-    empty = shrunk_shares(growth.nodes, np.minimum(counts, 0) - 1, np.ones(3))
+    empty = shrunk_shares(growth.nodes, np.minimum(counts, 0) - 1, np.ones(3), 0.03)
     np.testing.assert_allclose(empty, 0.5)
 
 

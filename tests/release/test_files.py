@@ -242,7 +242,8 @@ def test_releases_and_domains_have_the_published_schema(tmp_path):
     small = domain.select(["age", "sex"])
     frame = pd.DataFrame({"age": [20, 30, 50] * 20, "sex": ["F", "M", "F"] * 20})
     path = tmp_path / "view.skdp"
-    for made in (skdp.MarginalSynthesizer, skdp.PrivBayesSynthesizer, skdp.PrivTreeSynthesizer):
+    for kind in ("HDMM", "Marginal", "PrivBayes", "PrivTree"):
+        made = getattr(skdp, f"{kind}Synthesizer")
         made(epsilon=1.0, domain=small).fit(frame).synopsis_.save(path)
         metadata, _ = unpacked(path)
         validator.validate(metadata)

@@ -12,8 +12,8 @@ import numpy as np
 from ..._random import NoiseSource
 from ..._validation import FloatArray, IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
-from ...release import ColumnEstimate
 from ...release.basis import SCALES
+from ...release.columns import ColumnEstimate
 from ...tables import Counts
 from .fit import Population
 from .groups import TINY, TUNING, Attribute, equal_mass_bins

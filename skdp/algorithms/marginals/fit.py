@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..._validation import BoolArray, CodeArray, FloatArray, IntArray, ratio
 from ...domain import Zeros
-from ...release import EffectLaw
+from ...release.columns import EffectLaw
 from ...release.rows import inverse
 from .groups import TINY, TUNING, Attribute
 

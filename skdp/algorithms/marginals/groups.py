@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray, IntArray, running_sums
-from ...release import Ladder
+from ...release.basis import Ladder
 
 __all__ = [
     "Attribute",

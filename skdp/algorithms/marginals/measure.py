@@ -21,14 +21,10 @@ from ..._validation import BoolArray, FloatArray, IntArray, used_attributes
 from ...domain import Zeros
 from ...hierarchy import project_to_simplex, without_negatives
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
-from ...release import (
-    Coefficients,
-    ColumnEstimate,
-    Ladder,
-    ViewsModel,
-    WeightedRows,
-    n_ordered,
-)
+from ...release import ViewsModel
+from ...release.basis import Coefficients, Ladder, n_ordered
+from ...release.columns import ColumnEstimate
+from ...release.rows import WeightedRows
 from ...tables import Counts
 from .candidates import Candidates, Workload
 from .fit import (

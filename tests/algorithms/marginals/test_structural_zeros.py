@@ -89,7 +89,7 @@ def test_samples_and_answers_keep_the_rules(kind, epsilon, more):
     assert sum(made.budget.values()) == pytest.approx(epsilon)
     loaded = ViewsModel.from_arrays(SHAPE, *made.to_arrays())
     for model in (made, loaded, pickle.loads(pickle.dumps(made))):
-        rows = model.sample_codes(5000, np.random.default_rng(1))
+        rows = model.sample_codes(5000, np.random.default_rng(1), {})
         assert allowed_rows(rows, zeros).all()
         assert forbidden_answers(model, zeros, SHAPE) == 0
     for axes, allowed in zeros:
@@ -103,7 +103,7 @@ def test_attributes_whose_codes_are_grouped_keep_the_rules(shape):
     rows, columns = np.indices(shape[:2])
     zeros = [((0, 1), columns * shape[0] <= rows * shape[1])]
     model = release(table_of(shape, zeros, n=2000), zeros, 3.0)
-    assert allowed_rows(model.sample_codes(4000, np.random.default_rng(0)), zeros).all()
+    assert allowed_rows(model.sample_codes(4000, np.random.default_rng(0), {}), zeros).all()
 
 
 @over("kind, epsilon", [("tree", 3.0), ("cycle", 1000.0), ("wide", 3.0), ("all", 1000.0)])
@@ -111,7 +111,7 @@ def test_rows_and_answers_follow_the_table(kind, epsilon):
     """One table of all columns, and joint counts: rows have its margins, also beside zeros."""
     table = table_of(SHAPE, KINDS[kind], n=10_000)
     model = release(table, KINDS[kind], epsilon)
-    rows = model.sample_codes(10_000, np.random.default_rng(0))
+    rows = model.sample_codes(10_000, np.random.default_rng(0), {})
     for a, b in itertools.combinations(range(5), 2):
         exact = table.dense((a, b))
         found = np.zeros(exact.shape)
@@ -150,7 +150,7 @@ def test_any_rules(structure, epsilon):
         return
     table = CountTable.from_codes(np.repeat(cells[possible], 50, axis=0), shape)
     model = release(table, zeros, epsilon)
-    rows = model.sample_codes(300, np.random.default_rng(0))
+    rows = model.sample_codes(300, np.random.default_rng(0), {})
     assert allowed_rows(rows, zeros).all()
     assert forbidden_answers(model, zeros, shape) == 0
 

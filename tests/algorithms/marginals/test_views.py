@@ -18,7 +18,8 @@ from skdp.algorithms.marginals.candidates import Candidates, distance_of_pairs
 from skdp.algorithms.marginals.fit import Population
 from skdp.algorithms.marginals.groups import Attribute, column_plan, ladder_of
 from skdp.domain import Zeros
-from skdp.release import Coefficients, ColumnEstimate, Ladder, basis_of
+from skdp.release.basis import Coefficients, Ladder, basis_of
+from skdp.release.columns import ColumnEstimate
 from skdp.tables import CountTable
 
 LADDERS = {
