@@ -410,9 +410,10 @@ class Statistics:
         low, high = _simulated(statistic, answers, scale, errors, confidence.quantile)
         *_, least, most = scale
         nothing = (low <= least) & (high >= most) & (least < most)
-        said = said_of(self.release, confidence, cut) + BINS * bool(bins.any())
+        said = said_of(self.release, confidence, cut)
         said += _EVEN * (statistic != "mean") + _CORRELATED * (statistic == "correlation")
-        texts = [said + NOTHING * each for each in nothing.tolist()]
+        known = zip((bins > 0).tolist(), nothing.tolist(), strict=True)
+        texts = [said + BINS * anywhere + NOTHING * none for anywhere, none in known]
         return Estimates(value, (high - low) / (2.0 * confidence.quantile), low, high, texts)
 
     def groups(self, groups: Groups, query: Any, column: str | None) -> tuple[Any, Any, Any]:
