@@ -103,7 +103,9 @@ def basis_of(sizes: tuple[int, ...]) -> FloatArray:
 
 def under(values: FloatArray, vectors: Sequence[FloatArray]) -> FloatArray:
     """Sums of an array times the outer products of vectors, (n_a, n) of each axis."""
-    found = (vectors[0].T @ values.reshape(len(values), -1)).reshape(-1, *values.shape[1:])
+    others = values.shape[1:]
+    found = vectors[0].T @ values.reshape(len(values), math.prod(others))
+    found = found.reshape(len(found), *others)
     for vector in vectors[1:]:
         found = np.einsum("nk...,kn->n...", found, vector)
     return found

@@ -216,7 +216,7 @@ class ViewsModel(Covariances):
 
     def asked(self, products: Sequence[Weights]) -> Products:
         """Products with what follows from them; a single one is kept, as its error comes next."""
-        if len(products) != 1:
+        if len(products) != 1 or not products[0]:
             return Products(self, products)
         if self._latest is None or self._latest.products[0] is not products[0]:
             self._latest = Products(self, products)
