@@ -21,24 +21,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = [
-    "HDPVIEW_TABLES",
-    "ROOT",
-    "Histogram",
-    "RangeTable",
-    "available",
-    "check_stamp",
-    "data_path",
-    "dpbench_1d",
-    "frame",
-    "hdpview_table",
-    "item_frequencies",
-    "kmeans_set",
-    "nltcs",
-    "stamp",
-    "write_json",
-]
-
 ROOT = Path(os.environ.get("SKDP_DATA") or Path(__file__).resolve().parents[1] / "data")
 HDPVIEW_TABLES = ("small", "numerical", "adult", "mdsalary", "twitter")
 
@@ -65,6 +47,13 @@ def data_path(*parts: str) -> Path:
     return path
 
 
+def sums_of(table: NDArray[Any], ends: NDArray[np.int64]) -> NDArray[Any]:
+    """Sums of a table over closed rectangles, (n, 4): first and last row, first and last column."""
+    sums = np.pad(table.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+    a, b, c, d = ends.T
+    return sums[b + 1, d + 1] - sums[a, d + 1] - sums[b + 1, c] + sums[a, c]
+
+
 class RangeTable(NamedTuple):
     """A table of counts and a set of 2-D range queries on it."""
 
@@ -79,17 +68,10 @@ class RangeTable(NamedTuple):
         answers = np.zeros(len(self.queries), dtype=np.int64)
         pairs = self.queries[:, [0, 3]]
         for a, b in np.unique(pairs, axis=0):
-            table = np.zeros((self.shape[a] + 1, self.shape[b] + 1), dtype=np.int64)
-            np.add.at(table, (self.codes[:, a] + 1, self.codes[:, b] + 1), self.counts)
-            table = table.cumsum(axis=0).cumsum(axis=1)
-            mine = np.flatnonzero((pairs == (a, b)).all(axis=1))
-            _, low_a, high_a, _, low_b, high_b = self.queries[mine].T
-            answers[mine] = (
-                table[high_a + 1, high_b + 1]
-                - table[low_a, high_b + 1]
-                - table[high_a + 1, low_b]
-                + table[low_a, low_b]
-            )
+            table = np.zeros((self.shape[a], self.shape[b]), dtype=np.int64)
+            np.add.at(table, (self.codes[:, a], self.codes[:, b]), self.counts)
+            mine = (pairs == (a, b)).all(axis=1)
+            answers[mine] = sums_of(table, self.queries[mine][:, [1, 2, 4, 5]])
         return answers
 
 
@@ -169,11 +151,7 @@ def stamp() -> dict[str, str]:
 def check_stamp(section: Mapping[str, Any]) -> None:
     """Refuse figures that do not say which commit was measured, when, and with how many fits."""
     given = {name: str(section.get(name, "")) for name in ("commit", "date", "fits")}
-    for name, form in (
-        ("commit", r"[0-9a-f]{40}"),
-        ("date", r"\d{4}-\d\d-\d\d"),
-        ("fits", r"\d+"),
-    ):
+    for name, form in (("commit", r"[0-9a-f]{40}"), ("date", r"\d{4}-\d\d-\d\d"), ("fits", r"\d+")):
         if not re.fullmatch(form, given[name]):
             raise ValueError(
                 f"Figures need the commit that was measured (without changes), the date and the "

@@ -1,13 +1,8 @@
-"""Tables of the fidelity benchmark, each with its declared domain.
-
-A table whose file is missing is replaced by a small generated one, and the reason is printed; the
-targets do not apply to it.
-"""
+"""Tables of the benchmarks, each with its declared domain."""
 
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,42 +11,36 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks import _data
-from benchmarks.privpfc import Problem, electricity, nltcs, phoneme
-from benchmarks.views import problem, random_ranges, wide_rows
 from skdp import Categorical, Domain, Numeric
-from skdp.tables import CountTable
-
-__all__ = ["RANGES", "TABLES", "Table", "load", "stand_in", "subsample"]
 
 _NIST_COLUMNS = (
     "AGEP", "DEYE", "DVET", "EDU", "HOUSING_TYPE",
     "MSP", "OWN_RENT", "PINCP_DECILE", "RAC1P", "SEX",
 )  # fmt: skip
-_STAND_IN_ROWS = 1_500
 
 
 class Table(NamedTuple):
-    """Rows with a declared domain, and the range queries that belong to them."""
+    """Rows with a declared domain, and perhaps a label to predict."""
 
     name: str
     rows: pd.DataFrame
     domain: Domain
     target: str | None = None
-    ranges: _data.RangeTable | None = None
-    generated: bool = False
 
     @property
     def codes(self) -> NDArray[np.int32]:
         """Codes of all rows, (n, d)."""
         return self.domain.encode(self.rows)
 
-    def part(self, rows: Any) -> Table:
-        """The table with some of its rows, given by position; its ranges are those of these."""
-        some = self._replace(rows=self.rows.iloc[rows].reset_index(drop=True))
-        if self.ranges is None:
-            return some
-        exact = CountTable.from_codes(some.codes, self.domain.shape)
-        return some._replace(ranges=self.ranges._replace(codes=exact.codes, counts=exact.counts))
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The labels of all rows."""
+        return self.rows[self.target].to_numpy()
+
+    @property
+    def predictors(self) -> pd.DataFrame:
+        """The rows without the label."""
+        return self.rows.drop(columns=self.target)
 
 
 def nist() -> Table:
@@ -107,22 +96,45 @@ def acs() -> Table:
     return Table("acs", rows, Domain(kinds), target="PINCP")
 
 
-def _labelled(make: Callable[[], Problem]) -> Table:
-    found = make()
-    return Table(found.name, found.rows, found.domain, target=found.target)
+def nltcs() -> Table:
+    """Sixteen limitations of daily life; the last one is the label."""
+    patterns, counts = _data.nltcs()
+    names = [f"item {number + 1}" for number in range(patterns.shape[1])]
+    rows = pd.DataFrame(np.repeat(patterns, counts, axis=0), columns=names)
+    domain = Domain({name: Categorical([0, 1]) for name in names})
+    return Table("nltcs", rows, domain, names[-1])
 
 
-def _with_ranges(name: str) -> Table:
-    table, domain, rows = problem(name)
-    return Table(f"hdpview/{name}", rows, domain, ranges=table)
+def _numbers_and_label(name: str, kinds: Callable[[str], Numeric]) -> Table:
+    """Numbers, and a label in the last column."""
+    rows = _data.frame(name)
+    *numbers, label = rows.columns
+    attributes: dict[str, Any] = {each: kinds(each) for each in numbers}
+    attributes[label] = Categorical(list(np.unique(rows[label])))
+    return Table(name, rows, Domain(attributes), label)
 
 
-def _points(name: str) -> Table:
-    points = _data.kmeans_set(name)["X"]
-    rows = pd.DataFrame(points, columns=[f"x{axis}" for axis in range(points.shape[1])])
-    return Table(
-        f"kmeans/{name}", rows, Domain({each: Numeric(-1, 1, bins=64) for each in rows.columns})
+def phoneme() -> Table:
+    """Five features of a sound; is it nasal or oral?"""
+    return _numbers_and_label("phoneme", lambda name: Numeric(-4, 4, bins=64))
+
+
+def electricity() -> Table:
+    """Prices and demand, scaled to 0..1; does the price rise?"""
+    return _numbers_and_label(
+        "electricity",
+        lambda name: Numeric(1, 7, integer=True) if name == "day" else Numeric(0, 1, bins=256),
     )
+
+
+@functools.cache
+def range_table(name: str) -> Table:
+    """A table of `_data.hdpview_table`, one row per record."""
+    table = _data.hdpview_table(name)
+    sizes = zip(table.columns, table.shape, strict=True)
+    domain = Domain({column: Numeric(0, size - 1, integer=True) for column, size in sizes})
+    rows = pd.DataFrame(np.repeat(table.codes, table.counts, axis=0), columns=list(table.columns))
+    return Table(f"hdpview/{name}", rows, domain)
 
 
 def survey() -> Table:
@@ -143,90 +155,25 @@ def survey() -> Table:
     return Table("survey", rows, Domain({"age": Numeric(18, 99, integer=True), **kinds}))
 
 
-def wide() -> Table:
-    """Sixty generated columns and a million rows."""
-    rows = wide_rows()
-    return Table("wide", rows, Domain({each: Numeric(0, 29, integer=True) for each in rows}))
-
-
-RANGES = tuple(f"hdpview/{name}" for name in _data.HDPVIEW_TABLES)
-_KMEANS = (
-    "adult_numeric", "checkin", "gauss10d_k3", "gauss10d_k8", "gauss2d_k15", "gauss6d_k8",
-    "s1_privkmeans",
-)  # fmt: skip
 TABLES: dict[str, Callable[[], Table]] = {
     "nist": nist,
     "adult": adult,
     "acs": acs,
-    "electricity": functools.partial(_labelled, electricity),
-    "phoneme": functools.partial(_labelled, phoneme),
-    "nltcs": functools.partial(_labelled, nltcs),
-    **{f"hdpview/{name}": functools.partial(_with_ranges, name) for name in _data.HDPVIEW_TABLES},
-    **{f"kmeans/{name}": functools.partial(_points, name) for name in _KMEANS},
+    "electricity": electricity,
+    "phoneme": phoneme,
+    "nltcs": nltcs,
     "survey": survey,
-    "wide": wide,
+    **{f"hdpview/{name}": functools.partial(range_table, name) for name in _data.HDPVIEW_TABLES},
 }
 
 
-def stand_in(name: str) -> Table:
-    """A small generated table under the name of another one: four columns that depend on a class.
-
-    Parameters
-    ----------
-    name : str
-    """
-    rng = np.random.default_rng(0)
-    n = _STAND_IN_ROWS
-    label = rng.integers(0, 2, n)
-    codes = np.column_stack(
-        [
-            np.clip(rng.normal(7 + 5 * label, 3, n), 0, 19).astype(int),
-            (label + (rng.random(n) < 0.3)) % 2 + 2 * rng.integers(0, 2, n),
-            np.minimum(rng.poisson(1 + label, n), 5),
-            label,
-        ]
-    )
-    columns = ("size", "colour", "level", "class")
-    shape = (20, 4, 6, 2)
-    # Tables with ranges have a number in every column, as the real ones.
-    plain = name in RANGES
-    attributes: dict[str, Any] = {
-        each: Numeric(0, size - 1, integer=True)
-        if plain or each == "size"
-        else Categorical(range(size))
-        for each, size in zip(columns, shape, strict=True)
-    }
-    rows = pd.DataFrame(codes, columns=list(columns))
-    distinct, counts = np.unique(codes, axis=0, return_counts=True)
-    ranges = _data.RangeTable(
-        distinct.astype(np.int32), counts.astype(np.int64), shape, columns, np.empty((0, 6), int)
-    )
-    ranges = ranges._replace(queries=random_ranges(ranges, 2, 200, seed=0))
-    return Table(name, rows, Domain(attributes), "class", ranges if plain else None, True)
-
-
 @functools.cache
-def load(name: str, small: bool = False) -> Table:
-    """A table by name; a small generated one if ``small`` or if its file is missing.
-
-    Parameters
-    ----------
-    name : str
-        One of `TABLES`.
-    small : bool, default=False
-    """
-    if name not in TABLES:
-        raise SystemExit(f"There is no table {name!r}. Choose among {', '.join(TABLES)}.")
-    if small:
-        return stand_in(name)
-    try:
-        return TABLES[name]()
-    except SystemExit as missing:
-        print(f"{name}: generated stand-in. {missing}", file=sys.stderr, flush=True)
-        return stand_in(name)
+def load(name: str) -> Table:
+    """A table by name, one of `TABLES`."""
+    return TABLES[name]()
 
 
 def subsample(table: Table, n_rows: int, seed: int) -> Table:
     """Some of the rows of a table, drawn without replacement."""
     chosen = np.random.default_rng(seed).permutation(len(table.rows))[:n_rows]
-    return table.part(np.sort(chosen))
+    return table._replace(rows=table.rows.iloc[np.sort(chosen)].reset_index(drop=True))

@@ -6,6 +6,7 @@ factors, divided by one heavy-tailed variable a row, then ranked. Formulas and s
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,8 +17,6 @@ from numpy.typing import NDArray
 from benchmarks import _data, _unseen_tables
 from benchmarks import _fidelity_tables as tables
 from skdp import Categorical, Domain, Numeric
-
-__all__ = ["TABLES", "edges_of"]
 
 Floats = NDArray[np.float64]
 
@@ -215,11 +214,7 @@ def twelve() -> tables.Table:
 
 
 def _table(name: str, columns: dict[str, Any], attributes: dict[str, Any]) -> tables.Table:
-    return tables.Table(name, pd.DataFrame(columns), Domain(attributes), generated=True)
-
-
-def _shared(name: str) -> Callable[[], tables.Table]:
-    return lambda: tables.load(name)
+    return tables.Table(name, pd.DataFrame(columns), Domain(attributes))
 
 
 TABLES: dict[str, Callable[[], tables.Table]] = {
@@ -230,5 +225,9 @@ TABLES: dict[str, Callable[[], tables.Table]] = {
     "nist": nist,
     "adult-default": adult_default,
     **_unseen_tables.TABLES,
-    **{name: _shared(name) for name in ("adult", "acs", "electricity", "phoneme", *tables.RANGES)},
+    **{
+        name: functools.partial(tables.load, name)
+        for name in tables.TABLES
+        if name not in ("nist", "nltcs", "survey")
+    },
 }

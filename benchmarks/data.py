@@ -24,9 +24,6 @@ import pandas as pd
 from scipy.io import arff
 
 from benchmarks import _data
-from benchmarks.views import random_ranges
-
-__all__ = ["SOURCES", "Source", "build", "listed", "state"]
 
 _LIST = Path(__file__).with_name("data.toml")
 
@@ -54,11 +51,7 @@ ADULT = (
 )  # fmt: skip
 # Numbers of Adult: the first code, or the ends of a hundred bins, closed on the right.
 _WHOLE = {"age": 17, "education-num": 1, "hours-per-week": 1}
-_BINNED = {
-    "fnlwgt": (10_000, 1_500_000),
-    "capital-gain": (0, 100_000),
-    "capital-loss": (0, 5_000),
-}
+_BINNED = {"fnlwgt": (10_000, 1_500_000), "capital-gain": (0, 100_000), "capital-loss": (0, 5_000)}
 
 
 def _npz(**arrays: Any) -> bytes:
@@ -147,6 +140,17 @@ def points(path: Path) -> bytes:
     cells = np.repeat(np.argwhere(histogram), histogram[histogram > 0], axis=0)
     middles = (cells + 0.5) * 2 / np.array(histogram.shape) - 1
     return _npz(X=middles.astype(np.float32), n_clusters=np.int64(5))
+
+
+def random_ranges(table: _data.RangeTable, n_columns: int, n_queries: int, seed: int) -> np.ndarray:
+    """Ranges between two random codes on random columns, (n_queries, 3 * n_columns)."""
+    rng = np.random.default_rng(seed)
+    out = np.empty((n_queries, 3 * n_columns), dtype=np.int64)
+    for query in out:
+        for k, axis in enumerate(rng.choice(len(table.shape), n_columns, replace=False)):
+            ends = np.sort(rng.integers(0, table.shape[axis], 2))
+            query[3 * k : 3 * k + 3] = axis, *ends
+    return out
 
 
 def _ranges(codes: np.ndarray, shape: tuple[int, ...], columns: tuple[str, ...]) -> bytes:

@@ -3,26 +3,25 @@
 NIST's k-marginal score of sampled rows of ten columns, pairs and triples; with ``--method
 bootstrap`` that of a bootstrap of the records, which no release exceeds by more than chance. Every
 line has the mean and its standard error. Run as ``python -m benchmarks.fidelity --method
-MarginalSynthesizer HDPViewSynthesizer``. If the file of the table is missing, a small generated one
-replaces it; ``--small`` does so always.
+MarginalSynthesizer HDPViewSynthesizer``.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import statistics
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+import skdp
 from benchmarks import _data
-from benchmarks._fidelity_releases import release
 from benchmarks._fidelity_tables import Table, load
 from skdp.quality import k_marginal
-
-__all__ = ["Result", "main"]
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 8.0, 30.0)
 
@@ -43,6 +42,50 @@ class Result(NamedTuple):
         n = len(values)
         error = statistics.stdev(values) / n**0.5 if n > 1 else float("nan")
         return cls(method, epsilon, measure, statistics.fmean(values), error, n)
+
+
+def release(name: str, table: Table, epsilon: float, seed: int, **given: Any) -> Any:
+    """A fitted synthesizer of the library.
+
+    Parameters
+    ----------
+    name : str
+        The name of its class, with parameters if they are not the defaults, such as
+        "MarginalSynthesizer(max_order=2)".
+    table : Table
+    epsilon : float
+    seed : int
+        Makes the benchmark repeatable.
+    **given
+        More parameters, such as the label.
+    """
+    title, parameters = parsed(name)
+    made = getattr(skdp, title, None)
+    if not title.endswith("Synthesizer") or made is None:
+        here = sorted(each for each in skdp.__all__ if each.endswith("Synthesizer"))
+        raise SystemExit(f"skdp has no synthesizer {title!r}. It has {', '.join(here)}.")
+    with warnings.catch_warnings():
+        # Seeds, columns whose codes are grouped, and totals near zero are expected here.
+        warnings.simplefilter("ignore", UserWarning)
+        synthesizer = made(
+            epsilon=epsilon, domain=table.domain, random_state=seed, **{**given, **parameters}
+        )
+        return synthesizer.fit(table.rows)
+
+
+def parsed(name: str) -> tuple[str, dict[str, Any]]:
+    """The class and the keywords of "Class" or "Class(keyword=value, ...)"."""
+    try:
+        call = ast.parse(name, mode="eval").body
+        if not isinstance(call, ast.Call):
+            return name, {}
+        keywords = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+        return ast.unparse(call.func), keywords
+    except (SyntaxError, ValueError):
+        raise SystemExit(
+            f"The method {name!r} is not understood. Write the name of a class, with keywords in "
+            "parentheses if it needs any."
+        ) from None
 
 
 def scores(table: Table, method: str, epsilon: float, runs: int) -> Iterator[Result]:
@@ -67,11 +110,10 @@ def main(arguments: Sequence[str] | None = None) -> list[Result]:
     parser.add_argument("--method", nargs="+", default=["MarginalSynthesizer"])
     parser.add_argument("--epsilon", nargs="+", type=float, default=EPSILONS)
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--small", action="store_true", help="a small generated table")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     chosen = parser.parse_args(arguments)
     results = []
-    table = load("nist", chosen.small)
+    table = load("nist")
     for method in chosen.method:
         for epsilon in chosen.epsilon:
             for result in scores(table, method, epsilon, chosen.runs):

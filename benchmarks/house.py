@@ -5,9 +5,8 @@
 files and functions of `skdp` that each fit enters; ``--lower`` writes today's figures into
 `layers.toml` where they are below the ceilings.
 
-Code lines are those without docstrings, comments and blank lines. A circle is a set of modules that
-import each other, at whatever moment; what a package collects in its ``__init__`` is not counted.
-Numbers are those in constants of modules and in defaults of a `Tuning`.
+Code lines are those without docstrings, comments and blank lines. What a package collects in its
+``__init__`` is no import. Numbers are those in constants of modules and in defaults of a `Tuning`.
 """
 
 from __future__ import annotations
@@ -105,27 +104,6 @@ def importers(found: list[Module]) -> dict[str, set[str]]:
             for name in set(each.imported()) & plain - {each.name}:
                 graph[name].add(each.name)
     return graph
-
-
-def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Sets of modules that reach each other."""
-
-    def reached(start: str) -> set[str]:
-        seen: set[str] = set()
-        todo = [start]
-        while todo:
-            for name in graph[todo.pop()] - seen:
-                seen.add(name)
-                todo.append(name)
-        return seen
-
-    reach = {name: reached(name) for name in graph}
-    sets = {
-        tuple(sorted(other for other in reach[name] if name in reach[other]))
-        for name in graph
-        if name in reach[name]
-    }
-    return [list(each) for each in sorted(sets)]
 
 
 def numbers(module: Module) -> int:
@@ -305,7 +283,6 @@ def main() -> None:
     found, most = modules(), ceilings()
     for name, value in sizes().items():
         print(f"{value:9,}  {name}, at most {most[name]:,}")
-    print(f"{sum(len(each) for each in circles(importers(found))):9,}  files in circles")
     alone = sum(len(who) == 1 for who in importers(found).values())
     print(f"{alone:9,}  files with one importer")
     by_package: collections.Counter[str] = collections.Counter()

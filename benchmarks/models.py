@@ -33,7 +33,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 from benchmarks import _fidelity_tables, _unseen_tables
 from benchmarks.peers import _environments
-from benchmarks.peers._calling import ask
 from skdp import (
     Categorical,
     Domain,
@@ -78,8 +77,6 @@ TARGETS = (
     ("nist", "AGEP"), ("acs", "WKHP"), ("acs", "AGEP"), ("adult", "education-num"),
     ("phoneme", "V3"), ("electricity", "transfer"), ("electricity", "vicprice"),
 )  # fmt: skip
-# Of the peers in the chart.
-_MARKS = "x+12*34"
 
 
 class Task(NamedTuple):
@@ -192,26 +189,19 @@ def for_peer(task: Task, train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
     places = np.nan_to_num((raw - low) / (high - low) * _BINS).astype(np.int64)
     binned = np.column_stack([np.clip(places, 0, _BINS - 1), codes])
     labelled = np.column_stack([binned, task.y])
+    shape = np.array([*[_BINS] * len(numbers), *sizes, 2])
     return {
-        "numbers": raw,
-        "low": low,
-        "high": high,
-        "texts": codes,
-        "sizes": sizes,
-        "codes": labelled[train],
-        "asked": binned[test],
-        "shape": np.array([*[_BINS] * len(numbers), *sizes, 2]),
-        "labels": task.y.astype(np.int64),
-        "train": train,
-        "test": test,
-    }
+        "numbers": raw, "low": low, "high": high, "texts": codes, "sizes": sizes, "shape": shape,
+        "codes": labelled[train], "asked": binned[test], "labels": task.y.astype(np.int64),
+        "train": train, "test": test,
+    }  # fmt: skip
 
 
 def peer_shares(method: str, data: dict[str, Any], epsilon: float) -> np.ndarray:
     """Shares of the labels of the test rows, by a model of another library."""
     library, name = PEERS[method]
     job = {"task": "classify", "method": name, "epsilon": epsilon, "delta": 1e-6}
-    found = ask(_environments.PEERS[library], job, data, timeout=3_600)
+    found = _environments.ask(_environments.PEERS[library], job, data, timeout=3_600)
     if "shares" in found:
         return found["shares"]
     if "synthetic" in found:
@@ -322,41 +312,33 @@ def draw(results: pd.DataFrame, path: Path) -> None:
     """One picture of each table: error of each method by epsilon."""
     import matplotlib.pyplot as plt
 
+    styles: dict[str, dict[str, Any]] = {
+        **{name: {"marker": "o", "linewidth": 1.4} for name in METHODS},
+        "default": {"marker": "o", "linewidth": 2.2, "color": "black", "zorder": 3},
+        **{
+            name: {"marker": mark, "linewidth": 0.7, "color": "0.6", "zorder": 1}
+            for name, mark in zip(PEERS, "x+12*34", strict=True)
+        },
+    }
     figure, axes = plt.subplots(2, 4, figsize=(13, 6.5), sharex=True)
     for axis, name in zip(axes.ravel(), TABLES, strict=True):
-        part = results[results["table"] == name]
+        errors = results[results["table"] == name].pivot(
+            index="epsilon", columns="method", values="error"
+        )
         for label, style in (("majority", ":"), ("true", "--")):
-            for value in part.loc[part["method"] == label, "error"]:
-                axis.axhline(value, color="0.4", linestyle=style, label=label)
-        for number, label in enumerate([*METHODS, *PEERS]):
-            line = part[part["method"] == label].sort_values("epsilon")
-            if line.empty:
-                continue
-            peer, own = label in PEERS, label == "default"
-            color = "0.6" if peer else "black" if own else f"C{number}"
-            axis.plot(
-                line["epsilon"],
-                line["error"],
-                color=color,
-                marker=_MARKS[number - len(METHODS)] if peer else "o",
-                markersize=5 if peer else 4,
-                markeredgecolor="0.3" if peer else color,
-                linewidth=0.7 if peer else 2.2 if own else 1.4,
-                zorder=1 if peer else 3 if own else 2,
-                label=label,
-            )
+            axis.axhline(errors[label].max(), color="0.4", linestyle=style, label=label)
+        for label in (each for each in styles if each in errors):
+            line = errors[label].dropna()
+            axis.plot(line.index, line, markersize=4, label=label, **styles[label])
         axis.set_xscale("log")
         axis.set_xticks(EPSILONS, [f"{each:g}" for each in EPSILONS])
         axis.minorticks_off()
         axis.set_title(name, fontsize=10)
-        least, most = part["error"].min(), part.loc[part["method"] == "majority", "error"].max()
-        room = 0.1 * (most - least)
+        least, most = errors.min().min(), errors["majority"].max()
         # What is far worse than the majority is cut off.
-        axis.set_ylim(least - room, most + 3 * room)
-    for axis in axes[:, 0]:
-        axis.set_ylabel("error")
-    for axis in axes[-1]:
-        axis.set_xlabel("epsilon")
+        axis.set_ylim(least - 0.1 * (most - least), most + 0.3 * (most - least))
+    figure.supylabel("error", fontsize=10)
+    figure.supxlabel("epsilon", fontsize=10, y=0.1)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=5, fontsize=9, frameon=False)
     figure.tight_layout(rect=(0, 0.1, 1, 1))

@@ -21,6 +21,7 @@ import json
 import statistics
 import warnings
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,11 @@ import numpy as np
 import pandas as pd
 
 import skdp
-from benchmarks import trees
 from benchmarks._data import check_stamp, hdpview_table, stamp
-from benchmarks.views import problem
+from benchmarks._fidelity_tables import range_table
+from skdp import hierarchy
 from skdp.exceptions import DomainError, InsecureSeedWarning
+from skdp.hierarchy import Blue
 
 FILE = Path(__file__).parents[1] / "docs" / "numbers.json"
 FOLDER = FILE.parent / "_static" / "numbers"
@@ -52,12 +54,6 @@ RELEASES: dict[str, Callable[..., Any]] = {
     "kd-tree, hierarchical": functools.partial(skdp.KDTreeSynthesizer, strategy="hierarchical"),
     "grid, extended": functools.partial(skdp.GridSynthesizer, rule="extended"),
 }
-_METHODS = {
-    "Identity": "plain bins",
-    "Boost-2": "a binary tree",
-    "GBLUE-12": "a tree of 12 branches",
-    "default": "the default of RangeTreeHistogram",
-}
 RUNS = 100  # of selecting
 # Records times epsilon, and what is between.
 _BANDS = (5_000, 20_000, 50_000, 200_000)
@@ -69,7 +65,7 @@ _CLASSIFIERS = {
     "DP-SGD, delta 1e-6": "DP-SGD, delta 1e-6",
     "DP-EBM, delta 1e-6": "DP-EBM, delta 1e-6",
 }
-_LENGTHS = (1, 16, 256, 2_048)
+_N_BINS, _LENGTHS = 4_096, (1, 16, 256, 2_048)
 
 
 def counting(
@@ -97,26 +93,27 @@ def counting(
 
 
 @functools.cache
-def _ranges(name: str) -> tuple[skdp.Domain, pd.DataFrame, list[Any], Any]:
-    """Domain, rows, queries and true answers of a table."""
-    table, domain, rows = problem(name)
+def _ranges(name: str) -> tuple[list[Any], Any]:
+    """Queries of a table and their true answers."""
+    table = hdpview_table(name)
     queries = [
         {table.columns[a]: (first, last), table.columns[b]: (start, stop)}
         for a, first, last, b, start, stop in table.queries.tolist()
     ]
-    return domain, rows, queries, hdpview_table(name).true_answers()
+    return queries, table.true_answers()
 
 
 def range_errors(
     make: Callable[..., Any], name: str, epsilon: float, seeds: Iterable[int]
 ) -> list[float]:
     """Root mean square error over the ranges of a table, of a release with each seed."""
-    domain, rows, queries, truth = _ranges(name)
+    table = range_table(name)
+    queries, truth = _ranges(name)
     errors = []
     for seed in seeds:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InsecureSeedWarning)
-            release = make(epsilon=epsilon, domain=domain, random_state=seed).fit(rows)
+            release = make(epsilon=epsilon, domain=table.domain, random_state=seed).fit(table.rows)
         errors.append(float(np.sqrt(np.mean((release.count(queries) - truth) ** 2))))
     return errors
 
@@ -127,15 +124,35 @@ def one_column() -> dict[str, dict[str, int]]:
     Closed forms at epsilon 0.1; the product hardly depends on epsilon until 1.
     """
     epsilon = 0.1
-    found = trees.peers(epsilon)
-    found["default"] = trees.range_variances(trees.noise(epsilon, 0).blue_)
-    places = [trees.LENGTHS.index(length) for length in _LENGTHS]
+    given = Fraction(str(epsilon))
+    bins = hierarchy.measured_variances(np.array([10**6]), given)[0]
+    found = {"plain bins": {length: bins * length for length in _LENGTHS}}
+    for title, tree in {
+        "a binary tree": hierarchy.perfect_tree(2, 12),
+        "a tree of 12 branches": hierarchy.balanced_tree(_N_BINS, 12),
+    }.items():
+        # Every level has the same share of epsilon.
+        shares = hierarchy.exact_shares(tree, np.full(tree.n_nodes, 1.0 / tree.n_levels))
+        found[title] = _range_variances(Blue(tree, hierarchy.measured_variances(shares, given)))
+    default = skdp.RangeTreeHistogram(
+        epsilon=epsilon, domain=skdp.Numeric(0, _N_BINS, _N_BINS), random_state=0
+    )
+    with warnings.catch_warnings():
+        # The table is empty, so that a total near zero is expected.
+        warnings.simplefilter("ignore", UserWarning)
+        own = _range_variances(default.fit(np.zeros(0)).blue_)
     return {
-        title: {
-            str(length): round(float(epsilon**2 * found[name][place]))
-            for length, place in zip(_LENGTHS, places, strict=True)
-        }
-        for name, title in _METHODS.items()
+        title: {str(length): round(float(epsilon**2 * value)) for length, value in of.items()}
+        for title, of in {**found, "the default of RangeTreeHistogram": own}.items()
+    }
+
+
+def _range_variances(blue: Blue) -> dict[int, float]:
+    """Mean variance of all ranges of each length."""
+    return {
+        length: float(blue.range_variances(start, start + length).mean())
+        for length in _LENGTHS
+        for start in [np.arange(_N_BINS - length + 1)]
     }
 
 
@@ -153,7 +170,7 @@ def cubes() -> dict[str, float]:
 
 def selecting(runs: int = RUNS) -> dict[str, dict[str, float]]:
     """Share of the score of the top c missed on retail baskets at epsilon 0.5."""
-    from benchmarks.select import measure
+    from benchmarks.reproduce.svt import measure
 
     found = {}
     for c in (50, 150):

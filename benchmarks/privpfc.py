@@ -1,8 +1,8 @@
-"""Tables with a label to predict, and their public domains."""
+"""Adult as the works on classification have it, the folds, and the learner on true rows."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,37 +10,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks import _data
-from skdp import (
-    Categorical,
-    Domain,
-    Numeric,
-)
+from benchmarks._fidelity_tables import Table
+from skdp import Categorical, Domain, Numeric
 from skdp.algorithms.groupings import groupings
 from skdp.algorithms.privpfc import Options
-
-
-class Problem(NamedTuple):
-    """A table with a label to predict, and its public domain."""
-
-    name: str
-    rows: pd.DataFrame
-    domain: Domain
-
-    @property
-    def target(self) -> str:
-        """The label: the last column of the domain."""
-        return self.domain.names[-1]
-
-    @property
-    def labels(self) -> np.ndarray:
-        """The labels of all rows."""
-        return self.rows[self.target].to_numpy()
-
-    @property
-    def predictors(self) -> pd.DataFrame:
-        """The rows without the label."""
-        return self.rows.drop(columns=self.target)
-
 
 # As listed in the description of the data set.
 _CATEGORIES = {
@@ -69,7 +42,7 @@ _MARITAL = {
 }
 
 
-def adult(multiclass: bool = False) -> Problem:
+def adult(multiclass: bool = False) -> Table:
     """Adult without rows with missing values: income, or marital status in three groups."""
     rows = _data.frame("adult")
     rows = rows[(rows != "?").all(axis=1)].drop(columns="fnlwgt").reset_index(drop=True)
@@ -98,43 +71,11 @@ def adult(multiclass: bool = False) -> Problem:
         rows["status"] = rows.pop("marital-status").map(lambda text: _MARITAL.get(text, "before"))
         attributes.pop("marital-status")
         attributes["status"] = Categorical(["never", "married", "before"])
-    return Problem("adult, marital status" if multiclass else "adult", rows, Domain(attributes))
+    name = "adult, marital status" if multiclass else "adult"
+    return Table(name, rows, Domain(attributes), list(attributes)[-1])
 
 
-def nltcs() -> Problem:
-    """Sixteen limitations of daily life; the last one is the label."""
-    patterns, counts = _data.nltcs()
-    names = [f"item {number + 1}" for number in range(patterns.shape[1])]
-    rows = pd.DataFrame(np.repeat(patterns, counts, axis=0), columns=names)
-    return Problem("nltcs", rows, Domain({name: Categorical([0, 1]) for name in names}))
-
-
-def phoneme() -> Problem:
-    """Five features of a sound; is it nasal or oral?"""
-    rows = _data.frame("phoneme")
-    label = rows.columns[-1]
-    attributes: dict[str, Any] = {name: Numeric(-4, 4, bins=64) for name in rows.columns[:-1]}
-    return Problem(
-        "phoneme", rows, Domain({**attributes, label: Categorical(list(np.unique(rows[label])))})
-    )
-
-
-def electricity() -> Problem:
-    """Prices and demand, scaled to 0..1; does the price rise?"""
-    rows = _data.frame("electricity")
-    label = rows.columns[-1]
-    attributes: dict[str, Any] = {
-        name: Numeric(1, 7, integer=True) if name == "day" else Numeric(0, 1, bins=256)
-        for name in rows.columns[:-1]
-    }
-    return Problem(
-        "electricity",
-        rows,
-        Domain({**attributes, label: Categorical(list(np.unique(rows[label])))}),
-    )
-
-
-def boosting(problem: Problem) -> Any:
+def boosting(problem: Table) -> Any:
     """Gradient boosting on true rows."""
     texts = [c for c in problem.predictors if isinstance(problem.domain[c], Categorical)]
     return HistGradientBoostingClassifier(
@@ -142,7 +83,7 @@ def boosting(problem: Problem) -> Any:
     )
 
 
-def folds(problem: Problem) -> list[tuple[np.ndarray, np.ndarray]]:
+def folds(problem: Table) -> list[tuple[np.ndarray, np.ndarray]]:
     """Five folds, the same for all methods."""
     splitter = StratifiedKFold(5, shuffle=True, random_state=0)
     return list(splitter.split(problem.rows, problem.labels))

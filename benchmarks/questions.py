@@ -36,7 +36,7 @@ numeric columns of more than ten codes, categories the others. A line of the res
     the share of questions that the release refuses; they are useless, and their bars do not hold.
 
 Each figure has a standard error: over releases, by leaving out one at a time. Run as ``python -m
-benchmarks.questions --out questions.json``; ``--quick`` makes two fits of four tables.
+benchmarks.questions --out questions.json``.
 `benchmarks.baseline` compares with the figures of an earlier commit.
 """
 
@@ -56,15 +56,13 @@ from numpy.typing import NDArray
 
 import skdp
 from benchmarks import _data, _unseen_tables
-from benchmarks._fidelity_releases import parsed
 from benchmarks._fidelity_tables import Table
 from benchmarks._question_tables import TABLES, edges_of
+from benchmarks.fidelity import parsed
 from skdp.exceptions import InsecureSeedWarning
 
-__all__ = ["FIGURES", "KINDS", "Question", "asked", "measured", "of_each_kind", "questions"]
-
 EPSILONS = (0.1, 1.0, 8.0)
-QUICK = ("skewed", "delays", "nist", "phoneme")
+MOST = 40  # questions of a kind and table
 FIGURES = ("rms", "holds", "over", "useless", "refused")
 MOST_CODES = 10  # of a number that is asked for like a category
 LEAST_CORRELATION = 0.3
@@ -86,11 +84,6 @@ COUNTED_SHARE, USELESS = 0.01, 0.25
 
 Condition = tuple[str, str, Any]  # column, operator, value
 Floats = NDArray[np.float64]
-HEADER = (
-    f"{'table':18}{'epsilon':>8} {'kind':13}{'n':>4}"
-    + "".join(f"{name:>10}{'s.e.':>8}" for name in FIGURES[:-1])
-    + f"{'refused':>9}{'fit s':>7}{'ask ms':>8}"
-)
 
 
 class Question(NamedTuple):
@@ -395,20 +388,12 @@ def quantiles(columns: Columns) -> list[list[Question]]:
 
 
 KINDS: dict[str, Callable[[Columns], list[list[Question]]]] = {
-    "tails": tails,
-    "thresholds": thresholds,
-    "means": means,
-    "quantiles": quantiles,
-    "triples": triples,
-    "round-tails": round_tails,
-    "declared": declared,
-    "equals": equals,
-    "cells": cells,
-    "mixed": mixed,
-    "threes": threes,
-    "rare": rare,
-    "correlations": correlations,
-}
+    kind.__name__.replace("_", "-"): kind
+    for kind in (
+        tails, thresholds, means, quantiles, triples, round_tails, declared, equals, cells, mixed,
+        threes, rare, correlations,
+    )
+}  # fmt: skip
 
 
 def questions(table: Table, kind: str, most: int, columns: Columns | None = None) -> list[Question]:
@@ -541,49 +526,30 @@ def with_errors(answers: Floats, truth: Floats, unit: Floats, large: Any) -> dic
     return found
 
 
-def shown(row: dict[str, Any]) -> str:
-    """A line of the printed table."""
-    line = f"{row['table']:18}{row['epsilon']:8g} {row['kind']:13}{row['n']:4}"
-    line += "".join(f"{row[name]:10.3g}{row[f'{name}_se']:8.2g}" for name in FIGURES[:-1])
-    return f"{line}{row['refused']:9.2f}{row['fit_s']:7.2f}{row['ask_ms']:8.1f}"
-
-
-def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--tables", nargs="+", choices=list(TABLES), help="default: all but unseen ones"
-    )
+    chosen_on = [each for each in TABLES if each not in _unseen_tables.TABLES]
+    parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=chosen_on)
     parser.add_argument("--epsilons", nargs="+", type=float, default=list(EPSILONS))
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
-    parser.add_argument("--fits", type=int, help="releases of each; default: 30")
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--most-questions", type=int, default=40, help="of a kind and table")
+    parser.add_argument("--fits", type=int, default=30, help="releases of each")
     parser.add_argument(
         "--method", default="MarginalSynthesizer", help='a synthesizer, or "Class(name=value)"'
     )
-    parser.add_argument("--quick", action="store_true", help="two fits of four tables")
     parser.add_argument("--out", type=Path, help="JSON file of the results")
     given = parser.parse_args(arguments)
     warnings.simplefilter("ignore", InsecureSeedWarning)
-    chosen_on = [each for each in TABLES if each not in _unseen_tables.TABLES]
-    names = given.tables or (QUICK if given.quick else chosen_on)
-    fits = given.fits or (2 if given.quick else 30)
-    seeds = range(given.first_seed, given.first_seed + fits)
-    now = _data.stamp()
-    print(f"commit {now['commit'][:8]}, {now['date']}, {fits} fits")
-    print(HEADER, flush=True)
     rows: list[dict[str, Any]] = []
-    for name in names:
+    for name in given.tables:
         table = TABLES[name]()
-        chosen = of_each_kind(table, given.kinds, given.most_questions)
+        chosen = of_each_kind(table, given.kinds, MOST)
         for epsilon in given.epsilons:
-            found = measured(table, epsilon, chosen, seeds, given.method)
-            for row in found:
-                print(shown(row), flush=True)
+            found = measured(table, epsilon, chosen, range(given.fits), given.method)
+            shown = pd.DataFrame(found).drop(columns="each")
+            print(shown.to_string(index=False, float_format="{:.3g}".format), flush=True)
             rows += found
             _data.write_json(given.out, "questions", rows)
-    return rows
 
 
 if __name__ == "__main__":

@@ -4,13 +4,21 @@ The gallery draws its own pictures whenever the documentation is built. These fe
 repository, because the README shows one of them. Each is drawn on a transparent background with
 dark ink for light pages and with light ink for dark pages, and some also for phones. What they
 show of measurements is read from ``docs/numbers.json`` and ``docs/_static/peers/all.csv``.
+``python docs/draw.py page`` takes the screenshots of the page that the README's lines write, and of
+the wizard, in Chromium.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+import re
+import shutil
+import subprocess
 import sys
+import tempfile
+import textwrap
 import warnings
 from pathlib import Path
 
@@ -19,6 +27,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib import ticker
+from PIL import Image
 
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 
@@ -151,13 +160,7 @@ def runs_of_peers():
 
 
 # Other libraries and the marks of their errors.
-PEER_MARKS = {
-    "OpenDP": "o",
-    "diffprivlib": "s",
-    "SmartNoise": "D",
-    "DataSynthesizer": "v",
-    "dpmm": "^",
-}
+PEER_MARKS = {"OpenDP": "o", "diffprivlib": "s", "SmartNoise": "D"}
 
 
 def peers(ink, faint, first, second, narrow=False, column="value"):
@@ -182,8 +185,7 @@ def peers(ink, faint, first, second, narrow=False, column="value"):
     size = (4.2, 1.2 + 0.42 * len(rows)) if narrow else (8.6, 0.9 + 0.27 * len(rows))
     figure, ax = plt.subplots(figsize=size, layout="constrained")
     for peer, mark in PEER_MARKS.items():
-        with_delta = peer in ("SmartNoise", "dpmm")
-        ax.plot([], [], mark, color=faint, label=peer + " (delta)" * with_delta)
+        ax.plot([], [], mark, color=faint, label=peer + " (delta)" * (peer == "SmartNoise"))
         for place, (_, ratios) in enumerate(rows):
             if peer in ratios:
                 colour = first if ratios[peer] >= 1 else second
@@ -365,6 +367,89 @@ def peers_by_epsilon(ink, faint, first, second, narrow=False):
     return figure
 
 
+def page(folder):
+    """Screenshots of the page that the README's lines write, after a few clicks."""
+    from playwright.sync_api import sync_playwright
+
+    readme = (STATIC.parents[1] / "README.md").read_text(encoding="utf-8")
+    names = {}
+    with tempfile.TemporaryDirectory() as made, contextlib.chdir(made), sync_playwright() as driver:
+        exec(re.search(r"^```python\n(.*?)^```", readme, re.M | re.S)[1], names)
+        file = Path(made, "page.html")
+        names["release"].page(file, title="Made-up people")
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"))
+        for scheme in INKS:
+            size = {"width": 1000, "height": 900}
+            shown = browser.new_context(viewport=size, color_scheme=scheme).new_page()
+            shown.goto(file.as_uri())
+            shown.wait_for_selector("html[data-ready]")
+            card = shown.locator(".card", has=shown.locator("h3", has_text=re.compile("^sex$")))
+            card.get_by_role("button", name=re.compile("^F: ")).click()
+            shown.get_by_role("combobox", name="Only records where").select_option(label="age")
+            for name, value in (("From", "30"), ("To", "40")):
+                shown.get_by_role("combobox", name=name, exact=True).select_option(label=value)
+            shown.evaluate("window.scrollTo(0, 0)")
+            cards = shown.locator(".card").last.bounding_box()
+            clip = {"x": 0, "y": 0, "width": 1000, "height": cards["y"] + cards["height"] + 20}
+            path = Path(folder) / f"page-{scheme}.png"
+            shown.screenshot(path=path, full_page=True, clip=clip)
+            in_few_colours(path)
+        browser.close()
+
+
+def wizard(path):
+    """Screenshot of the wizard's page of epsilon, for the table of the guide's session."""
+    from playwright.sync_api import sync_playwright
+
+    guide = STATIC.parent / "user_guide" / "command_line.rst"
+    text = guide.read_text(encoding="utf-8")
+    table = re.search(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", text, re.M)[1]
+    declared = re.search(r"^   \$ cat codebook.csv\n((?:   .*\n)+)", text, re.M)[1]
+    with tempfile.TemporaryDirectory() as made, contextlib.chdir(made):
+        exec(textwrap.dedent(table), {})
+        Path("codebook.csv").write_text(textwrap.dedent(declared), encoding="utf-8")
+        command = [sys.executable, "-m", "skdp", "wizard", "visits.csv", "--no-browser"]
+        command += ["--domain", "codebook.csv"]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            address = server.stdout.readline().split()[-1]
+            with sync_playwright() as driver:
+                browser = driver.chromium.launch(executable_path=shutil.which("chromium"))
+                shown = browser.new_page(viewport={"width": 1120, "height": 840})
+                shown.goto(address)
+
+                def click(name):
+                    with shown.expect_navigation(timeout=600_000):
+                        shown.get_by_role("button", name=name).click()
+
+                shown.get_by_label("Each record").check()
+                click("Look at the table")
+                shown.get_by_label("All of this is publicly known").check()
+                click("Go on to the questions")
+                asked = (
+                    "age >= 65", "proportion(city == 'Ems')", "mean(age) where city == 'Ems'",
+                    "median(cost)", "median(day)",
+                )  # fmt: skip
+                shown.get_by_label("Questions").fill("\n".join(asked))
+                click("Go on to epsilon")
+                shown.get_by_label("Number of records").fill("20000")
+                shown.get_by_label("Epsilons to compare").fill("0.25, 0.5, 1, 2, 4")
+                click("Show the margins")
+                shown.get_by_label("ε = 2").check()
+                shown.screenshot(path=path, full_page=True)
+                browser.close()
+        finally:
+            server.terminate()
+            server.wait()
+    in_few_colours(path)
+
+
+def in_few_colours(path):
+    """Make the file of a screenshot small."""
+    with Image.open(path) as drawn:
+        drawn.convert("RGB").quantize(64).save(path, optimize=True)
+
+
 PICTURES = {
     "release": release,
     "release-phone": phone,
@@ -395,4 +480,8 @@ def main(folder=STATIC, names=()):
 
 
 if __name__ == "__main__":
-    main(names=sys.argv[1:])
+    if sys.argv[1:] == ["page"]:
+        page(STATIC)
+        wizard(STATIC.parent / "user_guide" / "wizard.png")
+    else:
+        main(names=sys.argv[1:])

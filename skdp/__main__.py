@@ -8,9 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from argparse import Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from .exceptions import BudgetExceededError, LedgerError, RecordsLostError
 
@@ -26,7 +24,9 @@ _IN_A_SHELL = {
     "nullable=True": "nullable: true",
     "or other=": "or other:",
     "leave epsilon out": "leave --budget out",
-    "max_rows_per_id= and privacy_id=": "--max-rows-per-id and --privacy-id",
+    "PrivacyLedger(epsilon, path=...)": "release with --budget EPSILON",
+    "max_rows_per_id=": "--max-rows-per-id=",
+    "privacy_id=": "--privacy-id=",
 }
 
 
@@ -41,26 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from .app.cli import parsed
 
     options = parsed(arguments)
-    with _warnings_as_messages():
-        return _run(options)
-
-
-@contextmanager
-def _warnings_as_messages() -> Iterator[None]:
-    """Warnings are one line each, without the place in the code."""
-    usual = warnings.formatwarning
-    warnings.formatwarning = lambda message, *place, **more: f"Warning: {_in_a_shell(message)}\n"
-    try:
-        yield
-    finally:
-        warnings.formatwarning = usual
-
-
-def _run(options: Namespace) -> int:
-    """Run the command of the options."""
     # Help and mistakes in typing are answered without pandas, which this imports.
     from .app.release import Withheld
 
+    usual = warnings.formatwarning
+    # Warnings are one line each, without the place in the code.
+    warnings.formatwarning = lambda message, *place, **more: f"Warning: {_in_a_shell(message)}\n"
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -86,6 +72,8 @@ def _run(options: Namespace) -> int:
         return _failed(4, str(error))
     except KeyboardInterrupt as error:
         return _failed(130, str(error) or "Interrupted.")
+    finally:
+        warnings.formatwarning = usual
 
 
 def _in_a_shell(message: object) -> str:

@@ -1,4 +1,4 @@
-"""The code of others: who wrote it; run on records, so that no error gets out.
+"""The code of others: who wrote it; run on records so that no run can tell another anything.
 
 Whether a user's code or a library raises, what its error says, and how much it draws from a
 generator may depend on a record. So no run can tell another anything, either.
@@ -16,17 +16,13 @@ import sysconfig
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import joblib
 import numpy as np
 from sklearn import config_context
 
 from ._random import is_generator, shared_generators_kept
-
-T = TypeVar("T")
-D = TypeVar("D")
-
 
 # --- who wrote an object
 
@@ -68,30 +64,6 @@ def is_installed(module: str | None) -> bool:
         return True
     file = getattr(sys.modules.get(top), "__file__", None) or ""
     return any(file.startswith(sysconfig.get_path(key) + os.sep) for key in ("purelib", "platlib"))
-
-
-# --- errors withheld
-
-
-def attempt(ask: Callable[[], T], otherwise: D) -> T | D:
-    """What ``ask`` returns, or ``otherwise`` if it raises, whatever it raises.
-
-    Only what the user ends the process with gets out; see `reraise_interrupts`.
-    """
-    try:
-        return ask()
-    except BaseException as error:  # panics of Rust, which quote values, are not an Exception
-        reraise_interrupts(error)
-    return otherwise
-
-
-def reraise_interrupts(error: BaseException) -> None:
-    """Raise ``error`` again if the user ends the work with it, by Ctrl-C; return otherwise.
-
-    A SystemExit of the code that ran is like any other error: its text may quote a value.
-    """
-    if isinstance(error, KeyboardInterrupt):
-        raise error
 
 
 # --- runs kept apart

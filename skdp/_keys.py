@@ -56,8 +56,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ._foreign import reraise_interrupts
-from ._validation import BoolArray, IntArray
+from ._validation import BoolArray, IntArray, reraise_interrupts
 
 Key: TypeAlias = float | str | tuple[()] | None
 
@@ -187,7 +186,8 @@ def number_of_text(text: str) -> float | None:
 
 def is_missing(value: Any) -> bool:
     """Whether one value stands for "no value": None, NaN, NaT, pandas.NA; no text does."""
-    return not issubclass(type(value), str) and key_of(value) is None
+    kind = type(value)
+    return not (kind is int or issubclass(kind, str)) and key_of(value) is None
 
 
 def number_in(value: Any) -> float:

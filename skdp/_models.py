@@ -31,29 +31,7 @@ from .domain import FEW_BINS, Attribute, Domain, Level, Numeric
 from .exceptions import DomainError
 from .tables import weighted_rows
 
-__all__ = [
-    "CUTTING",
-    "Grouping",
-    "ModelOfClasses",
-    "ModelOfGroups",
-    "ModelOfLabels",
-    "ModelOfNumbers",
-    "check_pairs",
-    "coded_features",
-    "cut_domain",
-    "design_of",
-    "feature_columns",
-    "fine_domain",
-    "group_values",
-    "grouped_records",
-    "number_link",
-    "plain",
-]
-
 # --- a target that is a number: its declaration, and its values as shares of half its range
-
-# Bins of a target that is declared by its range alone.
-_TARGET_BINS = 256
 
 
 def _declared_range(target_range: Any) -> Numeric | None:
@@ -72,7 +50,8 @@ def _declared_range(target_range: Any) -> Numeric | None:
         raise ValueError(
             f"target_range must be a pair (low, high), got {target_range!r}."
         ) from None
-    return Numeric(low, high, bins=_TARGET_BINS)
+    # As fine as residuals are.
+    return Numeric(low, high, bins=2 * UNIT)
 
 
 def _middle_and_half(attribute: Any) -> tuple[float, float]:
@@ -94,7 +73,7 @@ def number_link(domain: Domain, target: str) -> tuple[Identity, IntArray]:
     if not isinstance(attribute, Numeric) or not attribute.summable:
         raise DomainError(
             f"The target {target!r} is declared as a {type(attribute).__name__}; a regressor "
-            "needs a Numeric."
+            "needs a Numeric. For a Categorical take a classifier, such as PrivateClassifier."
         )
     middle, half = _middle_and_half(attribute)
     # A range of one value says nothing: its outcomes are 0.
@@ -239,7 +218,7 @@ def _replaced(domain: Domain, attributes: Mapping[str, Attribute]) -> Domain:
 
 # With less for one row, noise of a fit might not fit into the 64 bits of its integers: the moments
 # of weights of additive models have a scale of at most 3.3e8 / epsilon, and 2**50 fits.
-_LEAST_EPSILON = Fraction(3, 10**7)
+LEAST_EPSILON = Fraction(3, 10**7)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -332,6 +311,9 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
     # Whether steps of a fit are printed; set by what is around the model.
     verbose: ClassVar[Any] = 0
 
+    # Least epsilon of a row.
+    _least: ClassVar[Fraction] = LEAST_EPSILON
+
     # Whether numbers are cut where records are; else they have the declared bins.
     _cuts = True
 
@@ -367,7 +349,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         ValueError
             If epsilon is too small.
         """
-        least = _LEAST_EPSILON * (self._max_rows_per_id() or 1)
+        least = self._least * (self._max_rows_per_id() or 1)
         if as_epsilon(self.epsilon) < least:
             raise ValueError(
                 f"epsilon must be at least {float(least):g}, got {self.epsilon!r}: the noise of "
@@ -459,12 +441,6 @@ class ModelOfClasses(ExactScore, ClassifierMixin, ModelOfLabels):
         shares = self.predict_proba(X)
         return self.classes_[np.argmax(shares, axis=1)]
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # On the few rows of a small table the noise dominates.
-        tags.classifier_tags.poor_score = True
-        return tags
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ModelOfNumbers(ExactScore, RegressorMixin, ModelOfLabels):
@@ -502,12 +478,6 @@ class ModelOfNumbers(ExactScore, RegressorMixin, ModelOfLabels):
         """
         return self._within(self._scores(X))
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # On the few rows of a small table the noise dominates.
-        tags.regressor_tags.poor_score = True
-        return tags
-
 
 def plain(values: Any) -> Any:
     """Without the axis of outputs, where there is one output only."""
@@ -540,7 +510,7 @@ def grouped_records(codes: Any, counts: Any, groupings: Any, label_of: Any = Non
 
 
 # Tables of a column and of all pairs of features take the square of this many numbers: 128 MB.
-_MOST_FEATURES = 4096
+_FEATURES_ONCE = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -590,10 +560,10 @@ def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_Feat
     check_choice(one_hot, "one_hot", ("categories", "all"))
     for name, attribute in domain.items():
         # Ordered ones are merged.
-        if attribute.order() is None and attribute.size > _MOST_FEATURES:
+        if attribute.order() is None and attribute.size > _FEATURES_ONCE:
             raise DomainError(
                 f"Column {name!r} has {attribute.size:,} categories, and a linear model needs an "
-                f"indicator of each: at most {_MOST_FEATURES:,}. Declare the frequent ones and "
+                f"indicator of each: at most {_FEATURES_ONCE:,}. Declare the frequent ones and "
                 "other= for the rest, or a taxonomy, or take PrivateNaiveBayes, a tree or an "
                 "additive model."
             )
@@ -619,10 +589,10 @@ def check_pairs(columns: Sequence[_FeatureColumn]) -> None:
         If there are too many.
     """
     n_features = sum(len(each.labels) for each in columns)
-    if n_features > _MOST_FEATURES:
+    if n_features > _FEATURES_ONCE:
         raise DomainError(
             f"The columns have {n_features:,} features, and sums of the products of all pairs are "
-            f"measured: at most {_MOST_FEATURES:,} features. Declare fewer columns or categories, "
+            f"measured: at most {_FEATURES_ONCE:,} features. Declare fewer columns or categories, "
             "or take solver='auto' where there is one."
         )
 

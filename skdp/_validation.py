@@ -1,4 +1,4 @@
-"""Checked parameters, arrays and their types, files written whole or not at all, escaped HTML."""
+"""Checked parameters, arrays and their types, errors withheld, whole files, escaped HTML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import uuid
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -104,6 +104,35 @@ def _sync_folder(folder: Path) -> None:
 
 
 # ------------------------------------------------------------------------------------------------
+# Errors withheld: whether code that runs on records raises, and what its error says, may depend on
+# a record.
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+def attempt(ask: Callable[[], T], otherwise: D) -> T | D:
+    """What ``ask`` returns, or ``otherwise`` if it raises, whatever it raises.
+
+    Only what the user ends the process with gets out; see `reraise_interrupts`.
+    """
+    try:
+        return ask()
+    except BaseException as error:  # panics of Rust, which quote values, are not an Exception
+        reraise_interrupts(error)
+    return otherwise
+
+
+def reraise_interrupts(error: BaseException) -> None:
+    """Raise ``error`` again if the user ends the work with it, by Ctrl-C; return otherwise.
+
+    A SystemExit of the code that ran is like any other error: its text may quote a value.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+
+
+# ------------------------------------------------------------------------------------------------
 # Type aliases for the arrays in signatures.
 
 
@@ -122,8 +151,8 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 Number = TypeVar("Number", bound=np.number)
 
 # Positions closer than this (in bins) to an edge are on the edge: 0.3 is meant as the edge that
-# float arithmetic puts at 0.30000000000000004.
-_EDGE = 1e-9
+# float arithmetic puts at 0.30000000000000004. A bin is not divided where less would be left.
+EDGE = 1e-9
 
 # Rows of a batch: enough to outweigh the calls for it, few enough for a processor's cache.
 BATCH_ROWS = 2**17
@@ -256,7 +285,7 @@ def snapped(positions: ArrayLike) -> FloatArray:
     """
     values = np.asarray(positions, dtype=np.float64)
     nearest = np.round(values)
-    return np.where(np.abs(values - nearest) < _EDGE, nearest, values)
+    return np.where(np.abs(values - nearest) < EDGE, nearest, values)
 
 
 def ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:
@@ -425,8 +454,8 @@ def check_choice(value: Any, name: str, allowed: Iterable[str | None]) -> None:
         raise ValueError(f"{name} must be {listed}, got {value!r}.")
 
 
-def check_flag(value: Any, name: str) -> None:
-    """Check that a parameter is a truth value.
+def check_flag(value: Any, name: str) -> bool:
+    """Read a parameter that is True or False.
 
     Raises
     ------
@@ -435,6 +464,7 @@ def check_flag(value: Any, name: str) -> None:
     """
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
 
 
 def as_level(level: Any, name: str = "level") -> float:
@@ -576,26 +606,16 @@ def plain_category(value: Any, what: str) -> Category:
     raise DomainError(f"{what} {value!r} has type {type(value).__name__}; {kinds}. {how}")
 
 
-def as_int(value: Any, name: str) -> int:
-    """A declared integer."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        return int(value)
-    number = as_float(value, name)
-    if number != math.floor(number):
-        raise DomainError(f"{name} must be an integer, got {value!r}.")
-    return int(number)
-
-
-def as_float(value: Any, name: str) -> float:
-    """A declared finite number."""
+def as_end(value: Any, name: str, whole: bool) -> float:
+    """A declared number: finite, and an integer where ``whole``."""
     refuse_placeholder(value, name)
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise DomainError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
     number = as_number(value, name)
     if not math.isfinite(number):
         how = "Declare the range that is publicly known; values beyond it are clipped."
         raise DomainError(f"{name} must be finite, got {value!r}. {how}")
-    return number + 0.0  # no negative zero
+    if whole and number != math.floor(number):
+        raise DomainError(f"{name} must be an integer, got {value!r}.")
+    return int(value) if whole else number + 0.0  # no negative zero
 
 
 def as_list(value: Any, name: str) -> list[Any]:
@@ -603,13 +623,6 @@ def as_list(value: Any, name: str) -> list[Any]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise DomainError(f"{name} must be a list of values, got {value!r}.")
     return list(value)
-
-
-def as_flag(value: Any, name: str) -> bool:
-    """A declared truth value."""
-    if not isinstance(value, bool | np.bool_):
-        raise DomainError(f"{name} must be True or False, got {value!r}.")
-    return bool(value)
 
 
 def digits(value: float) -> str:

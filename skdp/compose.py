@@ -18,10 +18,16 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from ._foreign import reraise_interrupts
-from ._models import CUTTING, ModelOfClasses, cut_domain, fine_domain
+from ._models import (
+    CUTTING,
+    LEAST_EPSILON,
+    ModelOfClasses,
+    cut_domain,
+    fine_domain,
+    number_link,
+)
 from ._random import sampling_generator
-from ._validation import BoolArray, FloatArray, as_epsilon, as_sample_size, split_epsilon
+from ._validation import BoolArray, FloatArray, as_sample_size, reraise_interrupts, split_epsilon
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from .algorithms.additive import mean_size
 from .base import (
@@ -55,48 +61,28 @@ __all__ = [
 
 # --- training an estimator on the rows of a release, which may be weighted or without a label
 
-# Parameters of estimators that compare with a number of rows, whatever their weights.
-_COUNT_ROWS = ("min_samples_leaf", "min_samples_split", "min_child_samples")
-
 
 def fit_clone(
-    estimator: Any,
-    X: Any,
-    y: NDArray[Any],
-    weight: FloatArray | None,
-    known: BoolArray,
-    rng: Any,
+    estimator: Any, X: Any, y: NDArray[Any], weight: FloatArray | None, known: BoolArray, rng: Any
 ) -> Any:
     """Fit a clone of ``estimator`` to the rows with a known label.
 
-    Weights go to estimators that take them and count no rows, as trees do against
-    ``min_samples_leaf``; for others rows are drawn in proportion to their weights.
+    Weights go to estimators that take them; for others rows are drawn in proportion to them.
     """
-    estimator = clone(estimator)
-    if weight is None:
-        chosen = np.flatnonzero(known)
-    elif known.all() and has_fit_parameter(estimator, "sample_weight") and not _counts(estimator):
-        return estimator.fit(X, y, sample_weight=weight)
-    else:
-        share = known * weight
-        n_rows = max(1, round(share.sum()))
-        chosen = rng.choice(len(y), size=n_rows, p=share / share.sum())
+    estimator, chosen = clone(estimator), np.flatnonzero(known)
+    if weight is not None:
+        if has_fit_parameter(estimator, "sample_weight"):
+            return estimator.fit(X, y, sample_weight=weight)
+        n_rows = max(1, round(weight.sum()))
+        chosen = rng.choice(len(y), size=n_rows, p=weight / weight.sum())
     # Where some are missing, they are objects.
     labels = pd.Series(y[chosen]).infer_objects().to_numpy()
     return estimator.fit(take_rows(X, chosen), labels)
 
 
-def _counts(estimator: Any) -> bool:
-    """Whether a parameter of the estimator, or of one inside it, is a number of rows above two."""
-    params = estimator.get_params().items()
-    values = [value for name, value in params if name.rpartition("__")[2] in _COUNT_ROWS]
-    # Two rows is the least that can be split; a float below one is a share of the rows.
-    return any(value is not None and (value > 2 or 0 < value < 1) for value in values)
-
-
 # --- what both wrappers share
 
-# Parameters of the default release, or of the default model; a synthesizer may take the last.
+# Parameters of the default release, or of the default model.
 _OWN = ("epsilon", "domain", "target", "max_rows_per_id", "privacy_id", "ledger")
 
 
@@ -119,32 +105,29 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
     # Parameter that declares the label, in words, and its name.
     _shorthand: ClassVar[str]
     _label: ClassVar[str]
-    # What is fitted to the only prediction.
-    _constant: ClassVar[type]
-
-    def _default(self, **params: Any) -> Any:
-        """The private model that is fitted where no estimator is given."""
-        raise NotImplementedError
+    # The private model that is fitted where no estimator is given, and what is fitted to the only
+    # prediction.
+    _default: ClassVar[Any]
+    _constant: ClassVar[Any]
+    # Fewest labels that an estimator is trained on.
+    _fewest: ClassVar[int]
+    # What refuses a declared label that does not fit the task.
+    _check_label: ClassVar[Any]
 
     def _reader(self) -> Any:
         """What reads the true rows: the synthesizer, the default one, or the default model."""
         params = {name: getattr(self, name) for name in _OWN}
         if self.synthesizer is not None:
-            given = [name for name in _OWN[:-1] if params[name] is not None]
+            # A search gives its ledger to both.
+            own = _OWN[:-1] if self.ledger is getattr(self.synthesizer, "ledger", None) else _OWN
+            given = [name for name in own if params[name] is not None]
             if given or self.estimator is None:
                 raise ValueError(
                     f"{type(self).__name__} got a synthesizer, which reads the rows, and "
                     + (f"{given} beside it: give them to it." if given else "no estimator.")
                     + " Without a synthesizer give epsilon, domain and the label."
                 )
-            own = getattr(self.synthesizer, "ledger", self.ledger)
-            if self.ledger in (None, own) or isinstance(self.synthesizer, FrozenEstimator):
-                return self.synthesizer
-            if own is not None:
-                raise ValueError(
-                    f"Both {type(self).__name__} and its synthesizer have a ledger. Give one."
-                )
-            return clone(self.synthesizer).set_params(ledger=self.ledger)
+            return self.synthesizer
         if self.epsilon is None:
             raise ValueError(
                 f"{type(self).__name__} needs epsilon=, the privacy budget of a fit, or a "
@@ -156,14 +139,10 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 
     def _label_attribute(self) -> Any:
         """Declaration of the label, or None where the synthesizer declares it."""
-        raise NotImplementedError
+        return getattr(self, self._label)
 
-    def _check_label(self, domain: Domain, target: str) -> None:
-        """Refuse a declared label that does not fit the task."""
-        raise NotImplementedError
-
-    def _known(self, y: NDArray[Any], domain: Domain, target: str) -> tuple[BoolArray, Any]:
-        """Which labels are known; the only prediction, as a list, where they allow no other."""
+    def _answers(self, domain: Domain, target: str) -> Any:
+        """What may be predicted where the release shows too few labels."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
@@ -203,53 +182,49 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         require_y(self, y)
         if isinstance(reader, FrozenEstimator):
             return self._train_frozen(reader.estimator, X)
-        release = self._declared_release(as_frame(X))
+        release = self._declared_release(reader, as_frame(X))
         # Rules that the release cannot honour are left to its own fit, which names it.
         rows, domain = match_rows(X, y, release.domain, release.target, structure=True, of=release)
         self._rehearse(hasattr(release, "page"), domain, release.target, Layout(X, rows, domain))
-        release.fit(X, y)
-        # Paid for, so it is kept whatever happens next.
-        self._keep(release)
-        validate_data(self, X, skip_check_array=True)
-        return self._train_release(release)
+        return self._train_release(release.fit(X, y), X)
 
     def _fit_default(self, model: Any, X: Any, y: Any) -> Self:
         """Fit the default model, which charges and reads by itself."""
         # No parameter of the models by themselves.
         model.verbose = self.verbose
         model.fit(X, y)
-        self.__dict__.pop("synthesizer_", None)
+        self._forget()
         self.estimator_ = model
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
+        for name in ("classes_", "n_features_in_", "feature_names_in_", "privacy_loss_"):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
-        self.privacy_loss_ = model.privacy_loss_
         return self
 
-    def _declared_release(self, rows: Frame) -> Any:
+    def _forget(self) -> None:
+        """Drop what an earlier fit released."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _declared_release(self, reader: Any, rows: Frame) -> Any:
         """A clone of the synthesizer whose domain declares the label."""
-        release = clone(self._reader())
+        release, name = clone(reader), type(self).__name__
         if getattr(release, "privacy_id", None) is not None:
             raise ValueError(
                 f"The synthesizer's privacy_id={release.privacy_id!r} is a column that X has for "
                 "training, but new rows do not have. Fit the synthesizer first, and give it to "
-                f"{type(self).__name__} as FrozenEstimator(synthesizer)."
+                f"{name} as FrozenEstimator(synthesizer)."
             )
         label = self._label_attribute()
         if getattr(release, "classes", None) is not None:
             if label is not None:
-                raise ValueError(
-                    f"Both this {type(self).__name__} and its synthesizer declare the label. "
-                    "Declare it once."
-                )
+                raise ValueError(f"Both this {name} and its synthesizer have classes=. Give one.")
             label = release.classes
             release.set_params(classes=None)
         domain, target = declare_label(release.domain, rows, release.target, label)
         if target is None:
             raise DomainError(
                 "No column is declared as the label: give the synthesizer a target= (a column of "
-                f"its domain), or {type(self).__name__} {self._shorthand}."
+                f"its domain), or {name} {self._shorthand}."
             )
         domain = full_domain(domain, rows)
         self._check_label(domain, target)
@@ -264,20 +239,27 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
                 f"fit it with a target, and give {type(self).__name__} no label of its own."
             )
         self._check_label(release.domain_, release.target)
-        validate_data(self, X, skip_check_array=True)
-        return self._train_release(copy.copy(release))
+        return self._train_release(copy.copy(release), X)
 
     def _train_on(self, fitted: Self, X: Any) -> Self:
         """Train on the release that ``fitted`` made, as if a fit had drawn the same one."""
-        validate_data(self, X, skip_check_array=True)
-        return self._train_release(copy.copy(fitted.synthesizer_))
+        return self._train_release(copy.copy(fitted.synthesizer_), X)
 
-    def _train_release(self, release: Any) -> Self:
+    def _train_release(self, release: Any, X: Any) -> Self:
         # From here on everything is post-processing of the release, which has been charged. It is
         # kept even if training fails, and an error of training depends on the release only.
-        self._keep(release)
+        self._forget()
+        self.synthesizer_, self.privacy_loss_ = release, release.privacy_loss_
+        validate_data(self, X, skip_check_array=True)
         try:
-            self.estimator_ = self._train_on_rows_of(release, self.n_samples, self.random_state)
+            rng = sampling_generator(self.random_state)
+            drawn, y, weight = release.make_training_set(self.n_samples, random_state=rng)
+            known, answers = ~pd.isna(y), self._answers(release.domain_, release.target)
+            shown = pd.unique(y[known]).tolist()
+            if len(shown) >= self._fewest:
+                self.estimator_ = fit_clone(self.estimator, drawn, y, weight, known, rng)
+            else:
+                self.estimator_ = self._constant().fit([[0.0]], [*shown, *answers][:1])
         except BaseException as error:
             reraise_interrupts(error)
             raise TrainingError(
@@ -289,21 +271,6 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
                 release,
             ) from error
         return self
-
-    def _keep(self, release: Any) -> None:
-        """Keep a fitted release, and drop what was trained on an earlier one."""
-        for name in ("estimator_", "classes_"):
-            self.__dict__.pop(name, None)
-        self.synthesizer_ = release
-        self.privacy_loss_ = release.privacy_loss_
-
-    def _train_on_rows_of(self, release: Any, n_samples: int | None, random_state: Any) -> Any:
-        rng = sampling_generator(random_state)
-        X, y, weight = release.make_training_set(n_samples, random_state=rng)
-        known, only = self._known(y, release.domain_, release.target)
-        if only is not None:
-            return self._constant().fit([[0.0]], only)
-        return fit_clone(self.estimator, X, y, weight, known, rng)
 
     def _rehearse(self, draws: bool, domain: Domain, target: str, layout: Layout) -> None:
         """Train and predict on rows of the public domain, so that wrong estimators cost nothing.
@@ -323,13 +290,11 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         # Private estimators within it would charge their ledgers.
         inner = clone(self.estimator)
         ledgers = [key for key in inner.get_params() if key.rpartition("__")[2] == "ledger"]
+        inner.set_params(**dict.fromkeys(ledgers))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                known, _ = copy.copy(self)._known(y, domain, target)
-                fit_clone(
-                    inner.set_params(**dict.fromkeys(ledgers)), X, y, None, known, rng
-                ).predict(X)
+                fit_clone(inner, X, y, None, np.ones(n, dtype=bool), rng).predict(X)
         except Exception as error:
             raise ValueError(
                 f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried "
@@ -408,8 +373,6 @@ _ALONE, _ADDITIVE, _WEIGHTS = 1_000.0, Fraction(4, 5), (0.4, 0.8)
 # Where the scores of the additive model vary by less than this share of those of the cells, because
 # columns say something together only, the cells count in full.
 _SILENT = 1 / 12
-# Less might not fit the noise of a model of a fifth of it into 64-bit integers.
-_LEAST = Fraction(2, 10**6)
 
 
 class _DefaultClassifier(ModelOfClasses):
@@ -420,17 +383,16 @@ class _DefaultClassifier(ModelOfClasses):
     ``models_``.
     """
 
+    # A fifth of the rest of epsilon is that of a model.
+    _least = 10 * LEAST_EPSILON
+
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Charge all of epsilon, then release the models."""
         rows, domain, target, features = match_labelled(
             self, X, y, fit_params, self.classes, *self._shorthand
         )
         classes, _ = label_classes(domain, target)
-        if as_epsilon(self.epsilon) < _LEAST * (self._max_rows_per_id() or 1):
-            raise ValueError(
-                f"epsilon must be at least {float(_LEAST):g} for each row, got {self.epsilon!r}: "
-                "the noise of less might not fit into 64-bit integers."
-            )
+        self._check_noise([], None, Fraction(0))
         fine, wide = fine_domain(domain, target)
         groups = {"groups": self._record_epsilon() * CUTTING} if wide else {}
         rest = self._record_epsilon() - sum(groups.values())
@@ -557,8 +519,7 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
         Column of the data, not of the domain, that identifies the person a row belongs to. Only
         without an estimator.
     ledger : PrivacyLedger, default=None
-        Privacy budget of the data set, charged before any value is read; also for a synthesizer
-        that has none.
+        Privacy budget of the data set, charged before any value is read. A synthesizer has its own.
     random_state : int or None, default=None
         Seed of the synthetic draw only. The draw is post-processing, so a seed is harmless. The
         noise has none.
@@ -615,22 +576,13 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
 
     _shorthand = "the list of classes="
     _label = "classes"
-    _constant = DummyClassifier
+    _default = _DefaultClassifier
+    _constant, _fewest = DummyClassifier, 2
+    _check_label = staticmethod(label_classes)
 
-    def _default(self, **params: Any) -> Any:
-        return _DefaultClassifier(**params)
-
-    def _label_attribute(self) -> Any:
-        return self.classes
-
-    def _check_label(self, domain: Domain, target: str) -> None:
-        label_classes(domain, target)
-
-    def _known(self, y: NDArray[Any], domain: Domain, target: str) -> tuple[BoolArray, Any]:
-        self.classes_ = classes = label_classes(domain, target)[0]
-        known = pd.Series(y).isin(classes).to_numpy()
-        present = classes[pd.Series(classes).isin(y[known]).to_numpy()]
-        return known, (present if len(present) else classes)[:1] if len(present) < 2 else None
+    def _answers(self, domain: Domain, target: str) -> Any:
+        self.classes_ = label_classes(domain, target)[0]
+        return self.classes_
 
     @available_if(_offers_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:
@@ -650,12 +602,6 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
         full = np.zeros((len(shown), len(self.classes_)))
         full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = shown
         return full
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        # In a small table the noise exceeds the counts.
-        tags.classifier_tags.poor_score = True
-        return tags
 
 
 # --- any regressor, trained on a private release
@@ -690,7 +636,7 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
     target_range : (low, high), default=None
         The public range of the target, where the domain has no column for it. Its bins are those
         of ``Numeric(low, high)``, which the synthesizer chooses; without an estimator there are
-        256. For others put a `Numeric` into the domain. Giving both this and ``target`` is an
+        2,048. For others put a `Numeric` into the domain. Giving both this and ``target`` is an
         error.
     n_samples : int, default=None
         Number of synthetic rows to train on. None: the release's noisy total, never the exact
@@ -702,8 +648,7 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
         Column of the data, not of the domain, that identifies the person a row belongs to. Only
         without an estimator.
     ledger : PrivacyLedger, default=None
-        Privacy budget of the data set, charged before any value is read; also for a synthesizer
-        that has none.
+        Privacy budget of the data set, charged before any value is read. A synthesizer has its own.
     random_state : int or None, default=None
         Seed of the synthetic draw only. The draw is post-processing, so a seed is harmless. The
         noise has none.
@@ -749,28 +694,13 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
 
     _shorthand = "its target_range=(low, high)"
     _label = "target_range"
-    _constant = DummyRegressor
-
-    def _default(self, **params: Any) -> Any:
-        return PrivateAdditiveRegressor(**params)
+    _default = PrivateAdditiveRegressor
+    _constant, _fewest = DummyRegressor, 1
+    _check_label = staticmethod(number_link)
 
     def _label_attribute(self) -> Numeric | None:
         return None if self.target_range is None else Numeric(*self.target_range)
 
-    def _check_label(self, domain: Domain, target: str) -> None:
-        attribute = domain[target]
-        if not (isinstance(attribute, Numeric) and attribute.summable):
-            raise DomainError(
-                f"The label {target!r} is declared as a {type(attribute).__name__}. A regressor "
-                "needs a Numeric; for a Categorical take PrivateClassifier."
-            )
-
-    def _known(self, y: NDArray[Any], domain: Domain, target: str) -> tuple[BoolArray, Any]:
-        known, attribute = ~pd.isna(y), cast(Any, domain[target])
-        middle = float(attribute.lower) / 2 + float(attribute.upper) / 2
-        return known, None if known.any() else [middle]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
+    def _answers(self, domain: Domain, target: str) -> Any:
+        attribute = cast(Any, domain[target])
+        return [float(attribute.lower) / 2 + float(attribute.upper) / 2]

@@ -11,16 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._models import design_of, feature_columns, grouped_records
 from ._validation import as_integer
-from .algorithms.linear import check_components, principal_components
+from .algorithms.additive import UNIT
+from .algorithms.linear import check_products, noisy_moments
 from .base import NoScore, PrivateEstimator, match_rows, warn_of_emptiness
 from .domain import Numeric
 from .exceptions import DomainError
 from .tables import as_frame, weighted_rows
 
 __all__ = ["PrivatePCA"]
-
-# Numbers beyond have no sums of squares in floating point.
-_LARGEST = 1e100
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -135,19 +133,23 @@ class PrivatePCA(NoScore, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         n_components = self._wanted(len(domain.names))
         columns = feature_columns(domain, "categories", 2)
         design = design_of(columns)
-        check_components(design, self._record_epsilon())
+        check_products(design, 1, self._record_epsilon())
         self._warn_of_size(rows, domain)
         loss, source = self._spend(rows, shares={"moments": 1})
 
         coded = weighted_rows(rows, domain, self._contributions(loss, source, rows, domain))
         groupings = [(each.groups, len(each.column.values)) for each in columns]
         records = grouped_records(*coded, groupings)
-        found = principal_components(records, design, loss.of_record.parts["moments"], source)
+        # Privacy. Released: `noisy_moments` with the constant outcome 1, in one call. The rest is
+        # computed from it.
+        outcomes, ones = np.array([[UNIT]]), np.ones(1)
+        epsilon = loss.of_record.parts["moments"]
+        moments = noisy_moments(records, design, outcomes, 1, ones, epsilon, source)
         self._remember_columns(X, rows)
         self.domain_ = domain
         self.privacy_loss_ = loss
-        self._publish(found, columns, n_components)
-        warn_of_emptiness(self, found.total, found.total_std)
+        self._publish(moments, columns, n_components)
+        warn_of_emptiness(self, self.n_samples_, moments.std)
         return self
 
     def _wanted(self, n_columns):
@@ -160,11 +162,16 @@ class PrivatePCA(NoScore, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
             )
         return wanted
 
-    def _publish(self, found, columns, n_components):
+    def _publish(self, moments, columns, n_components):
         """Set the released attributes, in the units of the columns."""
+        self.n_samples_ = float(moments.products[0, 0])
+        total = max(self.n_samples_, 1.0)
+        mean = np.clip(moments.products[0, 1:] / total, -1.0, 1.0)
+        values, vectors = np.linalg.eigh(moments.products[1:, 1:] / total - np.outer(mean, mean))
+        positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
         scale = np.concatenate([each.scale for each in columns])
-        self.mean_ = np.concatenate([each.shift for each in columns]) + scale * found.mean
-        self.covariance_ = found.covariance * np.outer(scale, scale)
+        self.mean_ = np.concatenate([each.shift for each in columns]) + scale * mean
+        self.covariance_ = positive * np.outer(scale, scale)
         values, vectors = np.linalg.eigh(self.covariance_)
         values, axes = np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
         largest = np.argmax(np.abs(axes), axis=1)
@@ -174,7 +181,6 @@ class PrivatePCA(NoScore, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         whole = values.sum()
         self.explained_variance_ratio_ = values[:n_components] / (whole if whole > 0 else 1.0)
         self.n_components_ = n_components
-        self.n_samples_ = found.total
 
     @property
     def _n_features_out(self):
@@ -233,8 +239,9 @@ def _check_numbers(domain):
                 f"Column {name!r} has missing or special values, which lie on no axis. Declare it "
                 "without them: records that have one are then skipped."
             )
-        if max(abs(float(attribute.lower)), abs(float(attribute.upper))) > _LARGEST:
+        largest = np.finfo(np.float64).max ** 0.25
+        if max(abs(float(attribute.lower)), abs(float(attribute.upper))) > largest:
             raise DomainError(
                 f"The range of column {name!r} is too wide for squares in float64: at most "
-                f"{_LARGEST:g} either way. Take other units."
+                f"{largest:.0e} either way. Take other units."
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,8 +33,8 @@ from .domain.query import Query
 from .exceptions import DomainError
 from .expected import ExpectsErrors
 from .hierarchy import Blue, Tree
-from .release import Reach, Synopsis
-from .release.model import Covariances, covariances_from, with_cut_bins
+from .release import Synopsis
+from .release.model import KnownLaw, Reach, covariances_from
 from .release.result import group_labels, plot_axis
 from .release.rounding import shuffled_line
 from .release.sampling import METHODS
@@ -152,7 +152,7 @@ def as_conditions(query: Any, name: str) -> Any:
 
 
 @dataclass
-class HistogramModel(Covariances):
+class HistogramModel(KnownLaw):
     """Noisy counts of the nodes of a tree; weights are those of the codes of the one attribute.
 
     Parameters
@@ -172,8 +172,6 @@ class HistogramModel(Covariances):
     kind : {"adaptive", "dawa", "ahp"} or None
         How released counts divided the bins.
     """
-
-    independent: ClassVar[bool] = True
 
     domain: Domain
     codes: np.ndarray
@@ -283,10 +281,6 @@ class HistogramModel(Covariances):
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariance of the errors of a few answers."""
         return covariances_from(self.variance, blocks)
-
-    def reach(self, queries: Sequence[Query], level: float) -> Reach:
-        """How far answers may be off, by the exact law of the noise."""
-        return with_cut_bins(self, self._reach, queries, level)
 
     def _reach(self, queries: Sequence[Query], level: float) -> Reach:
         each = [self._reach_of(self._codes(query), level) for query in queries]
@@ -775,7 +769,8 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
 
     def _asked(self) -> Synopsis:
         check_is_fitted(self)
-        return Synopsis(self.domain_, self._model)  # type: ignore[arg-type]
+        model: Any = self._model
+        return Synopsis(self.domain_, model, privacy_loss=self.privacy_loss_)
 
     def count(  # type: ignore[override]
         self, query: Any = None, upper: Any = None, **how: Any

@@ -22,6 +22,7 @@ from .mechanisms import (
     discrete_laplace_variance,
 )
 from .release import QueryResult, Synopsis, parse
+from .release.model import product_of_weights
 
 __all__ = ["Curator"]
 
@@ -237,12 +238,8 @@ class Curator:
 
     def _count(self, query: Query) -> int:
         """Exact count in steps: private. Each record's weight is rounded by itself."""
-        weights = np.zeros(len(self._codes))
-        for product in query.products:
-            part = np.ones(len(self._codes))
-            for axis, vector in product.items():
-                part *= vector[self._codes[:, axis]]
-            weights += part
+        every = np.ones(len(self._codes))
+        weights = sum(product_of_weights(self._codes, every, each) for each in query.products)
         return int(np.rint(np.clip(weights, 0.0, 1.0) * _STEPS).astype(np.int64).sum())
 
     def _known(self, query: Query) -> tuple[float, float]:

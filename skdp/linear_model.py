@@ -21,11 +21,12 @@ from ._models import (
 )
 from ._validation import as_between, as_integer, check_choice, check_flag
 from .algorithms.linear import (
-    check_moments,
+    check_products,
     fit_auto,
     fit_functional,
     fit_genetic,
     fit_local_search,
+    moment_reach,
 )
 
 __all__ = [
@@ -91,7 +92,7 @@ class _LinearEstimator(ModelOfLabels):
     def _check_noise(self, columns, link, epsilon):
         super()._check_noise(columns, link, epsilon)
         if self.solver == "functional":
-            check_moments(design_of(columns), link, epsilon)
+            check_products(design_of(columns), moment_reach(link), epsilon)
 
     def _learn(self, records, columns, link, epsilon, total, source):
         given = records, design_of(columns), link, epsilon, total, source

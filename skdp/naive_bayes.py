@@ -2,17 +2,99 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ._models import ModelOfClasses, ModelOfGroups
-from .algorithms.additive import Prior
-from .algorithms.linear import fit_naive_bayes
+from ._validation import FloatArray
+from .algorithms.additive import (
+    TUNING,
+    Logit,
+    Prior,
+    Records,
+    calibrate,
+    first_of_classes,
+    paying_share,
+    shared_weight,
+)
 
 __all__ = ["PrivateNaiveBayes"]
+
+# --- the classes, and the groups of each column in each class
+
+
+@dataclass(frozen=True, eq=False)
+class NaiveBayesModel:
+    """Probabilities, as released.
+
+    Attributes
+    ----------
+    prior : ndarray of shape (n_classes,)
+        Logarithms of the probabilities of the classes.
+    groups : tuple of ndarray of shape (n_classes, n_groups)
+        Of each column the logarithms of the probabilities of its groups in each class.
+    std : tuple of ndarray of shape (n_outputs, n_groups)
+        How far off they may be: with two classes their difference, with more each class.
+    constant : ndarray of shape (n_classes,)
+    factor : float
+        The calibrated logarithms of the probabilities of a row with each class are, up to what all
+        classes have in common, ``constant`` and ``factor`` times those that follow from the above.
+    """
+
+    prior: FloatArray
+    groups: tuple[FloatArray, ...]
+    std: tuple[FloatArray, ...]
+    constant: FloatArray
+    factor: float
+
+
+def fit_naive_bayes(
+    records: Records,
+    priors: Sequence[Prior],
+    link: Logit,
+    epsilon: Fraction,
+    total: float,
+    random_state: Any,
+) -> NaiveBayesModel:
+    """Learn the classes and each column given the class.
+
+    Parameters
+    ----------
+    records : Records
+    priors : sequence of Prior
+        What the score of a class may look like along the groups of each column.
+    link : Logit
+    epsilon : Fraction
+    total : float
+        Released number of records.
+    random_state : NoiseSource
+    """
+    # Privacy. Released: the histograms of the first round of an additive model, and that of the
+    # scores which it gives; sequential composition. The rest is computed from them.
+    part = paying_share(epsilon, total, TUNING.known)
+    model = first_of_classes(records, link, priors, epsilon - part, total, random_state)
+    prior = np.log(link.probabilities(model.intercept[None])[0])
+    found, constant = [], np.zeros(link.n_classes)
+    for term in model.terms:
+        # By Bayes' theorem, from the classes of each group and the sizes of the groups.
+        classes = link.probabilities(model.intercept + term.scores)
+        joint = np.maximum(term.sizes, 0.5)[:, None] * np.maximum(classes, 1e-12)
+        found.append(np.log(joint / joint.sum(axis=0)).T.copy())
+        # Scores and probabilities of a row differ by a constant of each class in each column.
+        constant += found[-1][:, 0] - (0.0, *term.scores[0])[-link.n_classes :]
+    errors = tuple(term.std_errors.T.copy() for term in model.terms)
+    weight = shared_weight(len(priors))
+    model.scale(weight)
+    shift, factor, _ = calibrate(records, link, model, part, total, random_state)
+    moved = prior - weight * factor * (prior + constant)
+    # Of two classes the second is shifted.
+    moved[-1] += shift
+    return NaiveBayesModel(prior, tuple(found), errors, moved, weight * factor)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

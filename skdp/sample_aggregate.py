@@ -14,12 +14,13 @@ import pandas as pd
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
-from ._foreign import attempt, copied, kept_apart, quietly, shared_generators
+from ._foreign import copied, kept_apart, quietly, shared_generators
 from ._random import sampling_generator
 from ._validation import (
     FloatArray,
     IntArray,
     as_integer,
+    attempt,
     check_choice,
     places_by_group,
     split_epsilon,

@@ -14,7 +14,6 @@ import pandas as pd
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._foreign import reraise_interrupts
 from ._random import NoiseSource, noise_source
 from ._validation import (
     BoolArray,
@@ -26,6 +25,7 @@ from ._validation import (
     as_integer,
     check_choice,
     is_word,
+    reraise_interrupts,
     split_epsilon,
 )
 from .accounting import PrivacyLoss, charge

@@ -63,45 +63,15 @@ class ReleasedTree:
         ndarray of shape (n_columns,)
             From released counts and shares.
         """
-        found = np.zeros(len(self.columns))
-        sizes = np.maximum(self.model.class_counts, 0.0).sum(axis=1)
-        gini = 1.0 - (self.model.shares**2).sum(axis=1)
-        for place, node in enumerate(self.model.nodes):
+        model, found = self.model, np.zeros(len(self.columns))
+        sizes = np.maximum(model.class_counts, 0.0).sum(axis=1)
+        gini = 1.0 - (model.shares**2).sum(axis=1)
+        for place, node in enumerate(model.nodes):
             if node is not None:
                 children = np.unique(node.children)
-                weights = sizes[children]
-                if weights.sum() > 0:
-                    left = weights @ gini[children] / weights.sum()
-                    found[node.column] += weights.sum() * max(gini[place] - left, 0.0)
-        total = found.sum()
-        return found / total if total > 0 else found
-
-    def branches(self, node: int) -> Iterator[tuple[int, str]]:
-        """Children of a node, each with its condition in words.
-
-        Parameters
-        ----------
-        node : int
-
-        Yields
-        ------
-        child : int
-        condition : str
-        """
-        inner = self.model.nodes[node]
-        if inner is None:
-            return
-        grouping = self.groupings[inner.column]
-        for child in np.unique(inner.children).tolist():
-            here = np.flatnonzero(inner.children == child)
-            yield child, condition(self.columns[inner.column], grouping, here)
-
-    def leaf_text(self, node: int) -> str:
-        """The class of a node, its share, and the released number of records."""
-        share = self.model.shares[node]
-        best = int(np.argmax(share))
-        size = max(float(self.model.class_counts[node].sum()), 0.0)
-        return f"{self.classes[best]} ({share[best]:.0%} of about {size:,.0f})"
+                gain = sizes[children] @ (gini[place] - gini[children])
+                found[node.column] += max(float(gain), 0.0)
+        return found / (found.sum() or 1.0)
 
     def to_text(self, max_depth: int | None = None) -> str:
         """The tree as text, like scikit-learn's ``export_text``.
@@ -115,18 +85,23 @@ class ReleasedTree:
         -------
         str
         """
-        if self.model.nodes[0] is None or max_depth == 0:
-            return f"|--- {self.leaf_text(0)}\n"
         return "".join(f"{line}\n" for line in self._lines(0, 0, max_depth))
 
-    def _lines(self, node: int, level: int, max_depth: int | None) -> Iterator[str]:
-        indent = "|   " * level
-        for child, words in self.branches(node):
+    def _lines(self, place: int, level: int, max_depth: int | None) -> Iterator[str]:
+        node, indent = self.model.nodes[place], "|   " * level
+        if node is None or level == max_depth:
+            share = self.model.shares[place]
+            best, size = (
+                int(np.argmax(share)),
+                max(float(self.model.class_counts[place].sum()), 0.0),
+            )
+            yield f"{indent}|--- {self.classes[best]} ({share[best]:.0%} of about {size:,.0f})"
+            return
+        for child in np.unique(node.children).tolist():
+            here = np.flatnonzero(node.children == child)
+            words = condition(self.columns[node.column], self.groupings[node.column], here)
             yield f"{indent}|--- {words}"
-            if self.model.nodes[child] is None or level + 1 == max_depth:
-                yield f"{indent}|   |--- {self.leaf_text(child)}"
-            else:
-                yield from self._lines(child, level + 1, max_depth)
+            yield from self._lines(child, level + 1, max_depth)
 
 
 def condition(column: str, grouping: Grouping, groups: IntArray) -> str:
@@ -157,15 +132,13 @@ def _between(column: str, grouping: Grouping, low: int, high: int, n_groups: int
     """Numbers between two borders; dates by the labels of their bins, which say them in words."""
     assert grouping.edges is not None
     labels: Sequence[str] = [grouping.labels[group] for group in grouping.chain or []]
-    if " to " in labels[0]:
-        first, last = labels[low].split(" to ")[0], labels[high - 1].split(" to ")[-1]
-        if low == 0:
-            return f"{column} <= {last}"
-        return f"{column} >= {first}" if high == n_groups else f"{first} <= {column} <= {last}"
     start, end = (f"{grouping.edges[place]:.6g}" for place in (low, high))
+    below = "<"
+    if " to " in labels[0]:
+        start, end, below = labels[low].split(" to ")[0], labels[high - 1].split(" to ")[-1], "<="
     if low == 0:
-        return f"{column} < {end}" if high < n_groups else f"{column} is a number"
-    return f"{column} >= {start}" if high == n_groups else f"{start} <= {column} < {end}"
+        return f"{column} {below} {end}" if high < n_groups else f"{column} is a number"
+    return f"{column} >= {start}" if high == n_groups else f"{start} <= {column} {below} {end}"
 
 
 # --- the estimator of a tree
@@ -175,47 +148,47 @@ def _between(column: str, grouping: Grouping, low: int, high: int, n_groups: int
 _PUBLISHED_DEPTH, _MOST_DEPTH = 5, 16
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _ModelOfTrees(ModelOfGroups, ModelOfClasses):
     """Fitting and predicting; subclasses define how many trees there are."""
+
+    quality: Any = None
+    max_depth: Any = None
+    max_groups: Any = 32
 
     def _link(self, domain, target):
         # Trees count the classes themselves: how many there are is all they need.
         _, class_of = super()._link(domain, target)
         return len(label_classes(domain, target)[0]), class_of
 
-    def _plan(self, domain):
-        self._settings()
-        return super()._plan(domain)
-
     def _release(self, records, columns, link, parts, source):
         settings = self._settings()
-        menu = [_splits(grouping, settings["algorithm"]) for grouping in columns.values()]
+        menu = [_splits(grouping, settings.get("algorithm")) for grouping in columns.values()]
         models, totals = fit_trees(records, menu, link, parts, source, **settings)
         std = np.sqrt(link * discrete_laplace_variance(parts["total"]))
         return models, float(totals.sum()), std
 
     def _parts(self, epsilon):
         settings = self._settings()
-        return tree_parts(epsilon, settings["algorithm"], settings["max_depth"])
+        return tree_parts(epsilon, settings.get("algorithm", "auto"), settings["max_depth"])
 
     def _publish(self, models, columns):
         self.classes_ = self._declared_classes()
         names, groupings = tuple(columns), tuple(columns.values())
         trees = [ReleasedTree(names, self.classes_, groupings, model) for model in models]
         self.feature_importances_ = np.mean([tree.importances() for tree in trees], axis=0)
-        self._keep(trees)
+        self._trees = trees
 
-    def _settings(self):
+    def _settings(self, **more):
         """Checked parameters of the kernel; raises before anything is spent."""
-        raise NotImplementedError
-
-    def _keep(self, trees):
-        """Set the trees."""
-        raise NotImplementedError
-
-    def _trees(self):
-        """The trees whose shares are averaged."""
-        raise NotImplementedError
+        check_choice(self.quality, "quality", (None, *QUALITIES))
+        published = more.get("algorithm", "auto") != "auto"
+        quality, depth = ("max", _PUBLISHED_DEPTH) if published else ("clipped", None)
+        if self.max_depth is not None:
+            depth = as_integer(self.max_depth, "max_depth", 1)
+            if depth > _MOST_DEPTH:
+                raise ValueError(f"max_depth must be at most {_MOST_DEPTH}, got {depth}.")
+        return {"quality": self.quality or quality, "max_depth": depth, **more}
 
     def predict_proba(self, X) -> np.ndarray:
         """Probability of each class.
@@ -231,23 +204,14 @@ class _ModelOfTrees(ModelOfGroups, ModelOfClasses):
             node that asks for it.
         """
         check_is_fitted(self)
-        trees = self._trees()
-        groups = self._group_rows(X, trees[0])
-        shares = np.zeros((len(groups), len(self.classes_)))
-        for tree in trees:
-            shares += tree.model.shares[tree.model.reach(groups)]
-        return shares / len(trees)
-
-    def _group_rows(self, X, tree):
-        """Group of each row in each column; -1 if the domain has none."""
-        codes = self._codes(X, list(tree.columns))
-        return np.stack(
-            [
-                np.append(grouping.groups, -1)[codes[:, column]]
-                for column, grouping in enumerate(tree.groupings)
-            ],
-            axis=1,
+        columns, groupings = self._trees[0].columns, self._trees[0].groupings
+        codes = self._codes(X, list(columns))
+        maps = [np.append(grouping.groups, -1) for grouping in groupings]
+        groups = np.stack(
+            [each[column] for each, column in zip(maps, codes.T, strict=True)], axis=1
         )
+        models = [tree.model for tree in self._trees]
+        return np.mean([model.shares[model.reach(groups)] for model in models], axis=0)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -343,42 +307,21 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
     """
 
     algorithm: Any = "auto"
-    quality: Any = None
-    max_depth: Any = None
     prune: Any = True
-    max_groups: Any = 32
 
-    def _settings(self):
+    def _settings(self, **more):
         check_choice(self.algorithm, "algorithm", ALGORITHMS)
         check_flag(self.prune, "prune")
-        published = self.algorithm != "auto"
-        settings = tree_settings(
-            self.quality,
-            self.max_depth,
-            *(("max", _PUBLISHED_DEPTH) if published else ("clipped", None)),
-        )
-        return settings | {"algorithm": self.algorithm, "prune": self.prune}
+        return super()._settings(algorithm=self.algorithm, prune=self.prune, **more)
 
     @property
     def _cuts(self):  # type: ignore[override]
         # The published algorithms know nothing of released groups.
         return self.algorithm == "auto"
 
-    def _keep(self, trees):
-        (self.tree_,) = trees
-
-    def _trees(self):
-        return [self.tree_]
-
-
-def tree_settings(quality, max_depth, usual_quality, usual_depth):
-    """Parameters that trees and forests share, checked; the usual ones in place of None."""
-    check_choice(quality, "quality", (None, *QUALITIES))
-    if max_depth is not None:
-        max_depth = as_integer(max_depth, "max_depth", 1)
-        if max_depth > _MOST_DEPTH:
-            raise ValueError(f"max_depth must be at most {_MOST_DEPTH}, got {max_depth}.")
-    return {"quality": quality or usual_quality, "max_depth": max_depth or usual_depth}
+    def _publish(self, models, columns):
+        super()._publish(models, columns)
+        (self.tree_,) = self._trees
 
 
 def _splits(grouping, algorithm):
@@ -476,17 +419,10 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
     """
 
     n_trees: Any = 2
-    quality: Any = None
-    max_depth: Any = None
-    max_groups: Any = 32
 
-    def _settings(self):
-        settings = tree_settings(self.quality, self.max_depth, "clipped", None)
-        n_trees = as_integer(self.n_trees, "n_trees", 1)
-        return settings | {"algorithm": "auto", "n_trees": n_trees}
+    def _settings(self, **more):
+        return super()._settings(n_trees=as_integer(self.n_trees, "n_trees", 1), **more)
 
-    def _keep(self, trees):
-        self.trees_ = trees
-
-    def _trees(self):
-        return self.trees_
+    def _publish(self, models, columns):
+        super()._publish(models, columns)
+        self.trees_ = self._trees

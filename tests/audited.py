@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skdp import HDPViewSynthesizer, PrivateClassifier, most_frequent_items
 from skdp.audit import REPLAYS, audit
-from skdp.audit._library import PLANE, PLANE_ROWS
+from skdp.audit._replay import PLANE, PLANE_ROWS
 from skdp.mechanisms import (
     SparseVector,
     above_threshold,

@@ -11,6 +11,7 @@ Data Analysis (Purdue, 2016), chapter 5; epsilon and the sensitivity are 1, the 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -147,59 +148,29 @@ class Variant:
     ratio: float | None = None
 
 
-def _low_high(m, low, k, high):
-    return [low] * m + [high] * k
-
-
+ONE, TWO = (partial(algorithm_17, cutoff=cutoff) for cutoff in (1, 2))
+CELL = [0.5, 0.5]
 BROKEN = {
     "Algorithm 19, c=1": Variant(
-        lambda rng: algorithm_19(rng, 1),
-        _low_high(4, 0, 1, 0),
-        _low_high(4, 1, 1, 0),
-        lambda rng: algorithm_17(rng, 1),
-        ratio=4.8966,
+        partial(algorithm_19, cutoff=1), [0] * 5, [1, 1, 1, 1, 0], ONE, ratio=4.8966
     ),
     "Algorithm 20, c=2": Variant(
-        lambda rng: algorithm_20(rng, 2),
-        _low_high(4, 0, 2, 1),
-        _low_high(4, 1, 2, 0),
-        lambda rng: algorithm_17(rng, 2),
-        ratio=18.416,
+        partial(algorithm_20, cutoff=2), [0, 0, 0, 0, 1, 1], [1, 1, 1, 1, 0, 0], TWO, ratio=18.416
     ),
-    "Algorithm 21": Variant(
-        algorithm_21, [0, 1], [1, 0], lambda rng: algorithm_17(rng, 1), ratio=np.inf
-    ),
-    "Algorithm 22, t=2": Variant(
-        algorithm_22,
-        _low_high(2, 0, 2, 1),
-        _low_high(2, 1, 2, 0),
-        lambda rng: algorithm_17(rng, 2),
-        ratio=4.6161,
-    ),
+    "Algorithm 21": Variant(algorithm_21, [0, 1], [1, 0], ONE, ratio=np.inf),
+    "Algorithm 22, t=2": Variant(algorithm_22, [0, 0, 1, 1], [1, 1, 0, 0], TWO, ratio=4.6161),
     "Laplace, scale 25% too small": Variant(
-        lambda rng: laplace(rng, 0.75), 0, 1, lambda rng: laplace(rng, 1.0), ratio=np.exp(4 / 3)
+        partial(laplace, scale=0.75), 0, 1, partial(laplace, scale=1.0), ratio=np.exp(4 / 3)
     ),
     "exact N divides": Variant(
-        mean_over_exact_size,
-        np.ones(5),
-        np.ones(4),
-        mean_over_noisy_size,
-        n_trials=100_000,
-        ratio=np.inf,
+        mean_over_exact_size, np.ones(5), np.ones(4), mean_over_noisy_size, 100_000, ratio=np.inf
     ),
     "exact N decides the shape": Variant(
-        lambda rng: grid_counts(rng, True),
-        np.full((40, 2), 0.5),
-        np.full((41, 2), 0.5),
-        lambda rng: grid_counts(rng, False),
-        n_trials=20_000,
-        ratio=np.inf,
+        *(partial(grid_counts, exact_size=True), [CELL] * 40, [CELL] * 41),
+        *(partial(grid_counts, exact_size=False), 20_000, np.inf),
     ),
     "in-place centroid updates": Variant(
-        lambda rng: k_means_round(rng, True),
-        [-1.0] * 40,
-        [-1.0] * 40 + [0.49],
-        lambda rng: k_means_round(rng, False),
-        ratio=np.exp(1.49),
+        *(partial(k_means_round, in_place=True), [-1.0] * 40, [-1.0] * 40 + [0.49]),
+        *(partial(k_means_round, in_place=False), 1_000_000, np.exp(1.49)),
     ),
 }

@@ -22,30 +22,7 @@ PROOFS = {
         "sparse_vector trees"
     ).split()
 }
-GUARDS = {
-    f"tests/{file}.py::test_{name}"
-    for file, names in {
-        "test_common": [
-            "bad_epsilon_is_refused",
-            "clones_share_the_ledger_and_each_fit_is_charged",
-            "copies_in_memory_keep_the_ledger",
-            "each_cell_of_an_empty_table_is_noised",
-            "equal_seeds_give_equal_releases_and_others_differ",
-            "fitted_attributes_are_those_documented",
-            "fitted_estimator_pickles_with_the_name_of_its_ledger_only",
-            "over_budget_raises_before_a_value_is_read",
-            "parts_sum_to_epsilon_and_the_ledger_is_charged",
-            "pickle_and_repr_hold_no_raw_value_and_no_seed",
-            "the_cost_does_not_depend_on_the_data",
-            "the_types_of_the_records_leave_no_trace",
-            "values_never_raise",
-        ],
-        "test_hostile_values": ["labels_are_read_entry_by_entry", "no_object_raises_in_a_fit"],
-        "test_replay": ["every_branch_is_certified"],
-        "test_meta_checks": ["what_comes_out_of_a_pickle_does_not_fit_for_free"],
-    }.items()
-    for name in names
-}
+GUARDS = {f"tests/test_{name}.py" for name in ("common", "hostile_values", "replay", "meta_checks")}
 
 
 def long_tests(times: dict[str, float]) -> list[str]:
@@ -55,10 +32,10 @@ def long_tests(times: dict[str, float]) -> list[str]:
         functions[name.partition("[")[0]].append(name)
     found = []
     for function, names in functions.items():
-        proof = function in GUARDS or function.partition("::")[0] in PROOFS
-        limit = LIMIT_OF_GUARDS if proof else LIMIT
+        file = function.partition("::")[0]
+        limit = LIMIT_OF_GUARDS if file in GUARDS | PROOFS else LIMIT
         long = [name for name in names if times[name] > limit]
-        most = 2 * len(long) >= len(names) and (function not in GUARDS or len(names) == 1)
+        most = 2 * len(long) >= len(names) and (file not in GUARDS or len(names) == 1)
         found += [function] if most else long
     return sorted(found)
 
@@ -70,13 +47,7 @@ def main(file: str) -> None:
         times[name] = max(times.get(name, 0.0), float(seconds))
     found = long_tests(times)
     Path(__file__).with_name("long.txt").write_text("".join(f"{name}\n" for name in found))
-    inside = {*found}
-    left = sum(
-        seconds
-        for name, seconds in times.items()
-        if inside.isdisjoint((name, name.partition("[")[0]))
-    )
-    print(f"{len(found)} lines; {left:.0f} of {sum(times.values()):.0f} CPU seconds are left.")
+    print(f"{len(found)} lines")
 
 
 if __name__ == "__main__":

@@ -50,47 +50,20 @@ def over(names: str, cases: Iterable[Any]) -> Callable[[Callable[..., None]], Ca
 
 
 def narrowed(run: Callable[[list[Any]], Any], items: Sequence[Any]) -> None:
-    """Run on all items at once; where that raises, say which few of them are enough for it."""
+    """Run on all items at once; where that raises, say which of them raise alone."""
     try:
         run(list(items))
-    except BaseException as error:
-        if not isinstance(error, KeyboardInterrupt):
-            few = _fewest(lambda some: _raises(run, some), list(items), [])
-            error.add_note(f"It raises with {_shown(few)} alone.")
-        raise
-
-
-def _raises(run: Callable[[list[Any]], Any], items: list[Any]) -> bool:
-    try:
-        run(items)
     except KeyboardInterrupt:
         raise
+    except BaseException as error:
+        found = [f"number {place}" for place, item in enumerate(items) if _raises(run, item)]
+        error.add_note(f"Alone it raises with {', '.join(found) or 'none of them'}.")
+        raise
+
+
+def _raises(run: Callable[[list[Any]], Any], item: Any) -> bool:
+    try:
+        run([item])
     except BaseException:
         return True
     return False
-
-
-def _fewest(fails: Callable[[list[Any]], bool], items: list[Any], kept: list[Any]) -> list[Any]:
-    """Few of the items with which, and with those that are kept, it fails still."""
-    if fails(kept):
-        return []
-    if len(items) == 1:
-        return items
-    first, second = items[: len(items) // 2], items[len(items) // 2 :]
-    for half in (first, second):
-        if fails(kept + half):
-            return _fewest(fails, half, kept)
-    # Some of either half.
-    left = _fewest(fails, first, kept + second)
-    return left + _fewest(fails, second, kept + left)
-
-
-def _shown(items: list[Any]) -> str:
-    """Their texts; of those that have none, the types."""
-    texts = []
-    for item in items:
-        try:
-            texts.append(repr(item)[:100])
-        except BaseException:
-            texts.append(str(type(item)))
-    return ", ".join(texts) or "no item at all"

@@ -22,7 +22,7 @@ And one for each number that a proof computes elsewhere:
 The mechanisms themselves are covered by their exact tests. A mutant runs in a copy of the checkout:
 first the replays of the estimators that reach the call site, then, while it survives, the rest of
 the default suite, up to the first failure. One that was written by hand names the test that must
-fail. The exit code is 1 if one survives that is not listed as equivalent.
+fail. The exit code is 1 if one survives.
 """
 
 import argparse
@@ -61,10 +61,7 @@ KINDS = ("exact zeros", "double epsilon", "half sensitivity", "part exact")
 RANGES = {"score_range", "reach"}
 NUMBERS = ("half range", "lower price")
 
-# Mutants that release the same: file, function, mechanism, kind, and why.
-EQUIVALENT: dict[tuple[str, str, str, str], str] = {}
-
-# Calls of mechanisms by function, each with the branch of `replays.py` that reaches it.
+# Calls of mechanisms by function, each with the branch of `replays.toml` that reaches it.
 STEPS = tomllib.loads((ROOT / "tests" / "worst.toml").read_text(encoding="utf-8"))["step"]
 
 HELPERS = """
@@ -431,17 +428,14 @@ def main() -> int:
     parser.add_argument("files", nargs="*", help="files of skdp; default: all")
     parser.add_argument("--list", action="store_true", help="name the mutants and stop")
     parser.add_argument("--hand", action="store_true", help="those of tests/hand_mutants.toml")
-    parser.add_argument("--part", default="1/1", help="such as 2/4: the second quarter")
     options = parser.parse_args()
     mutants = [m for m in all_mutants() if not options.files or m.file in options.files]
-    part, parts = map(int, options.part.split("/"))
-    mutants = mutants[part - 1 :: parts]
     if options.hand:
         mutants = [
             written
             for written in WRITTEN
             if not options.files or f"skdp/{written.file}" in options.files
-        ][part - 1 :: parts]
+        ]
     if options.list:
         print(*(mutant.name for mutant in mutants), sep="\n")
         return 0
@@ -459,16 +453,11 @@ def main() -> int:
             sys.exit("The replays fail without any mutant.")
         for number, mutant in enumerate(mutants, 1):
             begin = time.perf_counter()
-            key = (mutant.file, mutant.function, mutant.mechanism, mutant.kind)
-            verdict = f"equivalent: {EQUIVALENT[key]}" if key in EQUIVALENT else None
-            if verdict is None:
-                ring = killed_by(mutant, folder)
-                verdict = "SURVIVED" if ring is None else f"killed by {ring}"
-                survivors += [mutant] if ring is None else []
-            seconds = time.perf_counter() - begin
-            print(
-                f"{number:3}/{len(mutants)} {seconds:5.0f} s  {mutant.name}: {verdict}", flush=True
-            )
+            ring = killed_by(mutant, folder)
+            survivors += [mutant] if ring is None else []
+            verdict = "SURVIVED" if ring is None else f"killed by {ring}"
+            said = f"{number:3}/{len(mutants)} {time.perf_counter() - begin:5.0f} s  {mutant.name}"
+            print(f"{said}: {verdict}", flush=True)
     print(f"{len(mutants)} mutants, {len(survivors)} survived")
     return 1 if survivors else 0
 

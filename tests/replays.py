@@ -1,5 +1,7 @@
 """Every estimator and every branch of its parameters, with pairs of data sets that are hard on it.
 
+Most of them stand in `replays.toml`.
+
 `audit/test_replay.py` replays all of them. A new estimator, or a parameter that changes what is
 measured, is added here (test_replay.py fails until every estimator is).
 """
@@ -10,53 +12,33 @@ import importlib.util
 import os
 import random
 import re
+import tomllib
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
+import neighbours
 import numpy as np
 import pandas as pd
 import pytest
 from neighbours import (
-    BINARY,
     BOX,
-    CLASSES,
-    CODES,
-    LINE,
-    MANY_BINS,
-    MANY_CODES,
-    MAP,
     NUMBERS,
     PLANE,
-    RULED,
-    RULED_PLANE,
     SPACE,
-    THREE,
-    WHOLE,
-    WIDE,
     Pairs,
     apart,
     arrays_of,
     cells,
     edge,
-    ends_of_blocks,
-    far_off,
-    guesses,
     labels_and_scores,
-    many_baskets,
-    narrow,
     pairs_of,
     persons_of,
-    rare_codes,
-    real_numbers,
     spread,
-    values_of_persons,
-    values_on_a_line,
-    with_a_contrary,
     with_broken_rules,
-    with_gaps,
     with_losses,
 )
 from odd_values import CONTAINERS, ODD_VALUES, odd_pair
@@ -70,11 +52,8 @@ import skdp
 from skdp import inspection, model_selection
 from skdp.model_selection import PrivateGridSearchCV
 from skdp.release import Boxes, BoxModel, Intervals
-from skdp.workloads import Workload
 
 EPSILONS = (0.05, 1.0, 1000.0)
-# The paper's noise would cut a domain down to its cells at a large epsilon.
-PAPER = (0.05, 1.0, 2.0)
 
 
 def _first(data: Any) -> Any:
@@ -150,9 +129,9 @@ class Branch:
 
 def of(
     name: str,
-    domain: Any = SPACE,
-    pairs: Any = None,
     *,
+    on: Any = SPACE,
+    pairs: Any = None,
     epsilons: tuple[float, ...] = EPSILONS,
     runs: int = 2,
     engine: Callable[[Any], Any] | None = None,
@@ -164,7 +143,7 @@ def of(
     ----------
     name : str
         A branch "persons" has these as the unit of privacy.
-    domain : Domain or pair
+    on : Domain or pair
     pairs : function of the domain, or names of `pairs_of`
     engine : function of a pair of frames, default=None
         It holds them in its own way, and is named as the library that it needs.
@@ -180,8 +159,8 @@ def of(
     find = pairs if callable(pairs) else persons_of if persons else pairs_of
 
     def data() -> Pairs:
-        found = find(domain)
-        if isinstance(pairs, tuple):
+        found = find(on)
+        if isinstance(pairs, list):
             found = {key: found[key] for key in pairs}
         if engine is not None:
             found = {key: engine(pair) for key, pair in found.items()}
@@ -189,7 +168,7 @@ def of(
 
     return Branch(
         name,
-        lambda epsilon: estimator(**{"epsilon": epsilon, "domain": domain, **params}),
+        lambda epsilon: estimator(**{"epsilon": epsilon, "domain": on, **params}),
         data,
         epsilons,
         runs=runs,
@@ -217,121 +196,14 @@ def call(
     )
 
 
-# --- synthesizers
+# --- what the table names
 
-AS_PUBLISHED: dict[str, Any] = {"calibration": "paper", "max_parents": 1}
-
-SYNTHESIZERS = [
-    of("HDPViewSynthesizer, one column", LINE),
-    of("HDPViewSynthesizer, four columns"),
-    of("HDPViewSynthesizer, paper", epsilons=PAPER, calibration="paper"),
-    of(
-        "HDPViewSynthesizer, paper with other parameters",
-        epsilons=PAPER,
-        calibration="paper",
-        alpha=3,
-        beta=0.3,
-        gamma=0.5,
-        ratio=0.6,
-    ),
-    of("HDPViewSynthesizer, persons", PLANE),
-    of("PrivTreeSynthesizer, one column", LINE),
-    of("PrivTreeSynthesizer, four columns"),
-    of("PrivTreeSynthesizer, paper", epsilons=PAPER, calibration="paper"),
-    of("PrivTreeSynthesizer, split_attributes=1", split_attributes=1),
-    of("PrivTreeSynthesizer, persons", PLANE),
-    of("KDTreeSynthesizer, one column", LINE, xi0=2, xi1=1),
-    of("KDTreeSynthesizer, four columns", xi0=2, xi1=1),
-    of("KDTreeSynthesizer, cells", LINE, strategy="cell"),
-    of("KDTreeSynthesizer, hierarchical, one column", LINE, strategy="hierarchical"),
-    of("KDTreeSynthesizer, hierarchical, height=3", strategy="hierarchical", height=3),
-    of("KDTreeSynthesizer, range-tree", strategy="range-tree", height=3),
-    of("KDTreeSynthesizer, entropy", unevenness="entropy", xi0=2, xi1=1),
-    of("KDTreeSynthesizer, paper", cell_share=0.2, calibration="paper"),
-    of(
-        "KDTreeSynthesizer, paper, hierarchical",
-        strategy="hierarchical",
-        calibration="paper",
-        height=3,
-    ),
-    of("KDTreeSynthesizer, persons", PLANE),
-    of("GridSynthesizer, one column", LINE, with_gaps, rule="uniform"),
-    *(
-        of(f"GridSynthesizer, rule={rule}", SPACE, with_gaps, rule=rule)
-        for rule in ("identity", "extended", "m-estimator", 2)
-    ),
-    of("GridSynthesizer, uniform, theta=1", SPACE, with_gaps, rule="uniform", theta=1),
-    of("GridSynthesizer, persons", PLANE),
-    of("HDMMSynthesizer, four columns", workload=Workload("prefixes", 2)),
-    of("HDMMSynthesizer, persons", PLANE),
-    of("PrivBayesSynthesizer, one column", LINE),
-    of("PrivBayesSynthesizer, four columns"),
-    of("PrivBayesSynthesizer, hierarchical", encoding="hierarchical", theta=1),
-    of("PrivBayesSynthesizer, mutual information", score_function="mutual_information"),
-    of("PrivBayesSynthesizer, few candidates", max_candidates=2, negatives="zero", theta=0.01),
-    of("PrivBayesSynthesizer, score F", BINARY, score_function="F"),
-    of("PrivBayesSynthesizer, rare codes", THREE, rare_codes, epsilons=(1.0,)),
-    *(
-        of(f"PrivBayesSynthesizer, paper, {score}", score_function=score, **AS_PUBLISHED)
-        for score in ("R", "mutual_information")
-    ),
-    of("PrivBayesSynthesizer, persons", PLANE),
-]
-
-
-def marginal(
-    name: str, domain: Any = SPACE, pairs: Any = ("corners", "from the middle"), **params: Any
-) -> Branch:
-    """A way through the release of marginals.
-
-    At epsilon 1000 the counts of all columns together are measured; of "crowded", all columns are
-    one table at 1 or 2 if sets of three columns are allowed, else pairs are measured.
-    """
-    if isinstance(pairs, tuple) and len(pairs) > 1:
-        pairs = ("two", *pairs, "crowded", "a row of nan")
-    return of(f"MarginalSynthesizer, {name}", domain, pairs, **params)
-
-
-ALL, CROWDED = pairs_of, ("crowded",)
 PRIOR = skdp.PublicTable(spread(SPACE, 300, seed=1))
-MARGINALS = [
-    marginal("prior", prior=PRIOR, max_order=2, runs=1),
-    marginal("prior, target", SPACE, CROWDED, epsilons=(1.0,), prior=PRIOR, target="s"),
-    marginal("one column", LINE, ALL),
-    marginal("two columns", PLANE),
-    marginal("two columns of many codes", MAP, runs=1),
-    marginal("more than 512 codes", CODES, runs=1),
-    marginal("more than 512 codes of two", MANY_CODES, runs=1),
-    marginal("four columns", SPACE, ALL),
-    *(marginal(f"max_order={order}", max_order=order) for order in (1, 2, 4)),
-    *(marginal(f"workload {each}", workload=each) for each in ("ranges", "cells")),
-    marginal(
-        "workload of sets",
-        workload={("x", "s"): 1, ("y", "z"): 0.5, ("x", "y", "s"): 0.25},
-    ),
-    marginal("pairs", SPACE, CROWDED, epsilons=(1.3,), runs=4, max_order=2),
-    marginal("pairs, rules", RULED, CROWDED, epsilons=(3.0,), max_order=2),
-    marginal("all columns, or pairs", SPACE, CROWDED, epsilons=(0.7,), runs=4),
-    marginal("all columns as one table", SPACE, CROWDED, epsilons=(2.0,), runs=4),
-    marginal("all columns as one table, rules", RULED, CROWDED, epsilons=(3.0,)),
-    marginal("joint counts", epsilons=(20.0,)),
-    marginal("joint counts of many codes", MAP, epsilons=(20.0,), runs=1),
-    marginal("joint counts, rules", RULED, epsilons=(20.0,)),
-    marginal("target", target="s"),
-    marginal("target, pairs", SPACE, CROWDED, epsilons=(2.0,), target="s", max_order=2),
-    marginal("more than 20 classes", CLASSES, target="s"),
-    marginal(
-        "rules", RULED, lambda domain: _some(with_broken_rules(domain)), epsilons=(0.05, 5.0, 1e3)
-    ),
-    marginal("rules, target", RULED, epsilons=(1.0, 1000.0), target="s"),
-    marginal("rules, persons", RULED_PLANE, lambda _: persons_of(PLANE)),
-    marginal("persons", SPACE, persons_of, runs=1),
-]
 
 
-def _some(pairs: Pairs) -> Pairs:
-    wanted = {"two", "corners", "from the middle", "crowded", "a row of nan", "most break a rule"}
-    return {name: pair for name, pair in pairs.items() if name in wanted}
+def some_with_broken_rules(domain: Any) -> Pairs:
+    wanted = ("two", "corners", "from the middle", "crowded", "a row of nan", "most break a rule")
+    return {name: pair for name, pair in with_broken_rules(domain).items() if name in wanted}
 
 
 def stopping(estimator: Any) -> Branch:
@@ -350,225 +222,6 @@ def stopping(estimator: Any) -> Branch:
     # At 50 it is beyond doubt that a third is lost.
     return Branch(name, make, lambda: with_losses(SPACE), (0.05, 50.0, 1000.0))
 
-
-# --- counts of one column, clusters, grids
-
-HISTOGRAMS = [
-    of("RangeTreeHistogram, defaults", LINE),
-    *(
-        of(f"RangeTreeHistogram, {key}={value}", LINE, **{key: value})
-        for key, value in (
-            ("workload", "quantiles"),
-            ("consistency", "iterative"),
-            ("non_negative", True),
-            ("partition", "dawa"),
-            ("partition", "ahp"),
-            ("partition", "adaptive"),
-            ("partition", "auto"),
-        )
-    ),
-    of("RangeTreeHistogram, budget=uniform", LINE, branching=2, budget="uniform"),
-    of("RangeTreeHistogram, persons", LINE),
-    *(
-        of(f"RangeTreeHistogram, {partition}, 600 bins", WIDE, partition=partition)
-        for partition in ("dawa", "ahp", "adaptive")
-    ),
-    of("RangeTreeHistogram, dawa, 9,000 bins", MANY_BINS, partition="dawa"),
-]
-
-
-def kmeans(name: str, n_columns: int = 2, domain: Any = BOX, **params: Any) -> Branch:
-    given = {"n_clusters": 2, "n_init": 2, **params}
-    return of(f"DPKMeans, {name}", domain, arrays_of(n_columns), **given)
-
-
-STARTS = [[-0.5, -0.5], [0.5, 0.5]]
-NARROW = {"n_clusters": 2, "n_init": 2, "n_samples": 9_000}
-CLUSTERINGS = [
-    kmeans("auto"),
-    kmeans("auto, a grid and a round", n_samples=400),
-    kmeans("auto, choice of k", n_clusters=[2, 3]),
-    kmeans("lloyd", algorithm="lloyd", init=STARTS, n_rounds=2),
-    kmeans("lloyd, random start", algorithm="lloyd", n_rounds=2),
-    kmeans("lloyd-improved, given size", algorithm="lloyd-improved", n_samples=100),
-    *(
-        kmeans(name, algorithm=name)
-        for name in (
-            "lloyd-improved",
-            "uniform-grid",
-            "m-estimator",
-            "extended-grid",
-            "hybrid",
-            "sample-aggregate",
-            "genetic",
-        )
-    ),
-    kmeans("sample-aggregate, given blocks", algorithm="sample-aggregate", n_blocks=3),
-    kmeans("tree in five dimensions, small", 5),
-    kmeans("tree in five dimensions, with margins", 5, n_samples=2_000),
-    kmeans("tree in five dimensions, large", 5, n_samples=200_000),
-    of("DPKMeans, narrow ranges", (-1_000, 1_000), narrow(1), **NARROW),
-    of(
-        "DPKMeans, narrow ranges of two columns",
-        (-1_000, 1_000),
-        narrow(2),
-        epsilons=(1.0,),
-        **NARROW,
-    ),
-    kmeans("many columns, few rows", 51),
-    kmeans("many columns, many rows", 51, n_samples=20_000),
-    kmeans("many columns, far from the middle", 51, (-1_000, 50), n_samples=20_000),
-    kmeans("many columns, given starts", 51, init=np.eye(2, 51)),
-    of("DPKMeans, persons", (0, 8), lambda _: persons_of(LINE), n_clusters=2, n_init=2),
-]
-
-GRIDS = [
-    *(
-        of(name, SPACE, with_a_contrary, target="s", **params)
-        for name, params in {
-            "PrivPfCTransformer": {"max_grids": 500},
-            "PrivPfCTransformer, as in the paper": {"calibration": "paper"},
-            "PrivPfCTransformer, other shares": {
-                "calibration": "paper",
-                "sensitivity": "exact",
-                "shares": (3, 10, 87),
-            },
-            "PrivPfCTransformer, few grids": {"max_grids": 5},
-            "PrivPfCClassifier": {"max_grids": 500},
-            "DiffGenTransformer": {"n_specializations": 3},
-            "ProjectedHistogramTransformer": {"n_attributes": 2},
-            "DiffGenTransformer, paper": {"n_specializations": 3, "calibration": "paper"},
-            "ProjectedHistogramTransformer, paper": {"n_attributes": 2, "calibration": "paper"},
-        }.items()
-    ),
-    of(
-        "PrivPfCTransformer, merged values",
-        SPACE,
-        CROWDED,
-        epsilons=(40.0,),
-        runs=3,
-        target="s",
-        max_grids=500,
-    ),
-    of("PrivPfCClassifier, more than 20 classes", CLASSES, target="s", max_grids=500),
-    of("DPTopKSelector", target="s", k=2),
-    of("DPTopKSelector, canonical", target="s", k=2, method="canonical"),
-    of("DPTopKSelector, sparse vector", target="s", k=1, method="sparse-vector"),
-    of("DPTopKSelector, sparse vector, a number", target="x", k=2, method="sparse-vector"),
-]
-
-# --- models
-
-ADDITIVE = [
-    # With the largest epsilon sums of residuals pay.
-    of("PrivateAdditiveClassifier, two classes", target="s"),
-    of("PrivateAdditiveClassifier, many classes", CLASSES, target="s"),
-    of("PrivateAdditiveRegressor", target="x"),
-]
-
-TREE, FOREST = "PrivateDecisionTreeClassifier", "PrivateRandomForestClassifier"
-TREES = [
-    of(f"{TREE}, defaults", target="s", runs=1),
-    of(f"{TREE}, many classes", CLASSES, target="s", runs=1, quality="gini"),
-    of(f"{TREE}, id3", target="s", runs=1, algorithm="id3", max_depth=2),
-    of(f"{TREE}, c4.5", target="s", runs=1, algorithm="c4.5", max_depth=2),
-    of(f"{TREE}, max", target="s", runs=1, quality="max", max_depth=1),
-    of(FOREST, target="s", runs=1),
-]
-
-LINEAR = [
-    # The solvers of all are the same, but for the loss of searches.
-    *(
-        of(f"{name}, {solver}", target=target, runs=1, solver=solver)
-        for name, target in (("PrivateLogisticRegression", "s"), ("PrivateLinearRegression", "x"))
-        for solver in ("auto", "functional", "local-search", "genetic")
-    ),
-    of("PrivateLinearSVC, local-search", target="s", runs=1, solver="local-search"),
-    of(
-        "PrivateLinearSVC, local-search, all given",
-        target="s",
-        runs=1,
-        solver="local-search",
-        n_rounds=3,
-        start=0.5,
-        step=1,
-        decay=0.5,
-    ),
-    of(
-        "PrivateLogisticRegression, functional, many classes",
-        CLASSES,
-        target="s",
-        runs=1,
-        solver="functional",
-        one_hot="all",
-    ),
-    of("PrivateNaiveBayes", target="s"),
-    of("PrivatePCA", WHOLE),
-    of("PrivatePCA, persons", WHOLE, runs=1),
-]
-
-# Of persons there is a branch of each; those of synthesizers are above.
-PERSONS = [
-    of(f"{name}, persons", PLANE, target=target, runs=1)
-    for target, names in {
-        "x": (
-            "PrivateLinearRegression",
-            "PrivateAdditiveRegressor",
-            "PrivateRegressor",
-        ),
-        "s": (
-            "PrivateNaiveBayes",
-            "PrivateLogisticRegression",
-            "PrivateLinearSVC",
-            "PrivateAdditiveClassifier",
-            TREE,
-            FOREST,
-            "PrivPfCTransformer",
-            "PrivPfCClassifier",
-            "DiffGenTransformer",
-            "ProjectedHistogramTransformer",
-        ),
-    }.items()
-    for name in names
-]
-
-
-# --- cubes and scalers
-
-SOME = ("nobody", "from the middle")
-CUBES = [
-    *(
-        of(f"DataCube, {name}", **params)
-        for name, params in {
-            "defaults": {},
-            "bmax": {"strategy": "bmax"},
-            "pmost": {"strategy": "pmost", "max_variance": 1e6},
-            "all cuboids": {"strategy": "all"},
-            "base": {"strategy": "base"},
-            "optimized": {"strategy": "optimized", "max_order": 2},
-            "optimized for the mean": {"strategy": "optimized", "objective": "mean"},
-            "given sources": {"strategy": {"x": 1, (): 1}},
-            "no consistency": {"strategy": "all", "max_order": 2, "consistency": None},
-            "means": {"measure": "mean", "value": "x", "resolution": 0.5, "dimensions": ["z", "s"]},
-            "means of signed values": {"measure": "mean", "value": "y", "dimensions": ["s"]},
-        }.items()
-    ),
-    # Linear programs take their time.
-    of("DataCube, consistency in l1", PLANE, SOME, runs=1, strategy="all", consistency="l1"),
-    of("DataCube, consistency in linf", PLANE, SOME, runs=1, strategy="all", consistency="linf"),
-    of("DataCube, known", PLANE, strategy="all", known={("x",): np.full(PLANE["x"].size, 5.0)}),
-    of("DataCube, persons", PLANE),
-    of("DataCube, means of persons", PLANE, measure="mean", value="x"),
-]
-
-SCALERS = [
-    of("PrivateStandardScaler", BOX, arrays_of(2)),
-    of("PrivateQuantileClipper", BOX, arrays_of(2), quantiles=(0.1, 0.75)),
-    *(
-        of(f"{name}, persons", (0, 8), lambda _: persons_of(LINE), runs=1)
-        for name in ("PrivateStandardScaler", "PrivateQuantileClipper")
-    ),
-]
 
 # --- around other estimators
 
@@ -628,27 +281,14 @@ class DrawingClassifier(ClassifierMixin, BaseEstimator):
         return np.repeat(self.classes_[int(2 * self.coins_[0]) : :][:1], len(X))
 
 
-def blocks(name: str, estimator: Any, pairs: Any = None, **params: Any) -> Branch:
+def blocks(name: str, *, model: Any, pairs: Any = None, **params: Any) -> Branch:
+    """A branch of sample and aggregate."""
+
     def make(epsilon: float) -> Any:
         given = {"output_range": ([0, 0], [1, 1]), "output": "end_", **params}
-        return skdp.SampleAggregate(estimator, epsilon=epsilon, **given)
+        return skdp.SampleAggregate(model(), epsilon=epsilon, **given)
 
-    return Branch(f"SampleAggregate, {name}", make, partial(pairs or arrays_of(2), None))
-
-
-AGGREGATES = [
-    blocks("mean", Extreme()),
-    blocks("winsorised", Extreme(), aggregate="winsorised", n_blocks=8),
-    blocks("median", Extreme(), aggregate="median", n_blocks=9),
-    blocks(
-        "largest of blocks",
-        Largest(),
-        ends_of_blocks,
-        n_blocks=5,
-        output_range=([-1, -1], [1, 1]),
-    ),
-    blocks("blocks that draw", Drawing(), n_blocks=5),
-]
+    return Branch(name, make, partial(pairs or arrays_of(2), None))
 
 
 def trees(epsilon: float) -> Any:
@@ -705,17 +345,7 @@ def labelled_plane() -> Pairs:
 
 COMPOSED = [
     Branch("PrivateClassifier", trees, labelled),
-    # Which models follows from records times epsilon, and from the most frequent label.
-    of("PrivateClassifier, default", epsilons=(0.05, 1.0, 200.0, 10_000.0), runs=1, target="s"),
-    of(
-        "PrivateClassifier, default of persons",
-        PLANE,
-        epsilons=(0.05, 1.0, 10_000.0),
-        runs=1,
-        target="s",
-    ),
     Branch("PrivateRegressor", regressor, measured),
-    of("PrivateRegressor, default", target="x", runs=1),
     Branch("PrivateGridSearchCV", search, labelled, runs=1),
     Branch("PrivateGridSearchCV, a release each", two_releases, labelled, runs=1),
     Branch(
@@ -738,12 +368,14 @@ COMPOSED = [
 # --- functions
 
 
-def score(metric: str, about: str = "", pairs: Any = None, runs: int = 4, **options: Any) -> Branch:
-    def release(data: Any, epsilon: float) -> Any:
-        return model_selection.private_score(*data, metric=metric, epsilon=epsilon, **options)
+def score(name: str, *, pairs: Any = None, runs: int = 4, **options: Any) -> Branch:
+    """A branch of a score, by the metric that its name ends with."""
+    given = {"metric": name.partition(", ")[2], **options}
 
-    pairs = pairs or labels_and_scores()
-    return call(f"private_score, {metric}{about}", release, pairs, runs=runs)
+    def release(data: Any, epsilon: float) -> Any:
+        return model_selection.private_score(*data, epsilon=epsilon, **given)
+
+    return call(name, release, pairs or labels_and_scores(), runs=runs)
 
 
 @cache
@@ -769,14 +401,6 @@ of_labels = labels_and_scores(lambda score: np.where(score > 0.4, 1, 0))
 of_shares = labels_and_scores(lambda score: np.column_stack([1 - score, score]))
 of_three = labels_and_scores(lambda score: np.column_stack([1 - score, score / 2, score / 2]))
 SCORES = [
-    score("accuracy", pairs=guesses, runs=12),
-    score("mean_squared_error", pairs=far_off, runs=12, domain=(0, 1)),
-    score("roc_auc"),
-    score("f1", pairs=of_labels),
-    score("balanced_accuracy", pairs=of_labels),
-    score("log_loss", pairs=of_shares),
-    score("brier_score", pairs=of_three, labels=[0, 1, 2]),
-    score("mean_absolute_error", pairs=real_numbers, domain=(0, 1)),
     call("private_score, nicv", distances, placed, runs=2),
     call("quality_report", quality, lambda: pairs_of(SPACE), runs=2),
 ]
@@ -794,13 +418,14 @@ def baskets() -> Pairs:
     }
 
 
-def items(about: str, k: int = 2, pairs: Any = baskets, **options: Any) -> Branch:
+def items(name: str, *, k: int = 2, pairs: Any = baskets, **options: Any) -> Branch:
+    """A branch of frequent items."""
     given = {"items": ["a", "b", "c", "d"], "max_items": 2, **options}
 
     def release(data: Any, epsilon: float) -> Any:
         return skdp.most_frequent_items(data, k, epsilon=epsilon, **given)
 
-    return call(f"most_frequent_items{about}", release, pairs)
+    return call(name, release, pairs)
 
 
 def large_counts(rows: Any, epsilon: float, columns: int, threshold: int) -> Any:
@@ -832,20 +457,6 @@ def asked(rows: Any, epsilon: float) -> Any:
 
 
 SELECTIONS = [
-    items(""),
-    items(", all counts", 3, max_items=1),
-    items(", no counts", count_share=0),
-    items(", sets", items=["a", ("a", "b"), ("b", "c")], max_items=2),
-    items(", canonical", method="canonical"),
-    items(
-        ", auto",
-        10,
-        many_baskets,
-        items=[f"i{j}" for j in range(12)],
-        max_items=12,
-        method="auto",
-        count_share=0,
-    ),
     call("Curator", asked, lambda: pairs_of(PLANE)),
     call("sparse_counts", partial(large_counts, columns=1, threshold=2), cells),
     call("sparse_counts, many cells", partial(large_counts, columns=30, threshold=5), cells),
@@ -853,27 +464,23 @@ SELECTIONS = [
 
 
 def quantiles(
-    about: str, shares: Any, bounds: Any = (0, 100), pairs: Any = values_on_a_line, **options: Any
+    name: str,
+    *,
+    shares: Any = (0.25, 0.5, 0.75),
+    on: Any = (0, 100),
+    pairs: Any = neighbours.values_on_a_line,
+    **options: Any,
 ) -> Branch:
+    """A branch of quantiles."""
+
     def release(data: Any, epsilon: float) -> Any:
         given = {"step": 1, **options}
         if isinstance(data, pd.DataFrame):
             data, given["persons"] = data["value"], data["who"]
-        return skdp.private_quantiles(data, shares, epsilon=epsilon, domain=bounds, **given)
+        return skdp.private_quantiles(data, shares, epsilon=epsilon, domain=on, **given)
 
-    most = options.get("max_rows_per_id", 1)
-    return call(f"private_quantiles, {about}", release, pairs, rows_of_person=most)
+    return call(name, release, pairs, rows_of_person=options.get("max_rows_per_id", 1))
 
-
-QUARTILES = [0.25, 0.5, 0.75]
-QUANTILES = [
-    quantiles("median", 0.5),
-    quantiles("recursive", QUARTILES),
-    quantiles("independent", QUARTILES, method="independent"),
-    quantiles("tree", QUARTILES, method="tree"),
-    quantiles("real", [0.05, 0.1, 0.9, 0.95], (0.0, 100.0), step=None),
-    quantiles("persons", QUARTILES, pairs=values_of_persons, max_rows_per_id=2),
-]
 
 # --- the same counts from engines
 
@@ -896,35 +503,41 @@ def duckdb(pair: Any) -> Any:
     return tuple(duckdb.from_arrow(pyarrow.Table.from_pandas(rows)) for rows in typed)
 
 
-LAZY = [
-    of(name, domain, pairs, epsilons=(1.0,), engine=engine)
-    for engine in (polars, duckdb)
-    for name, domain, pairs in (
-        (f"MarginalSynthesizer, {engine.__name__}", SPACE, ("alone in a corner", *SOME)),
-        (f"MarginalSynthesizer, persons, {engine.__name__}", PLANE, ("many rows", "the first")),
-        (f"RangeTreeHistogram, {engine.__name__}", LINE, ("alone in a corner", *SOME)),
-    )
-]
+# --- all of them
+
+_MAKERS = {
+    "SampleAggregate": blocks,
+    "most_frequent_items": items,
+    "private_quantiles": quantiles,
+    "private_score": score,
+}
+
+
+def tabled() -> Iterator[Branch]:
+    """The branches of the table."""
+    names = {**vars(neighbours), **globals()}
+
+    def meant(key: str, value: Any) -> Any:
+        if isinstance(value, str) and (
+            key in ("on", "pairs", "engine", "model") or value[0] == "="
+        ):
+            return eval(value.removeprefix("= "), names)
+        return tuple(value) if key == "epsilons" else value
+
+    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    for kind, entries in tomllib.loads(text).items():
+        shared = entries.pop("*", {})
+        for about, entry in entries.items():
+            given = {key: meant(key, value) for key, value in {**shared, **entry}.items()}
+            yield _MAKERS.get(kind, of)(f"{kind}, {about}" if about else kind, **given)
+
 
 BRANCHES = [
-    *SYNTHESIZERS,
-    *MARGINALS,
+    *tabled(),
     *map(stopping, (skdp.GridSynthesizer, skdp.MarginalSynthesizer)),
-    *HISTOGRAMS,
-    *CLUSTERINGS,
-    *GRIDS,
-    *ADDITIVE,
-    *TREES,
-    *AGGREGATES,
-    *LINEAR,
-    *PERSONS,
-    *CUBES,
-    *SCALERS,
     *COMPOSED,
     *SCORES,
     *SELECTIONS,
-    *QUANTILES,
-    *LAZY,
 ]
 
 # Those whose records can be held in another container: not in an engine, as baskets or as codes.

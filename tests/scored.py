@@ -26,6 +26,6 @@ def of_model(metric="accuracy", *, epsilon, domain=None, ledger=None):
         guess = answers_of(model, asked.method, take, everyone, places, len(classes))
         scored = Scored(labels, guess, class_positions(classes))
         found = float(asked.release(scored, loss.epsilon, source))
-        return -found if asked.is_loss and not asked.negated else found
+        return -found if asked.compares == "losses" and not asked.negated else found
 
     return score

@@ -35,19 +35,13 @@ class _OddText(str):
 
 _NUMBERS = (0, -0.0, -3, 1e-320, -1e300, 3e38, np.inf, 2**53 + 1, -(2**63), Decimal("NaN"))
 _TEXTS = ("a", "", "c" * 99, "nan", "-inf", "1e999", "\ud800")
-_OTHERS = {
-    "a day": datetime.date(2020, 1, 1),
-    "a late time": datetime.datetime(9999, 12, 31, 23),
-    "a list of text": ["a", "b"],
-    "a set": {1},
-    "odd text": _OddText("a"),
-    "a type": int,
-}
+_OTHERS = {"a late time": datetime.datetime(9999, 12, 31, 23), "a set": {1}, "a type": int}
 _CELLS: dict[str, Any] = {
     **ODD_VALUES,
     **{f"number {value}": value for value in _NUMBERS},
     **{f"text {value!r}": value for value in _TEXTS},
     **_OTHERS,
+    "odd text": _OddText("a"),
 }
 
 _Maker = Callable[[list[Any]], Any]
@@ -86,24 +80,16 @@ def _tables() -> Iterator[tuple[str, list[Any], _Maker]]:
     if find_spec("pyarrow"):
         import pyarrow as pa
 
-        for arrow, usual in (
-            (pa.float64(), numbers),
-            (pa.decimal128(9, 2), [Decimal(1), Decimal(0), Decimal(1)]),
-            (pa.string(), words),
-            (pa.dictionary(pa.int32(), pa.string()), words),
-        ):
+        decimals, coded = pa.decimal128(9, 2), pa.dictionary(pa.int32(), pa.string())
+        made = ((pa.float64(), numbers), (decimals, [*map(Decimal, numbers)]), (coded, words))
+        for arrow, usual in made:
             yield f"pandas Arrow {arrow}", usual, _pandas(pd.ArrowDtype(arrow))
             yield f"Arrow {arrow}", usual, partial(_arrow, pa, arrow)
     if find_spec("polars"):
         import polars as pl
 
-        for held, usual in (
-            (pl.Float64, numbers),
-            (pl.Int64, numbers),
-            (pl.String, words),
-            (pl.Categorical, words),
-            (pl.Object, words),
-        ):
+        for held in (pl.Int64, pl.Categorical, pl.Object):
+            usual = numbers if held == pl.Int64 else words
             yield f"Polars {held}", usual, _polars(pl.Series, held)
 
 

@@ -1,23 +1,17 @@
-"""What benchmarks share: the list of data files, and scores."""
+"""Data files, scores, the figures of the house, and the programs of other libraries."""
 
 import gzip
 import hashlib
+import json
+from pathlib import Path
 
 import numpy as np
 
 import skdp
-from benchmarks import data, house
-
-
-def test_the_list_of_files_is_complete():
-    files = data.listed()
-    assert len(files) > 20
-    for name, facts in files.items():
-        assert {"content", "source", "licence", "sha256", "use"} <= set(facts), name
-        assert facts["use"] in ("tune", "check")
-        assert len(facts["sha256"]) == 64
-    assert {facts["use"] for facts in files.values()} == {"tune", "check"}
-
+from benchmarks import _question_tables, data, fidelity, house
+from benchmarks._fidelity_tables import subsample
+from benchmarks.peers import _tasks
+from benchmarks.peers._environments import PEERS
 
 ROWS = (
     "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, "
@@ -52,7 +46,11 @@ def test_files_are_made_of_their_originals(tmp_path):
     once = {name: hashlib.sha256((tmp_path / name).read_bytes()).digest() for name in made}
     assert all(data.build(name, tmp_path) for name in made)
     assert once == {n: hashlib.sha256((tmp_path / n).read_bytes()).digest() for n in made}
-    assert {*data.SOURCES} <= {*data.listed()}
+    files = data.listed()
+    assert {*data.SOURCES} <= {*files}
+    for name, facts in files.items():
+        assert {"content", "source", "licence", "sha256", "use"} <= set(facts), name
+        assert facts["use"] in ("tune", "check") and len(facts["sha256"]) == 64
 
 
 def test_figures_of_the_house_are_counted(tmp_path, monkeypatch):
@@ -71,13 +69,29 @@ def test_figures_of_the_house_are_counted(tmp_path, monkeypatch):
     assert [house.numbers(each) for each in found] == [2, 1, 0]
     graph = house.importers(found)
     assert graph == {"skdp.a": {"skdp.c"}, "skdp.b": {"skdp.a"}, "skdp.c": {"skdp.b"}}
-    assert house.circles(graph) == [["skdp.a", "skdp.b", "skdp.c"]]
-    assert house.circles({"skdp.a": {"skdp.b"}, "skdp.b": set()}) == []
 
 
 def test_the_way_of_a_call_is_counted():
-    domain = skdp.Domain({"age": skdp.Numeric(0, 99)})
-    files, functions = house.entered(domain.to_json)
-    assert files >= 1
-    assert files <= functions < 50
+    files, functions = house.entered(skdp.Domain({"age": skdp.Numeric(0, 99)}).to_json)
+    assert 1 <= files <= functions < 50
     assert house.entered(dict) == (0, 0)
+
+
+def test_every_method_of_a_peer_has_a_worker_and_versions_are_exact():
+    for method in _tasks.METHODS:
+        worker = Path(_tasks.__file__).parent / PEERS[method.peer].worker
+        name = method.name.lower() if method.peer == "SmartNoise" else method.name
+        name = name.removesuffix(", sampled")
+        assert f'"{name}"' in worker.read_text().replace(f"{method.task}/", "")
+    others = [peer for name, peer in PEERS.items() if name != "skdp"]
+    assert all("==" in each for peer in others for each in peer.requirements)
+
+
+def test_rows_of_a_release_score(tmp_path, monkeypatch):
+    out = tmp_path / "results.json"
+    table = subsample(_question_tables.skewed(), 1_500, 0)
+    monkeypatch.setattr(fidelity, "load", lambda name: table)
+    results = fidelity.main(["--runs", "2", "--epsilon", "100", "--out", str(out)])
+    assert len(results) == 2 and min(each.value for each in results) > 800
+    written = json.loads(out.read_text(encoding="utf-8"))["results"]
+    assert [each["value"] for each in written] == [each.value for each in results]

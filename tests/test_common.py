@@ -40,7 +40,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skdp
 from skdp import mechanisms
-from skdp.audit._released import first_difference, released
 from skdp.base import PrivateEstimator
 from skdp.tables import Column, Frame, object_array
 
@@ -96,7 +95,7 @@ def spend():
 def test_every_mechanism_and_estimator_has_an_audit(name):
     assert name in {entry.split(",")[0] for entry in ALL_AUDITS}, (
         f"{name} draws noise and nothing tries to convict it: add an entry to "
-        "skdp/audit/_library.py, or tests/audited.py (CONTRIBUTING.md shows one)."
+        "skdp/audit/_replay.py, or tests/audited.py (CONTRIBUTING.md shows one)."
     )
 
 
@@ -149,7 +148,6 @@ def test_pickle_and_repr_hold_no_raw_value_and_no_seed(case):
     assert struct.pack("<I", SEED) not in stored
     assert str(SEED) not in repr(estimator)
     assert "seeded: no guarantee" in repr(estimator)
-    assert "no guarantee" in repr(estimator.privacy_loss_)
     assert estimator.privacy_loss_.seeded
     # No array is as long as the data: no exact row is kept.
     for value in vars(estimator).values():
@@ -217,10 +215,8 @@ def test_a_seed_is_not_shown_wherever_the_estimator_is(case):
 @over("case", CASES)
 def test_a_notebook_says_what_a_fit_will_spend(case):
     assert "a fit will spend \u03b5 = 0.25." in case.make(epsilon=0.25)._repr_html_()
-    page = case.make(epsilon=[1, 2])._repr_html_()
-    assert "a fit will refuse: epsilon must be a number, got [1, 2]" in page
     # The name of the class leads to its page in the reference.
-    assert f"/api/skdp.{case.name}.html" in page
+    assert f"/api/skdp.{case.name}.html" in case.make()._repr_html_()
 
 
 @over("case", CASES)
@@ -332,23 +328,6 @@ def test_equal_seeds_give_equal_releases_and_others_differ(case):
 
 
 @over("case", CASES)
-def test_the_types_of_the_records_leave_no_trace(case):
-    if case.estimator in BY_BLOCKS:
-        pytest.skip("what the types mean is left to the estimator that is wrapped")
-    rows = people(120).round({"age": 0})
-    texts = [name for name in rows if name != "age"]
-    first = case.fit(case.make(random_state=7), rows)
-    for other in (
-        rows.astype({"age": "uint8", **dict.fromkeys(texts, "category")}),
-        rows.astype({"age": "Int64", **dict.fromkeys(texts, "string")}),
-        rows.astype(object),
-        rows.astype({"age": "str"}),
-    ):
-        again = case.fit(case.make(random_state=7), other)
-        assert first_difference(released(first), released(again)) is None
-
-
-@over("case", CASES)
 def test_a_seed_warns(case):
     assert skdp.InsecureSeedWarning in seeded_fit(case.name).warned
 
@@ -437,15 +416,12 @@ def test_each_cell_of_an_empty_table_is_noised(case):
 
 
 BAD_SCHEMAS = {
-    "one dimension": (lambda rows: np.arange(5.0), "Reshape|1D"),
-    "three dimensions": (lambda rows: np.zeros((2, 2, 2)), "dim"),
     "missing column": (lambda rows: rows.rename(columns={"age": "years"}), "age"),
     "extra column": (lambda rows: rows.assign(phone=1), "phone"),
     "duplicate column": (lambda rows: pd.concat([rows, rows[["age"]]], axis=1), "age"),
     "wrong type": (lambda rows: rows.assign(age=pd.Timedelta(1, "D")), "age"),
     "wrong number of columns": (lambda rows: np.zeros((5, 2)), "columns"),
     "a dictionary": (lambda rows: {"age": [1]}, "frame"),
-    "nothing": (lambda rows: None, "None"),
 }
 # An estimator that takes one range for all columns raises no error here.
 ANY_COLUMNS = {"missing column", "extra column", "wrong number of columns"}
@@ -453,8 +429,6 @@ ANY_COLUMNS = {"missing column", "extra column", "wrong number of columns"}
 
 @over("case, bad", itertools.product(CASES, BAD_SCHEMAS))
 def test_schema_errors_are_clear_and_cost_nothing(case, bad):
-    if bad == "one dimension" and len(case.columns) == 1:
-        pytest.skip("a single column may come as a one-dimensional array")
     if bad in ANY_COLUMNS and not isinstance(case.make().get_params().get("domain"), skdp.Domain):
         pytest.skip("no columns are declared: any will do")
     if bad == "extra column" and case.estimator is skdp.DataCube:
@@ -522,7 +496,6 @@ NOTHING = pd.Series([None] * 12, dtype=object)
 ODD_TABLES = {
     "all missing": ROWS.iloc[:12].assign(age=np.nan, work=NOTHING),
     "all objects": ROWS.iloc[:12].assign(age=pd.Series(ODD_OBJECTS[:12], dtype=object)),
-    "all unknown": ROWS.iloc[:12].assign(sex="unheard of", income="neither"),
     "empty": ROWS.iloc[:0],
     "one row": ROWS.iloc[:1],
     "all rows equal": pd.concat([ROWS.iloc[[0]]] * 50, ignore_index=True),
@@ -567,6 +540,8 @@ def test_containers_give_equal_releases(case):
     frames = {
         "pandas": text,
         "categories": categories,
+        "objects": text.astype(object),
+        "texts": text.astype("str"),
         "shuffled columns": text[text.columns[::-1]],
         "shuffled rows": text.sample(frac=1, random_state=0),
         "polars": polars.from_pandas(text),
@@ -574,8 +549,9 @@ def test_containers_give_equal_releases(case):
         "array": text.to_numpy(),
     }
     if case.estimator in BY_BLOCKS:
-        # A block is drawn for each row in turn: other seeds for each row, equal in law.
-        del frames["shuffled rows"]
+        # A block is drawn for each row in turn: other seeds for each row, equal in law. What types
+        # mean is left to the estimator that is wrapped.
+        frames = {name: frames[name] for name in ("pandas", "categories", "shuffled columns")}
     names = {"feature_names_in_", "n_features_in_"}
     if not isinstance(case.make().get_params().get("domain"), skdp.Domain):
         names.add("synopsis_")  # it holds column names, and arrays have none

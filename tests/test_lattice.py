@@ -21,22 +21,22 @@ def table(n=400):
     )
 
 
+LABEL = {"target": "c"}
+RELEASES = ("HDPView", "PrivBayes", "PrivTree", "KDTree", "Grid")
+
+
 @pytest.mark.parametrize(
-    "made",
+    ("kind", "more"),
     [
-        lambda domain: skdp.HDPViewSynthesizer(epsilon=1, domain=domain, random_state=0),
-        lambda domain: skdp.PrivBayesSynthesizer(epsilon=1, domain=domain, random_state=0),
-        lambda domain: skdp.PrivTreeSynthesizer(epsilon=1, domain=domain, random_state=0),
-        lambda domain: skdp.KDTreeSynthesizer(epsilon=1, domain=domain, random_state=0),
-        lambda domain: skdp.GridSynthesizer(epsilon=1, domain=domain, random_state=0),
-        lambda domain: skdp.DataCube(epsilon=1, domain=domain, max_order=1, random_state=0),
-        lambda domain: skdp.PrivPfCClassifier(epsilon=1, domain=domain, target="c", random_state=0),
-        lambda domain: skdp.DPTopKSelector(1, domain=domain, target="c", random_state=0),
+        *((getattr(skdp, f"{name}Synthesizer"), {}) for name in RELEASES),
+        (skdp.DataCube, {"max_order": 1}),
+        (skdp.PrivPfCClassifier, LABEL),
+        (skdp.DPTopKSelector, {"k": 1, **LABEL}),
     ],
 )
-def test_what_counts_cells_releases_few_bins(made):
-    rows = table()
-    fine, coarse = made(AUTO).fit(rows), made(AUTO.resolved(32)).fit(rows)
+def test_what_counts_cells_releases_few_bins(kind, more):
+    rows, more = table(), {"epsilon": 1, "random_state": 0, **more}
+    fine, coarse = (kind(domain=d, **more).fit(rows) for d in (AUTO, AUTO.resolved(32)))
     for each in (fine, coarse):
         found = getattr(each, "domain_", None)
         assert found is None or found == AUTO.resolved(32)

@@ -101,11 +101,6 @@ CHANGES = {
     "MarginalSynthesizer": [{"target": None}, {"target": None, "workload": "cells"}],
     "GridSynthesizer": [{"rule": "identity"}, {"rule": "uniform"}, {"rule": 3}],
     "KDTreeSynthesizer": [{"strategy": "cell"}, {"strategy": "hierarchical"}],
-    "RangeTreeHistogram": [
-        {"consistency": None},
-        {"budget": "uniform", "branching": 2},
-        *({"partition": each} for each in ("dawa", "ahp", "adaptive")),
-    ],
 }
 
 

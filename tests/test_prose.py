@@ -22,23 +22,18 @@ def test_rules_find_mistakes_and_leave_good_text_alone():
     assert not found(["It is at 0.05, an error of a one-way table: version 1.05, `.5`."[:50]])
 
 
-def test_code_of_a_page_is_not_prose(tmp_path):
-    page = tmp_path / "page.rst"
+def test_code_is_not_prose_and_docstrings_are(tmp_path):
+    page, module = tmp_path / "page.rst", tmp_path / "module.py"
     code = ".. code-block:: python\n\n    the the\n\n>>> the the\n.. note:: read this\n"
     page.write_text("Words ``the the``::\n\n    the the code\n\nMore words.\n\n" + code)
     assert [line for line in prose.of_text(page) if line.strip()] == ["Words #", "More words."]
+    module.write_text(
+        'def f():\n    """Words.\n\n    >>> f()\n    the the\n\n    End.\n    """\n    x = 1\n'
+    )
+    assert [line.strip() for line in prose.of_code(module) if line.strip()] == ["Words.", "End."]
 
 
 def test_words_and_sentences_are_counted():
     page = ["A title", "", "One two three four. Five six seven eight nine:", "* ten", "", "No."]
     assert prose.lengths(page) == [4, 5]
-    said = prose.how_much()
-    assert "words of documentation, at most 30,000" in said and "median" in said
-
-
-def test_docstrings_are_prose_but_not_their_examples(tmp_path):
-    module = tmp_path / "module.py"
-    module.write_text(
-        'def f():\n    """Words.\n\n    >>> f()\n    the the\n\n    End.\n    """\n    x = 1\n'
-    )
-    assert [line.strip() for line in prose.of_code(module) if line.strip()] == ["Words.", "End."]
+    assert "words of documentation, at most 30,000" in prose.how_much()

@@ -20,17 +20,6 @@ GONE = (
 )
 
 
-def texts() -> str:
-    """All code of the package and all pages, as one text."""
-    files = [*ROOT.glob("skdp/**/*.py"), *ROOT.glob("examples/*.py"), *ROOT.glob("docs/*.rst")]
-    files += [
-        *ROOT.glob("docs/user_guide/*.rst"),
-        *ROOT.glob("docs/theory/*.rst"),
-        ROOT / "README.md",
-    ]
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(files))
-
-
 def counts(text: str, words: object) -> dict[str, int]:
     """How often each word stands in a text, in any case."""
     return {
@@ -40,12 +29,12 @@ def counts(text: str, words: object) -> dict[str, int]:
 
 
 def test_words_that_went_do_not_come_back():
+    folders = "skdp/**/*.py examples/*.py docs/*.rst docs/user_guide/*.rst docs/theory/*.rst"
+    files = [path for each in (*folders.split(), "README.md") for path in ROOT.glob(each)]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
     most = tomllib.loads((ROOT / "layers.toml").read_text(encoding="utf-8"))["words"]
-    found = counts(texts(), [*most, *GONE])
+    found = counts(text, [*most, *GONE])
     above = {word: n for word, n in found.items() if n > most.get(word, 0)}
     assert not above, f"use the standard words instead: {above}"
     assert not {word: n for word, n in most.items() if n > found[word]}, "lower them in layers.toml"
-
-
-def test_words_are_counted_by_themselves():
     assert counts("Told, untold: skdp.rows", ["told", "skdp.rows"]) == {"told": 1, "skdp.rows": 1}

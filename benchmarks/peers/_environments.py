@@ -1,19 +1,26 @@
-"""Virtual environments of the peers: made once, kept outside the repository, measured."""
+"""Environments of the peers: made once, kept outside the repository, measured; and jobs in them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import re
+import resource
 import shutil
 import subprocess
 import sys
+import tempfile
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["CURRENT", "PEERS", "Environment", "Peer", "default_cache", "make"]
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
+# Bytes that a program may take.
+MEMORY = 12 * 2**30
 # What every environment holds before anything is installed into it.
 _BARE = ("pip", "setuptools", "pkg_resources", "wheel", "_distutils_hack")
 
@@ -23,94 +30,19 @@ class Peer(NamedTuple):
 
     name: str
     package: str
-    requirements: tuple[str, ...]
+    requirements: list[str]
     module: str
     worker: str | None = None
     note: str = ""
 
 
-PEERS = {
-    peer.name: peer
-    for peer in (
-        Peer(
-            "skdp",
-            "skdp",
-            ("numpy", "scipy", "pandas", "scikit-learn", "narwhals"),
-            "skdp",
-            "work_skdp.py",
-        ),
-        Peer(
-            "diffprivlib",
-            "diffprivlib",
-            ("diffprivlib==0.6.6", "scikit-learn==1.7.2"),
-            "diffprivlib",
-            "work_diffprivlib.py",
-            "scikit-learn is held at 1.7.2",
-        ),
-        Peer(
-            "OpenDP",
-            "opendp",
-            ("opendp[mbi]==0.16.0", "pandas==3.1.1"),
-            "opendp.prelude",
-            "work_opendp.py",
-            "with its extra mbi, which holds mbi at 1.1.0 and needs pandas",
-        ),
-        Peer(
-            "SmartNoise",
-            "smartnoise-synth",
-            ("smartnoise-synth==1.0.8",),
-            "snsynth",
-            "work_smartnoise.py",
-            "PyPI's torch for Linux, which holds the CUDA libraries",
-        ),
-        Peer(
-            "interpret",
-            "interpret-core",
-            ("interpret-core==0.7.8",),
-            "interpret.privacy",
-            "work_interpret.py",
-            "models alone",
-        ),
-        Peer(
-            "DataSynthesizer",
-            "datasynthesizer",
-            ("DataSynthesizer==0.1.13",),
-            "DataSynthesizer.DataDescriber",
-            "work_datasynthesizer.py",
-        ),
-        Peer(
-            "dpmm",
-            "dpmm",
-            ("dpmm==0.1.9",),
-            "dpmm.models",
-            "work_dpmm.py",
-            "holds numpy, pandas and scikit-learn at one version each; no Python above 3.11",
-        ),
-        # An algorithm without a library: it runs where this program does.
-        Peer("AdaSSP", "", (), "numpy", "work_adassp.py"),
-        Peer(
-            "DP-SGD",
-            "dp-accounting",
-            ("dp-accounting==0.6.0",),
-            "dp_accounting",
-            "work_dpsgd.py",
-            "a softmax regression of our own with its accountant",
-        ),
-        Peer(
-            "mbi",
-            "mbi",
-            ("mbi==2.0.0",),
-            "mbi",
-            "work_mbi.py",
-            "inference alone, without noise: no release to run; OpenDP and SmartNoise hold 1.1.0",
-        ),
-    )
-}
+_FILE = tomllib.loads(Path(__file__).with_name("peers.toml").read_text(encoding="utf-8"))
+PEERS = {name: Peer(name, **facts) for name, facts in _FILE.items()}
 # Does the peer that needs an older scikit-learn import beside the current one?
 CURRENT = Peer(
     "diffprivlib, current scikit-learn",
     "diffprivlib",
-    ("diffprivlib==0.6.6", "scikit-learn==1.9.1"),
+    ["diffprivlib==0.6.6", "scikit-learn==1.9.1"],
     "diffprivlib.models",
 )
 
@@ -133,19 +65,12 @@ class Environment(NamedTuple):
         }
 
 
-def default_cache() -> Path:
-    """Where environments are kept unless told otherwise."""
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "skdp-peers"
-
-
-def make(peer: Peer, cache: Path, timeout: float = 1800) -> Environment:
-    """Return the environment of a peer, made now if it is not in the cache.
-
-    A peer without requirements runs with the Python that runs this program.
-    """
-    if not peer.requirements:
-        return Environment(Path(sys.executable), {})
-    key = hashlib.sha256(repr((peer.requirements, sys.version_info[:2])).encode()).hexdigest()[:8]
+def make(peer: Peer, timeout: float = 1800) -> Environment:
+    """Return the environment of a peer, made now if it is not in the cache."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "skdp-peers"
+    key = hashlib.sha256(
+        repr((tuple(peer.requirements), sys.version_info[:2])).encode()
+    ).hexdigest()[:8]
     place = cache / f"{peer.package}-{key}"
     python, marker = place / "bin" / "python", place / "facts.json"
     if marker.exists():
@@ -241,3 +166,57 @@ def _size(path: Path) -> int:
     if path.is_file():
         return path.stat().st_size
     return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+
+
+def reason_of(text: str) -> str:
+    """The line of a traceback that names the error: the last that does, else the last of all."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [
+        f"{line} {after}" if line.endswith(":") else line
+        for line, after in zip(lines, [*lines[1:], ""], strict=False)
+        if re.match(r"[\w.]*(Error|Exception)\b", line)
+    ]
+    return (named or lines or [""])[-1][:160]
+
+
+def ask(
+    peer: Peer, job: dict[str, Any], data: Mapping[str, Any], timeout: float = 600
+) -> dict[str, Any]:
+    """What a peer's program returns for one job, arrays and numbers; its environment is made first.
+
+    Parameters
+    ----------
+    peer : Peer
+    job : dict
+        With "task", "method" and "epsilon", and "delta" where the method needs one.
+    data : mapping of str to array
+    timeout : float, default=600
+        Seconds.
+
+    Raises
+    ------
+    RuntimeError
+        If the environment cannot be made, or the program fails.
+    """
+    environment = make(peer)
+    if environment.error:
+        raise RuntimeError(f"its environment could not be made: {environment.error}")
+    with tempfile.TemporaryDirectory() as folder:
+        given, found = Path(folder, "data.npz"), Path(folder, "out.npz")
+        np.savez(given, **data)
+        done = subprocess.run(
+            [str(environment.python), str(Path(__file__).parent / str(peer.worker))],
+            input=json.dumps({**job, "data": str(given), "out": str(found)}),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=environment.variables(),
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY)),
+        )
+        if done.returncode:
+            raise RuntimeError(reason_of(done.stderr) or f"exit code {done.returncode}")
+        with np.load(found) as arrays:
+            return {
+                **json.loads(done.stdout.splitlines()[-1]),
+                **{key: arrays[key] for key in arrays.files},
+            }

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["COLUMNS", "failed", "publish", "result_rows", "summary", "write"]
+from benchmarks._data import stamp
+from benchmarks.peers._environments import PEERS
 
 COLUMNS = [
     "task", "setting", "epsilon", "peer", "method", "delta", "measure", "run", "value",
     "cpu_s", "peak_mb", "status", "note",
 ]  # fmt: skip
+_TEXTS: Any = {"note": str, "measure": str, "status": str}
 
 
 def result_rows(
@@ -32,10 +34,10 @@ def failed(where: dict[str, Any], reason: str, run: int) -> dict[str, Any]:
     return {**where, "run": run, "measure": "", "value": np.nan, "status": reason}
 
 
-def summary(results: pd.DataFrame) -> pd.DataFrame:
+def summary(results: pd.DataFrame | list[dict[str, Any]]) -> pd.DataFrame:
     """Means over the runs, least of the CPU seconds, most of the memory; failures as they are."""
     keys = ["task", "setting", "epsilon", "peer", "method", "delta", "measure", "status", "note"]
-    found = results.groupby(keys, sort=False, dropna=False)
+    found = pd.DataFrame(results, columns=COLUMNS).groupby(keys, sort=False, dropna=False)
     table = found.agg(
         value=("value", "mean"),
         spread=("value", "std"),
@@ -46,60 +48,46 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index()
 
 
-def write(out: Path, results: pd.DataFrame, facts: list[dict[str, Any]]) -> None:
-    """Write ``peers.csv``, one row for each measure of each run, and ``peers_facts.csv``."""
-    out.mkdir(parents=True, exist_ok=True)
-    results.to_csv(out / "peers.csv", index=False)
-    pd.DataFrame(facts).to_csv(out / "peers_facts.csv", index=False)
+def write(folder: Path, rows: list[dict[str, Any]], facts: list[dict[str, Any]]) -> None:
+    """Put runs into ``all.csv``, one row for each measure of each run, and write the tables.
 
-
-def publish(out: Path, folder: Path) -> None:
-    """Write the tables of the documentation from what `write` wrote: one for each task, and facts.
-
-    A line is a method, a column a setting; a run that failed says how in its cell.
+    They replace those of the same library at the same task, setting and epsilon. There is a table
+    for each task, with a line for each method, a column for each setting, and how a run failed; and
+    one of facts, where a library that was measured replaces its line.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    table = pd.read_csv(out / "peers.csv", dtype={"note": str, "measure": str})
-    table = summary(table.fillna({"note": "", "measure": ""}))
-    for task, part in table.groupby("task", sort=False):
-        if task == "conduct":
-            ok = part[part["status"] == "ok"]
-            wide = ok.pivot(index="measure", columns="peer", values="value")
-            wide = wide.reindex(index=ok["measure"].unique(), columns=ok["peer"].unique())
-            lines = [{"": name, **row.map(_number).to_dict()} for name, row in wide.iterrows()]
-        elif task == "inference":
-            lines = _side_by_side(part)
-        else:
-            one_setting = part["setting"].nunique() == 1
-            lines = [_line(method, rows, one_setting) for method, rows in _by_method(part)]
-        name = str(task).replace("-", "")
-        frame = pd.DataFrame(lines)
-        last = [name for name in ("CPU s, most", "Peak MB", "Note") if name in frame]
-        first = [name for name in frame if name not in last]
-        frame = frame[first + last]
-        frame[first] = frame[first].astype(object).where(frame[first].notna(), "not run")
-        frame.fillna("").to_csv(folder / f"{name}.csv", index=False)
-    texts = dict.fromkeys(("version", "scikit_learn", "import_error", "note"), str)
-    facts = pd.read_csv(out / "peers_facts.csv", dtype=texts)
-    facts[list(texts)] = facts[list(texts)].fillna("")
-    facts.apply(_fact, axis=1, result_type="expand").to_csv(folder / "facts.csv", index=False)
+    path, at = folder / "all.csv", ["task", "setting", "epsilon", "peer"]
+    results = pd.DataFrame(rows, columns=COLUMNS).assign(date=stamp()["date"])
+    if path.exists():
+        old = pd.read_csv(path, dtype=_TEXTS)
+        kept = ~pd.MultiIndex.from_frame(old[at]).isin(pd.MultiIndex.from_frame(results[at]))
+        results = pd.concat([old[kept], results]) if len(results) else old
+    peers = ["no privacy", *PEERS]
+    results = results.sort_values("peer", key=lambda of: of.map(peers.index), kind="stable")
+    results = results.sort_values(["task", "setting", "epsilon"], kind="stable")
+    results.to_csv(path, index=False)
+    for task, part in summary(results.fillna({"note": "", "measure": ""})).groupby("task"):
+        _of_task(str(task), part).to_csv(folder / f"{str(task).replace('-', '')}.csv", index=False)
+    lines = pd.DataFrame([_fact(each) for each in facts])
+    if (folder / "facts.csv").exists():
+        old = pd.read_csv(folder / "facts.csv", dtype=str, keep_default_na=False)
+        lines = pd.concat([lines, old[~old["Library"].isin({each["peer"] for each in facts})]])
+    lines.to_csv(folder / "facts.csv", index=False)
 
 
-def _side_by_side(part: pd.DataFrame) -> list[dict[str, str]]:
-    """A line for each setting, with the measures of every library."""
-    lines = []
-    for (setting, epsilon), rows in part.groupby(["setting", "epsilon"], sort=False):
-        line = {"Tables": str(setting), "Epsilon": f"{epsilon:g}"}
-        for peer, own in rows.groupby("peer", sort=False):
-            for row in own.itertuples():
-                if row.status != "ok":
-                    line[f"{peer}: failed"] = str(row.status)
-                    continue
-                line[f"{peer}: {row.measure}"] = _number(float(f"{row.value:.3g}"))
-            if own["peak_mb"].notna().any():
-                line[f"{peer}: MB"] = f"{own['peak_mb'].max():.0f}"
-        lines.append(line)
-    return lines
+def _of_task(task: str, part: pd.DataFrame) -> pd.DataFrame:
+    """The table of a task."""
+    if task == "conduct":
+        ok = part[part["status"] == "ok"]
+        wide = ok.pivot(index="measure", columns="peer", values="value")
+        wide = wide.reindex(index=ok["measure"].unique(), columns=ok["peer"].unique())
+        return wide.map(_number).rename_axis("").reset_index()
+    one_setting = part["setting"].nunique() == 1
+    table = pd.DataFrame([_line(method, rows, one_setting) for method, rows in _by_method(part)])
+    last = ["CPU s, most", "Peak MB", "Note"]
+    first = [name for name in table if name not in last]
+    table[first] = table[first].astype(object).where(table[first].notna(), "not run")
+    return table[first + last].fillna("")
 
 
 def _by_method(part: pd.DataFrame) -> Any:
@@ -133,7 +121,7 @@ def _line(
     return line
 
 
-def _fact(row: pd.Series) -> dict[str, str]:
+def _fact(row: dict[str, Any]) -> dict[str, str]:
     """A line of the published table of facts."""
     imports = f"{row['import_cpu']:.1f} s, {row['import_mb']:.0f} MB"
     return {

@@ -12,11 +12,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmarks import _data
 from benchmarks.kmeans import best_nicv, nicv
-from benchmarks.peers import _inference, _worker
+from benchmarks.peers import _worker
 from benchmarks.privpfc import adult, boosting, folds
 from skdp import Categorical, Domain, Numeric
-
-__all__ = ["METHODS", "Method", "Task", "tasks"]
 
 # Bins of numbers in ACSIncome.
 _BINS = {"AGEP": 16, "WKHP": 10, "PINCP": 5}
@@ -37,8 +35,6 @@ class Method(NamedTuple):
 
 
 _LEARNS = "learns the categories from the data at no cost and passes on the number of rows"
-_READS = "reads largest values and the number of rows at no cost; its description costs 2 epsilon"
-_PASSES = "passes on the number of rows; one selection can cost more than epsilon"
 METHODS = (
     Method("skdp", "noise", "discrete_laplace", note="exact; tables included"),
     Method("OpenDP", "noise", "make_laplace", note="exact; a Python list in and out"),
@@ -54,9 +50,6 @@ METHODS = (
     Method("OpenDP", "marginals", "AIM", note="pure, unlike the published AIM"),
     Method("SmartNoise", "marginals", "MST", DELTA, _LEARNS),
     Method("SmartNoise", "marginals", "AIM", DELTA, _LEARNS),
-    Method("DataSynthesizer", "marginals", "PrivBayes", note=_READS),
-    Method("DataSynthesizer", "marginals", "PrivBayes, one parent", note=_READS),
-    Method("dpmm", "marginals", "PrivBayes", DELTA, _PASSES),
     Method("skdp", "classify", "PrivPfCTransformer", note="logistic regression on its cells"),
     Method("skdp", "classify", "MarginalSynthesizer", note="boosting on synthetic rows"),
     Method("diffprivlib", "classify", "GaussianNB", note="a model, not a release"),
@@ -69,26 +62,13 @@ METHODS = (
     Method("OpenDP", "classify", "AIM", note="boosting on synthetic rows"),
     Method("SmartNoise", "classify", "MST", DELTA, f"boosting on synthetic rows; {_LEARNS}"),
     Method("SmartNoise", "classify", "AIM", DELTA, f"boosting on synthetic rows; {_LEARNS}"),
-    Method(
-        "DataSynthesizer",
-        "classify",
-        "PrivBayes, one parent",
-        note=f"boosting on synthetic rows; {_READS}",
-    ),
-    Method("dpmm", "classify", "PrivBayes", DELTA, f"boosting on synthetic rows; {_PASSES}"),
     Method("skdp", "conduct", "as it comes"),
     Method("diffprivlib", "conduct", "as it comes"),
     Method("OpenDP", "conduct", "as it comes", note="its mbi"),
-    Method("mbi", "conduct", "as it comes"),
-    Method("DataSynthesizer", "conduct", "as it comes"),
-    Method("dpmm", "conduct", "as it comes"),
-    Method("skdp", "inference", "population", note="the rows of MarginalSynthesizer"),
-    Method("mbi", "inference", "MirrorDescent", note="1,000 steps, as it comes"),
     Method("skdp", "k-means", "DPKMeans"),
     Method("diffprivlib", "k-means", "KMeans"),
     Method("skdp", "regress", "PrivateLinearRegression"),
     Method("diffprivlib", "regress", "LinearRegression"),
-    Method("AdaSSP", "regress", "AdaSSP", 1e-6, "told norms that are tight for indicators"),
 )
 
 
@@ -123,10 +103,6 @@ def tasks(quick: bool, names: Container[str]) -> Iterator[Task]:
             yield _classify(epsilon)
     if "conduct" in names:
         yield Task("conduct", "one fit at epsilon 1", 1.0, {}, _conduct, {})
-    if "inference" in names:
-        for epsilon in (1.0,) if quick else (0.1, 1.0):
-            for problem in _inference.problems(epsilon, quick):
-                yield Task("inference", problem.setting, epsilon, problem.data, problem.score, {})
     if "k-means" in names:
         for name in ("adult_numeric", "gauss2d_k15"):
             for epsilon in (0.5,) if quick else (0.1, 0.5):
@@ -147,8 +123,6 @@ _CONDUCT = {
     "checks": "of so many",
     "rows": "correlation of two columns of synthetic rows that are independent in the model",
     "sampled": 'the same, with method="sample"',
-    "described": "epsilon of all steps of a description by PrivBayes",
-    "selection": "privacy loss of a selection by PrivBayes that is charged a sixth of epsilon",
 }
 
 

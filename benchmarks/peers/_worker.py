@@ -12,16 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "Clock",
-    "answers_from_rows",
-    "answers_from_tables",
-    "indicators",
-    "main",
-    "noisy_tables",
-    "sets_of",
-]
-
 Work = Callable[[Mapping[str, Any], dict[str, Any], "Clock"], dict[str, Any]]
 
 
@@ -70,19 +60,6 @@ def indicators(codes: np.ndarray, shape: np.ndarray) -> np.ndarray:
     """A column of 0 and 1 for each code of each attribute."""
     columns = [np.eye(int(size))[column] for column, size in zip(codes.T, shape, strict=True)]
     return np.hstack(columns)
-
-
-def sets_of(padded: np.ndarray) -> list[tuple[int, ...]]:
-    """Sets of attributes from rows that end with -1."""
-    return [tuple(int(axis) for axis in row if axis >= 0) for row in padded]
-
-
-def noisy_tables(data: Mapping[str, Any]) -> list[np.ndarray]:
-    """Noisy tables of the measured sets, one axis for each attribute."""
-    shapes = [tuple(int(data["shape"][a]) for a in axes) for axes in sets_of(data["sets"])]
-    ends = np.cumsum([np.prod(shape) for shape in shapes])[:-1]
-    parts = np.split(data["noisy"], ends)
-    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
 def answers_from_tables(

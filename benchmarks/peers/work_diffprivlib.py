@@ -66,34 +66,21 @@ def classified(model, X, data, clock):
     return {"predictions": np.asarray(model.predict(X[test]))}
 
 
-def naive_bayes(data, job, clock):
-    """Gaussian naive Bayes; one-hot columns would split its budget over a hundred of them."""
-    X, bounds = coded(data)
-    return classified(models.GaussianNB(epsilon=job["epsilon"], bounds=bounds), X, data, clock)
+def of_codes(model, **given):
+    """Models of codes: trees, and naive Bayes, which would split its budget over indicators."""
+
+    def work(data, job, clock):
+        X, bounds = coded(data)
+        fitted = model(epsilon=job["epsilon"], bounds=bounds, **given)
+        return classified(fitted, X, data, clock)
+
+    return work
 
 
 def logistic(data, job, clock):
     """Logistic regression by objective perturbation."""
     X, norm = one_hot(data)
     model = models.LogisticRegression(epsilon=job["epsilon"], data_norm=norm)
-    return classified(model, X, data, clock)
-
-
-def forest(data, job, clock):
-    """Forest of random trees with private leaves."""
-    X, bounds = coded(data)
-    model = models.RandomForestClassifier(
-        epsilon=job["epsilon"], bounds=bounds, classes=np.array([0, 1])
-    )
-    return classified(model, X, data, clock)
-
-
-def tree(data, job, clock):
-    """One random tree with private leaves."""
-    X, bounds = coded(data)
-    model = models.DecisionTreeClassifier(
-        epsilon=job["epsilon"], bounds=bounds, classes=np.array([0, 1])
-    )
     return classified(model, X, data, clock)
 
 
@@ -164,6 +151,7 @@ def conduct(data, job, clock):
 
 
 if __name__ == "__main__":
+    labels = {"classes": np.array([0, 1])}
     main(
         {
             "noise/Geometric": noise,
@@ -171,9 +159,9 @@ if __name__ == "__main__":
             "ranges/histogram": ranges,
             "k-means/KMeans": kmeans,
             "regress/LinearRegression": regress,
-            "classify/GaussianNB": naive_bayes,
+            "classify/GaussianNB": of_codes(models.GaussianNB),
             "classify/LogisticRegression": logistic,
-            "classify/RandomForestClassifier": forest,
-            "classify/DecisionTreeClassifier": tree,
+            "classify/RandomForestClassifier": of_codes(models.RandomForestClassifier, **labels),
+            "classify/DecisionTreeClassifier": of_codes(models.DecisionTreeClassifier, **labels),
         }
     )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pandas as pd
-from _worker import main, noisy_tables, sets_of
+from _worker import main
 
 from skdp import (
     Categorical,
@@ -169,55 +167,6 @@ def conduct(data, job, clock):
     }
 
 
-def inference(data, job, clock):
-    """Tables of a population fitted to noisy counts, in rounds, as a release fits it."""
-    from skdp.algorithms.marginals.sample import as_model
-
-    from skdp.algorithms.marginals.fit import (
-        Population,
-        Target,
-        parts_of_set,
-        posterior_mean,
-        with_margins,
-    )
-    from skdp.algorithms.marginals.groups import Attribute
-    from skdp.domain import Zeros
-    from skdp.hierarchy import project_to_simplex
-
-    d, sets, tables = len(data["shape"]), sets_of(data["sets"]), noisy_tables(data)
-    variances, generator = data["variances"].tolist(), np.random.default_rng(0)
-    with clock:
-        weights = 1 / (data["variances"][:d] * data["shape"])
-        total = max(float(np.average([each.sum() for each in tables[:d]], weights=weights)), 1.0)
-        views = [project_to_simplex(table, total) for table in tables[:d]]
-        shares = [view / total for view in views]
-        attributes = [Attribute(p, np.argsort(-p), None, p, np.argsort(-p)) for p in shares]
-
-        n_rows = int(np.clip(3 * total * data["epsilon"], 10_000, 60_000))
-        population = Population.of(attributes, Zeros(), n_rows, generator)
-        found = {(axis,): share for axis, share in enumerate(shares)}
-        for turn in range(1, int(data["rounds"].max()) + 1):
-            for place in np.flatnonzero(data["rounds"] == turn):
-                axes, near = sets[place], total * population.smooth_margin(sets[place])
-                mean = posterior_mean(tables[place], variances[place], near)
-                mean /= max(mean.sum(), 1e-300)
-                found[axes] = with_margins(mean, axes, parts_of_set(axes, found))
-            targets = [Target(axes, table) for axes, table in found.items()]
-            population.fit(targets, 5)
-        population.scale(targets)
-        population.resample(int(np.clip(4 * total, 20_000, 100_000)))
-        population.fit(targets, 5)
-        population.settle(targets, 6)
-        model = as_model(population, targets, attributes, total, {}, generator, zeros=Zeros())
-    begin = time.process_time()
-    # A release answers pairs from its tables or rows, and wider sets from its rows.
-    found = [
-        (model.view(axes) if len(axes) == 2 else population.margin(axes)).ravel()
-        for axes in sets_of(data["asked"])
-    ]
-    return {"tables": np.concatenate(found), "answering": time.process_time() - begin}
-
-
 def regress(data, job, clock):
     """Linear regression on indicators of all columns."""
     names = [f"c{i}" for i in range(len(data["shape"]))]
@@ -248,7 +197,6 @@ if __name__ == "__main__":
             "regress/PrivateLinearRegression": regress,
             "marginals/MarginalSynthesizer": marginals,
             "classify/MarginalSynthesizer": synthetic,
-            "inference/population": inference,
             "classify/PrivPfCTransformer": grid,
         }
     )

@@ -16,19 +16,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = [
-    "MARKERS",
-    "PALETTE",
-    "TIE",
-    "UNTESTED",
-    "Figure",
-    "Finding",
-    "compare",
-    "named",
-    "panels",
-    "save",
-]
-
 # Okabe and Ito's colours, which colour-blind readers can tell apart, without yellow. Lines also
 # differ in their markers.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")

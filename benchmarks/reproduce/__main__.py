@@ -25,8 +25,6 @@ from benchmarks import _data
 from benchmarks.reproduce import Figure
 from benchmarks.reproduce.claims import QUOTES, experiment
 
-__all__ = ["COLUMNS", "VERDICTS", "WORKS", "drawn", "figures", "publish", "together"]
-
 WORKS = {
     "dpcube": "DPCube",
     "gblue": "GBLUE",

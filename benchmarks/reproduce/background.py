@@ -36,8 +36,6 @@ from skdp.mechanisms import (
     response_counts,
 )
 
-__all__ = ["FIGURES", "History"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -209,7 +207,7 @@ def history(out: Path, quick: bool) -> Finding:
 
 def loss_range(rounds: int) -> int:
     """Range of the logistic losses themselves that scores of so many rounds can reach."""
-    reach = float(np.geomspace(TUNING.first, TUNING.last, rounds).sum())
+    reach = float(np.geomspace(TUNING.first, TUNING.first / 8, rounds).sum())
     return math.ceil(UNIT * np.logaddexp(0, reach))
 
 

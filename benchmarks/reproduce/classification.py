@@ -29,8 +29,10 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from benchmarks import _fidelity_tables
 from benchmarks import privpfc as tables
-from benchmarks.reproduce import MARKERS, PALETTE, TIE, UNTESTED, Figure, Finding, compare
+from benchmarks._fidelity_tables import Table
+from benchmarks.reproduce import MARKERS, PALETTE, TIE, UNTESTED, Figure, Finding, compare, save
 from benchmarks.reproduce.private_erm import PrivateERM
 from skdp import (
     DiffGenTransformer,
@@ -44,19 +46,6 @@ from skdp import (
     PrivPfCTransformer,
     ProjectedHistogramTransformer,
 )
-
-__all__ = [
-    "EPSILONS",
-    "FIGURES",
-    "RELEASES",
-    "THREE_CLASSES",
-    "TWO_CLASSES",
-    "before",
-    "draw",
-    "measure",
-    "steadier",
-    "train",
-]
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
 REPETITIONS = 2
@@ -104,9 +93,9 @@ ERM = {"svm": "huber", "logistic": "logistic"}
 
 TWO_CLASSES = {
     "adult": tables.adult,
-    "nltcs": tables.nltcs,
-    "phoneme": tables.phoneme,
-    "electricity": tables.electricity,
+    "nltcs": _fidelity_tables.nltcs,
+    "phoneme": _fidelity_tables.phoneme,
+    "electricity": _fidelity_tables.electricity,
 }
 
 
@@ -143,16 +132,16 @@ class _DrawnSVC(SVC):
         return self
 
 
-def _features(problem: tables.Problem) -> Any:
+def _features(problem: Table) -> Any:
     domain = problem.domain.select(list(problem.predictors))
     return FunctionTransformer(partial(features, domain))
 
 
-def _on_features(problem: tables.Problem, kind: str) -> Any:
+def _on_features(problem: Table, kind: str) -> Any:
     return make_pipeline(_features(problem), learner(kind))
 
 
-def train(problem: tables.Problem, release: Any, kind: str, seed: int) -> PrivateClassifier:
+def train(problem: Table, release: Any, kind: str, seed: int) -> PrivateClassifier:
     """A classifier to be fitted, that a release is made for."""
     # Releases on grids bring their own indicators.
     synthetic = isinstance(getattr(release, "estimator", release), PrivBayesSynthesizer)
@@ -162,7 +151,7 @@ def train(problem: tables.Problem, release: Any, kind: str, seed: int) -> Privat
 
 
 def _cell(
-    problem: tables.Problem, epsilon: float, repetition: int, kinds: Sequence[str]
+    problem: Table, epsilon: float, repetition: int, kinds: Sequence[str]
 ) -> dict[str, dict[str, float]]:
     """Misclassification by classifier and method, on one split."""
     seed = zlib.crc32(f"{problem.name} {epsilon:g} {repetition}".encode())
@@ -354,16 +343,13 @@ def draw(
     log_y: bool = False,
 ) -> None:
     """Write the numbers, and panels, two in a row, with a line for each method."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
 
-    frame.to_csv(out_dir / f"{name}.csv", index=False)
     panels = [None] if panel is None else list(frame[panel].unique())
     across = min(len(panels), 2)
     down = -(-len(panels) // across)
     size = (3.4 * across + 2.4, 3.0 * down + 0.4)
     figure = Canvas(figsize=size, layout="constrained", dpi=130)
-    FigureCanvasAgg(figure)
     lines = [each for each in frame[label].unique() if each not in BASELINES]
     handles: dict[str, Any] = {}
     for number, each in enumerate(panels):
@@ -399,13 +385,9 @@ def draw(
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", alpha=0.25)
     figure.legend(
-        list(handles.values()),
-        list(handles),
-        fontsize=8,
-        frameon=False,
-        loc="outside right center",
+        list(handles.values()), list(handles), fontsize=8, frameon=False, loc="outside right center"
     )
-    figure.savefig(out_dir / f"{name}.png")
+    save(out_dir, name, figure, frame)
 
 
 _TREES = (PUBLISHED, "DiffGen", "PPH", "DiffPC-4.5", "PrivBayes")

@@ -26,18 +26,10 @@ from skdp.algorithms.cuboids import Lattice, Plan
 from skdp.mechanisms import discrete_laplace
 from skdp.tables import CountTable
 
-__all__ = ["FIGURES", "cardinalities", "cuboid_orders", "dimensions", "seconds", "seconds_of_parts"]
-
 COLUMNS = (
-    "workclass",
-    "education",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "income",
-)
+    "workclass", "education", "marital-status", "occupation",
+    "relationship", "race", "sex", "income",
+)  # fmt: skip
 SIZES = (9, 16, 7, 15, 6, 5, 2, 2)
 SEVEN = ("All", "Base", "BMax", "PMost", "AllC", "BMaxC", "PMostC")
 METHODS = (*SEVEN, "optimized")

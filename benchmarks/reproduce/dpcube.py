@@ -25,8 +25,6 @@ from benchmarks.reproduce import Finding, named, panels, save
 from skdp import Categorical, Domain, KDTreeSynthesizer, Numeric
 from skdp.inspection import usefulness
 
-__all__ = ["FIGURES"]
-
 AGE, HOURS = Numeric(17, 90, integer=True), Numeric(1, 99, integer=True)
 PLANE = Domain({"age": AGE, "hours": HOURS})
 # Relative errors divide by at least this, so that empty rectangles do not dominate.
@@ -82,23 +80,16 @@ def rectangles(n: int, seed: int = 0) -> NDArray[np.int64]:
     return np.concatenate(ends, axis=1)
 
 
-def answers(table: NDArray[np.float64], queries: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Sums of a table over rectangles."""
-    sums = np.pad(table.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
-    a, b, c, d = queries.T
-    return sums[b + 1, d + 1] - sums[a, d + 1] - sums[b + 1, c] + sums[a, c]
-
-
 def rectangle_errors(
     epsilon: float, quick: bool, n_queries: int = 1000, **parameters: Any
 ) -> tuple[float, float]:
     """Mean absolute and mean relative error of random rectangles, over releases."""
     queries = rectangles(n_queries)
-    truth = answers(true_table(), queries)
+    truth = _data.sums_of(true_table(), queries)
     found = []
     for seed in range(2 if quick else 10):
         view = release(epsilon, seed, **parameters).synopsis_.view(["age", "hours"])
-        error = np.abs(answers(view, queries) - truth)
+        error = np.abs(_data.sums_of(view, queries) - truth)
         found.append((error.mean(), (error / np.maximum(truth, SANITY)).mean()))
     absolute, relative = np.mean(found, axis=0)
     return float(absolute), float(relative)
@@ -397,7 +388,7 @@ def figures_15_and_16(out_dir: Path, quick: bool) -> Finding:
     """Answering q queries one by one against one release for all."""
     alpha = 0.1
     queries = rectangles(1000)
-    truth = answers(true_table(), queries)
+    truth = _data.sums_of(true_table(), queries)
     small = np.maximum(truth, SANITY)
     rows = []
     released = {

@@ -25,8 +25,6 @@ from benchmarks.reproduce import Finding, panels, save
 from skdp import Numeric, RangeTreeHistogram, hierarchy
 from skdp.hierarchy import Blue, Tree
 
-__all__ = ["FIGURES", "figure_4", "figure_5"]
-
 N_DAYS = 2010
 N_RECORDS = 716_064
 TOLERANCES = (1e-3, 1e-6)

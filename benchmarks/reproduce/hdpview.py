@@ -30,14 +30,12 @@ from benchmarks.reproduce import TIE, Finding, compare, hdmm, named, panels, sav
 from benchmarks.reproduce.classification import BAYES
 from skdp import Domain, MarginalSynthesizer, Numeric
 from skdp.algorithms.dawa import DAWA_SHARES, bucket_costs
-from skdp.algorithms.hdmm import Workload
 from skdp.algorithms.hdpview import hdpview, hdpview_parameters, hdpview_parts, published
 from skdp.algorithms.privtree import privtree, privtree_parts
 from skdp.mechanisms import choose_buckets, discrete_laplace
-from skdp.release import Boxes, BoxModel, Query
+from skdp.release import BoxModel, Query
 from skdp.tables import CountTable
-
-__all__ = ["FIGURES"]
+from skdp.workloads import Workload
 
 TABLES = ("adult", "electricity", "numerical", "small", "phoneme", "mdsalary", "twitter")
 # A release of more than a million boxes.
@@ -60,11 +58,7 @@ RIVALS = ("PrivTree", "PrivBayes", "HDMM", "DAWA", "Identity")
 # Tables of so few cells that DAWA partitions them: the paper's two and those of two attributes.
 FLAT = ("small", "phoneme", "mdsalary", "twitter")
 # The kinds of queries of all sets of attributes, exact from the views of pairs.
-KINDS = {
-    "2-way marginals": "marginals",
-    "2-way all ranges": "ranges",
-    "2-way prefixes": "prefixes",
-}
+KINDS = {"2-way marginals": "marginals", "2-way all ranges": "ranges", "2-way prefixes": "prefixes"}
 
 
 @cache
@@ -111,19 +105,17 @@ def workload(name: str, order: int, n: int, kept: int | None = None) -> tuple[Qu
     return queries, np.array(truth, dtype=float)
 
 
-def view_of(table: CountTable, epsilon: Fraction, seed: int, **hyperparameters: Any) -> BoxModel:
+def view_of(
+    table: CountTable, epsilon: Fraction, seed: int, rule: Any = None, **hyperparameters: Any
+) -> BoxModel:
     """HDPView release as published, by default with the hyperparameters of its experiments."""
-    return _view(table, epsilon, seed, published(**hyperparameters))
-
-
-def our_view(table: CountTable, epsilon: Fraction, seed: int) -> BoxModel:
-    """HDPView release with the library's default calibration."""
-    return _view(table, epsilon, seed, "tight")
-
-
-def _view(table: CountTable, epsilon: Fraction, seed: int, rule: Any) -> BoxModel:
+    rule = rule or published(**hyperparameters)
     parts = hdpview_parts(epsilon, table.shape, calibration=rule)
-    return _boxes(hdpview(table, parts, calibration=rule, random_state=seed), table)
+    return hdpview(table, parts, calibration=rule, random_state=seed)
+
+
+# HDPView release with the library's default calibration.
+our_view = partial(view_of, rule="tight")
 
 
 def tree_of(
@@ -132,11 +124,7 @@ def tree_of(
     """PrivTree release with the published noise."""
     settings: dict[str, Any] = {"n_split": n_split, "calibration": "paper"}
     parts = privtree_parts(epsilon, table.shape, **settings)
-    return _boxes(privtree(table, parts, random_state=seed, **settings), table)
-
-
-def _boxes(view: Any, table: CountTable) -> BoxModel:
-    return BoxModel(Boxes(view.lower, view.upper), view.counts, table.shape)
+    return privtree(table, parts, random_state=seed, **settings)
 
 
 class Dense:
@@ -536,16 +524,9 @@ def figure_4(out_dir: Path, quick: bool) -> Finding:
     table = CountTable.from_codes(codes, (side, side))
     models = {"HDPView": view_of(table, Fraction(1), 0), "PrivTree": tree_of(table, Fraction(1), 0)}
     rng = np.random.default_rng(0)
-    dense = table.dense()
-    sums = np.pad(dense.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
     errors = {}
     ends = np.sort(rng.integers(0, side, size=(500 if quick else 3000, 2, 2)), axis=2)
-    truth = (
-        sums[ends[:, 0, 1] + 1, ends[:, 1, 1] + 1]
-        - sums[ends[:, 0, 0], ends[:, 1, 1] + 1]
-        - sums[ends[:, 0, 1] + 1, ends[:, 1, 0]]
-        + sums[ends[:, 0, 0], ends[:, 1, 0]]
-    )
+    truth = _data.sums_of(table.dense(), ends.reshape(-1, 4))
     line = np.arange(side)
     queries = [
         {axis: ((line >= low) & (line <= high)).astype(float) for axis, (low, high) in enumerate(q)}
@@ -746,21 +727,9 @@ def figure_8(out_dir: Path, quick: bool) -> Finding:
     )
 
 
-def sweep(
-    out_dir: Path,
-    quick: bool,
-    *,
-    figure: int,
-    name: str,
-    label: str,
-    tenths: Sequence[int],
-    said: str,
-    good: tuple[float, float],
-) -> Finding:
-    """Error of 2-way ranges against one hyperparameter of HDPView, the others as published.
-
-    ``good`` are the ends of the range that the paper finds best, or comes down to.
-    """
+def sweep(figure: int, settings: tuple[Any, ...], out_dir: Path, quick: bool) -> Finding:
+    """Error of 2-way ranges against one hyperparameter of HDPView, the others as published."""
+    name, label, tenths, said, good = settings
     table, asked = table_of(name), workload(name, 2, 200 if quick else 1000)
     rows = []
     for epsilon in (Fraction(1), Fraction(1, 10)):
@@ -813,44 +782,27 @@ def _tenths(*values: int) -> list[Fraction]:
 
 
 _BETAS = (2, 4, 6, 8, 10, 12, 16)
-# Figures 9 to 13: one hyperparameter on one table.
-_SWEEPS: dict[int, dict[str, Any]] = {
-    9: {
-        "name": "small",
-        "label": "ratio",
-        "tenths": (1, 3, 5, 7, 8, 9),
-        "said": "a ratio of 0.7 to 0.9 is best.",
-        "good": (0.7, 0.9),
-    },
-    10: {
-        "name": "small",
-        "label": "gamma",
-        "tenths": (1, 3, 5, 7, 9),
-        "said": "most of the budget should go to the tests (gamma 0.9).",
-        "good": (0.7, 0.9),
-    },
-    11: {
-        "name": "small",
-        "label": "beta",
-        "tenths": _BETAS,
-        "said": "on Small-adult the default beta 1.2 is larger than needed.",
-        "good": (0.2, 1.0),
-    },
-    12: {
-        "name": "numerical",
-        "label": "beta",
-        "tenths": _BETAS,
-        "said": "the best beta depends on the table, and the default 1.2 is larger than needed.",
-        "good": (0.2, 1.0),
-    },
-    13: {
-        "name": "small",
-        "label": "alpha",
-        "tenths": (11, 12, 14, 16, 18, 20, 30),
-        "said": "alpha between 1.4 and 1.8 is best.",
-        "good": (1.4, 1.8),
-    },
-}
+# Figures 9 to 13: one hyperparameter on one table, its tenths, what is said, and the best range.
+_SWEEPS: dict[int, tuple[Any, ...]] = {
+    9: ("small", "ratio", (1, 3, 5, 7, 8, 9), "a ratio of 0.7 to 0.9 is best.", (0.7, 0.9)),
+    10: (
+        "small", "gamma", (1, 3, 5, 7, 9),
+        "most of the budget should go to the tests (gamma 0.9).", (0.7, 0.9),
+    ),
+    11: (
+        "small", "beta", _BETAS,
+        "on Small-adult the default beta 1.2 is larger than needed.", (0.2, 1.0),
+    ),
+    12: (
+        "numerical", "beta", _BETAS,
+        "the best beta depends on the table, and the default 1.2 is larger than needed.",
+        (0.2, 1.0),
+    ),
+    13: (
+        "small", "alpha", (11, 12, 14, 16, 18, 20, 30),
+        "alpha between 1.4 and 1.8 is best.", (1.4, 1.8),
+    ),
+}  # fmt: skip
 
 
 def figure_14(out_dir: Path, quick: bool) -> Finding:
@@ -890,7 +842,7 @@ FIGURES = {
     **named("hdpview", table_2, table_3, table_4, figure_3, figure_4, figure_5, figure_6),
     **named("hdpview", figure_7, figure_8),
     **{
-        f"hdpview_figure_{figure}": partial(sweep, figure=figure, **settings)
+        f"hdpview_figure_{figure}": partial(sweep, figure, settings)
         for figure, settings in _SWEEPS.items()
     },
     **named("hdpview", figure_14),

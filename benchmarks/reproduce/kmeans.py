@@ -9,9 +9,10 @@ out. There are fewer repetitions than its 100 to 3,000.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,6 @@ from skdp.algorithms.kmeans.genetic import block_centroids, genetic, sample_aggr
 from skdp.algorithms.kmeans.lloyd import ray_turi
 from skdp.algorithms.kmeans.task import Task
 from skdp.mechanisms import discrete_laplace
-
-__all__ = ["FIGURES"]
 
 _CODES = 2**20
 # The dissertation's name, colour and marker of each algorithm.
@@ -190,36 +189,44 @@ def figure_4_2(out: Path, quick: bool) -> Finding:
 _PLANE, _DEEP = ["S1", "Check-ins"], ["Adult-num", "Gauss-10d"]
 
 
-def _heat(ax: Any, table: NDArray[np.float64], ks: list[int], ds: list[int], title: str) -> Any:
+def _heat_maps(
+    out: Path, name: str, ways: dict[Any, Any], ks: list[int], ds: list[int], first: int
+) -> NDArray[np.float64]:
+    """Excess NICV of each way by number of clusters and of dimensions, (ways, ks, ds), drawn."""
     from matplotlib.colors import LogNorm
 
-    image = ax.imshow(table, origin="lower", cmap="viridis_r", norm=LogNorm(1e-4, 1), aspect="auto")
-    ax.set_xticks(range(len(ds)), labels=ds)
-    ax.set_yticks(range(len(ks)), labels=ks)
-    ax.set(title=title, xlabel="dimensions")
-    return image
+    rows, found = [], np.empty((len(ways), len(ks), len(ds)))
+    for (i, k), (j, d) in itertools.product(enumerate(ks), enumerate(ds)):
+        X = blobs(10_000, d, k, seed=first + 100 * k + d)
+        best = best_nicv(X, k)
+        for a, (way, error) in enumerate(ways.items()):
+            excess = error(X, k) - best
+            found[a, i, j] = max(excess, 1e-5)
+            rows.append({"way": way, "k": k, "d": d, "excess": excess})
+    figure, axes = _panels(len(ways))
+    for ax, way, table in zip(axes, ways, found, strict=True):
+        norm = LogNorm(1e-4, 1)
+        image = ax.imshow(table, origin="lower", cmap="viridis_r", norm=norm, aspect="auto")
+        ax.set_xticks(range(len(ds)), labels=ds)
+        ax.set_yticks(range(len(ks)), labels=ks)
+        ax.set(title=way, xlabel="dimensions")
+    axes[0].set_ylabel("clusters")
+    figure.colorbar(image, ax=axes, label="excess NICV")
+    _save(out, name, figure, rows)
+    return found
 
 
 def figure_4_3(out: Path, quick: bool) -> Finding:
     """Excess NICV by number of clusters and of dimensions at epsilon 1."""
     algorithms = ("extended-grid", "lloyd-improved", "hybrid", "auto")
     ks, ds = ([3, 8], [2, 5]) if quick else ([2, 4, 6, 8, 10], [2, 3, 4, 6, 8, 10])
-    figure, axes = _panels(len(algorithms))
-    rows, found = [], np.empty((len(algorithms), len(ks), len(ds)))
-    for i, k in enumerate(ks):
-        for j, d in enumerate(ds):
-            X = blobs(10_000, d, k, seed=100 * k + d)
-            best = best_nicv(X, k)
-            for a, algorithm in enumerate(algorithms):
-                fits = [private_fit(X, k, 1.0, algorithm, s)[0] for s in range(1 if quick else 2)]
-                excess = np.mean([nicv(X, fit.cluster_centers_) for fit in fits]) - best
-                found[a, i, j] = max(excess, 1e-5)
-                rows.append({"method": _NAMES[algorithm], "k": k, "d": d, "excess": excess})
-    for a, algorithm in enumerate(algorithms):
-        image = _heat(axes[a], found[a], ks, ds, _NAMES[algorithm])
-    axes[0].set_ylabel("clusters")
-    figure.colorbar(image, ax=axes, label="excess NICV")
-    _save(out, "kmeans_figure_4_3", figure, rows)
+
+    def error(algorithm: str, X: NDArray[np.float64], k: int) -> float:
+        fits = [private_fit(X, k, 1.0, algorithm, s)[0] for s in range(1 if quick else 2)]
+        return float(np.mean([nicv(X, fit.cluster_centers_) for fit in fits]))
+
+    ways = {_NAMES[algorithm]: partial(error, algorithm) for algorithm in algorithms}
+    found = _heat_maps(out, "kmeans_figure_4_3", ways, ks, ds, 0)
     growth = found[:, :, -1].mean(axis=1) / found[:, :, 0].mean(axis=1)
     wider = found[:, -1].mean(axis=1) / found[:, 0].mean(axis=1)
     means = ", ".join(
@@ -244,23 +251,13 @@ def figure_4_4(out: Path, quick: bool) -> Finding:
     """The constant theta of the extended grid at epsilon 1."""
     thetas = (2.0, 10.0, 50.0) if quick else (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
     ks, ds = ([3, 6], [2, 4]) if quick else ([2, 4, 6, 8], [2, 3, 4, 6])
-    figure, axes = _panels(len(thetas))
-    rows, found = [], np.empty((len(thetas), len(ks), len(ds)))
-    for i, k in enumerate(ks):
-        for j, d in enumerate(ds):
-            X = blobs(10_000, d, k, seed=1_000 + 100 * k + d)
-            best = best_nicv(X, k)
-            for t, theta in enumerate(thetas):
-                task = _task(X, k, {"grid": 1}, seed=k, theta=theta)
-                centers = grid(task, "extended").centroids
-                excess = nicv(X, _decode(centers)) - best
-                found[t, i, j] = max(excess, 1e-5)
-                rows.append({"theta": theta, "k": k, "d": d, "excess": excess})
-    for t, theta in enumerate(thetas):
-        image = _heat(axes[t], found[t], ks, ds, f"theta {theta:g}")
-    axes[0].set_ylabel("clusters")
-    figure.colorbar(image, ax=axes, label="excess NICV")
-    _save(out, "kmeans_figure_4_4", figure, rows)
+
+    def error(theta: float, X: NDArray[np.float64], k: int) -> float:
+        task = _task(X, k, {"grid": 1}, seed=k, theta=theta)
+        return nicv(X, _decode(grid(task, "extended").centroids))
+
+    ways = {f"theta {theta:g}": partial(error, theta) for theta in thetas}
+    found = _heat_maps(out, "kmeans_figure_4_4", ways, ks, ds, 1_000)
     means = dict(zip(thetas, np.exp(np.log(found).mean(axis=(1, 2))), strict=True))
     return _verdict(
         bool(means[10.0] <= 3 * min(means.values())),
@@ -421,13 +418,7 @@ def figure_4_8(out: Path, quick: bool) -> Finding:
 
 
 def _validity_table(
-    out: Path,
-    name: str,
-    data: str,
-    candidates: range,
-    expected: int,
-    quick: bool,
-    missing: str,
+    out: Path, name: str, data: str, candidates: range, expected: int, quick: bool, missing: str
 ) -> Finding:
     """How often each number of clusters is chosen on the synopsis of EUGkM."""
     X, _ = _sets(False)[data]

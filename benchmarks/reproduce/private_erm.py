@@ -20,8 +20,6 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-__all__ = ["LOSSES", "Loss", "PrivateERM", "noise", "scales", "unit_rows"]
-
 Floats = NDArray[np.float64]
 
 # Half the width of the part of the Huber loss that is curved, as in the paper's experiments.

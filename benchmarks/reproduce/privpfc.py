@@ -20,6 +20,7 @@ import pandas as pd
 from sklearn.metrics import accuracy_score
 
 from benchmarks import privpfc as tables
+from benchmarks._fidelity_tables import Table
 from benchmarks.reproduce import (
     MARKERS,
     PALETTE,
@@ -39,25 +40,15 @@ from skdp.algorithms import privpfc as kernel
 from skdp.algorithms.privpfc import Quality, grid_scores, paper_grids
 from skdp.tables import CountTable
 
-__all__ = ["FIGURES"]
-
 
 def _error(
-    problem: tables.Problem,
-    method: Callable[..., Any],
-    epsilon: float,
-    fold: int,
-    **given: Any,
+    problem: Table, method: Callable[..., Any], epsilon: float, fold: int, **given: Any
 ) -> tuple[float, float]:
     """Misclassification and CPU seconds of one release and one tree trained on it."""
     fitted, tested = tables.folds(problem)[fold]
     X, y = problem.predictors, problem.labels
     release = method(
-        epsilon=epsilon,
-        domain=problem.domain,
-        target=problem.target,
-        random_state=fold,
-        **given,
+        epsilon=epsilon, domain=problem.domain, target=problem.target, random_state=fold, **given
     )
     begin = time.process_time()
     model = train(problem, release, "tree", fold).fit(X.iloc[fitted], y[fitted])
@@ -207,11 +198,7 @@ def figure_3_9(out_dir: Path, quick: bool) -> Finding:
     splits = {"3/37/60": (3, 37, 60), "3/10/87": (3, 10, 87)}
     forms = {"as published": RELEASES["PrivPfC, as published"], "ours": PrivPfCTransformer}
     cells = [
-        (
-            f"{split}, {form}",
-            epsilon,
-            _error(problem, method, epsilon, fold, shares=shares)[0],
-        )
+        (f"{split}, {form}", epsilon, _error(problem, method, epsilon, fold, shares=shares)[0])
         for split, shares in splits.items()
         for form, method in forms.items()
         for epsilon in ((0.1, 1.0) if quick else EPSILONS)
@@ -262,9 +249,7 @@ def figure_3_10(out_dir: Path, quick: bool) -> Finding:
     )
 
 
-def _noise_free_choice(
-    problem: tables.Problem, name: str, epsilon: float, fold: int
-) -> tuple[float, float]:
+def _noise_free_choice(problem: Table, name: str, epsilon: float, fold: int) -> tuple[float, float]:
     """The error if the best grid, attribute or set of parents is always chosen."""
     module: Any = {"DiffGen": diffgen, "PrivBayes": privbayes}.get(name, privpfc)
     private = {way: getattr(module, way, None) for way in ("noisy_max", "exponential")}
@@ -293,7 +278,8 @@ def figure_3_11(out_dir: Path, quick: bool) -> Finding:
     cells = []
     for dimensions in (4, 14) if quick else (4, 6, 8, 10, 12, 14):
         chosen = [*ranked[: dimensions - 1], problem.target]
-        part = tables.Problem("adult", problem.rows[chosen], problem.domain.select(chosen))
+        rows, domain = problem.rows[chosen], problem.domain.select(chosen)
+        part = Table("adult", rows, domain, problem.target)
         for name, method in RELEASES.items():
             for fold in range(1 if quick else 3):
                 error, _ = _error(part, method, 0.5, fold)

@@ -5,7 +5,9 @@ score missed, in which items short of c count as zero (the error rate averages o
 items, and so favours a method that selects few; for lists the two are the same). The data sets are
 retail in place of BMS-POS, the head of Kosarak scaled to its length, and the dissertation's Zipf
 frequencies. AOL is not available, so the tables and figures of AOL and Zipf show only Zipf. The
-tables have the dissertation's numbers beside ours. "ours" is this library.
+tables have the dissertation's numbers beside ours. "ours" is this library. Each run has the items
+in a new order; the threshold is the mean of the c-th and the next frequency. The methods
+(SVT-DPBook, SVT-S, SVT-ReTr, EM) are those of `skdp.mechanisms`.
 
 Every entry of `FIGURES` writes a PNG and a tidy CSV and returns a finding;
 ``--quick`` uses 20 runs and 3 values of c.
@@ -14,18 +16,199 @@ Every entry of `FIGURES` writes a PNG and a tidy CSV and returns a finding;
 from __future__ import annotations
 
 import math
+import statistics
+import warnings
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
-from benchmarks.reproduce import MARKERS, PALETTE, TIE, Finding
+from benchmarks import _data
+from benchmarks.reproduce import MARKERS, PALETTE, TIE, Finding, save
 from benchmarks.reproduce import Figure as Entry
-from benchmarks.select import SETTINGS, SIZES, frequencies, measure
+from benchmarks.reproduce.claims import RATES
+from skdp._random import NoiseSource, noise_source
+from skdp.exceptions import InsecureSeedWarning
+from skdp.mechanisms import SparseVector, sparse_vector_top_k, top_k
+from skdp.mechanisms.accuracy import false_negative_rate, score_error_rate
+
+SIZES = (25, 50, 100, 150, 200, 300)
+
+# Limit of retraversals: a raised threshold is passed rarely.
+PASSES = 10**6
+
+Ints = NDArray[np.int64]
+
+
+class Task:
+    """One run: the frequencies in a new order, and the number of items to find."""
+
+    def __init__(self, sorted_counts: Ints, c: int, epsilon: float, seed: int) -> None:
+        # Largest first; an item is one of the top c if its rank is below c.
+        self.rng = np.random.default_rng([seed, c, round(1000 * epsilon)])
+        self.ranks = self.rng.permutation(len(sorted_counts))
+        self.counts = sorted_counts[self.ranks]
+        self.c, self.epsilon = c, epsilon
+        self.threshold = float(sorted_counts[c - 1 : c + 1].mean())
+        self.best = sorted_counts[:c]
+
+    def errors(self, chosen: Ints) -> tuple[float, float, float]:
+        """SER, FNR and loss."""
+        ser = score_error_rate(self.counts, chosen, self.c)
+        # By rank: of equal frequencies one is among the best.
+        missed = false_negative_rate(-self.ranks, chosen, self.c)
+        return ser, missed, 1 - self.counts[chosen].sum() / self.best.sum()
+
+
+Select = Callable[[Task, NoiseSource], Ints]
+
+# The dissertation's methods, as the library has them: with discrete noise, drawn exactly
+
+
+def sparse(
+    variant: str = "standard", ratio: Callable[[int], float] = lambda c: 1, monotonic: bool = True
+) -> Select:
+    """A stream, with epsilon split 1 : ratio (Algorithm 23, SVT-S, for monotonic queries)."""
+
+    def select(task: Task, source: NoiseSource) -> Ints:
+        vector = SparseVector(
+            task.epsilon,
+            task.threshold,
+            task.c,
+            monotonic=monotonic,
+            ratio=ratio(task.c),
+            variant=variant,
+            noise="two-sided",
+            random_state=source,
+        )
+        vector.query_many(task.counts)
+        return vector.positives
+
+    return select
+
+
+def retraversal(raised: float) -> Select:
+    """SVT with retraversal: Algorithm 23 at 1 : c**(2/3), threshold raised, until c are found.
+
+    1D is "one standard deviation of the added noises" in one place of the dissertation and "the
+    scale factor of the Laplace noise injected to each query" in another. Its tables fit the latter.
+    """
+
+    def select(task: Task, source: NoiseSource) -> Ints:
+        scale = task.c * (1 + task.c ** (-2 / 3)) / task.epsilon
+        return sparse_vector_top_k(
+            task.counts,
+            task.c,
+            task.epsilon,
+            task.threshold + raised * scale,
+            monotonic=True,
+            ratio=task.c ** (2 / 3),
+            noise="two-sided",
+            max_passes=PASSES,
+            random_state=source,
+        )
+
+    return select
+
+
+def exponential(task: Task, source: NoiseSource) -> Ints:
+    """EM c times in sequence."""
+    return top_k(task.counts, task.c, task.epsilon, 1, method="peeling", random_state=source)
+
+
+PAPER_INTERACTIVE: dict[str, Select] = {
+    # Algorithm 18 has no version for monotonic queries.
+    "DPBook": sparse("dwork-roth", monotonic=False),
+    "S 1:1": sparse(),
+    "S 1:3": sparse(ratio=lambda c: 3),
+    "S 1:c": sparse(ratio=lambda c: c),
+    "S 1:c^2/3": sparse(ratio=lambda c: c ** (2 / 3)),
+}
+PAPER_OFFLINE: dict[str, Select] = {
+    **{f"ReTr {raised}D": retraversal(raised) for raised in (1, 2, 3, 4, 5)},
+    "EM": exponential,
+}
+
+
+# Ours
+
+
+def ours_interactive(task: Task, source: NoiseSource) -> Ints:
+    """One-sided noise, and the length of the stream as a public guess.
+
+    The threshold gets a little more of epsilon than by default. Its noise is common to all queries,
+    so it makes the number of positives vary, and a stream that stops early misses large items.
+    """
+    vector = SparseVector(
+        task.epsilon,
+        task.threshold,
+        task.c,
+        monotonic=True,
+        ratio=0.6 * task.c ** (2 / 3),
+        expected_queries=len(task.counts),
+        random_state=source,
+    )
+    vector.query_many(task.counts)
+    return vector.positives
+
+
+def ours_offline(task: Task, source: NoiseSource) -> Ints:
+    """One round of geometric noise."""
+    return top_k(task.counts, task.c, task.epsilon, 1, random_state=source)
+
+
+OURS_INTERACTIVE: dict[str, Select] = {"ours": ours_interactive}
+OURS_OFFLINE: dict[str, Select] = {"ours": ours_offline}
+SETTINGS = {
+    "interactive": (PAPER_INTERACTIVE, OURS_INTERACTIVE),
+    "non-interactive": (PAPER_OFFLINE, OURS_OFFLINE),
+}
+MEASURES = ("ser", "fnr", "loss")
+
+
+def frequencies(name: str) -> Ints:
+    """Frequencies of a set, largest first.
+
+    "kosarak" is its head as if it went on like that: as many transactions and items as
+    the dissertation has, 990,002 and 41,270.
+    """
+    if name != "kosarak":
+        return np.sort(_data.item_frequencies(name))[::-1]
+    head = np.rint(frequencies("kosarak_head") * (990_002 / 36_683)).astype(np.int64)
+    return np.pad(head, (0, max(0, 41_270 - len(head))))
+
+
+def measure(name: str, epsilon: float, c: int, runs: int, first_seed: int = 0) -> dict[str, Any]:
+    """Mean and standard deviation of the measures, {setting: {method: {measure: (m, sd)}}}."""
+    counts = frequencies(name)
+    figures: dict[str, dict[str, list[tuple[float, float, float]]]] = {
+        setting: {method: [] for methods in pair for method in methods}
+        for setting, pair in SETTINGS.items()
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InsecureSeedWarning)
+        source = noise_source(1000 * c + round(1000 * epsilon) + first_seed)
+    for seed in range(first_seed, first_seed + runs):
+        task = Task(counts, c, epsilon, seed)
+        for setting, (paper, ours) in SETTINGS.items():
+            for method, select in (paper | ours).items():
+                figures[setting][method].append(task.errors(select(task, source)))
+    return {
+        setting: {
+            method: {
+                measure: (statistics.fmean(values), statistics.stdev(values))
+                for measure, values in zip(MEASURES, zip(*rows, strict=True), strict=True)
+            }
+            for method, rows in methods.items()
+        }
+        for setting, methods in figures.items()
+    }
+
 
 _PAIRS = {"BMS-POS and Kosarak": ("retail", "kosarak"), "AOL and Zipf": ("zipf",)}
 _TITLES = {"retail": "retail", "kosarak": "Kosarak, scaled", "zipf": "Zipf"}
@@ -39,43 +222,10 @@ _IN_TABLES = [
     name for names in _SHOWN.values() for name in names if name not in ("ReTr 4D", "ReTr 5D")
 ]
 
-# Cells of tables 5.3 to 5.6 in thousandths, in the order of `_IN_TABLES`; -1 where our text of the
-# dissertation has none.
-_PAPER = {
-    ("kosarak", 0.1): {
-        50: (705, 47, 32, 33, 25, 9, 1, 5, 0),
-        100: (968, 896, 640, 373, 398, 103, 38, 40, 33),
-        150: (972, 956, -1, 772, 818, 627, 276, 141, -1),
-        200: (974, 967, -1, 865, 942, 833, 656, 265, 219),
-        300: (971, 971, 961, 945, 950, 902, 801, 518, 315),
-    },
-    ("kosarak", 0.5): {
-        50: (20, 21, 2, 6, 1, 2, 0, 0, 0),
-        100: (140, 36, 18, 39, 25, 2, 0, 4, 0),
-        150: (640, 42, 8, 62, 15, 1, 3, 18, 1),
-        200: (869, 430, 85, 77, -1, 4, 4, 18, 4),
-        300: (936, 845, 628, 423, 412, 108, 47, 49, 48),
-    },
-    ("zipf", 0.1): {
-        50: (957, 917, 832, 665, 711, 423, 164, 90, 82),
-        100: (969, 960, 955, 924, 944, 876, 750, 404, 262),
-        150: (952, 952, 958, 922, 936, 896, 765, 468, 355),
-        200: (947, 946, 948, 898, 940, 887, 769, 468, 412),
-        300: (937, 939, 933, 874, 928, 867, 719, 485, 481),
-    },
-    ("zipf", 0.5): {
-        50: (426, 34, 11, 22, -1, 4, 2, 9, 0),
-        100: (919, 808, 571, 353, -1, 90, 35, 36, 33),
-        150: (935, 916, 864, 745, 784, 570, 232, 114, 111),
-        200: (932, 919, 896, 848, -1, 734, 435, 173, 170),
-        300: (903, 912, 899, 832, 907, 767, 484, 247, 247),
-    },
-}
-
 
 def _paper(name: str, epsilon: float, c: int, method: str) -> float:
     """The dissertation's score error rate, NaN where it has none."""
-    cells = _PAPER.get((name, epsilon), {}).get(c)
+    cells = RATES.get(f"{name}, {epsilon:g}", {}).get(str(c))
     published = [each for each in _IN_TABLES if each != "ours"]
     if cells is None or method not in published:
         return math.nan
@@ -111,13 +261,6 @@ def results(names: tuple[str, ...], epsilon: float, quick: bool) -> pd.DataFrame
             for figure, (mean, std) in methods[method].items()
         ]
     )
-
-
-def _save(figure: Figure, table: pd.DataFrame, out_dir: Path, name: str) -> None:
-    out_dir.mkdir(parents=True, exist_ok=True)
-    FigureCanvasAgg(figure)
-    figure.savefig(out_dir / f"{name}.png", dpi=150)
-    table.to_csv(out_dir / f"{name}.csv", index=False)
 
 
 def _finding(table: pd.DataFrame, setting: str, figures: list[str]) -> Finding:
@@ -227,7 +370,9 @@ def draw_lines(name: str, pair: str, epsilon: float, setting: str) -> Entry:
         table = table[(table["setting"] == setting) & table["measure"].isin(list(_NAMES))]
         sets = _PAIRS[pair]
         kinds = list(_NAMES) if setting == "interactive" else ["ser", "fnr"]
-        figure = Figure(figsize=(4.5 * len(kinds) + 1, 3.6 * len(sets)), layout="constrained")
+        figure = Figure(
+            figsize=(4.5 * len(kinds) + 1, 3.6 * len(sets)), layout="constrained", dpi=150
+        )
         axes = figure.subplots(len(sets), len(kinds), squeeze=False)
         for row, each in zip(axes, sets, strict=True):
             for ax, kind in zip(row, kinds, strict=True):
@@ -250,7 +395,7 @@ def draw_lines(name: str, pair: str, epsilon: float, setting: str) -> Entry:
                 ax.set_ylim(min(part["mean"].min() - 0.05, -0.02), 1.02)
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper")
         figure.suptitle(f"{setting.capitalize()}, epsilon {epsilon:g}")
-        _save(figure, table, out_dir, name)
+        save(out_dir, name, figure, table)
         return _finding(table, setting, [kind for kind in kinds if kind != "loss"])
 
     return draw
@@ -277,7 +422,7 @@ def draw_table(name: str, pair: str, epsilon: float) -> Entry:
         published = {
             (row.set, row.c, row.setting, row.method): row.paper for row in table.itertuples()
         }
-        figure = Figure(figsize=(12, 1.2 + 0.55 * len(mean)), layout="constrained")
+        figure = Figure(figsize=(12, 1.2 + 0.55 * len(mean)), layout="constrained", dpi=150)
         ax = figure.subplots()
         ax.imshow(mean.to_numpy(), cmap="Blues", vmin=0, vmax=1.3, aspect="auto")
         for i in range(len(mean)):
@@ -300,7 +445,7 @@ def draw_table(name: str, pair: str, epsilon: float) -> Entry:
         ax.axvline(len(_SHOWN["interactive"]) - 0.5, color="black")
         ax.xaxis.tick_top()
         ax.set_title(f"SER, epsilon {epsilon:g}: interactive | non-interactive (mean ± std)")
-        _save(figure, table, out_dir, name)
+        save(out_dir, name, figure, table)
         both = [_finding(table, setting, ["ser"]) for setting in _SHOWN]
         told, same = _beside(table)
         return Finding(
@@ -326,13 +471,13 @@ def draw_scores(out_dir: Path, quick: bool = False) -> Finding:
             for rank, score in enumerate(scores[:300].tolist(), start=1)
         ]
     )
-    figure = Figure(figsize=(6, 4), layout="constrained")
+    figure = Figure(figsize=(6, 4), layout="constrained", dpi=150)
     ax = figure.subplots()
     for colour, (name, part) in zip(PALETTE, table.groupby("set", sort=False), strict=False):
         ax.plot(part["rank"], part["score"], color=colour, label=_TITLES[str(name)])
     ax.set(xlabel="rank", ylabel="score", yscale="log")
     ax.legend(frameon=False)
-    _save(figure, table, out_dir, "svt_figure_5_8")
+    save(out_dir, "svt_figure_5_8", figure, table)
     zipf = counts["zipf"]
     ranks = np.arange(1, 301)
     return Finding(

@@ -15,15 +15,6 @@ from .._validation import FloatArray, IntArray, exclusive_cumsum, running_sums
 from ..hierarchy import LevelPlan, Tree, Workload
 from ..mechanisms import choose_buckets, discrete_laplace
 
-__all__ = [
-    "AHP_SHARES",
-    "DAWA_SHARES",
-    "LineRelease",
-    "adaptive_tree",
-    "ahp",
-    "dawa",
-]
-
 # ------------------------------------------------------------------------------------------------
 # A range tree that is divided only where its noisy counts say that it pays.
 #

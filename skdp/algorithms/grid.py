@@ -20,6 +20,7 @@ import numpy as np
 
 from .._validation import IntArray, as_between, integer_sums
 from ..mechanisms import discrete_laplace
+from ..release import Boxes, BoxModel, Intervals
 from ..tables import CountTable
 
 GRID_RULES = ("identity", "uniform", "extended", "m-estimator")
@@ -89,24 +90,10 @@ def even_edges(size: int, parts: int) -> IntArray:
     return np.arange(parts + 1, dtype=np.int64) * size // parts
 
 
-def _edges(shape: Sequence[int], sides: Sequence[int]) -> list[IntArray]:
-    """First codes of the parts of each axis, and the end."""
-    return [even_edges(size, side) for size, side in zip(shape, sides, strict=True)]
-
-
-def grid_boxes(shape: Sequence[int], sides: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Grid cells as boxes in row-major order: lower (inclusive) and upper (exclusive) codes."""
-    edges = _edges(shape, sides)
-    places = np.indices(tuple(sides)).reshape(len(sides), -1)
-    lower = np.stack([edge[place] for edge, place in zip(edges, places, strict=True)], axis=1)
-    upper = np.stack([edge[place + 1] for edge, place in zip(edges, places, strict=True)], axis=1)
-    return lower, upper
-
-
 def measure_grid(
     table: CountTable, sides: Sequence[int], epsilon: Fraction, *, random_state: Any = None
-) -> IntArray:
-    """Noisy count of every grid cell.
+) -> BoxModel:
+    """Noisy count of every grid cell, the cells in row-major order.
 
     Parameters
     ----------
@@ -119,12 +106,18 @@ def measure_grid(
 
     Returns
     -------
-    ndarray of int64, shape (prod(sides),)
-        In row-major order, as :func:`grid_boxes`. Signed: nothing is clamped.
+    BoxModel
+        Signed counts: nothing is clamped. Intervals cover any spread of the records inside cells.
     """
+    edges = [even_edges(size, side) for size, side in zip(table.shape, sides, strict=True)]
     cell = np.zeros(len(table.counts), dtype=np.int64)
-    for axis, (edge, side) in enumerate(zip(_edges(table.shape, sides), sides, strict=True)):
-        place = np.searchsorted(edge, table.codes[:, axis], side="right") - 1
-        cell = cell * side + place
+    for axis, (edge, side) in enumerate(zip(edges, sides, strict=True)):
+        cell = cell * side + np.searchsorted(edge, table.codes[:, axis], side="right") - 1
     exact = integer_sums(cell, math.prod(sides), table.counts)
-    return discrete_laplace(exact, epsilon, random_state=random_state)
+    counts = discrete_laplace(exact, epsilon, random_state=random_state)
+    places = np.indices(tuple(sides)).reshape(len(sides), -1)
+    lower, upper = (
+        np.stack([edge[place + end] for edge, place in zip(edges, places, strict=True)], axis=1)
+        for end in (0, 1)
+    )
+    return BoxModel(Boxes(lower, upper), counts, table.shape, Intervals(epsilon, "any"))

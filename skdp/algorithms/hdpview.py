@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from .._validation import (
     split_epsilon,
 )
 from ..mechanisms import above_threshold, discrete_laplace, noisy_max
-from ..release import LeafErrorBound
+from ..release import Boxes, BoxModel, Intervals, LeafErrorBound
 from ..tables import CountTable
 from .boxes import (
     GRID,
@@ -36,15 +36,6 @@ from .boxes import (
     quiet_floor,
     split_gain,
 )
-
-__all__ = [
-    "CALIBRATIONS",
-    "HDPViewParameters",
-    "hdpview",
-    "hdpview_parameters",
-    "hdpview_parts",
-    "published",
-]
 
 # ------------------------------------------------------------------------------------------------
 # HDPView: how the budget is divided, and the public parameters that follow from it.
@@ -129,40 +120,25 @@ class HDPViewParameters(InRecords):
 
     Attributes
     ----------
+    rule : Calibration
     kappa : int
         Private cuts on a path; deeper blocks are cut at random.
-    score : {"imbalance", "error"}
-        Score by which a cut is chosen; see `hdpview`.
     rate : Fraction
         The noise of a converge test is discrete Laplace, with this epsilon for a grid step.
     delta_steps, theta_steps, floor_steps : int
-        Bias for each level, threshold, and smallest biased error, in grid steps.
-    root_level : int
-        Level of the root: a block ``depth`` levels below it is biased by
-        ``(root_level + depth) * delta``.
+        Bias for each level, threshold, and smallest biased error, in grid steps. A block ``depth``
+        levels below the root is biased by ``(rule.root_level + depth) * delta``.
     loss : float
         Certified bound of the privacy loss of all converge tests on one path.
     """
 
+    rule: Calibration
     kappa: int
-    score: str
     rate: Fraction
     delta_steps: int
     theta_steps: int
     floor_steps: int
-    root_level: int
     loss: float
-    reuse: bool = False
-
-    @property
-    def step(self) -> float:
-        """Grid step of errors and noise, in records."""
-        return 1 / GRID
-
-    @property
-    def theta(self) -> float:
-        """Threshold of the biased error, in records."""
-        return self.theta_steps / GRID
 
 
 def hdpview_parts(
@@ -226,9 +202,7 @@ def hdpview_parameters(
     theta = math.floor(GRID / parts["counts"] + Fraction(1, 2))
     if cells == 1:
         # Nothing is tested and nothing cut.
-        return HDPViewParameters(
-            0, rule.score, Fraction(1), SENSITIVITY, theta, theta, rule.root_level, 0.0, rule.reuse
-        )
+        return HDPViewParameters(rule, 0, Fraction(1), SENSITIVITY, theta, theta, 0.0)
     test = converge_test(parts["converge"], rule)
     if (chance := split_at_floor(test)) > 0.5 and cells > _MOST_SINGLE_CELLS:
         most = math.log(rule.alpha) * (3 + 1 / (rule.alpha - 1)) / rule.converge
@@ -240,16 +214,9 @@ def hdpview_parameters(
         )
     # The logarithm of a power of two is exact; no other gives a whole number.
     kappa = max(math.floor(rule.beta * Fraction(math.log2(cells))), 1)
+    kappa = kappa if rule.most_cuts is None else min(kappa, rule.most_cuts)
     return HDPViewParameters(
-        kappa if rule.most_cuts is None else min(kappa, rule.most_cuts),
-        rule.score,
-        test.rate,
-        test.delta,
-        theta,
-        theta + test.floor,
-        rule.root_level,
-        test.loss,
-        rule.reuse,
+        rule, kappa, test.rate, test.delta, theta, theta + test.floor, test.loss
     )
 
 
@@ -260,17 +227,6 @@ def _rule(calibration: str | Calibration) -> Calibration:
     return CALIBRATIONS[calibration]
 
 
-def _tight_test(rate: float, alpha: Fraction) -> tuple[int, int]:
-    """Bias and floor, in grid steps relative to the threshold, for noise of this rate."""
-    delta = math.ceil(math.log(alpha) / rate)
-    return max(delta, SENSITIVITY), quiet_floor(rate, 2)
-
-
-def _paper_test(rate: float, alpha: Fraction) -> tuple[int, int]:
-    delta = math.ceil(math.log(alpha) / rate)
-    return delta, SENSITIVITY - delta
-
-
 @lru_cache(maxsize=256)
 def converge_test(epsilon: Fraction, rule: Calibration) -> StopTest:
     """Converge test with the least noise of a calibration whose certified loss is within epsilon.
@@ -279,14 +235,17 @@ def converge_test(epsilon: Fraction, rule: Calibration) -> StopTest:
     2.7 its bias falls below the sensitivity and its floor, 2 - delta, rises above the threshold:
     still private, but then every block splits with probability above a half, empty ones too.
     """
-    alpha = rule.alpha
     # The stop alone can cost the sensitivity times the rate.
     most = epsilon / SENSITIVITY
     if rule.published:
-        most *= (alpha - 1) / (3 * alpha - 2)
+        most *= (rule.alpha - 1) / (3 * rule.alpha - 2)
 
     def test(rate: float) -> tuple[int, int]:
-        return (_paper_test if rule.published else _tight_test)(rate, alpha)
+        """Bias and floor, in grid steps relative to the threshold, for noise of this rate."""
+        delta = math.ceil(math.log(rule.alpha) / rate)
+        if rule.published:
+            return delta, SENSITIVITY - delta
+        return max(delta, SENSITIVITY), quiet_floor(rate, 2)
 
     return certified_test(epsilon, most, test, SENSITIVITY)
 
@@ -569,54 +528,13 @@ def choose_cuts(
 # --- the bisection
 
 
-class HDPViewRelease(NamedTuple):
-    """The release of `hdpview`; every array has one entry for each box.
-
-    Attributes
-    ----------
-    lower, upper : ndarray of int64, shape (m, d)
-        Disjoint boxes of codes that cover the domain; ``upper`` is exclusive.
-    counts : ndarray of int64, shape (m,)
-        Counts with discrete Laplace noise; may be negative.
-    depth : ndarray of int64, shape (m,)
-        Number of deltas subtracted from the error of the box, at least 0.
-    test_number : ndarray of int64, shape (m,)
-        Number of the converge test that stopped the box, from 1 in the order of the run; 0 for a
-        box of one cell, which is not tested.
-    epsilon : list of Fraction, length m
-        Of the noise of each count.
-    parameters : HDPViewParameters
-    """
-
-    lower: IntArray
-    upper: IntArray
-    counts: IntArray
-    depth: IntArray
-    test_number: IntArray
-    epsilon: list[Fraction]
-    parameters: HDPViewParameters
-
-    def leaf_errors(self) -> LeafErrorBound:
-        """Upper bounds on the aggregation errors of the boxes, from the stop tests, at no cost."""
-        public = self.parameters
-        # The tested error is the nearest multiple of the step.
-        return LeafErrorBound(
-            public.theta + public.step / 2,
-            public.delta,
-            public.lam,
-            self.depth,
-            self.test_number,
-            public.step,
-        )
-
-
 def hdpview(
     table: CountTable,
     parts: Mapping[str, Fraction],
     *,
     calibration: str | Calibration = "tight",
     random_state: Any = None,
-) -> HDPViewRelease:
+) -> BoxModel:
     r"""Release boxes that cover the domain of a table, and their noisy counts.
 
     Parameters
@@ -639,7 +557,8 @@ def hdpview(
 
     Returns
     -------
-    HDPViewRelease
+    BoxModel
+        With upper bounds on the aggregation errors of the boxes, from the stop tests, at no cost.
 
     Raises
     ------
@@ -654,7 +573,7 @@ def hdpview(
     # count by 1, sensitivity 1. The boxes and the number of private cuts that led to each are
     # released before (sequential composition); on the path of a record, cuts and count together
     # cost at most kappa times `epsilon_cut` and the part "counts".
-    unused = epsilon_cut if parameters.reuse else Fraction(0)
+    unused = epsilon_cut if parameters.rule.reuse else Fraction(0)
     budgets = [
         parts["counts"] + (parameters.kappa - cuts) * unused for cuts in range(parameters.kappa + 1)
     ]
@@ -662,8 +581,12 @@ def hdpview(
     for cuts in np.unique(n_cuts).tolist():
         members = np.flatnonzero(n_cuts == cuts)
         counts[members] = discrete_laplace(exact[members], budgets[cuts], random_state=noise)
+    # The tested error is the nearest multiple of a grid step.
+    theta, lam = (parameters.theta_steps + 0.5) / GRID, parameters.lam
+    bounds = LeafErrorBound(theta, parameters.delta, lam, depth, test_number, 1 / GRID)
     epsilon = [budgets[cuts] for cuts in n_cuts.tolist()]
-    return HDPViewRelease(lower, upper, counts, depth, test_number, epsilon, parameters)
+    intervals = Intervals(epsilon if len(set(epsilon)) > 1 else epsilon[0], bounds)
+    return BoxModel(Boxes(lower, upper), counts, table.shape, intervals)
 
 
 def bisect(
@@ -675,7 +598,7 @@ def bisect(
     leaves = []
     depth = n_tests = 0
     while len(blocks):
-        level = parameters.root_level + depth
+        level = parameters.rule.root_level + depth
         cells = cells_of(blocks.sides)[0]
         # A block of one cell has no error and no cut: its public shape makes it final, untested.
         tested = np.flatnonzero(cells > 1)
@@ -708,7 +631,7 @@ def bisect(
         blocks = blocks.select(split)
         if depth < parameters.kappa:
             chosen = choose_cuts(
-                blocks, columns, table.counts, parameters.score, epsilon_cut, noise
+                blocks, columns, table.counts, parameters.rule.score, epsilon_cut, noise
             )
         else:
             chosen = noise.below((blocks.sides - 1).sum(axis=1))

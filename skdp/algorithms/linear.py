@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
-from scipy.sparse import csr_array
 
 from .._random import sampling_generator
 from .._validation import FloatArray, IntArray
@@ -22,40 +21,10 @@ from .additive import (
     Logit,
     Prior,
     Records,
-    calibrate,
-    first_round,
     fit_additive,
-    known_share,
     located,
-    located_share,
-    shared_weight,
+    paying_share,
 )
-
-__all__ = [
-    "Column",
-    "Components",
-    "Design",
-    "LOSSES",
-    "LinearModel",
-    "Moments",
-    "NaiveBayesModel",
-    "Objective",
-    "TUNING",
-    "Tuning",
-    "check_components",
-    "check_moments",
-    "check_products",
-    "fit_auto",
-    "fit_functional",
-    "fit_genetic",
-    "fit_local_search",
-    "fit_naive_bayes",
-    "fit_smooth",
-    "most_products",
-    "noisy_moments",
-    "objectives",
-    "principal_components",
-]
 
 # ------------------------------------------------------------------------------------------------
 # The numbers that stand for the groups of each column: public.
@@ -160,20 +129,18 @@ class Design:
         parts = [c.units()[groups[:, j]] for j, c in enumerate(self.columns)]
         return np.hstack([np.empty((len(groups), 0)), *parts])
 
-    def sparse_rows(self, groups: IntArray) -> csr_array:
-        """The same rows without most zeros: a group has one feature that is not 0 at most."""
-        starts = [block.start for block in self.blocks]
-        places, values = [], []
-        for start, column, group in zip(starts, self.columns, groups.T, strict=True):
-            units = column.units()
-            place = np.argmax(units != 0, axis=1)
-            places.append((start + place)[group])
-            values.append(units[np.arange(len(units)), place][group].astype(np.float64))
-        ends = np.arange(0, groups.size + 1, groups.shape[1])
-        return csr_array(
-            (np.stack(values, axis=1).ravel(), np.stack(places, axis=1).ravel(), ends),
-            shape=(len(groups), self.n_features),
-        )
+    def scores(self, groups: IntArray, weights: IntArray) -> FloatArray:
+        """Sums of weights, that of the constant first, times features, exact below 2**53.
+
+        Parameters
+        ----------
+        groups : ndarray of shape (n, n_columns)
+        weights : ndarray of shape (1 + n_features,) or (1 + n_features, n_candidates)
+        """
+        result = np.tile(weights[0] * float(UNIT), (len(groups), *(1,) * (weights.ndim - 1)))
+        for column, block, group in zip(self.columns, self.blocks, groups.T, strict=True):
+            result += (column.units().astype(np.float64) @ weights[1:][block])[group]
+        return result
 
 
 # --- the released linear model: intercepts, and a coefficient of each feature
@@ -199,23 +166,11 @@ class LinearModel:
 # --- what a search minimises: sums of integer losses, and how far one record can spread them
 
 
-def _logistic(margin: FloatArray) -> FloatArray:
-    return np.logaddexp(0.0, -margin)
-
-
-def _hinge(margin: FloatArray) -> FloatArray:
-    return np.maximum(1.0 - margin, 0.0)
-
-
-def _squares(residual: FloatArray) -> FloatArray:
-    # Targets and scores lie within -1 to 1, so that no residual is larger than 2.
-    return np.square(np.clip(residual, -2.0, 2.0))
-
-
 LOSSES: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "logistic": _logistic,
-    "hinge": _hinge,
-    "squares": _squares,
+    "logistic": lambda margin: np.logaddexp(0.0, -margin),
+    "hinge": lambda margin: np.maximum(1.0 - margin, 0.0),
+    # Targets and scores lie within -1 to 1, so that no residual is larger than 2.
+    "squares": lambda residual: np.square(np.clip(residual, -2.0, 2.0)),
 }
 # Where their tables end, in units: beyond, losses are those of the end.
 _END = 8 * UNIT
@@ -406,64 +361,6 @@ def _free(design: Design) -> Any:
     ).astype(bool)
 
 
-# --- principal components of columns of numbers, from noisy second moments
-
-
-class Components(NamedTuple):
-    """Means and covariances of features, as released, and their axes.
-
-    Attributes
-    ----------
-    total : float
-    mean : ndarray of shape (n_features,)
-    covariance : ndarray of shape (n_features, n_features)
-        Without negative eigenvalues.
-    total_std : float
-    """
-
-    total: float
-    mean: FloatArray
-    covariance: FloatArray
-    total_std: float
-
-
-def check_components(design: Design, epsilon: Fraction) -> None:
-    """Refuse an epsilon whose noise does not fit into the integers of `principal_components`.
-
-    Raises
-    ------
-    ValueError
-        If it is too small for so many columns.
-    """
-    check_products(design, 1, epsilon)
-
-
-def principal_components(
-    records: Records, design: Design, epsilon: Fraction, random_state: Any
-) -> Components:
-    """Release means and covariances of numbers.
-
-    Parameters
-    ----------
-    records : Records
-        With the label 0 everywhere.
-    design : Design
-    epsilon : Fraction
-    random_state : NoiseSource
-    """
-    # Privacy. Released: `noisy_moments` with the constant outcome 1, in one call. The rest is
-    # computed from it.
-    moments = noisy_moments(
-        records, design, np.array([[UNIT]]), 1, np.ones(1), epsilon, random_state
-    )
-    total = max(float(moments.products[0, 0]), 1.0)
-    mean = np.clip(moments.products[0, 1:] / total, -1.0, 1.0)
-    covariance = moments.products[1:, 1:] / total - np.outer(mean, mean)
-    values, vectors = np.linalg.eigh(covariance)
-    positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return Components(float(moments.products[0, 0]), mean, positive, moments.std)
-
-
 # ------------------------------------------------------------------------------------------------
 # The numbers of linear models that change a release, each with unit, meaning and what chose it.
 #
@@ -482,23 +379,11 @@ class Tuning:
     # and records times epsilon of each column for one more.
     bins: int = 16
     signal: float = 1_000.0
-    # Records that each group has at least in naive Bayes, so that none is impossible.
-    records: float = 0.5
-    # Rounds of a search at least, and at most those of PrivLocal; records times epsilon for each,
-    # its first step and the last, in weights; chosen on generated tables.
-    least: int = 8
+    # Rounds of PrivLocal, and selections of PrivGene, at most; records times epsilon of a round of
+    # the former, and its first step in weights; chosen on generated tables.
     most: int = 120
     round: float = 400.0
     first: float = 0.4
-    last: float = 0.05
-    # Of PrivGene, as published: candidates, those that survive a round, records times epsilon for
-    # each of them; rounds at most; and the largest mutation of a weight, beside that of the round
-    # before.
-    population: int = 200
-    survivors: int = 10
-    record: float = 800.0
-    most_genetic: int = 12
-    decay: float = 0.9
 
 
 TUNING = Tuning()
@@ -527,7 +412,7 @@ def fit_auto(
     # public facts. What `located` and `fit_functional` release is composed sequentially.
     signal = float(epsilon) * max(total, 0.0)
     if isinstance(link, Identity) and _clear(design, signal):
-        part = located_share(epsilon, total)
+        part = paying_share(epsilon, total, ADDITIVE.located)
         link = located(records, link, part, total, signal, random_state)
         return fit_functional(records, design, link, epsilon - part, total, random_state)
     n_bins = max(int(signal / (TUNING.signal * len(design.columns))), TUNING.bins)
@@ -597,18 +482,7 @@ def _slopes(values: Any, free: bool, std: Any) -> Any:
 # --- the functional mechanism: a quadratic objective with noise in its coefficients
 
 
-def check_moments(design: Design, link: Logit | Identity, epsilon: Fraction) -> None:
-    """Refuse an epsilon whose noise does not fit into the integers of `fit_functional`.
-
-    Raises
-    ------
-    ValueError
-        If it is too small for so many columns.
-    """
-    check_products(design, _reach(link), epsilon)
-
-
-def _reach(link: Logit | Identity) -> int:
+def moment_reach(link: Logit | Identity) -> int:
     """Largest sum of the absolute outcomes of a record: 1 and the number, or its class."""
     return 2 if isinstance(link, Identity) else 1
 
@@ -647,7 +521,9 @@ def fit_functional(
     else:
         outcomes = np.eye(link.n_classes, dtype=np.int64) * UNIT
         ones = np.ones(link.n_classes)
-    moments = noisy_moments(records, design, outcomes, _reach(link), ones, epsilon, random_state)
+    moments = noisy_moments(
+        records, design, outcomes, moment_reach(link), ones, epsilon, random_state
+    )
     if isinstance(link, Identity):
         scale = link.scale * link.reach / UNIT
         found = _minimum(moments, moments.cross[:, 1:], total)
@@ -669,7 +545,7 @@ def _minimum(
     """Intercepts, coefficients and their errors of least squares by noisy moments."""
     total = max(total, 1.0)
     # Means that are lost in noise are taken to be 0.
-    kept = ADDITIVE.mean**2 / (ADDITIVE.mean**2 + (moments.std / total) ** 2)
+    kept = ADDITIVE.expected**2 / (ADDITIVE.expected**2 + (moments.std / total) ** 2)
     mean = np.clip(kept * moments.products[0, 1:] / total, -1.0, 1.0)
     outcome = np.clip(kept * cross[0] / total, -1.0, 1.0)
     products = moments.products[1:, 1:] - total * np.outer(mean, mean)
@@ -685,79 +561,6 @@ def _minimum(
     each = moments.std * np.sqrt(1.0 + (coef**2).sum(axis=1))
     std = each[:, None] * np.sqrt((inverse**2).sum(axis=1))
     return outcome - coef @ mean, coef, std
-
-
-# ------------------------------------------------------------------------------------------------
-# Naive Bayes: the classes, and the groups of each column in each class.
-
-
-@dataclass(frozen=True, eq=False)
-class NaiveBayesModel:
-    """Probabilities, as released.
-
-    Attributes
-    ----------
-    prior : ndarray of shape (n_classes,)
-        Logarithms of the probabilities of the classes.
-    groups : tuple of ndarray of shape (n_classes, n_groups)
-        Of each column the logarithms of the probabilities of its groups in each class.
-    std : tuple of ndarray of shape (n_outputs, n_groups)
-        How far off they may be: with two classes their difference, with more each class.
-    constant : ndarray of shape (n_classes,)
-    factor : float
-        The calibrated logarithms of the probabilities of a row with each class are, up to what all
-        classes have in common, ``constant`` and ``factor`` times those that follow from the above.
-    """
-
-    prior: FloatArray
-    groups: tuple[FloatArray, ...]
-    std: tuple[FloatArray, ...]
-    constant: FloatArray
-    factor: float
-
-
-def fit_naive_bayes(
-    records: Records,
-    priors: Sequence[Prior],
-    link: Logit,
-    epsilon: Fraction,
-    total: float,
-    random_state: Any,
-) -> NaiveBayesModel:
-    """Learn the classes and each column given the class.
-
-    Parameters
-    ----------
-    records : Records
-    priors : sequence of Prior
-        What the score of a class may look like along the groups of each column.
-    link : Logit
-    epsilon : Fraction
-    total : float
-        Released number of records.
-    random_state : NoiseSource
-    """
-    # Privacy. Released: the histograms of the first round of an additive model, and that of the
-    # scores which it gives; sequential composition. The rest is computed from them.
-    part = known_share(epsilon, total)
-    model = first_round(records, link, priors, epsilon - part, total, random_state)
-    prior = np.log(link.probabilities(model.intercept[None])[0])
-    found, constant = [], np.zeros(link.n_classes)
-    for term in model.terms:
-        # By Bayes' theorem, from the classes of each group and the sizes of the groups.
-        classes = link.probabilities(model.intercept + term.scores)
-        joint = np.maximum(term.sizes, TUNING.records)[:, None] * np.maximum(classes, 1e-12)
-        found.append(np.log(joint / joint.sum(axis=0)).T.copy())
-        # Scores and probabilities of a row differ by a constant of each class in each column.
-        constant += found[-1][:, 0] - (0.0, *term.scores[0])[-link.n_classes :]
-    errors = tuple(term.std_errors.T.copy() for term in model.terms)
-    weight = shared_weight(len(priors))
-    model.scale(weight)
-    shift, factor, _ = calibrate(records, link, model, part, total, random_state)
-    moved = prior - weight * factor * (prior + constant)
-    # Of two classes the second is shifted.
-    moved[-1] += shift
-    return NaiveBayesModel(prior, tuple(found), errors, moved, weight * factor)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -816,23 +619,22 @@ def fit_local_search(
     rounds = n_rounds
     if rounds is None:
         usual = max(total, 0.0) * float(each) / TUNING.round
-        rounds = int(np.clip(usual, TUNING.least, TUNING.most))
+        rounds = int(np.clip(usual, 8, TUNING.most))
     if decay is None:
-        decay = (TUNING.last / TUNING.first) ** (1 / max(rounds - 1, 1))
+        decay = 8 ** (-1 / max(rounds - 1, 1))
     moves = _whole(np.maximum(step * decay ** np.arange(rounds), 1 / UNIT)).tolist()
     first = _whole(np.broadcast_to(start, 1 + design.n_features))
     weights = np.tile(first, (len(goals), 1))
     for goal, row in zip(goals, weights, strict=True):
-        scores = np.full(len(records.counts), first[0] * UNIT)
-        if first[1:].any():
-            scores += (design.sparse_rows(records.groups) @ first[1:]).astype(np.int64)
+        scores = design.scores(records.groups, first).astype(np.int64)
         for size in moves:
             gains = _gains(records, design, goal, scores, size)
             reach = goal.spread(2 * size)
             winner = int(noisy_max(gains, each / rounds, reach, random_state=random_state))
             place, move = winner // 2, (1 - 2 * (winner % 2)) * size
-            row[place] += move
-            scores += move * _feature(records, design, place)
+            moved = np.where(np.arange(len(row)) == place, move, 0)
+            row += moved
+            scores += design.scores(records.groups, moved).astype(np.int64)
     coef = weights[:, 1:] / UNIT
     return LinearModel(weights[:, 0] / UNIT, coef, np.full_like(coef, np.nan))
 
@@ -854,29 +656,11 @@ def _gains(
         if column.free:
             sums = [np.bincount(groups, each, minlength=len(column.values)) for each in moved]
             found.append(np.stack(sums, axis=1))
-            continue
-        for values in column.units().T:
-            features = values[groups]
-            both = [lowered(move * features).sum() for move in (step, -step)]
-            found.append(np.array([both]))
+        else:
+            features = [values[groups] for values in column.units().T]
+            gains = [[lowered(m * each).sum() for m in (step, -step)] for each in features]
+            found.append(np.array(gains))
     return np.concatenate(found).ravel().astype(np.int64)
-
-
-def _feature(records: Records, design: Design, place: int) -> Any:
-    """The feature at a place among the constant and all features, in units."""
-    if place == 0:
-        return UNIT
-    for axis, values in _features(design):
-        place -= 1
-        if place == 0:
-            return values[records.groups[:, axis]]
-    raise IndexError(place)
-
-
-def _features(design: Design) -> Iterator[tuple[int, IntArray]]:
-    for axis, column in enumerate(design.columns):
-        for values in column.units().T:
-            yield axis, values
 
 
 # --- PrivGene: a population of weights, selected with noise, crossed and mutated (Algorithms 6, 7)
@@ -893,6 +677,9 @@ def fit_genetic(
     crossover: bool,
     *,
     n_rounds: int | None = None,
+    population: int = 200,
+    survivors: int = 10,
+    decay: float = 0.9,
 ) -> LinearModel:
     """Selection, crossover and mutation of whole vectors of weights.
 
@@ -910,7 +697,11 @@ def fit_genetic(
     crossover : bool
         Whether two parents swap the ends of their vectors; otherwise children are mutated copies.
     n_rounds : int, default=None
-        Public. None: by the released number of records.
+        Public. None: at least 8, and one for 800 records times epsilon of each survivor.
+    population, survivors : int
+        Candidates, and those that survive a round, as published.
+    decay : float
+        Of the largest mutation of a weight, each round.
     """
     # Privacy. Released: the survivors of each round, given the released number of records. One
     # record changes the scores of all candidates by its losses there. Its scores under any two of
@@ -920,23 +711,23 @@ def fit_genetic(
     each = epsilon / len(goals)
     rounds = n_rounds
     if rounds is None:
-        usual = max(total, 0.0) * float(each) / (TUNING.record * TUNING.survivors)
-        rounds = int(np.clip(usual, TUNING.least, TUNING.most_genetic))
+        usual = max(total, 0.0) * float(each) / (800 * survivors)
+        rounds = int(np.clip(usual, 8, TUNING.most // survivors))
     # Public coins of the population.
     generator = sampling_generator(random_state)
     found = []
     for goal in goals:
-        shape = (TUNING.population, 1 + design.n_features)
-        population = _whole(generator.uniform(-1.0, 1.0, shape))
+        shape = (population, 1 + design.n_features)
+        candidates = _whole(generator.uniform(-1.0, 1.0, shape))
         for number in range(rounds - 1):
-            scores, reach = _scores(records, design, goal, population)
-            chosen = top_k(
-                scores, TUNING.survivors, each / rounds, reach, random_state=random_state
+            scores, reach = _scores(records, design, goal, candidates)
+            chosen = top_k(scores, survivors, each / rounds, reach, random_state=random_state)
+            mutation = decay**number
+            candidates = _offspring(
+                candidates[chosen], len(candidates), crossover, mutation, generator
             )
-            mutation = TUNING.decay**number
-            population = _offspring(population[chosen], crossover, mutation, generator)
-        scores, reach = _scores(records, design, goal, population)
-        found.append(population[noisy_max(scores, each / rounds, reach, random_state=random_state)])
+        scores, reach = _scores(records, design, goal, candidates)
+        found.append(candidates[noisy_max(scores, each / rounds, reach, random_state=random_state)])
     weights = np.stack(found) / UNIT
     coef = weights[:, 1:]
     return LinearModel(weights[:, 0], coef, np.full_like(coef, np.nan))
@@ -951,11 +742,8 @@ def _scores(
 ) -> tuple[IntArray, int]:
     """Minus the sum of losses of each candidate, and how far one record can spread them."""
     result = np.zeros(len(population))
-    weights = population[:, 1:].T.astype(np.float64)
     for block in records.blocks(_CHUNK):
-        # Products of matrices of integers are exact in floating point below 2**53, in any order.
-        scores = design.sparse_rows(block.groups) @ weights
-        scores += population[:, 0].astype(np.float64) * UNIT
+        scores = design.scores(block.groups, population.T)
         losses = goal.at(scores.astype(np.int64), block.labels)
         result -= block.counts.astype(np.float64) @ losses
     return result.astype(np.int64), goal.spread(_widest(design, population))
@@ -976,13 +764,11 @@ def _widest(design: Design, population: IntArray) -> int:
 
 
 def _offspring(
-    parents: IntArray, crossover: bool, mutation: float, generator: np.random.Generator
+    parents: IntArray, n: int, crossover: bool, mutation: float, generator: np.random.Generator
 ) -> IntArray:
     """A new population: pairs of parents swap their ends, and one weight of each child changes."""
     size = parents.shape[1]
-    couples = np.array(
-        [generator.permutation(len(parents))[:2] for _ in range(TUNING.population // 2)]
-    )
+    couples = np.array([generator.permutation(len(parents))[:2] for _ in range(n // 2)])
     first, second = parents[couples[:, 0]], parents[couples[:, 1]]
     cut = generator.integers(1, size + 1, size=len(couples)) if crossover else size
     swapped = np.arange(size) >= np.broadcast_to(cut, len(couples))[:, None]

@@ -6,25 +6,16 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._random import NoiseSource, noise_source, sampling_generator
 from .._validation import FloatArray, IntArray, as_share, used_attributes
 from ..hierarchy import project_to_simplex
-from ..mechanisms import discrete_laplace, exponential, noisy_max
-from ..release import Conditional, NetworkModel
-from ..tables import Counts, ProjectedCounts
-
-__all__ = [
-    "NEGATIVES",
-    "SCORES",
-    "check_parts",
-    "largest_table",
-    "privbayes",
-    "privbayes_parts",
-]
+from ..mechanisms import discrete_laplace, discrete_laplace_variance, exponential, noisy_max
+from ..release.network import Conditional, NetworkModel
+from ..tables import Counts
 
 # ------------------------------------------------------------------------------------------------
 # The whole measurement of PrivBayes, from a table of counts to a released network.
@@ -47,25 +38,9 @@ __all__ = [
 _SAFE = 1 << 30
 
 
-class Score(Protocol):
-    """An integer score of exact counts, and its range for `noisy_max`.
-
-    Attributes
-    ----------
-    score_range : int
-    most_range : int
-        The largest of any total.
-    published_range : int
-        Twice the published sensitivity, for the exponential mechanism; not below `score_range`.
-    """
-
-    score_range: int
-    most_range: int
-    published_range: int
-
-    def __call__(self, counts: IntArray) -> int:
-        """Score of exact counts, shape (n_parent_groups, size); private."""
-        ...
+# Each is called with exact counts, (n_parent_groups, size), and has the length of the interval in
+# which one record moves it, `score_range`; the largest of any total, `most_range`; and twice the
+# published sensitivity, for the exponential mechanism: `published_range`, not below `score_range`.
 
 
 class Independence:
@@ -92,7 +67,7 @@ class Independence:
         pass
 
     def __call__(self, counts: IntArray) -> int:
-        """See `Score`."""
+        """Score of exact counts; private."""
         n = int(counts.sum())
         if n == 0:
             return 0
@@ -130,7 +105,7 @@ class MaximumJoint:
         self.half = max(int(total), 0) // 2
 
     def __call__(self, counts: IntArray) -> int:
-        """See `Score`."""
+        """Score of exact counts; private."""
         # The best pairs (a, b) lie on a chain of segments: combinations go to code 0 in the order
         # of their share of it. The sum is convex along the chain and linear between its corners
         # and the places where a or b passes H.
@@ -187,7 +162,7 @@ class Entropy:
         self.published_range = max(math.ceil(2 * reach * 2**_BITS), self.score_range)
 
     def __call__(self, counts: IntArray) -> int:
-        """See `Score`."""
+        """Score of exact counts; private."""
         n = counts.sum(keepdims=True)
         joint, *margins = (
             int(self._f(part).sum()) for part in (counts, counts.sum(axis=0), counts.sum(axis=1))
@@ -229,7 +204,8 @@ def _entropy_steps(limit: int) -> tuple[IntArray, IntArray, IntArray]:
     return start, value, slope
 
 
-SCORES: dict[str, type[Independence] | type[MaximumJoint] | type[Entropy]] = {
+Score = Independence | MaximumJoint | Entropy
+SCORES: dict[str, type[Score]] = {
     "R": Independence,
     "F": MaximumJoint,
     "mutual_information": Entropy,
@@ -240,12 +216,11 @@ SCORES: dict[str, type[Independence] | type[MaximumJoint] | type[Entropy]] = {
 
 # Share of epsilon for the number of records.
 _TOTAL_SHARE = Fraction(2, 100)
-# The least rate of noise that fits into 64-bit integers is 2**-50; a budget is rounded down by less
-# than half before noise is drawn.
-_LEAST_RATE = Fraction(1, 2**49)
 
 
-def privbayes_parts(epsilon: Fraction, shape: Sequence[int], beta: Any) -> dict[str, Fraction]:
+def privbayes_parts(
+    epsilon: Fraction, shape: Sequence[int], beta: Any, most_range: int = 1
+) -> dict[str, Fraction]:
     """Divide epsilon between the number of records, the network and its tables.
 
     Parameters
@@ -255,6 +230,8 @@ def privbayes_parts(epsilon: Fraction, shape: Sequence[int], beta: Any) -> dict[
         Number of codes of each attribute.
     beta : number
         Share of epsilon for the network, from 0.001 to 0.979.
+    most_range : int, default=1
+        The largest range that the score can have.
 
     Returns
     -------
@@ -265,47 +242,19 @@ def privbayes_parts(epsilon: Fraction, shape: Sequence[int], beta: Any) -> dict[
     Raises
     ------
     TypeError, ValueError
-        If ``beta`` is not such a number.
+        If ``beta`` is not such a number, or noise would not fit into 64-bit integers.
     """
     told = "it chooses the network. The total takes 0.02 and the tables the rest; 0.3 is usual."
     share = as_share(beta, "beta", Fraction(979, 1000), meaning=told)
-    total = epsilon * _TOTAL_SHARE
-    if len(used_attributes(shape)) < 3:
-        return {"total": total, "tables": epsilon - total}
-    network = epsilon * share
-    return {"total": total, "network": network, "tables": epsilon - total - network}
-
-
-def check_parts(parts: Mapping[str, Fraction], n_attributes: int, score_range: int) -> None:
-    """Refuse parts whose noise might not fit into integers, before anything is spent.
-
-    Parameters
-    ----------
-    parts : mapping of str to Fraction
-        From `privbayes_parts`.
-    n_attributes : int
-        Those with more than one code.
-    score_range : int
-        The largest that the score can have.
-
-    Raises
-    ------
-    ValueError
-        If a part is too little to be divided among what it pays for.
-    """
-    least = {
-        "total": _LEAST_RATE,
-        "network": _LEAST_RATE * score_range * max(n_attributes - 1, 1),
-        "tables": _LEAST_RATE * max(n_attributes, 1),
-    }
-    for name, part in parts.items():
-        if part < least[name]:
-            raise ValueError(
-                f"The part {name!r} of epsilon is {float(part):.3g} for one row, and with "
-                f"{n_attributes} columns it needs {float(least[name]):.3g}: noise would not fit "
-                "into 64-bit integers. Use a larger epsilon"
-                + (", a larger beta, or score_function='R'." if name == "network" else ".")
-            )
+    total, used = epsilon * _TOTAL_SHARE, len(used_attributes(shape))
+    parts = {"total": total, "network": epsilon * share} if used > 2 else {"total": total}
+    parts["tables"] = epsilon - sum(parts.values())
+    # Noise that does not fit into 64 bits is refused here, before anything is spent.
+    discrete_laplace_variance(total)
+    discrete_laplace_variance(parts["tables"], max(used, 1))
+    if "network" in parts:
+        discrete_laplace_variance(parts["network"] / (used - 1), most_range)
+    return parts
 
 
 def largest_table(
@@ -561,18 +510,6 @@ class Candidates:
         return tuple(sorted(levels.items()))
 
 
-def _every_maximal(
-    sizes: Sequence[Sequence[int]], axes: Sequence[int], child: int, limit: int
-) -> list[list[int]] | None:
-    """A child and its maximal sets of parents, all of them at their coarsest; None: too many.
-
-    The attributes of any set that fits, whatever its levels, are among those of one of these.
-    """
-    others = {axis: sizes[axis][-1:] for axis in axes if axis != child}
-    found = _all(others, limit, len(others))
-    return None if found is None else [[child, *dict(parents)] for parents in found]
-
-
 def _all(sizes: Mapping[int, Sequence[int]], limit: int, most: int) -> list[_Parents] | None:
     fitting = list(itertools.islice(_fitting(sorted(sizes), sizes, limit, most), _LISTED + 1))
     if len(fitting) > _LISTED:
@@ -677,11 +614,6 @@ def learn_network(
     left = list(axes)
     nodes = [_Node(left.pop(int(generator.integers(len(left)))), ())]
     scores: dict[_Node, int] = {}
-    if isinstance(table, ProjectedCounts):
-        # All candidates of all rounds are margins of these tables.
-        sets = [_every_maximal(sizes, axes, axis, limit // table.shape[axis]) for axis in axes]
-        if None not in sets:
-            table.remember([axes for found in sets for axes in found or ()])
     while left:
         known = {node.axis: sizes[node.axis] for node in nodes}
         possible = Candidates(known, generator, max_parents)

@@ -31,29 +31,9 @@ from numpy.typing import NDArray
 from .._random import NoiseSource, noise_source
 from .._validation import FloatArray, IntArray, as_share, dyadic_floor, running_sums, split_epsilon
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, exponential, noisy_max
-from ..tables import Counts, CountTable
+from ..tables import Counts
+from .additive import TUNING as ADDITIVE
 from .additive import column_shares
-
-__all__ = [
-    "Line",
-    "Options",
-    "Quality",
-    "TUNING",
-    "Tuning",
-    "UNIT",
-    "candidate_grids",
-    "cell_limit",
-    "grid_scores",
-    "max_useful_groups",
-    "measure_grid_counts",
-    "merged_groupings",
-    "merging_budget",
-    "neighbouring_grids",
-    "paper_grids",
-    "privpfc_parts",
-    "select_grid",
-    "two_largest",
-]
 
 # ------------------------------------------------------------------------------------------------
 # PrivPfC: the grids that a selection may take, from public facts and a noisy number of records.
@@ -63,18 +43,13 @@ __all__ = [
 class Tuning:
     """The numbers of "auto" that change a release; all by ``benchmarks/models.py``."""
 
-    # Largest number of predictors in a set.
-    predictors: int = 8
-    # Grids of one set, which share a table of counts, at most.
-    shared: int = 32
-    # The grids of a set are coarser than one random grid, of at most this many times the limit of
-    # cells.
-    finer: int = 8
-    # Records times the budget of selection for each further selection near the first choice, how
-    # many there are at most, and by what factor their pools are smaller.
+    # Largest number of predictors in a set; the cells of the random grid than which the grids of a
+    # set are coarser, in limits of cells; and the factor by which pools near a choice are smaller.
+    breadth: int = 8
+    # Records times the budget of selection for each further selection near the first choice, and
+    # how many there are at most.
     further: float = 5_000.0
     most_further: int = 6
-    near: int = 8
     # With further selections there are enough records for grids that are too fine: this share of
     # what a grid gains by fitting its own records is taken off, and twice as much where the
     # groupings fit the records too.
@@ -83,10 +58,8 @@ class Tuning:
     # are merged at most.
     finest: int = 256
     merged: int = 32
-    # Share of the budget of the grid that these counts take, and the least product of that budget
-    # and the noisy number of records for each predictor that is counted.
+    # Share of the budget of the grid that these counts take.
     merging: Fraction = Fraction(2, 5)
-    each: float = 600.0
 
 
 TUNING = Tuning()
@@ -143,6 +116,8 @@ _LISTED_ONCE = 4096
 # memory sets it.
 _MOST_COUNTS = 2**17
 _PAPER_COUNTS = 2**25
+# Grids of one set, which share a table of counts, at most.
+_SHARED_ONCE = 32
 # Cells of a random grid than which those of one set are coarser.
 _SHARED_CELLS = 2**14
 
@@ -284,7 +259,7 @@ def candidate_grids(
     # Larger sets: each size in turn gets half of the remaining room, the last gets the rest.
     smallest = np.sort([min(int(sizes[axis][option]) for option in usable[axis]) for axis in axes])
     largest = int(np.searchsorted(np.cumprod(smallest.astype(np.float64)), limit, side="right"))
-    orders = range(3, min(largest, TUNING.predictors, len(axes)) + 1)
+    orders = range(3, min(largest, TUNING.breadth, len(axes)) + 1)
     for order in orders:
         share = builder.room if order == orders[-1] else math.ceil(builder.room / 2)
         _add_random_sets(builder, options, axes, usable, order, limit, share, source)
@@ -375,7 +350,7 @@ def _add_random_sets(
         found = np.intersect1d(options[axis].coarser[option], usable[axis])
         return np.union1d(found, builder.start[axis])
 
-    n_draws = 2 * math.ceil(most / TUNING.shared) + 8
+    n_draws = 2 * math.ceil(most / _SHARED_ONCE) + 8
     keys = source.words((n_draws, len(axes)))
     for drawn in np.argsort(keys, axis=1, kind="stable")[:, :order]:
         if most <= 0:
@@ -387,7 +362,7 @@ def _add_random_sets(
             if axis not in members
         )
         room = limit // others
-        cells = max(min(limit * TUNING.finer, _SHARED_CELLS) // others, 1)
+        cells = max(min(limit * TUNING.breadth, _SHARED_CELLS) // others, 1)
         finest = _random_grid(sizes, members, usable, cells, source)
         if finest is None:
             continue
@@ -397,8 +372,8 @@ def _add_random_sets(
             below[longest] = below[longest][source.words(len(below[longest])) >> np.uint64(63) == 1]
         combos = _combinations(below)
         combos = combos[_cells(sizes, members, combos) <= room]
-        if len(combos) > TUNING.shared:
-            chosen = np.argsort(source.words(len(combos)), kind="stable")[: TUNING.shared]
+        if len(combos) > _SHARED_ONCE:
+            chosen = np.argsort(source.words(len(combos)), kind="stable")[:_SHARED_ONCE]
             combos = combos[chosen]
         most -= builder.add(members, combos[:most])
 
@@ -491,8 +466,6 @@ _QUALITY_CELLS = 2**20
 _LOOKED_UP_COUNTS = 256
 # Density of the standard normal law at 0.
 _NORMAL = 1 / math.sqrt(2 * math.pi)
-# Most that rounding to units adds to the length of the interval of changes.
-_ROUNDING = 3
 
 
 @dataclass(frozen=True)
@@ -556,9 +529,9 @@ class Quality:
         # c (n / s^2) z f(z) <= c f(1); with r = n / s^2 < 1, dP/dn is (c / s) f(z) (1 - r/2 +
         # r z^2/2), which is positive and at most c f(0) / s: (1 - r/2 + r u) exp(-u) <= 1 for
         # u >= 0, as 1 - r/2 + r u <= 1 + u. So the interval grows by at most 2 c f(1) +
-        # c f(0) / sqrt(1 + noise), and by the rounding of P.
+        # c f(0) / sqrt(1 + noise), and by at most 3 units by the rounding of P.
         slope = 2 * _NORMAL * math.exp(-1 / 2) + _NORMAL / math.sqrt(1 + self.noise)
-        return length + math.ceil(UNIT * self._factor * slope) + _ROUNDING
+        return length + math.ceil(UNIT * math.sqrt(2) * self.penalty * slope) + 3
 
     @cached_property
     def _changes(self) -> IntArray:
@@ -571,10 +544,6 @@ class Quality:
     def sensitivity(self) -> int:
         """Largest change of a score, up or down, by one record: eq. 3.3 of the dissertation."""
         return int(np.abs(self._changes).max())
-
-    @property
-    def _factor(self) -> float:
-        return math.sqrt(2) * self.penalty
 
     def score(self, largest: IntArray, second: IntArray) -> IntArray:
         """Score of each cell from its two largest class counts."""
@@ -594,7 +563,8 @@ class Quality:
         inside = np.minimum(difference, last)
         scores = UNIT * (second + difference - inside) + self.table[inside]
         if self.penalty:
-            penalty = self._factor * _optimism(largest + second, difference, self.noise)
+            gained = _optimism(largest + second, difference, self.noise)
+            penalty = math.sqrt(2) * self.penalty * gained
             scores -= np.rint(UNIT * penalty).astype(np.int64)
         return scores
 
@@ -773,25 +743,18 @@ class _Joins:
 
 def two_largest(counts: NDArray[Any]) -> tuple[IntArray, IntArray]:
     """Largest and second largest count of each row; counts are whole numbers below 2**53."""
-    n_classes = counts.shape[1]
+    whole, n_classes = counts.astype(np.int64), counts.shape[1]
     if n_classes == 1:
-        largest = counts[:, 0].astype(np.int64)
-        return largest, np.zeros_like(largest)
+        return whole[:, 0], np.zeros_like(whole[:, 0])
     if n_classes == 2:
-        first, second = counts[:, 0], counts[:, 1]
-        return np.maximum(first, second).astype(np.int64), np.minimum(first, second).astype(
-            np.int64
-        )
-    ends = np.partition(counts, n_classes - 2, axis=1)[:, n_classes - 2 :].astype(np.int64)
+        first, second = whole.T
+        return np.maximum(first, second), np.minimum(first, second)
+    ends = np.partition(whole, n_classes - 2, axis=1)[:, n_classes - 2 :]
     return ends[:, 1], ends[:, 0]
 
 
 # ------------------------------------------------------------------------------------------------
 # PrivPfC: the private selection of one grid.
-
-
-# Its bound on the change of the quality, 1.1 in either direction.
-_PAPER_RANGE = math.ceil(2.2 * UNIT)
 
 
 def privpfc_parts(epsilon: Fraction, shares: Any = (0.03, 0.37, 0.60)) -> dict[str, Fraction]:
@@ -869,7 +832,8 @@ def select_grid(
         families = paper_grids([each.sizes for each in first], limit, max_grids)
         quality = Quality.of_the_paper(parts["counts"])
         scores = grid_scores(table, first, families, quality)
-        reach = 2 * quality.sensitivity if sensitivity == "exact" else _PAPER_RANGE
+        # The dissertation's bound is 1.1 in either direction.
+        reach = 2 * quality.sensitivity if sensitivity == "exact" else math.ceil(2.2 * UNIT)
         best = exponential(scores, parts["grid"], reach, random_state=source)
         return np.concatenate(families)[best]
     signal = n_records * float(parts["grid"])
@@ -883,7 +847,7 @@ def select_grid(
         best = noisy_max(scores, budget, quality.score_range, random_state=source)
         grid = np.concatenate(families)[best]
         if left:
-            most = max(1, max_grids // TUNING.near)
+            most = max(1, max_grids // TUNING.breadth)
             families = neighbouring_grids(grid, options, limit, most, random_state=source)
     return grid
 
@@ -892,37 +856,29 @@ def select_grid(
 
 
 def measure_grid_counts(
-    table: CountTable,
-    groups: Sequence[IntArray],
-    sizes: Sequence[int],
-    epsilon: Fraction,
-    *,
-    random_state: Any = None,
+    table: Counts, axes: Sequence[int], groups: Sequence[IntArray], epsilon: Fraction, source: Any
 ) -> IntArray:
     """Noisy number of records in each cell and class.
 
     Parameters
     ----------
-    table : CountTable
-        The predictors that the grid uses, in order, and the class as the last attribute.
+    table : CountTable or ProjectedCounts
+        The predictors in order, and the class as the last attribute.
+    axes : sequence of int
+        Predictors that the grid uses.
     groups : sequence of ndarray
-        Group of each code of each predictor.
-    sizes : sequence of int
-        Number of groups of each predictor.
+        Group of each code of each of these.
     epsilon : Fraction
 
     Returns
     -------
-    counts : ndarray of shape (*sizes, n_classes), int64
+    counts : ndarray of shape (n_groups, ..., n_classes), int64
     """
     # Privacy. A record is in one cell and one class, so adding it changes one count by one; every
     # count, empty ones included, gets its own noise. Cost: epsilon, once.
-    n_classes = table.shape[-1]
-    codes = [group[table.codes[:, axis]] for axis, group in enumerate(groups)]
-    stacked = np.stack([*codes, table.codes[:, -1].astype(np.int64)], axis=1)
-    shape = (*(int(size) for size in sizes), n_classes)
-    exact = CountTable.from_codes(stacked, shape, table.counts).dense()
-    return discrete_laplace(exact, epsilon, random_state=random_state)
+    asked = (*axes, len(table.shape) - 1), (*groups, None)
+    (exact,) = table.regrouped_many([asked])
+    return discrete_laplace(exact, epsilon, random_state=source)
 
 
 # --- PrivPfC: groupings that follow the labels, by merging values with similar shares of them
@@ -946,9 +902,9 @@ def merging_budget(lines: Sequence[Line], n_records: float, epsilon: Fraction) -
 
     It depends on public facts and the noisy number of records alone.
     """
-    needed = max(TUNING.further, TUNING.each * len(_measured(lines)))
-    pays = bool(_measured(lines)) and n_records * float(epsilon) >= needed
-    return epsilon * TUNING.merging if pays else Fraction(0)
+    part, n_measured = epsilon * TUNING.merging, sum(line.n_groups > 2 for line in lines)
+    needed = max(TUNING.further * float(TUNING.merging), ADDITIVE.wanted * n_measured)
+    return part if n_measured and n_records * float(part) >= needed else Fraction(0)
 
 
 def merged_groupings(
@@ -983,22 +939,17 @@ def merged_groupings(
     # follow from public numbers of groups, and are composed one after the other. Merging is
     # post-processing of these counts.
     source = noise_source(random_state)
-    measured = _measured(lines)
+    measured = [axis for axis, line in enumerate(lines) if line.n_groups > 2]
     shares = column_shares([lines[axis].n_groups for axis in measured])
-    parts = {axis: epsilon * share for axis, share in zip(measured, shares, strict=True)}
     label = len(table.shape) - 1
     wanted = [((axis, label), (lines[axis].groups, None)) for axis in measured]
     result: list[list[IntArray]] = [[] for _ in lines]
-    for axis, exact in zip(measured, table.regrouped_many(wanted), strict=True):
-        noisy = discrete_laplace(exact, parts[axis], random_state=source)
-        variance = discrete_laplace_variance(parts[axis])
+    counted = table.regrouped_many(wanted)
+    for axis, share, exact in zip(measured, shares, counted, strict=True):
+        noisy = discrete_laplace(exact, epsilon * share, random_state=source)
+        variance = discrete_laplace_variance(epsilon * share)
         result[axis] = _groupings(noisy, lines[axis], most, variance)
     return result
-
-
-def _measured(lines: Sequence[Line]) -> list[int]:
-    """Predictors with something to merge."""
-    return [axis for axis, line in enumerate(lines) if line.n_groups > 2]
 
 
 def _groupings(noisy: IntArray, line: Line, most: int, variance: float) -> list[IntArray]:

@@ -26,13 +26,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .._random import NoiseSource, noise_source
 from .._validation import IntArray, as_integer, check_choice, exclusive_cumsum, split_epsilon
 from ..mechanisms import above_threshold, discrete_laplace
+from ..release import Boxes, BoxModel, Intervals
 from ..tables import CountTable
 from .boxes import GRID, Blocks, InRecords, certified_test, quiet_floor
 
@@ -66,27 +67,6 @@ class PrivTreeParameters(InRecords):
     delta_steps: int
     floor_steps: int
     loss: float
-
-
-class PrivTreeRelease(NamedTuple):
-    """The release of `privtree`; every array has one entry for each box.
-
-    Attributes
-    ----------
-    lower, upper : ndarray of int64, shape (m, d)
-        Disjoint boxes of codes that cover the domain; ``upper`` is exclusive.
-    counts : ndarray of int64, shape (m,)
-        Counts with discrete Laplace noise of epsilon ``parts["counts"]``; may be negative.
-    depth : ndarray of int64, shape (m,)
-        Level of the box; the whole domain has 0.
-    parameters : PrivTreeParameters
-    """
-
-    lower: IntArray
-    upper: IntArray
-    counts: IntArray
-    depth: IntArray
-    parameters: PrivTreeParameters
 
 
 def privtree_parts(
@@ -191,7 +171,7 @@ def privtree(
     n_split: int | None = None,
     calibration: str = "tight",
     random_state: Any = None,
-) -> PrivTreeRelease:
+) -> BoxModel:
     """Release boxes that cover the domain of a table, and their noisy counts.
 
     Parameters
@@ -212,7 +192,8 @@ def privtree(
 
     Returns
     -------
-    PrivTreeRelease
+    BoxModel
+        Its intervals cover any spread of the records inside boxes.
 
     Raises
     ------
@@ -221,17 +202,18 @@ def privtree(
     """
     parameters = privtree_parameters(parts, table.shape, n_split=n_split, calibration=calibration)
     noise = noise_source(random_state)
-    lower, upper, exact, depth = _decompose(table, parameters, noise)
+    lower, upper, exact = _decompose(table, parameters, noise)
     # Privacy. Released: the count of every box. The boxes are disjoint: one record changes one
     # count by 1, sensitivity 1. The boxes themselves are released before (sequential composition).
     counts = discrete_laplace(exact, parts["counts"], random_state=noise)
-    return PrivTreeRelease(lower, upper, counts, depth, parameters)
+    intervals = Intervals(parts["counts"], "any")
+    return BoxModel(Boxes(lower, upper), counts, table.shape, intervals)
 
 
 def _decompose(
     table: CountTable, parameters: PrivTreeParameters, noise: NoiseSource
 ) -> tuple[IntArray, ...]:
-    """Final boxes: lower, upper, exact count (private!) and level."""
+    """Final boxes: lower, upper, exact count (private!)."""
     blocks = Blocks.whole(table.shape, table.counts)
     halvings = np.zeros_like(blocks.lower)
     leaves = []
@@ -248,8 +230,7 @@ def _decompose(
         split = tested[above]
         final = np.ones(len(blocks), dtype=bool)
         final[split] = False
-        level = np.full(np.count_nonzero(final), depth)
-        leaves.append((blocks.lower[final], blocks.upper[final], blocks.total[final], level))
+        leaves.append((blocks.lower[final], blocks.upper[final], blocks.total[final]))
         blocks, halvings = _divided(
             blocks.select(split), halvings[split], table, parameters.n_split
         )

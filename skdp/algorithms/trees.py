@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.stats import beta
@@ -21,6 +22,7 @@ from .._validation import (
     split_epsilon,
 )
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
+from .additive import TUNING as ADDITIVE
 from .additive import Records, class_shares
 
 # ------------------------------------------------------------------------------------------------
@@ -51,9 +53,7 @@ class Splits:
     apart: bool = False
 
     def __len__(self) -> int:
-        if self.apart:
-            return int(self.n_groups > 1)
-        return max(len(self.chain) - 1, 0) + len(self.alone)
+        return len(self.routes)
 
     @property
     def n_children(self) -> int:
@@ -78,17 +78,12 @@ class Splits:
         right = counts.sum(axis=1, keepdims=True) - left
         return np.stack([left, right], axis=2)
 
-    def routes(self, split: int) -> IntArray:
-        """Child of each group, (n_groups,)."""
-        if self.apart:
-            return np.arange(self.n_groups)
-        child = np.ones(self.n_groups, dtype=np.int64)
-        n_cuts = max(len(self.chain) - 1, 0)
-        if split < n_cuts:
-            child[self.chain[: split + 1]] = 0
-        else:
-            child[self.alone[split - n_cuts]] = 0
-        return child
+    @cached_property
+    def routes(self) -> IntArray:
+        """Child of each group by every split, (n_splits, n_groups)."""
+        groups = np.eye(self.n_groups, dtype=np.int64)
+        found = self.divide(groups[None])[0].argmax(axis=1)
+        return found if self.n_groups > 1 else found[:0]
 
 
 def binary_splits(n_groups: int, chain: Sequence[int] | None) -> Splits:
@@ -157,21 +152,31 @@ class TreeModel:
         ----------
         groups : ndarray of int, shape (n, n_columns)
         """
-        reached = np.zeros(len(groups), dtype=np.int64)
-        # Children have larger numbers, so one pass is enough.
-        waiting = {0: np.arange(len(groups))}
-        for place, node in enumerate(self.nodes):
-            mine = waiting.pop(place, None)
-            if mine is None:
-                continue
-            reached[mine] = place
-            if node is None or not len(mine):
-                continue
-            values = groups[mine, node.column]
-            targets = np.where(values >= 0, node.children[values], -1)
-            for child in np.unique(node.children).tolist():
-                waiting[child] = mine[targets == child]
+        reached, before = np.zeros(len(groups), dtype=np.int64), None
+        while before is None or (reached != before).any():
+            before, reached = reached, stepped(self.nodes, groups, reached)
         return reached
+
+
+def stepped(nodes: Sequence[Node | None], groups: IntArray, places: IntArray) -> IntArray:
+    """Where records go from their nodes: to a child, or nowhere if there is none for their group.
+
+    Parameters
+    ----------
+    nodes : sequence of Node or None
+    groups : ndarray of int, shape (n, n_columns)
+    places : ndarray of int, shape (n,)
+    """
+    inner = {place: node for place, node in enumerate(nodes) if node is not None}
+    columns = np.zeros(len(nodes), dtype=np.int64)
+    # The last column is for those without a group, and for those of leaves.
+    widest = max((len(node.children) for node in inner.values()), default=0)
+    targets = np.tile(np.arange(len(nodes))[:, None], widest + 1)
+    for place, node in inner.items():
+        columns[place] = node.column
+        targets[place, : len(node.children)] = node.children
+    group = groups[np.arange(len(places)), columns[places]]
+    return targets[places, np.minimum(group, widest)]
 
 
 def parents_of(nodes: Sequence[Node | None]) -> IntArray:
@@ -194,12 +199,10 @@ class Tuning:
     All but those of papers were chosen by ``benchmarks/models.py`` on electricity and phoneme.
     """
 
-    # Share of the classes of all records, and of the rest that of the choice of splits.
-    total: Fraction = Fraction(1, 50)
+    # Of what the numbers of the classes leave, the share of the choice of splits.
     splits: Fraction = Fraction(4, 5)
-    # Records times epsilon of a mean leaf, and levels at most.
+    # Records times epsilon of a mean leaf.
     leaf: float = 64.0
-    depth: int = 12
     # "clipped" ignores shares below half of that of the rarest class, and never more than this.
     edge: float = 0.1
     # Variance that the share of a class is expected to have between the children of a node.
@@ -207,8 +210,6 @@ class Tuning:
     # A split stays if it changes shares by this times what chance would: the best of fifty splits
     # that say nothing does so by 2 log(50), however little noise there is.
     chances: float = 8.0
-    # Confidence of C4.5's pessimistic errors, as published.
-    confidence: float = 0.25
 
 
 TUNING = Tuning()
@@ -218,96 +219,61 @@ TUNING = Tuning()
 QUALITIES = ("max", "gini", "clipped")
 # Scores are multiples of one part in so many of a record.
 _UNIT = 2**10
-# Larger counts are taken as this one, so that no product overflows; a clamped count still moves by
-# at most one.
-_MOST_COUNTS = 2**26
 
 
-class _Quality(Protocol):
+@dataclass(frozen=True)
+class Quality:
     """Score of a node that is not divided further; that of a split is the sum over its children.
 
-    A record enters one child of each split, so the change of the score of a split is that of one
-    child.
+    "max" counts the records of the most frequent class, DiffPID3's max operator. The others are the
+    sum F over the classes of n f(n_c / n), divided by 1 - 2 a, where f is 0 up to a, has the second
+    derivative 2 from a to 1 - a, and is linear beyond. With a = 0 this is the number of records
+    less their Gini impurity. "clipped" is worth up to 1 / (1 - 2 a) times as much for the same
+    noise, unless shares are beyond a or 1 - a. The larger a, the more it is like "max".
+
+    Attributes
+    ----------
+    edge : float or None
+        The number a below 1/2; None for "max".
+    n_classes : int
     """
 
-    score_range: int
+    edge: float | None
+    n_classes: int
 
-    def of(self, counts: IntArray) -> IntArray:
-        """Score from the counts of classes, which are the last axis."""
+    @classmethod
+    def named(cls, name: str, counts: FloatArray) -> Quality:
+        """One of `QUALITIES`, given the released numbers of records of the classes."""
+        # Shares of a rare class must not all lie below the edge of "clipped".
+        rarest = float(np.clip(counts.min() / max(counts.sum(), 1.0) / 2, 0.0, TUNING.edge))
+        return cls({"max": None, "gini": 0.0, "clipped": rarest}[name], len(counts))
 
-
-class _Majority:
-    """DiffPID3's max operator: the records of the most frequent class."""
-
-    # Privacy. One record more raises the largest count by one or not at all: an interval of
-    # length 1.
-    score_range = 1
-
-    def of(self, counts: IntArray) -> IntArray:
-        return np.asarray(counts.max(axis=-1), dtype=np.int64)
-
-
-class _Gini:
-    """Records minus their Gini impurity: the sum of n_c squared, divided by n."""
-
-    # Privacy. Let S be the sum of n_c^2 over the classes of a child with n records, f = S / n. A
-    # record of class c changes f by (2 n_c + 1 - S/n) / (n + 1). As n_c^2 <= S n <= n^2 this is at
-    # most (2 n + 1 - n) / (n + 1) = 1 and at least (1 - n) / (n + 1) > -1; the first record gives
-    # 1. So all changes lie in [-1, 1], those of floor(U f) in [-U, U]: a range of 2 U.
-    score_range = 2 * _UNIT
-
-    def of(self, counts: IntArray) -> IntArray:
-        counts = np.minimum(counts, _MOST_COUNTS)
-        sizes = np.maximum(counts.sum(axis=-1), 1)
-        squares = (counts * counts).sum(axis=-1)
-        whole = squares // sizes
-        return np.asarray(whole * _UNIT + (squares - whole * sizes) * _UNIT // sizes)
-
-
-class _Clipped:
-    """Between the max operator and Gini: shares of a class count where they lie in [a, 1 - a].
-
-    With F the sum over classes of n f(n_c / n), where f is 0 up to a, has the second derivative 2
-    from a to 1 - a, and is linear beyond, the score is F / (1 - 2 a). A split is worth up to
-    1 / (1 - 2 a) times as much as with Gini (a = 0) for the same noise, unless its shares are
-    beyond a or 1 - a. The larger a, the more it is like the max operator.
-    """
-
-    # Privacy. F is homogeneous, so the change by a record of class c is a mean of derivatives
-    # d = f(p_c) + (1 - p_c) f'(p_c) + sum over k != c of (f(p_k) - p_k f'(p_k)). The first two
-    # are the integral of (1 - t) f'' up to p_c: between 0 and 1 - 2 a. Each term of the sum is
-    # minus the integral of t f'' up to p_k, which is p_k^2 - a^2 cut to [0, 1 - 2 a]; as the
+    # Privacy. A record enters one child of each split, so the change of the score of a split is
+    # that of one child. "max": one record more raises the largest count by one or not at all: an
+    # interval of length 1. Else F is homogeneous, so the change by a record of class c is a mean of
+    # derivatives d = f(p_c) + (1 - p_c) f'(p_c) + sum over k != c of (f(p_k) - p_k f'(p_k)). The
+    # first two are the integral of (1 - t) f'' up to p_c: between 0 and 1 - 2 a. Each term of the
+    # sum is minus the integral of t f'' up to p_k, which is p_k^2 - a^2 cut to [0, 1 - 2 a]; as the
     # shares sum to 1 at most, the sum of these is at most 1 - 2 a. So the score moves by at most 1
     # either way. Floats: counts are clamped so that n <= 2^31, and a score of at most U n has an
     # error below half a unit per 2^11 classes; with the floor, U + 1 + that units either way.
-    def __init__(self, edge: float, n_classes: int) -> None:
-        self._edge = edge
-        self._most = 2**31 // n_classes
-        self.score_range = 2 * (_UNIT + 1 + -(-(n_classes + 10) // 2**11))
+    @property
+    def score_range(self) -> int:
+        """Length of the interval that holds the changes of all scores by one record."""
+        if self.edge is None:
+            return 1
+        return 2 * (_UNIT + 1 + -(-(self.n_classes + 10) // 2**11))
 
     def of(self, counts: IntArray) -> IntArray:
-        counts = np.minimum(counts, self._most).astype(np.float64)
-        sizes = np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
-        low = np.maximum(counts - self._edge * sizes, 0.0)
-        high = np.maximum(counts - (1.0 - self._edge) * sizes, 0.0)
+        """Score from the counts of classes, which are the last axis."""
+        if self.edge is None:
+            return np.asarray(counts.max(axis=-1), dtype=np.int64)
+        known = np.minimum(counts, 2**31 // self.n_classes).astype(np.float64)
+        sizes = np.maximum(known.sum(axis=-1, keepdims=True), 1.0)
+        low = np.maximum(known - self.edge * sizes, 0.0)
+        high = np.maximum(known - (1.0 - self.edge) * sizes, 0.0)
         total = ((low * low - high * high) / sizes).sum(axis=-1)
-        return np.asarray(np.floor(total * (_UNIT / (1.0 - 2.0 * self._edge))).astype(np.int64))
-
-
-def make_quality(name: str, counts: FloatArray) -> _Quality:
-    """A quality function by its name.
-
-    Parameters
-    ----------
-    name : {"max", "gini", "clipped"}
-    counts : ndarray of shape (n_classes,)
-        Released numbers of records of the classes.
-    """
-    if name == "clipped":
-        # Shares of a rare class must not all lie below the edge.
-        rarest = counts.min() / max(counts.sum(), 1.0)
-        return _Clipped(float(np.clip(rarest / 2, 0.0, TUNING.edge)), len(counts))
-    return _Majority() if name == "max" else _Gini()
+        return np.asarray(np.floor(total * (_UNIT / (1.0 - 2.0 * self.edge))).astype(np.int64))
 
 
 # --- growing, level by level
@@ -364,7 +330,7 @@ class Growth:
                 widest = np.maximum(widest, np.minimum(of_column, splits.n_children))
         return np.maximum(widest, 1)
 
-    def divide(self, quality: _Quality, epsilon: Fraction, random_state: Any) -> None:
+    def divide(self, quality: Quality, epsilon: Fraction, random_state: Any) -> None:
         """Divide every active node by its best split, at epsilon; children become active."""
         # Privacy. Released: for each active node one split, a selection whose scores have the
         # range of the quality (see there). A record is in one node: all selections together cost
@@ -384,7 +350,7 @@ class Growth:
         columns = np.searchsorted(self.starts, winners, side="right") - 1
         self._split(columns, winners - self.starts[columns])
 
-    def _scores(self, quality: _Quality) -> tuple[IntArray, BoolArray]:
+    def _scores(self, quality: Quality) -> tuple[IntArray, BoolArray]:
         """Scores of all splits in each active node, and which can divide it."""
         n_active = len(self.active)
         scores = [np.zeros((n_active, 0), dtype=np.int64)]
@@ -400,8 +366,7 @@ class Growth:
     def _tables(self) -> dict[int, IntArray]:
         """Exact counts by active node, group and class, for each column that can be split."""
         n_active = len(self.active)
-        index = np.full(len(self.nodes), -1, dtype=np.int64)
-        index[self.active] = np.arange(n_active)
+        index = self._index(self.active)
         widths = [splits.n_groups * self.n_classes for splits in self.menu]
         tables = {
             column: np.zeros(n_active * widths[column], dtype=np.int64)
@@ -428,40 +393,32 @@ class Growth:
         firsts = len(self.nodes) + exclusive_cumsum(n_children)
         targets = np.full((len(columns), max(each.n_groups for each in self.menu)), -1)
         for i, (column, split) in enumerate(zip(columns.tolist(), splits.tolist(), strict=True)):
-            routes = firsts[i] + self.menu[column].routes(split)
+            routes = firsts[i] + self.menu[column].routes[split]
             targets[i, : len(routes)] = routes
             self.nodes[self.active[i]] = Node(column, routes)
-        self._send(columns, targets)
         for column, before in enumerate(self.possible):
-            after = before[parents]
-            rows = np.flatnonzero(columns[parents] == column)
-            there = targets[parents[rows], : after.shape[1]] == children[rows, None]
-            after[rows] &= there
-            self.possible[column] = after
+            other = (columns[parents] != column)[:, None]
+            there = targets[parents, : before.shape[1]] == children[:, None]
+            self.possible[column] = before[parents] & (other | there)
         self.nodes += [None] * len(children)
         self.active = children
-
-    def _send(self, columns: IntArray, targets: IntArray) -> None:
-        """Send the records of the active nodes to their children."""
-        index = np.full(len(self.nodes), -1, dtype=np.int64)
-        index[self.active] = np.arange(len(self.active))
         for part in batches(len(self.places)):
-            places = self.places[part]
-            node = index[places]
-            mine = np.flatnonzero(node >= 0)
-            node = node[mine]
-            group = self._pairs[columns[node], mine + part.start] // self.n_classes
-            places[mine] = targets[node, group]
+            groups = self.records.groups[part]
+            self.places[part] = stepped(self.nodes, groups, self.places[part])
+
+    def _index(self, nodes: IntArray) -> IntArray:
+        """Place of each node among some of them; -1 if it is none of these."""
+        index = np.full(len(self.nodes), -1, dtype=np.int64)
+        index[nodes] = np.arange(len(nodes))
+        return index
 
     def class_counts(self, nodes: IntArray) -> IntArray:
         """Exact counts of the classes in some nodes, (len(nodes), n_classes): private."""
-        index = np.full(len(self.nodes), -1, dtype=np.int64)
-        index[nodes] = np.arange(len(nodes))
-        node = index[self.places]
+        node = self._index(nodes)[self.places]
         mine = node >= 0
         cells = node[mine] * self.n_classes + self.records.labels[mine]
         counts = self.records.counts[mine]
-        return integer_sums(cells, len(nodes) * self.n_classes, counts).reshape(len(nodes), -1)
+        return integer_sums(cells, len(nodes) * self.n_classes, counts).reshape(-1, self.n_classes)
 
     def leaves(self) -> IntArray:
         """Nodes that are not divided."""
@@ -484,9 +441,8 @@ def tree_parts(
 
     In the published algorithms such a count costs 1 of 2 (max_depth + 1) equal parts.
     """
-    if algorithm == "auto" or max_depth is None:
-        total = TUNING.total
-    else:
+    total = ADDITIVE.total
+    if algorithm != "auto" and max_depth is not None:
         total = Fraction(1, 2 * (max_depth + 1))
     return split_epsilon(epsilon, {"total": total, "model": 1 - total})
 
@@ -510,7 +466,7 @@ def auto_depth(
     if asked is not None:
         return min(asked, fits)
     leaf = TUNING.leaf * math.sqrt(n_classes / 2)
-    return min(max(round(math.log2(max(signal / leaf, 1.0))), 0), fits, TUNING.depth)
+    return min(max(round(math.log2(max(signal / leaf, 1.0))), 0), fits)
 
 
 def fit_trees(
@@ -554,29 +510,23 @@ def fit_trees(
     """
     # Privacy. Released: the classes of all records, then the trees, one after the other, which
     # share the rest in equal parts.
-    total = _class_totals(records, n_classes, parts["total"], random_state)
-    epsilon = parts["model"] / n_trees
+    # A record is in one class: sensitivity 1.
+    exact = integer_sums(records.labels, n_classes, records.counts)
+    noisy = discrete_laplace(exact, parts["total"], random_state=random_state)
+    total, epsilon = noisy.astype(np.float64), parts["model"] / n_trees
+    score = Quality.named(quality, total)
     if algorithm == "auto":
         depth = auto_depth(_least(total, parts) * float(epsilon), menu, n_classes, max_depth)
         grown = (Growth(records, menu, n_classes) for _ in range(n_trees))
         models = [
-            grow_tree(growth, quality, epsilon, total, depth, prune, random_state, n_trees)
+            grow_tree(growth, score, epsilon, depth, prune, random_state, n_trees)
             for growth in grown
         ]
         return models, total
     assert max_depth is not None
     growth = Growth(records, menu, n_classes)
-    model = _published(growth, quality, epsilon, total, max_depth, random_state)
+    model = _published(growth, score, epsilon, float(total.sum()), max_depth, random_state)
     return [_prune_errors(model) if algorithm == "c4.5" and prune else model], total
-
-
-def _class_totals(
-    records: Records, n_classes: int, epsilon: Fraction, random_state: Any
-) -> FloatArray:
-    """Noisy number of records of each class."""
-    # Privacy. A record is in one class: sensitivity 1.
-    exact = integer_sums(records.labels, n_classes, records.counts)
-    return discrete_laplace(exact, epsilon, random_state=random_state).astype(np.float64)
 
 
 def _least(total: FloatArray, parts: Mapping[str, Fraction]) -> float:
@@ -586,14 +536,7 @@ def _least(total: FloatArray, parts: Mapping[str, Fraction]) -> float:
 
 
 def grow_tree(
-    growth: Growth,
-    quality: str,
-    epsilon: Fraction,
-    total: FloatArray,
-    depth: int,
-    prune: bool,
-    random_state: Any,
-    n_trees: int = 1,
+    growth: Growth, score: Quality, epsilon: Fraction, depth: int, prune: bool, source: Any, n: int
 ) -> TreeModel:
     """Splits level by level, then one count of each class in each leaf, with the rest of epsilon.
 
@@ -601,61 +544,51 @@ def grow_tree(
     ----------
     growth : Growth
         Of the root only.
-    quality, epsilon, total, depth, prune, random_state
-        As for `fit_trees`; ``total`` are released numbers.
-    n_trees : int
-        Of the forest that it belongs to.
+    score : Quality
+    epsilon, depth, prune, source
+        As for `fit_trees`; the depth follows from released numbers.
+    n : int
+        Number of trees of the forest that it belongs to.
     """
     # Privacy. Released: a split of each node, level by level, at equal parts of
     # `Tuning.splits` of epsilon; then the counts of the classes in the leaves with what is left. A
     # record is in one node of each level and in one cell of one leaf: sensitivity 1. Depth and
     # parts follow from released and public numbers.
-    score = make_quality(quality, total)
     splitting = epsilon * TUNING.splits if depth else Fraction(0)
     for _ in range(depth):
-        growth.divide(score, splitting / depth, random_state)
-    leaves = growth.leaves()
-    rest = epsilon - splitting
-    noisy = discrete_laplace(growth.class_counts(leaves), rest, random_state=random_state)
-    variance = discrete_laplace_variance(rest)
-    nodes = tuple(growth.nodes)
-    counts = _summed(nodes, leaves, noisy.astype(np.float64))
-    variances = _summed(nodes, leaves, np.full(len(leaves), variance))
-    model = TreeModel(nodes, counts, shrunk_shares(nodes, counts, variances, n_trees))
+        growth.divide(score, splitting / depth, source)
+    model = _counted(growth, epsilon - splitting, TUNING.spread, source, n)
     return _prune_chance(model) if prune else model
 
 
 def _published(
-    growth: Growth,
-    quality: str,
-    epsilon: Fraction,
-    total: FloatArray,
-    depth: int,
-    random_state: Any,
+    growth: Growth, score: Quality, epsilon: Fraction, total: float, depth: int, source: Any
 ) -> TreeModel:
     """Algorithm 4: a count in each node says whether it is divided."""
     # Privacy. With epsilon' = epsilon / (2 depth + 1): a record's path has a count in each node but
     # the root, whose count is the total, and a split in each but the last, `depth` of either at
     # most; then the counts of the classes of its leaf. All nodes of a level hold different records:
     # sensitivity 1. Whether a node is divided follows from its noisy count.
-    score = make_quality(quality, total)
-    each = epsilon / (2 * depth + 1)
-    sizes = np.array([total.sum()])
+    each, sizes = epsilon / (2 * depth + 1), np.array([total])
     for _ in range(depth):
         needed = growth.widths() * growth.n_classes * math.sqrt(2.0) / float(each)
         growth.keep(sizes >= needed)
-        if not len(growth.active):
-            break
-        growth.divide(score, each, random_state)
-        if not len(growth.active):
-            break
+        growth.divide(score, each, source)
         exact = growth.class_counts(growth.active).sum(axis=1)
-        sizes = discrete_laplace(exact, each, random_state=random_state).astype(np.float64)
-    leaves = growth.leaves()
-    noisy = discrete_laplace(growth.class_counts(leaves), each, random_state=random_state)
-    counts = _summed(growth.nodes, leaves, noisy.astype(np.float64))
-    nodes = tuple(growth.nodes)
-    return TreeModel(nodes, counts, plain_shares(nodes, counts))
+        sizes = discrete_laplace(exact, each, random_state=source).astype(np.float64)
+    return _counted(growth, each, np.inf, source)
+
+
+def _counted(
+    growth: Growth, epsilon: Fraction, spread: float, random_state: Any, n_trees: int = 1
+) -> TreeModel:
+    """The released tree, with noisy counts of the classes in its leaves at the cost of epsilon."""
+    # Privacy. A record is in one cell of one leaf: sensitivity 1.
+    nodes, leaves = tuple(growth.nodes), growth.leaves()
+    noisy = discrete_laplace(growth.class_counts(leaves), epsilon, random_state=random_state)
+    counts = _summed(nodes, leaves, noisy.astype(np.float64))
+    variances = _summed(nodes, leaves, np.full(len(leaves), discrete_laplace_variance(epsilon)))
+    return TreeModel(nodes, counts, shrunk_shares(nodes, counts, variances, spread, n_trees))
 
 
 # --- shares of the classes in every node of a tree, from the noisy counts of its leaves; pruning
@@ -678,18 +611,8 @@ def _summed(nodes: Sequence[Node | None], leaves: IntArray, values: FloatArray) 
     return sums
 
 
-def plain_shares(nodes: Sequence[Node | None], counts: FloatArray) -> FloatArray:
-    """Shares of the counts; a node without any has those of its parent."""
-    return shrunk_shares(nodes, counts, np.zeros(len(nodes)), spread=np.inf)
-
-
 def shrunk_shares(
-    nodes: Sequence[Node | None],
-    counts: FloatArray,
-    variances: FloatArray,
-    n_trees: int = 1,
-    *,
-    spread: float = TUNING.spread,
+    nodes: Sequence[Node | None], counts: FloatArray, variances: FloatArray, spread: float, n: int
 ) -> FloatArray:
     """Shares of the counts, drawn towards those of the parent where noise or chance is large.
 
@@ -700,10 +623,10 @@ def shrunk_shares(
         Noisy.
     variances : ndarray of shape (n_nodes,)
         Variance of the noise of each count.
-    n_trees : int
-        Of whose shares the mean is taken: their errors cancel in part.
     spread : float
-        Variance of a share between siblings.
+        Variance of a share between siblings. Infinite: the shares are those of the counts.
+    n : int
+        Number of trees of whose shares the mean is taken: their errors cancel in part.
     """
     n_classes = counts.shape[1]
     parents = parents_of(nodes)
@@ -712,9 +635,6 @@ def shrunk_shares(
         seen = np.maximum(counts[node], 0.0)
         before = shares[max(parent, 0)]
         own = seen / seen.sum() if seen.sum() else before
-        if np.isinf(spread):
-            shares[node] = own
-            continue
         if parent < 0:
             shares[node] = class_shares(counts[node], float(variances[node]))
             continue
@@ -723,20 +643,21 @@ def shrunk_shares(
         # Many classes show themselves how far they are apart.
         apart = (n_classes - 2) * max(float(np.mean((own - before) ** 2) - chance), 0.0)
         expected = (spread + apart) / max(n_classes - 1, 1)
-        weight = expected / (expected + chance / n_trees)
+        weight = 1.0 / (1.0 + chance / n / expected)
         shares[node] = before + weight * (own - before)
     return shares
 
 
-def _prune_errors(model: TreeModel) -> TreeModel:
+def _prune_errors(model: TreeModel, confidence: float = 0.25) -> TreeModel:
     """C4.5's pruning: a node becomes a leaf where that promises no more errors.
 
-    Errors are pessimistic: upper limits of a binomial share, on noisy counts.
+    Errors are pessimistic: upper limits of a binomial share, on noisy counts; the confidence is
+    the published one.
     """
     counts = np.maximum(model.class_counts, 0.0)
     sizes = counts.sum(axis=1)
     wrong = sizes - counts.max(axis=1)
-    alone = sizes * beta.ppf(1.0 - TUNING.confidence, wrong + 1.0, np.maximum(sizes - wrong, 1e-9))
+    alone = sizes * beta.ppf(1.0 - confidence, wrong + 1.0, np.maximum(sizes - wrong, 1e-9))
     below = alone.copy()
 
     def useless(place: int, children: IntArray) -> bool:

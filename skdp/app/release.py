@@ -1,4 +1,4 @@
-"""``plan`` and ``release``; files that are written whole or not at all, errors without a value."""
+"""``domain check``, ``plan`` and ``release``; files of domains, and those that are written."""
 
 from __future__ import annotations
 
@@ -6,39 +6,35 @@ import contextlib
 import math
 import os
 import sys
-import tempfile
+import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import synthesis
+from .._keys import number_written
+from .._validation import some
 from .._validation import write_text as write_file
 from ..accounting import LedgerError, PrivacyLedger, PrivacyLoss, extremes_text
-from ..exceptions import BudgetExceededError, RecordsLostError
+from ..domain import Domain, DomainReport
+from ..domain.check import rows_kept
+from ..exceptions import BudgetExceededError, DomainError, PrivacyLeakWarning, RecordsLostError
 from ..expected import bar_texts
 from ..mechanisms import discrete_laplace_variance
 from ..release import Synopsis
+from ..tables import as_frame, identities
 from .cli import METHODS
 from .csv import Form, Source, columns_of, no_records, open_source, try_out
-from .domains import kept, read_domain
 
 
 def estimator_of(options: Namespace, domain: Any) -> Any:
-    """The synthesizer that the options describe, without a ledger.
-
-    Raises
-    ------
-    ValueError
-        If an option is missing.
-    """
-    if (options.privacy_id is None) != (options.max_rows_per_id is None):
-        raise ValueError(
-            "--privacy-id COLUMN and --max-rows-per-id K belong together: the column that "
-            "identifies the person a row belongs to, and how many rows of each person to keep."
-        )
+    """The synthesizer that the options describe, without a ledger."""
     return getattr(synthesis, METHODS[options.method])(
         epsilon=options.epsilon,
         domain=domain,
@@ -93,25 +89,8 @@ def output(path: str | os.PathLike[str]) -> Iterator[Path]:
                 target.unlink()
 
 
-def save(synopsis: Synopsis, path: Path) -> None:
-    """Write a release; if that fails, write it somewhere else, because it has been paid for."""
-    try:
-        synopsis.save(path)
-    except OSError as failed:
-        why = f"the release could not be written: {failed.strerror}. It has been charged and is"
-        try:
-            other = Path(tempfile.mkdtemp(prefix="skdp-"), path.name)
-            synopsis.save(other)
-        except OSError:
-            raise ValueError(f"{why} lost: it could be kept nowhere else either.") from failed
-        raise ValueError(f"{why} kept in {other}: move it from there.") from failed
-
-
-def write_text(text: str, out: str | None) -> None:
-    """Write a text to standard output or a new file."""
-    if out is None:
-        print(text)
-        return
+def write_text(text: str, out: str) -> None:
+    """Write a text to a new file."""
     with output(out) as path:
         write_file(path, text + "\n")
 
@@ -131,6 +110,99 @@ class Withheld(Exception):
             f"Failed ({type(error).__name__}). The message is withheld, because it may quote "
             f"values of the data. {left}"
         )
+
+
+# --- domains
+
+
+def read_domain(path: str, data: str | None = None, *, owner: bool = False) -> Domain:
+    """A domain from a file: JSON, or a code book.
+
+    Parameters
+    ----------
+    path : str
+    data : str, default=None
+        The file of records, which declares no domain.
+    owner : bool, default=False
+        Whether what the file holds is quoted to the owner of the records, which it may be by
+        mistake.
+
+    Raises
+    ------
+    DomainError
+        If it declares no valid domain.
+    OSError
+        If it cannot be opened.
+    """
+    file = Path(path)
+    if data is not None and os.path.exists(data) and file.exists() and file.samefile(data):
+        raise DomainError(
+            f"{path} was given both as the data and as the domain. The domain is public and "
+            "declared in a file of its own, JSON or a code book."
+        )
+    json = file.suffix.lower() == ".json"
+    try:
+        return Domain.from_json(file) if json else Domain.from_schema(file)
+    except (DomainError, TypeError, ValueError) as error:
+        why = str(error).removeprefix("This JSON declares no valid domain. ")
+        # Only a file that says what it is cannot be one of records.
+        if not owner and not (json and b'"skdp.domain"' in file.read_bytes()[:99]):
+            why = (
+                f"`skdp domain check DATA --domain {path}` says why: it quotes what it cannot "
+                "read, so run it on public files only."
+            )
+    raise DomainError(f"{path} declares no valid domain. {why}")
+
+
+def check(options: Namespace) -> int:
+    """Count what a domain would change in a file, and propose a better one: exact, not private."""
+    print(
+        "NOT PRIVATE: this is exact. It is for the data owner only and must not be passed on.",
+        file=sys.stderr,
+    )
+    if options.domain is None:
+        report = checked(options)
+        # A file that keeps what is printed has the declaration alone.
+        print("\n".join(f"- {line}" for line in report.findings), file=sys.stderr)
+        print(report.declaration())
+        return 1
+    report = checked(options, read_domain(options.domain, options.data, owner=True))
+    print(report)
+    if report.findings:
+        print(f"\n{report.declaration()}")
+    return 0 if report.clean else 1
+
+
+def checked(options: Namespace, domain: Domain | None = None) -> DomainReport:
+    """What a domain would do to the records of a file, or a proposal of one. Exact: NOT private."""
+    columns, more = None, None
+    if domain is not None:
+        columns, more = columns_of(domain), {name: domain.declared(name) for name in domain.columns}
+    with open_source(options.data, columns, Form.of(options), more=more) as source:
+        if domain is not None:
+            schema = as_frame(source.empty())
+            domain.check_schema(schema.select([n for n in schema.names if n in domain.columns]))
+        records = source.rows(texts=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        if domain is not None:
+            return domain.check(records)
+        report = Domain.propose(records)
+    numbers = [name for name in source.columns if not np.isnan(number_written(name))]
+    said = f"{some(numbers)}: numbers as names. Does the first line name the columns?"
+    return replace(report, findings=(said, *report.findings)) if numbers else report
+
+
+def kept(options: Namespace, privacy_id: str) -> str:
+    """Which share of the rows each bound on the rows of a person keeps. Exact: NOT private."""
+    with open_source(options.data, {privacy_id: None}, Form.of(options)) as source:
+        rows = as_frame(source.rows())
+    persons = identities(rows.column(privacy_id))
+    shares = rows_kept(np.bincount(persons[persons >= 0]), len(persons))
+    return (
+        f"Share of the rows that count, by how many of each person do: {shares}. This is for the "
+        "data owner only, not protected: choose the bound from public knowledge."
+    )
 
 
 # --- the release
@@ -159,7 +231,11 @@ def release(options: Namespace) -> int:
         lost = "warn" if options.accept_loss else "stop"
         estimator.set_params(ledger=ledger, on_loss=lost)
         synopsis = _measured(estimator, source, ledger)
-        save(synopsis, out)
+        try:
+            synopsis.save(out)
+        except OSError as error:
+            why = f"The release could not be written: {error.strerror}."
+            raise ValueError(f"{why} It has been charged and is lost.") from error
     loss = synopsis.privacy_loss or estimator.privacy_loss_
     print(f"{options.out}: epsilon {float(loss.epsilon):g}\nprotects: {loss.neighbours}")
     print(f"records: {synopsis.skipped}")
@@ -175,8 +251,7 @@ def release(options: Namespace) -> int:
 
 def _ledger(options: Namespace, source: Source) -> PrivacyLedger | None:
     """The ledger, which writes to each charge what it is for; a warning where there is none."""
-    file = next(iter(ledger_files(options.ledger)), None)
-    if file is None:
+    if options.ledger is None:
         if options.budget is not None:
             raise ValueError("--budget belongs to a ledger: give --ledger FILE too.")
         _say(
@@ -184,19 +259,11 @@ def _ledger(options: Namespace, source: Source) -> PrivacyLedger | None:
             "added up by hand with all other releases of these records."
         )
         return None
-    if options.budget is None and not Path(file).exists():
-        raise ValueError(
-            f"There is no ledger file {options.ledger!r}. To start one, give its total "
-            "budget: --budget EPSILON."
-        )
+    ledger = PrivacyLedger(options.budget, path=options.ledger)
     if not options.purpose:
         _say("Warning: no --purpose: the ledger will not say what this release is for.")
-    return PrivacyLedger(options.budget, path=file).noted(
-        Path(options.out).name,
-        purpose=options.purpose,
-        source=options.data,
-        assumes=source.assumes,
-    )
+    about = {"purpose": options.purpose, "source": options.data, "assumes": source.assumes}
+    return ledger.noted(Path(options.out).name, **about)
 
 
 def _measured(estimator: Any, source: Source, ledger: PrivacyLedger | None) -> Synopsis:
@@ -205,21 +272,19 @@ def _measured(estimator: Any, source: Source, ledger: PrivacyLedger | None) -> S
     The file is parsed before the charge, so that a disk that fails costs nothing. The values are
     not looked at until the fit has charged.
     """
-    spent = None if ledger is None else ledger.spent
+    before = None if ledger is None else ledger.spent
     records = None
     try:
         _say("Measuring.")
         records = source.rows()
         synopsis: Synopsis = estimator.fit(records).synopsis_
-    except (BudgetExceededError, LedgerError, RecordsLostError, Withheld):
+    except (BudgetExceededError, LedgerError, RecordsLostError):
         raise
     except (Exception, KeyboardInterrupt) as error:
         if records is None and isinstance(error, OSError | MemoryError):
             raise
-        left = (
-            "What it spent stays spent, and the release is lost: start it anew, for a new charge."
-        )
-        if records is None or (ledger is not None and ledger.spent == spent):
+        left = "What it spent stays spent, and the release is lost: a new one is a new charge."
+        if records is None or (ledger is not None and ledger.spent == before):
             left = "Nothing was charged."
         if isinstance(error, KeyboardInterrupt):
             raise KeyboardInterrupt(f"Interrupted. {left}") from None

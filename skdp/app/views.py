@@ -8,20 +8,19 @@ import math
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from .._validation import as_level, replacing
-from ..accounting import PrivacyLedger, PrivacyLoss, parts_text
+from ..accounting import PrivacyLedger, parts_text
 from ..expected import Asked
 from ..release import SKIPPED, BoxModel, StrategyModel, Synopsis, ViewsModel
-from ..release.page import Page, as_table, document, protected
+from ..release.page import Page, document, filled, protected
 from .cli import METHODS
 from .release import output, write_text
 
@@ -31,8 +30,12 @@ def info(options: Namespace) -> int:
     synopsis = Synopsis.load(options.view)
     for name, (text, _) in _facts(synopsis).items():
         print(f"{name}: {text}")
+    try:
+        noise = f" (noise: standard deviation {synopsis.total_std:.3g})"
+    except ValueError:
+        noise = ""
     rows = f", of {synopsis.rows}" * bool(synopsis.rows)
-    print(f"estimated records: {synopsis.total:,.6g}{_noise_of_total(synopsis)}{rows}")
+    print(f"estimated records: {synopsis.total:,.6g}{noise}{rows}")
     domain = synopsis.domain
     print(f"columns: {len(domain.columns)}\n")
     for name in domain.columns:
@@ -42,18 +45,22 @@ def info(options: Namespace) -> int:
     return 0
 
 
-def _facts(synopsis: Synopsis) -> dict[str, tuple[str, bool]]:
-    """What a release says of itself, and whether it is as it should be."""
+# What was found of a release, and whether that is as it should be; None: it cannot be known.
+Found: TypeAlias = dict[str, tuple[str, bool | None]]
+
+
+def _facts(synopsis: Synopsis) -> Found:
+    """What a release says of itself."""
     loss, lost = synopsis.privacy_loss, synopsis.skipped
-    epsilon = "unknown"
+    epsilon = protects = "unknown"
     if loss is not None:
         parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
-        epsilon = f"{float(loss.epsilon):g}, of which {parts}"
+        epsilon, protects = f"{float(loss.epsilon):g}, of which {parts}", loss.neighbours
     known = "YES, NO GUARANTEE. Whoever knows or guesses the seed can subtract the noise."
     return {
         "made by": (synopsis.mechanism or "an unknown method", True),
         "epsilon": (epsilon, loss is not None),
-        "protects": ("unknown" if loss is None else loss.neighbours, loss is not None),
+        "protects": (protects, loss is not None),
         "seeded": (known if synopsis.seeded else "no", not synopsis.seeded),
         "domain": (synopsis.domain.fingerprint, True),
         "records": (str(lost or "not known how many were skipped"), lost is not None),
@@ -63,48 +70,49 @@ def _facts(synopsis: Synopsis) -> dict[str, tuple[str, bool]]:
 def verify(options: Namespace) -> int:
     """Check a release; 1 if anything is not as it should be."""
     synopsis, file = Synopsis.load(options.view), Path(options.view)
-    charges = None if options.ledger is None else _ledger(options).to_frame()
-    checks = _checks(synopsis, file, charges, options)
-    for name, (text, fine) in checks.items():
-        print(f"{name}: {text}{'' if fine else '  <- NOT AS IT SHOULD BE'}")
+    checks = _checks(synopsis, file, options)
+    wrong = [name for name, (_, fine) in checks.items() if fine is False]
+    for name, (text, _) in checks.items():
+        print(f"{name}: {text}{'  <- NOT AS IT SHOULD BE' * (name in wrong)}")
     if options.out is not None:
-        write_text(_certificate(synopsis, file.name, checks), options.out)
-    return 0 if all(fine for _, fine in checks.values()) else 1
+        write_text(_certificate(synopsis, file.name, checks, wrong), options.out)
+    return 1 if wrong else 0
 
 
-def _checks(
-    synopsis: Synopsis, file: Path, charges: pd.DataFrame | None, options: Namespace
-) -> dict[str, tuple[str, bool]]:
-    """What was found of a release, and whether it is as it should be."""
-    from ..audit import replay_library
-
+def _checks(synopsis: Synopsis, file: Path, options: Namespace) -> Found:
+    """What was found of a release."""
     loss, checks = synopsis.privacy_loss, _facts(synopsis)
     if loss is not None:
         stated, cost = float(loss.of_record.epsilon), _cost_of_noise(synopsis)
-        fine = cost <= stated * (1 + 1e-6)
-        text = "the variances that it states fit its epsilon"
-        if not fine:
+        checks["noise"] = ("the variances that it states fit its epsilon", True)
+        if cost > stated * (1 + 1e-6):
             text = f"as small as epsilon {cost:.3g} of one record buys, not {stated:.3g}"
-        checks["noise"] = (text, fine)
-    if charges is not None and loss is not None:
-        found = _told(_charges_of(synopsis, loss, releases_of(charges), file.name))
+            checks["noise"] = (text, False)
+    if options.ledger is not None:
+        releases = releases_of(PrivacyLedger(path=options.ledger).to_frame())
+        found = _told(_charges_of(synopsis, releases, file.name))
         checks["ledger entry"] = (found or "none", bool(found))
-    digits = hashlib.sha256(file.read_bytes()).hexdigest()
-    published = options.fingerprint and options.fingerprint.strip().lower()
-    same = published in (None, digits)
-    checks["fingerprint"] = (digits if same else f"{digits}, not {published}", same)
     # The description of a release begins with the name of its method.
     made_by = METHODS.get(re.split("[,;]", synopsis.mechanism)[0].replace("-", "").lower())
     if made_by is not None and not options.no_replay:
+        from ..audit import replay_library
+
         replays = replay_library([made_by], n=4)
         passed = all(each.passed for each in replays)
         text = "computed losses within epsilon" if passed else "FAILED"
         checks["replay"] = (f"{len(replays)} of {made_by}: {text}", passed)
-    if charges is None and published is None:
+    digits = hashlib.sha256(file.read_bytes()).hexdigest()
+    if options.fingerprint is None:
+        checks["fingerprint"] = (digits, None)
         text = (
-            "UNVERIFIED: give --ledger or the published --fingerprint to know that it is this file"
+            "UNVERIFIED: a ledger shows that such a release was paid for, and only the published "
+            "--fingerprint that no number of this file was changed since"
         )
-        checks["origin"] = (text, True)
+        checks["numbers"] = (text, None)
+    else:
+        published = options.fingerprint.strip().lower()
+        same = published == digits
+        checks["fingerprint"] = (digits if same else f"{digits}, not {published}", same)
     return checks
 
 
@@ -159,10 +167,11 @@ def releases_of(charges: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows.values(), columns=[*charges, "numbers"])
 
 
-def _charges_of(
-    synopsis: Synopsis, loss: PrivacyLoss, releases: pd.DataFrame, name: str
-) -> pd.DataFrame:
+def _charges_of(synopsis: Synopsis, releases: pd.DataFrame, name: str) -> pd.DataFrame:
     """Charges that a release may belong to: those with its parts."""
+    loss = synopsis.privacy_loss
+    if loss is None:
+        return releases[:0]
     same = releases["domain"] == synopsis.domain.fingerprint
     same &= (releases["seeded"] == loss.seeded) & (releases["parts"] == parts_text(loss.parts))
     # Releases of equal parts have different names, unless the file was renamed.
@@ -179,45 +188,35 @@ def _told(charges: pd.DataFrame) -> str:
     return "; ".join(found)
 
 
-def _certificate(synopsis: Synopsis, name: str, checks: Mapping[str, tuple[str, bool]]) -> str:
+def _as_table(rows: pd.DataFrame) -> str:
+    """A table of texts that scrolls where it is too wide, so that no number or word is broken."""
+    whole = r'<span class="whole">\g<0></span>'
+    cells = rows.map(lambda each: re.sub(r"\S*-\S*", whole, html.escape(str(each))))
+    with pd.option_context("display.max_colwidth", None):
+        table = cells.to_html(index=False, border=0, escape=False)
+    return f'<div class="scroll texts">{table}</div>'
+
+
+def _certificate(synopsis: Synopsis, name: str, checks: Found, wrong: list[str]) -> str:
     """One page for the file: what was checked, when, and what it means."""
-    wrong = [each for each, (_, fine) in checks.items() if not fine]
     verdict = "As it should be."
     if wrong:
         verdict = f"Not as it should be: {', '.join(wrong)}."
-    elif "origin" in checks:
-        verdict = "Consistent, but unverified: neither a ledger nor a fingerprint was given."
-    words = {each: "yes" if fine else "NO" for each, (_, fine) in checks.items()}
-    if "origin" in words:
-        words["origin"] = "not known"
-    rows = [(each, words[each], text) for each, (text, _) in checks.items()]
-    columns = ", ".join(map(str, synopsis.domain.columns))
-    body = [
-        f"<h1>Check of the release {html.escape(name)}</h1>",
-        f"<p class='lead'><b>{html.escape(verdict)}</b> Checked by skdp {version('skdp')} on "
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC.</p>",
-        as_table(pd.DataFrame(rows, columns=["what", "fine", "found"])),
-        "<p>Publish the fingerprint beside the release, so that readers can compare theirs. An "
-        "entry in the ledger says that a release of this domain and these parts of epsilon was "
-        "charged. The check of the noise and the replay show consistency, and are no proof that "
-        "this file was made by the method that it names.</p>",
-        f"<h2>What it promises</h2>{protected(synopsis.privacy_loss)}",
-        f"<h2>Columns</h2><p>{html.escape(columns)}</p>",
-    ]
-    return document(f"Check of {name}", body)
-
-
-def _ledger(options: Namespace) -> PrivacyLedger:
-    if not Path(options.ledger).is_file():
-        raise ValueError(f"There is no ledger file {options.ledger!r}.")
-    return PrivacyLedger(path=options.ledger)
-
-
-def _noise_of_total(synopsis: Synopsis) -> str:
-    try:
-        return f" (noise: standard deviation {synopsis.total_std:.3g})"
-    except ValueError:
-        return ""
+    elif "numbers" in checks:
+        verdict = "Consistent, but unverified: its numbers were compared with no fingerprint."
+    words = {True: "yes", False: "NO", None: "not known"}
+    rows = [(each, words[fine], text) for each, (text, fine) in checks.items()]
+    body = filled(
+        "check.html",
+        release=html.escape(name),
+        verdict=html.escape(verdict),
+        version=version("skdp"),
+        time=f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
+        checks=_as_table(pd.DataFrame(rows, columns=["what", "fine", "found"])),
+        promise=protected(synopsis.privacy_loss),
+        columns=html.escape(", ".join(map(str, synopsis.domain.columns))),
+    )
+    return document(f"Check of {name}", [body])
 
 
 def query(options: Namespace) -> int:
@@ -264,28 +263,14 @@ def page(options: Namespace) -> int:
     return 0
 
 
-_LEGEND = {
-    "numbers": "of its charges in the ledger, in the order in which they were made",
-    "epsilon": "what the release cost; what is spent on the same records adds up",
-    "parts": "what this epsilon was spent on; they add up to it",
-    "unit": "what epsilon protects: one record, or one person with a bounded number of records",
-    "domain": "first digits of the hash of the declaration, as skdp verify shows them",
-    "seeded": "experiments whose noise came from a seed: no guarantee",
-    "assumes": "what must be true of the source for the guarantee to hold",
-}
-
-
 def ledger(options: Namespace) -> int:
     """List the releases that a ledger paid for, as text and as a page."""
-    opened = _ledger(options)
+    opened = PrivacyLedger(path=options.ledger)
     shown, title = _releases(opened), f"Privacy ledger {opened.name or Path(options.ledger).name}"
     if options.out is not None:
-        legend = "".join(
-            f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _LEGEND.items() if name in shown
-        )
-        balance = f"<p class='lead'>{html.escape(str(opened))}.</p>"
-        body = [f"<h1>{html.escape(title)}</h1>", balance, as_table(shown), f"<dl>{legend}</dl>"]
-        write_text(document(title, body), options.out)
+        texts = {"title": html.escape(title), "balance": html.escape(str(opened))}
+        body = filled("ledger.html", **texts, releases=_as_table(shown))
+        write_text(document(title, [body]), options.out)
     with pd.option_context("display.width", None, "display.max_colwidth", None):
         print(shown.to_string(index=False))
     print(opened)
@@ -307,7 +292,7 @@ def _releases(opened: PrivacyLedger) -> pd.DataFrame:
 def verify_ledger(options: Namespace) -> int:
     """Check a ledger, and find the charges of releases; 1 if anything is not as it should be."""
     # Opening it compares its charges with its balance.
-    opened = _ledger(options)
+    opened = PrivacyLedger(path=options.ledger)
     charges = opened.to_frame()
     late = not charges["time"].is_monotonic_increasing
     print(f"charges: {len(charges)}, which add up to its balance")
@@ -316,9 +301,7 @@ def verify_ledger(options: Namespace) -> int:
     named = set(releases["name"])
     # A charge pays for one release: first for that of its name.
     for path in sorted(map(Path, options.view), key=lambda path: path.name not in named):
-        synopsis = Synopsis.load(path)
-        loss = synopsis.privacy_loss
-        found = releases[:0] if loss is None else _charges_of(synopsis, loss, releases, path.name)
+        found = _charges_of(Synopsis.load(path), releases, path.name)
         print(f"{path.name}: {_told(found) or 'NOT IN THIS LEDGER'}")
         releases, missing = releases.drop(found.index[:1]), missing or found.empty
     print(opened)

@@ -29,7 +29,7 @@ from ..accounting import PrivacyLoss, for_trial
 from ..domain import Domain
 from ..exceptions import InsecureSeedWarning
 from ..inspection import ledgers
-from ._neighbours import check_neighbours
+from ._released import check_neighbours
 from ._replay import Result, name_of
 
 _SEEDED = (

@@ -31,8 +31,7 @@ from .._random import (
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..exceptions import ReplayError
 from ..mechanisms.selection import least_cost_edges
-from ._neighbours import records
-from ._released import first_difference
+from ._released import first_difference, records
 
 #: How a tape makes up outputs: noise of this many times the usual scale, with both signs, or only
 #: below or above the true values; or zeros.

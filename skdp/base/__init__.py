@@ -2,9 +2,8 @@
 
 =============  ===================================================================================
 ``estimator``  `PrivateEstimator`: parts of the budget, charge, noise; what copies and pages hold
-``scores``     exact scores, which warn; where estimators belong that have none
 ``schema``     rows and labels matched with the declared domain by names and types; weights
-               refused
+               refused; exact scores, which warn; where estimators belong that have none
 =============  ===================================================================================
 """
 
@@ -22,7 +21,12 @@ from .estimator import (  # noqa: F401 (pickles name _Kept)
 )
 from .schema import (
     AnswersStatistics,
+    ExactScore,
+    KeepsTrueRows,
+    Likelihood,
+    NoScore,
     RefusesWeights,
+    composed,
     declare_label,
     feature_ranges,
     feature_rows,
@@ -34,10 +38,10 @@ from .schema import (
     refuse_beside_rows,
     require_y,
     take_features,
+    warn_of_score,
     without_id,
     without_label,
 )
-from .scores import ExactScore, KeepsTrueRows, Likelihood, NoScore, composed, warn_of_score
 
 __all__ = [
     "AnswersStatistics",

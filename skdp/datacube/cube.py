@@ -25,13 +25,13 @@ from ..exceptions import DomainError
 from ..expected import ExpectsErrors, require_columns
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import Synopsis
-from ..release.files import TupleKeys
 from ..tables import count_rows
 from . import tables
 from .plan import (
     CONSISTENCIES,
     STRATEGIES,
     CubePlan,
+    TupleKeys,
     as_names,
     as_order,
     check_names,

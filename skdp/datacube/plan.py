@@ -16,7 +16,6 @@ from .._validation import FloatArray, as_fraction, as_integer, as_number
 from ..algorithms import cuboids
 from ..domain import Domain
 from ..mechanisms import discrete_laplace_variance
-from ..release.files import TupleKeys
 
 # --- names of dimensions, and the bit masks that stand for sets of them
 
@@ -74,6 +73,35 @@ _MAX_PARTS = 20
 # Linear programs are simulated to learn their errors: about this many cells in all.
 _SIMULATED_CELLS = 20_000
 _MAX_SIMULATIONS = 100
+
+
+# Marks dictionaries in stored states.
+_PAIRS = "pairs of key and value"
+
+
+class TupleKeys:
+    """Dictionaries whose keys are tuples go into the state of an object as lists of pairs.
+
+    skops, which reads files without running code, writes JSON, and that has no such keys.
+    """
+
+    def __getstate__(self):
+        state: Any = super().__getstate__() or {}
+        return {name: _as_pairs(value) for name, value in state.items()}
+
+    def __setstate__(self, state):
+        state = {name: _from_pairs(value) for name, value in state.items()}
+        getattr(super(), "__setstate__", self.__dict__.update)(state)
+
+
+def _as_pairs(value):
+    if isinstance(value, dict) and any(isinstance(key, tuple) for key in value):
+        return {_PAIRS: list(value.items())}
+    return value
+
+
+def _from_pairs(value):
+    return dict(value[_PAIRS]) if isinstance(value, dict) and list(value) == [_PAIRS] else value
 
 
 @dataclass(eq=False, repr=False)

@@ -20,7 +20,7 @@ from ..domain import Categorical, Domain, Numeric
 from ..domain.query import parse
 from ..exceptions import DomainError
 from ..mechanisms.laplace import BoundedGrid
-from ..release.model import Covariances, Reach, added, covariances_from, with_cut_bins
+from ..release.model import KnownLaw, Reach, added, covariances_from
 from ..release.result import group_labels
 from ..tables import Coded, weighted_tables
 from .plan import check_names, titles
@@ -170,7 +170,7 @@ def with_value(plan, value):
 _MAX_TERMS = 2**20
 
 
-class CubeModel(Covariances):
+class CubeModel(KnownLaw):
     """Answers and their errors, from the plan and the released tables of a cube.
 
     Parameters
@@ -179,8 +179,6 @@ class CubeModel(Covariances):
     tables : dict of tuple of str to ndarray
         Published cuboids, as ``DataCube.tables_``.
     """
-
-    independent = True
 
     def __init__(self, plan, tables) -> None:
         self._plan = plan
@@ -204,11 +202,6 @@ class CubeModel(Covariances):
         """What was released, in words."""
         what = "counts" if self._plan._grid is None else "counts and means"
         return f"noisy {what} over {len(self._tables):,} sets of dimensions"
-
-    @property
-    def covers(self) -> str:
-        """What variances cover."""
-        return "the noise"
 
     def answer(self, queries) -> np.ndarray:
         """Weighted sum of cells, one float for each query."""
@@ -241,10 +234,6 @@ class CubeModel(Covariances):
     def covariances(self, blocks) -> np.ndarray:
         """Covariances of the noise in the answers of each block."""
         return covariances_from(self.variance, blocks)
-
-    def reach(self, queries, level) -> Reach:
-        """How far answers may be off, by the law of the noise."""
-        return with_cut_bins(self, self._reach, queries, level)
 
     def _reach(self, queries, level) -> Reach:
         plan, half, exact = self._plan, np.empty(len(queries)), True

@@ -23,7 +23,7 @@ from .._validation import (
     CodeArray,
     FloatArray,
     IntArray,
-    as_int,
+    as_integer,
     as_list,
     digits,
     snapped,
@@ -87,7 +87,7 @@ def number_of_bins(given: Any, grid: Grid | None, scale: str) -> int:
     """The declared number of bins; by default one for each number of a grid."""
     most = MAX_BINS if grid is None else len(grid)
     few = most if scale == "linear" else min(FEW_BINS, most)
-    bins = few if given is None else as_int(given, "bins")
+    bins = few if given is None else as_integer(given, "bins")
     if not 1 <= bins <= min(most, MAX_BINS):
         raise DomainError(
             f"bins must be in 1..{min(most, MAX_BINS)}, got {bins}. Give bins=32 or so, with "
@@ -188,7 +188,7 @@ def declared_grid(
     """The grid of a declaration, with ``decimals`` as a plain number."""
     if decimals is None and not integer:
         return None, None
-    places = 0 if integer else as_int(decimals, "decimals")
+    places = 0 if integer else as_integer(decimals, "decimals")
     if not 0 <= places <= 15 or (integer and decimals is not None):
         what = "decimals must be in 0..15, and left out beside integer=True"
         raise DomainError(f"{what}, got {decimals!r}.")

@@ -8,6 +8,7 @@ left blank: they are filled in from public knowledge. Rules between columns are 
 from __future__ import annotations
 
 import functools
+import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +23,6 @@ from .._validation import BoolArray, FloatArray, IntArray, digits
 from ..exceptions import PrivacyLeakWarning
 from .attributes import MOST_SINGLE
 from .dates import DAY, EXCEL, in_form, moment
-from .schemas import Draft, drafts_of, json_text
 
 _ABOUT = (
     "NOT PRIVATE: made by looking at the records. Replace every `...`, and check all else, by what "
@@ -73,6 +73,67 @@ _DATES = set("date datum fecha dob day birth birthday admission discharge onset 
 # Codes have a digit and no blanks.
 _CODE = re.compile(r"(?=.*\d)(?!\d+[:/])[^\s+%<>]+")
 _ZIP = re.compile(r"zip|post_?(al_?)?code|plz|postleitzahl|fips")
+
+
+# --- declarations with blanks
+
+# What every domain in JSON begins with; one that was read from records is none.
+HEAD = {"format": "skdp.domain", "version": 1, "inferred": False}
+# Those without which a column is not declared.
+NEEDED: dict[str, tuple[str, ...]] = {"categorical": ("categories",)}
+NEEDED |= dict.fromkeys(("numeric", "date", "datetime"), ("lower", "upper"))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A column as far as it is known.
+
+    Attributes
+    ----------
+    name : str
+    data : dict
+        Its entries in JSON: ``type``, and parameters of the class; ``...`` is to be filled in. The
+        type None is none that a column can have.
+    note : str
+        What is to be known of it.
+    """
+
+    name: str
+    data: dict[str, Any]
+    note: str = ""
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        """Entries that say something, and blanks."""
+        # A flag that is not set is left out; `other` may be the category False.
+        data = self.data.items()
+        kept = {k: v for k, v in data if v is not None and (v is not False or k == "other")}
+        needed = () if "edges" in kept else NEEDED.get(kept.get("type", ""), ())
+        return {"type": ..., **dict.fromkeys(needed, ...), **kept}
+
+    def as_json(self) -> dict[str, Any]:
+        """Its entry in a file that a person edits."""
+        found = {key: "..." if value is ... else value for key, value in self.entries.items()}
+        return {"name": self.name, **found, **({"note": self.note} if self.note else {})}
+
+
+def drafts_of(domain: Any) -> list[Draft]:
+    """The columns of a domain."""
+    return [Draft(name, domain.declared(name).to_data()) for name in domain.columns]
+
+
+def json_text(drafts: Iterable[Draft], rules: Iterable[Any], **more: Any) -> str:
+    """A domain as JSON that `Domain.from_json` reads, with a line for each column and rule."""
+    parts = [f'"{key}": {_dumped(value)}' for key, value in {**HEAD, **more}.items()]
+    columns, kept = [draft.as_json() for draft in drafts], [rule.to_data() for rule in rules]
+    for key, items in (("attributes", columns), ("structure", kept)):
+        if items:
+            parts.append(f'"{key}": [\n  ' + ",\n  ".join(map(_dumped, items)) + "\n]")
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 # --- the values of a column

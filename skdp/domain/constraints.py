@@ -10,7 +10,6 @@ counted with noise among the skipped ones; answers are about the others.
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import math
 import reprlib
@@ -22,16 +21,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._validation import BoolArray, CodeArray, IntArray, plain_category, plain_text, some
+from .._validation import BoolArray, CodeArray, IntArray, as_list, plain_category, plain_text, some
 from ..exceptions import DomainError
 from .attributes import Identifier, Numeric
-from .bins import Points
 from .query import Part, Region, Schema, attribute_of, parts_of, region_of_range, region_of_values
 
 # Cells of one table: 16 MB of booleans.
 MAX_CELLS = 2**24
-# A share of a bin that rounding may leave: a bin is not divided there.
-_ROUNDING = 1e-9
+# Partial rows that a search for a row looks at: a bound that depends on no record.
+MAX_STEPS = 1_000
 
 
 # --- rules as they are declared
@@ -183,11 +181,8 @@ def rules_of(given: Any) -> list[Rule]:
     [at_most('balance', 'amount')]
     """
     makers: dict[str, Any] = {make.__name__: make for make in (at_most, derived, forbid)}
-    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        what = "structure must be a list of rules such as [at_most('paid', 'owed')]"
-        raise DomainError(f"{what}, got {given!r:.200}.")
     rules = []
-    for item in given:
+    for item in as_list(given, "structure"):
         try:
             if not isinstance(item, Rule):
                 said = {"from_" if key == "from" else key: value for key, value in item.items()}
@@ -213,9 +208,12 @@ class Zeros(dict[Axes, BoolArray]):
     A row breaks a rule exactly if it is in a forbidden cell of a table.
     """
 
+    # A code of each axis, which satisfy all tables together: found when these are declared.
+    row: Mapping[int, int]
+
     @classmethod
     def of(cls, tables: Iterable[tuple[Axes, BoolArray]]) -> Zeros | None:
-        """What tables say together; None if no row satisfies them all.
+        """What tables say together; None if no row is found that satisfies them all.
 
         A code that has no partner in some table is forbidden by itself, and so are combinations of
         fewer codes.
@@ -223,9 +221,10 @@ class Zeros(dict[Axes, BoolArray]):
         given, whole = cls(), cls()
         for axes, allowed in tables:
             given[axes] = given.get(axes, np.True_) & allowed
-        codes = given.narrowed({})
-        if codes is None or given.nearest({}, codes) is None:
+        codes, row = given.narrowed({}), given._search({}, {}, iter(range(MAX_STEPS)))
+        if codes is None or row is None:
             return None
+        whole.row = row
         found: list[tuple[Axes, Any]] = [*given.items()]
         for axes, allowed in found:
             pairs = zip(axes, allowed.shape, strict=True)
@@ -270,16 +269,26 @@ class Zeros(dict[Axes, BoolArray]):
         return left if all(before) else None
 
     def nearest(self, wanted: Mapping[int, int], codes: Codes) -> dict[int, int] | None:
-        """One code for each axis that all tables allow, of those given; None if there are none.
+        """One code for each axis that all tables allow, of those given; None if none is found.
 
-        Depth first: a code that is taken, the nearest to the one wanted, narrows the others.
+        After `MAX_STEPS` it is the row that was found when the rules were declared, if it has codes
+        that are given.
         """
-        left = self.narrowed(codes)
+        found = self._search(wanted, codes, iter(range(MAX_STEPS)))
+        row = self.row.items() if found is None else ()
+        fits = all(code in codes.get(axis, [code]) for axis, code in row)
+        return dict(row) or found if fits else None
+
+    def _search(
+        self, wanted: Mapping[int, int], codes: Codes, steps: Iterator[int]
+    ) -> dict[int, int] | None:
+        """Depth first: a code that is taken, the nearest to the one wanted, narrows the others."""
+        left = None if next(steps, None) is None else self.narrowed(codes)
         axis = next((axis for axis, own in (left or {}).items() if len(own) > 1), None)
         if left is None or axis is None:
             return None if left is None else {axis: int(own[0]) for axis, own in left.items()}
         near = sorted(left[axis].tolist(), key=lambda code: abs(code - wanted.get(axis, 0)))
-        rows = (self.nearest(wanted, {**left, axis: np.array([code])}) for code in near)
+        rows = (self._search(wanted, {**left, axis: np.array([code])}, steps) for code in near)
         return next((row for row in rows if row is not None), None)
 
     def mended(self, rows: CodeArray) -> CodeArray:
@@ -329,7 +338,11 @@ class Structure(Schema):
     def __init__(self, rules: Iterable[Rule], declared: Mapping[str, Any]) -> None:
         self.rules = tuple(dict.fromkeys(rules))
         self._declared = _divided(self.rules, declared) if self.rules else declared
-        self.derived = {rule.column: rule for rule in self.rules if rule.from_}
+        self.derived: dict[str, Rule] = {}
+        for rule in self.rules:
+            if rule.from_ and self.derived.setdefault(rule.column, rule) is not rule:
+                what = f"Column {rule.column!r} follows from two rules"
+                raise DomainError(f"{what}. Leave out {rule!r} or the other one.")
         self.measured = tuple(name for name in self.known if name not in self.derived)
         self._codes: dict[str, tuple[str, IntArray]] = {}
         self._derive()
@@ -338,12 +351,9 @@ class Structure(Schema):
         zeros = Zeros.of(self._tables())
         if zeros is None:
             guilty = some([rule for rule in self.rules if not rule.from_])
-            raise DomainError(f"These rules contradict each other, no row satisfies all: {guilty}.")
+            what = f"no row that satisfies all was found in {MAX_STEPS:,} steps: {guilty}"
+            raise DomainError(f"These rules contradict each other, {what}.")
         self.zeros = zeros
-
-    def to_data(self) -> list[dict[str, Any]]:
-        """The rules as values that JSON can hold."""
-        return [rule.to_data() for rule in self.rules]
 
     def kept_by(self, columns: Iterable[str]) -> tuple[Rule, ...]:
         """Rules all of whose columns are among these."""
@@ -381,11 +391,6 @@ class Structure(Schema):
 
     def _derive(self) -> None:
         """Find the code of each derived column for each code of the column that decides it."""
-        if twice := [
-            each for each in self.rules if each.from_ and each not in self.derived.values()
-        ]:
-            what = f"Column {twice[0].column!r} follows from two rules"
-            raise DomainError(f"{what}. Leave out {twice[0]!r} or the other one.")
         # A column follows from fewer columns than those that follow from it.
         depth = [name for name, _ in _chained((k, each.from_) for k, each in self.derived.items())]
         self.derived = {name: self.derived[name] for name in sorted(self.derived, key=depth.count)}
@@ -565,36 +570,16 @@ def _region(column: str, attribute: Any, key: Any) -> Region:
 
 
 def _codes(column: str, attribute: Any, key: Any) -> IntArray:
-    """Codes that stand for a key of a map, and for nothing else."""
-    return np.flatnonzero(_region(column, attribute, key).weights > 1 - _ROUNDING)
+    """Codes that stand for a key of a map: bins are divided where keys begin and end."""
+    return np.flatnonzero(_region(column, attribute, key).weights > 0.5)
 
 
 def _divided(rules: Iterable[Rule], declared: Mapping[str, Any]) -> dict[str, Any]:
     """Columns with more edges of bins: where rules cut them."""
     schema = Structure((), declared)
-    parts = [part for rule in rules for part in _regions(rule, schema)]
-    return {
-        name: _cut_at(each, [part[name] for part in parts if name in part])
-        for name, each in declared.items()
-    }
-
-
-def _cut_at(attribute: Any, regions: Sequence[Region]) -> Any:
-    """The attribute with bins that are divided where regions begin and end."""
-    if not (regions and isinstance(attribute, Numeric)):
-        return attribute
-    if attribute._coarse is not None:
-        return _cut_at(attribute._coarse, regions).fine
-    edges, held = attribute.edges, attribute.contents
-    cuts = np.concatenate([region.edges for region in regions])
-    # The upper end of a grid may be a bin by itself.
-    inner = cuts[(cuts > edges[0]) & (cuts <= attribute.upper)]
-    inner = np.unique(np.minimum(inner, np.nextafter(edges[-1], -np.inf)))
-    if not isinstance(held, Points):
-        # No bin that rounding leaves, such as that between < 5 and <= 5.
-        place = held.positions(inner)
-        inner = inner[(place % 1 > 0) & (np.diff(place, prepend=-1) > _ROUNDING)]
-    divided = copy.copy(attribute)
-    divided._recut(np.union1d(edges, inner).astype(edges.dtype))
-    divided._join_empty(edges)
-    return divided if divided.bins > attribute.bins else attribute
+    cuts: dict[str, list[np.ndarray]] = {}
+    for name, region in chain(*(part.items() for rule in rules for part in _regions(rule, schema))):
+        if isinstance(declared[name], Numeric):
+            cuts.setdefault(name, []).append(region.edges)
+    divided = {name: declared[name].cut_at(np.concatenate(cuts[name])) for name in cuts}
+    return {name: divided.get(name, each) for name, each in declared.items()}

@@ -15,9 +15,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from .._foreign import reraise_interrupts
 from .._keys import DAY, FURTHEST, key_of, moment_of, moment_of_text
-from .._validation import FloatArray, IntArray, is_word, refuse_placeholder, some
+from .._validation import (
+    FloatArray,
+    IntArray,
+    is_word,
+    refuse_placeholder,
+    reraise_interrupts,
+    some,
+)
 from ..exceptions import DomainError
 from .attributes import AUTO, Coding, Numeric, runs
 from .bins import MAX_INTEGER, MOST_BINS, even_edges

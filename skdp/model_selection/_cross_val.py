@@ -323,44 +323,27 @@ def _predict_each_fold(
     folds: PrivateKFold, paid: Any, X: Any, labels: Labels, take: Take, metric: Metric
 ) -> tuple[Labels, list[Any]]:
     """The prediction for each row by the model that was not trained on it, and the models."""
-    places = draw_places(len(labels))
-    answers = [
-        _predict_fold(paid, X, labels, take, metric, places, *each) for each in folds.split(X)
-    ]
-    failures = [answer for answer in answers if isinstance(answer, TrainingError)]
-    predicted = [answer for answer in answers if not isinstance(answer, TrainingError)]
-    for error in failures:
-        # Whether it is raised, and its text, depend on the release of its fold only.
-        warn_after_charge(f"{error} The rows of this fold count as wrong.")
-    if failures and metric.needs_classes and not predicted:
-        raise failures[-1]
+    places, predicted, failure = draw_places(len(labels)), [], None
+    for train, test in folds.split(X):
+        model = copied(paid, "The estimator")
+        with shared_generators_kept(shared_generators(paid, model)) as seed:
+            # Privacy. No fold begins where another has left the generators that they share.
+            seed(noise_source().words(4))
+            try:
+                model.fit(take_rows(X, train), labels[train])
+            except TrainingError as error:
+                failure = error
+                # Whether it is raised, and its text, depend on the release of its fold only.
+                warn_after_charge(f"{error} The rows of this fold count as wrong.")
+                continue
+            n_classes = len(getattr(model, "classes_", ()))
+            found = answers_of(model, metric.method, take, test, places[test], n_classes)
+            predicted.append((test, found, model))
+    if failure is not None and metric.needs_classes and not predicted:
+        raise failure
     models = [model for *_, model in predicted]
     n_classes = len(getattr(models[-1], "classes_", ())) if models else 0
     guesses = no_answers(metric.method, len(labels), n_classes)
     for test, found, _ in predicted:
         guesses[test] = found
     return guesses, models
-
-
-def _predict_fold(
-    paid: Any,
-    X: Any,
-    labels: Labels,
-    take: Take,
-    metric: Metric,
-    places: IntArray,
-    train: IntArray,
-    test: IntArray,
-) -> tuple[IntArray, Labels, Any] | TrainingError:
-    """Positions of a fold, their predictions by a model of the others, and the model."""
-    model = copied(paid, "The estimator")
-    with shared_generators_kept(shared_generators(paid, model)) as seed:
-        # Privacy. No fold begins where another has left the generators that they share.
-        seed(noise_source().words(4))
-        try:
-            model.fit(take_rows(X, train), labels[train])
-        except TrainingError as error:
-            return error
-        classes = getattr(model, "classes_", ())
-        found = answers_of(model, metric.method, take, test, places[test], len(classes))
-        return test, found, model

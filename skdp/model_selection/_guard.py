@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .._foreign import attempt, quietly
+from .._foreign import quietly
 from .._keys import NO_KEY, Key
 from .._keys import positions_of as places_of
 from .._random import noise_source, shared_generators_kept
-from .._validation import BoolArray, IntArray
+from .._validation import BoolArray, IntArray, attempt
 from ..domain.attributes import Coding
 from ..tables import as_column, as_labels, object_array, row_taker
 

@@ -7,7 +7,7 @@ name without it is the loss itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
@@ -21,24 +21,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._keys import Key
 from .._keys import positions_of as places_of
-from .._random import NoiseSource, noise_source
-from .._validation import FloatArray, IntArray, as_epsilon, as_fraction, as_level
+from .._random import NoiseSource, noise_source, sampling_generator
+from .._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_epsilon,
+    as_fraction,
+    as_level,
+    dyadic_floor,
+)
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
-from ..algorithms.binned_scores import STEPS, on_grid, release_parts
+from ..algorithms import binned_scores
+from ..algorithms.binned_scores import STEPS, BinnedScores, on_grid, release_parts
 from ..base import range_of
-from ..mechanisms import discrete_laplace, discrete_laplace_quantile
+from ..mechanisms import (
+    discrete_laplace,
+    discrete_laplace_quantile,
+    discrete_laplace_variance,
+)
 from ..release import QueryResult
 from ..tables import Column, as_column, as_frame, as_labels
-from ._counts import (
-    CLIP,
-    COVERS,
-    OF_MATRIX,
-    Noisy,
-    largest_loss,
-    mean_area,
-    one_against_others,
-    with_interval,
-)
 from ._guard import Labels, answers_of, draw_places, equal, positions_of, true_rows
 
 # Both ends of the public range of a target.
@@ -184,19 +187,9 @@ class Metric:
     level: float
 
     @property
-    def is_loss(self) -> bool:
-        """Whether less is better."""
-        return self.compares == "losses"
-
-    @property
     def needs_classes(self) -> bool:
         """Whether the metric needs the list of labels."""
         return self.needs == "labels"
-
-    @property
-    def is_sum(self) -> bool:
-        """Whether the candidates of a search are compared by sums over rows."""
-        return self.compares != "releases"
 
     @property
     def reads_labels(self) -> bool:
@@ -237,36 +230,36 @@ class Metric:
         (truth, guess, positions), level = scored, self.level
         if self.name == "accuracy":
             return _release_accuracy(truth, guess, epsilon, source, level)
-        if self.ends is not None:
-            low, high = self.ends
-            true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
-            lost = _mean_loss(self._errors(true, guessed), epsilon, source, level)
-            return _scaled(lost, (high - low) ** self._power)
+        if self.compares == "losses":
+            losses, largest, known = self._losses(scored)
+            return _scaled(_mean_loss(losses[known], epsilon, source, level), largest)
         found = positions_of(truth, positions)
         if self.method == "predict":
             answers = positions_of(guess, positions)
             counts = predicted_counts(found, answers, len(positions), epsilon, source)
             return matrix_score(self.name, Noisy(counts.astype(float), epsilon), level)
+        scores = guess[:, -1:] if len(positions) == 2 else guess
+        return mean_area(one_against_others(scores, found, epsilon, source), level)
+
+    def _losses(self, scored: Scored) -> tuple[FloatArray, float, BoolArray]:
+        """Loss of each row as a share of the largest; the largest; whether a row's label is known.
+
+        What is missing is NaN.
+        """
+        truth, guess, positions = scored
+        if self.ends is not None:
+            low, high = self.ends
+            power = 2 if self.name == "mean_squared_error" else 1
+            true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
+            # A small error squared may underflow, which NumPy can be told to raise.
+            with np.errstate(all="ignore"):
+                errors = np.abs(true - guessed) ** power if self.reads_labels else 1.0 - guessed
+            return errors, (high - low) ** power, np.ones(len(errors), dtype=bool)
+        found = positions_of(truth, positions)
         # Of two labels the probability of the second.
         scores = guess[:, -1:] if len(positions) == 2 else guess
-        if self.is_loss:
-            known = found >= 0
-            losses = _probability_losses(self.name, found[known], scores[known])
-            lost = _mean_loss(losses, epsilon, source, level)
-            return _scaled(lost, largest_loss(self.name, len(positions) > 2))
-        tables = one_against_others(scores, found, epsilon, source)
-        return mean_area(tables, level)
-
-    @property
-    def _power(self) -> int:
-        return 1 if self.name in ("mean_absolute_error", *OF_ROWS) else 2
-
-    def _errors(self, truth: FloatArray, guess: FloatArray) -> FloatArray:
-        if not self.reads_labels:
-            return 1.0 - guess
-        # A small error squared may underflow, which NumPy can be told to raise.
-        with np.errstate(all="ignore"):
-            return np.asarray(np.abs(truth - guess) ** self._power)
+        losses = _probability_losses(self.name, np.maximum(found, 0), scores)
+        return losses, largest_loss(self.name, len(positions) > 2), found >= 0
 
     def row_scores(self, scored: Scored) -> tuple[IntArray, int]:
         """An integer for each row, the higher the better, for a comparison of candidates.
@@ -277,17 +270,10 @@ class Metric:
         spread : int
             The range of these integers: the largest change of their sum by one row.
         """
-        truth, guess, positions = scored
         if self.name == "accuracy":
-            return equal(truth, guess).astype(np.int64), 1
-        if self.ends is not None:
-            low, high = self.ends
-            true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
-            return -on_grid(self._errors(true, guessed)), STEPS
-        found = positions_of(truth, positions)
-        scores = guess[:, -1:] if len(positions) == 2 else guess
-        losses = on_grid(_probability_losses(self.name, np.maximum(found, 0), scores))
-        return -np.where(found < 0, STEPS, losses), STEPS
+            return equal(scored.truth, scored.guess).astype(np.int64), 1
+        losses, _, known = self._losses(scored)
+        return -np.where(known, on_grid(losses), STEPS), STEPS
 
 
 def _last(model: Any) -> Any:
@@ -302,7 +288,173 @@ def _scaled(result: QueryResult, factor: float) -> QueryResult:
     return replace(result, value=factor * result.value, lower=lower, upper=upper, **spreads)
 
 
-# --- labels that are right or wrong
+# --- intervals, by simulation of the noise
+
+# Draws behind each interval.
+_DRAWS = 1000
+COVERS = (
+    "covers the score on the population that these rows were drawn from in about {:.0%} of all "
+    "releases: sampling error and noise"
+)
+_TAILS = (0.005, 0.995)
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Released numbers and the law of the noise in them.
+
+    Attributes
+    ----------
+    values : ndarray of float
+        In records.
+    epsilon : Fraction
+        Each number has discrete Laplace noise of this rate for a record.
+    steps : int, default=1
+        Integers for a record on the grid of the noise.
+    """
+
+    values: FloatArray
+    epsilon: Fraction
+    steps: int = 1
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise of each number."""
+        return discrete_laplace_variance(self.epsilon / self.steps) / self.steps**2
+
+    @property
+    def present(self) -> bool:
+        """Whether each sum over the last axis is larger than noise alone can make it."""
+        reach = _PRESENT * np.sqrt(self.variance * self.values.shape[-1])
+        return bool((self.values.sum(-1) > reach).all())
+
+    def noise(self, draws: int, rng: np.random.Generator) -> FloatArray:
+        """Noise as it was drawn, shape (draws, *values.shape)."""
+        rate = float(dyadic_floor(self.epsilon / self.steps))
+        shape = (draws, *self.values.shape)
+        # Whole parts of exponential variables are geometric.
+        more, less = (np.floor(rng.standard_exponential(shape) / rate) for _ in range(2))
+        return (more - less) / self.steps
+
+    def samples(self, draws: int, rng: np.random.Generator) -> FloatArray:
+        """Counts of other samples of rows of the same population."""
+        return rng.poisson(np.maximum(self.values, 0.0), (draws, *self.values.shape)).astype(float)
+
+
+# From arrays, with one more axis in front or without, to one number for each.
+Statistic: TypeAlias = Callable[[Sequence[FloatArray]], FloatArray]
+
+
+def with_interval(
+    statistic: Statistic,
+    parts: Sequence[Noisy],
+    level: float,
+    *,
+    value: float | None = None,
+    resolution: float = 0.0,
+    sampling_std: float | None = None,
+) -> QueryResult:
+    """A score from 0 to 1 with its interval, for the population that the rows were drawn from.
+
+    Where too few records are left above the noise the interval is all that is possible.
+
+    Parameters
+    ----------
+    statistic : callable
+    parts : sequence of Noisy
+        Its arguments.
+    level : float
+    value : float, optional
+        A better estimate than ``statistic`` of the parts.
+    resolution : float, default=0.0
+        Widens the interval: what bins hide.
+    sampling_std : float, optional
+        Of the statistic; by default the spread over Poisson counts. Parts may count the same rows,
+        so the spreads of all parts are added up.
+    """
+    # Computed from the release alone, with public coins, so that a report does not change when
+    # it is read again.
+    rng = sampling_generator(0)
+    values = [part.values for part in parts]
+    base = float(statistic(values))
+    errors = statistic([part.values + part.noise(_DRAWS, rng) for part in parts]) - base
+    sampling = sampling_std or 0.0
+    if sampling_std is None:
+        for place, part in enumerate(parts):
+            drawn = [np.broadcast_to(each, (_DRAWS, *each.shape)) for each in values]
+            drawn[place] = part.samples(_DRAWS, rng)
+            sampling += float(statistic(drawn).std())
+    # A quotient of noisy numbers may have no standard deviation: its tails are cut off.
+    spread = float(np.hypot(np.clip(errors, *np.quantile(errors, _TAILS)).std(), resolution))
+    errors = errors + sampling_generator(1).normal(0.0, sampling, errors.shape)
+    ends = np.quantile(errors, [(1 - level) / 2, (1 + level) / 2])
+    value = float(np.clip(base if value is None else value, 0.0, 1.0))
+    lower, upper = value - ends[1] - resolution, value - ends[0] + resolution
+    if not all(part.present for part in parts):
+        lower, upper = 0.0, 1.0
+    return QueryResult(
+        value,
+        spread,
+        float(np.clip(min(lower, value), 0.0, 1.0)),
+        float(np.clip(max(upper, value), 0.0, 1.0)),
+        f"{COVERS.format(level)}, by simulation",
+        sampling,
+    )
+
+
+# --- classifiers
+
+# Probabilities below count as this in log losses.
+CLIP = 0.001
+# Records are known to be there where their noisy number exceeds this many standard deviations.
+_PRESENT = 4.0
+# What bins still hide, as a share of what half as many would change: the error of an area falls
+# with the square of their number.
+_LEFT = 1 / 3
+
+
+# --- formulas
+
+
+def _at_least_one(counts: FloatArray) -> FloatArray:
+    return np.maximum(counts, 1.0)
+
+
+def roc_auc(negatives: FloatArray, positives: FloatArray) -> FloatArray:
+    """Share of pairs that are in order; pairs in one bin count half."""
+    below = np.cumsum(negatives, axis=-1) - negatives / 2
+    pairs = _at_least_one(negatives.sum(-1)) * _at_least_one(positives.sum(-1))
+    return np.asarray((below * positives).sum(-1) / pairs)
+
+
+def balanced_accuracy(matrix: FloatArray) -> FloatArray:
+    """Mean over the true labels of the share that was predicted."""
+    right = np.diagonal(matrix, axis1=-2, axis2=-1)
+    # Not cut at 1, nor is that of the draws behind an interval: their errors would seem small.
+    return np.asarray((right / _at_least_one(matrix.sum(-1))).mean(-1))
+
+
+def f1(matrix: FloatArray) -> FloatArray:
+    """F1 of the second of two labels; of more labels the mean over all."""
+    right = np.diagonal(matrix, axis1=-2, axis2=-1)
+    predicted = matrix.sum(-2)[..., : right.shape[-1]]
+    each = 2.0 * right / _at_least_one(matrix.sum(-1) + predicted)
+    return np.asarray(each[..., 1] if each.shape[-1] == 2 else each.mean(-1))
+
+
+OF_MATRIX: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "balanced_accuracy": balanced_accuracy,
+    "f1": f1,
+}
+
+
+def matrix_score(name: str, counts: Noisy, level: float) -> QueryResult:
+    """A metric of a noisy confusion matrix, with a last column for labels not declared."""
+    formula = OF_MATRIX[name]
+    return with_interval(lambda arrays: formula(arrays[0]), [counts], level)
+
+
+# --- released counts
 
 
 def _release_accuracy(
@@ -350,16 +502,85 @@ def predicted_counts(
     return noisy
 
 
-def matrix_score(name: str, counts: Noisy, level: float) -> QueryResult:
-    """A metric of a noisy confusion matrix, with a last column for labels not declared."""
-    formula = OF_MATRIX[name]
-    rows = counts.values.sum(-1)
-    spread = np.sqrt(counts.variance * counts.values.shape[-1])
-    known = bool(rows.min() > 4 * spread)
-    return with_interval(lambda arrays: formula(arrays[0]), [counts], level, known=known)
+def one_against_others(
+    scores: FloatArray,
+    classes: IntArray,
+    epsilon: Fraction,
+    source: NoiseSource,
+) -> list[Counts]:
+    """One release of scores by class for two classes, and one for each of more.
+
+    A missing score is as wrong as can be.
+    """
+    # Privacy. Of k > 2 classes each record is in the counts of all k: k releases in sequence, each
+    # at epsilon / k. Of two classes there is one.
+    several = scores.shape[1] > 1
+    part = epsilon / scores.shape[1]
+    tables = []
+    for k in range(scores.shape[1]):
+        positive = classes == (k if several else 1)
+        found = binned_scores.interval_of(scores[:, k])
+        found = np.where(found < 0, np.where(positive, 0, binned_scores.INTERVALS - 1), found)
+        known = np.where(classes < 0, -1, positive)
+        binned = binned_scores.release_scores(found, known, part, source)
+        tables.append(Counts(binned, Noisy(binned.counts.astype(float), binned.epsilon)))
+    return tables
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts of both classes, from a release."""
+
+    binned: BinnedScores
+    noisy: Noisy
+
+    def fine(self, *, merged: bool = False) -> FloatArray:
+        """Counts of both classes in each public interval, shape (2, INTERVALS).
+
+        Within a bin both classes have the shape of the whole. ``merged`` gives what half as many
+        bins would show.
+        """
+        bin_of, within = self.binned.bin_of, self.binned.within
+        fine = self.noisy.values[:, bin_of] * within
+        if not merged:
+            return fine
+        whole = np.maximum(fine.sum(0), 0.0)
+        pair_of = (bin_of[-1] - bin_of) // 2
+        pairs = np.stack([np.bincount(pair_of, weights=row) for row in fine])
+        mass = np.maximum(np.bincount(pair_of, weights=whole), 1e-12)
+        return pairs[:, pair_of] * whole / mass[pair_of]
+
+
+# --- the order of the scores
+
+
+def mean_area(tables: Sequence[Counts], level: float) -> QueryResult:
+    """Area under the ROC curve; of several classes, each against the others, the mean."""
+
+    def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
+        return np.mean([roc_auc(each[..., 0, :], each[..., 1, :]) for each in arrays], axis=0)
+
+    value, halved = (
+        float(np.mean([roc_auc(*table.fine(merged=merged)) for table in tables]))
+        for merged in (False, True)
+    )
+    return with_interval(
+        statistic,
+        [table.noisy for table in tables],
+        level,
+        value=value,
+        resolution=_LEFT * abs(value - halved),
+    )
 
 
 # --- means of losses of rows
+
+
+def largest_loss(name: str, several: bool) -> float:
+    """Largest possible loss of a row."""
+    if name == "log_loss":
+        return float(-np.log(CLIP))
+    return 2.0 if several else 1.0
 
 
 def _probability_losses(name: str, classes: IntArray, probabilities: FloatArray) -> FloatArray:
@@ -404,9 +625,7 @@ def _mean_loss(
     records = max(float(part.values.sum()), 1.0)
     first, second = float(part.values[:2].sum()) / records, float(part.values[0]) / records
     sampling = float(np.sqrt(max(second - first**2, 0.0) / records))
-    # Whether there are more records than noise.
-    known = bool(part.values.sum() > 4 * np.sqrt(part.variance * part.values.size))
-    return with_interval(mean, [part], level, known=known, sampling_std=sampling)
+    return with_interval(mean, [part], level, sampling_std=sampling)
 
 
 # --- numbers

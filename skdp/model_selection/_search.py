@@ -302,8 +302,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             replace(min(same, key=lambda step: step.sound), epsilon=price(same))
             for same in found.values()
         ]
-        by_sum = as_metric(self.metric, self.domain, searches=True).is_sum
-        way = "one noisy maximum" if by_sum else "a noisy score of each"
+        compares = as_metric(self.metric, self.domain, searches=True).compares
+        way = "a noisy score of each" if compares == "releases" else "one noisy maximum"
         return [*steps, paid(self, name, f"chooses among {len(candidates):,} candidates by {way}.")]
 
     def _price(self) -> Fraction | None:
@@ -313,15 +313,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     _repeats = ("best_params_",)
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = inner.classifier_tags
-        tags.regressor_tags = inner.regressor_tags
-        tags.target_tags = inner.target_tags
-        tags.input_tags = inner.input_tags
-        tags.non_deterministic = True
-        return tags
+        return replace(get_tags(self.estimator), non_deterministic=True)
 
 
 # --- comparing fitted candidates with true labels
@@ -361,7 +353,7 @@ def best_of(
         guesses = answers_of(model, metric.method, take, everyone, places, len(classes))
         return Scored(labels, guesses, class_positions(classes))
 
-    if not metric.is_sum:
+    if metric.compares == "releases":
         part = epsilon / len(models)
         return int(np.argmax([float(metric.release(scored(m), part, source)) for m in models]))
     totals = []

@@ -8,7 +8,6 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``columns``       ColumnEstimate: the counts of one column from everything measured, and their
                   exact covariance
 ``combined``      `combine`: several releases of one table answer together
-``description``   `Synopsis.describe`: statistics of every column with margins of error
 ``files``         a zip archive of JSON and plain arrays
 ``grouping``      which records a statistic is about: groups, views of columns, and their numbers
 ``intervals``     boxes, a partition of the domain, and how far answers over them may be off
@@ -31,43 +30,31 @@ Everything here is post-processing. The package can reach neither rows nor exact
 """
 
 from ..domain.query import Query, parse
-from .basis import Coefficients, Ladder, basis_of, n_ordered
 from .boxes import BoxModel, StrategyModel
-from .columns import ColumnEstimate, EffectLaw
 from .combined import CombinedRelease, combine
 from .intervals import Boxes, Intervals, LeafErrorBound
 from .marginals import ViewsModel
-from .model import Reach, Release
-from .network import Conditional, NetworkModel
+from .model import Release
+from .network import NetworkModel
 from .result import QueryResult
-from .rows import WeightedRows
 from .skipped import SKIPPED, SkippedRecords
 from .synopsis import Synopsis
 
 __all__ = [
     "BoxModel",
     "Boxes",
-    "Coefficients",
-    "EffectLaw",
-    "ColumnEstimate",
     "CombinedRelease",
-    "Conditional",
     "Intervals",
-    "Ladder",
     "LeafErrorBound",
     "NetworkModel",
     "SKIPPED",
     "Query",
     "QueryResult",
-    "Reach",
     "Release",
     "SkippedRecords",
     "StrategyModel",
     "Synopsis",
     "ViewsModel",
-    "WeightedRows",
-    "basis_of",
     "combine",
-    "n_ordered",
     "parse",
 ]

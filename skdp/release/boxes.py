@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any, ClassVar
 
@@ -13,23 +12,14 @@ import pandas as pd
 
 from .._validation import CodeArray, FloatArray, IntArray, free_name
 from ..domain import Domain
-from ..domain.query import Query
+from ..domain.query import Query, Weights
 from ..hierarchy import noise_quantile
 from .basis import by_attributes
+from .files import Arrays, Facts, packed, unpacked
 from .intervals import Boxes, Cut, Intervals, checked_counts
-from .model import (
-    Covariances,
-    Reach,
-    Weights,
-    added,
-    are_shares,
-    semidefinite,
-    with_cut_bins,
-)
+from .model import Answers, KnownLaw, Reach, Release, added, are_shares, semidefinite
 from .result import range_label
 from .rows import DrawsRecords, inverse
-
-__all__ = ["BoxModel", "StrategyModel"]
 
 # Numbers held at once while a batch of queries is answered: they fit into a core's cache.
 _CHUNK = 1 << 18
@@ -37,7 +27,7 @@ _CHUNK = 1 << 18
 _WHOLE = 1e-12
 
 
-class BoxModel(DrawsRecords, Covariances):
+class BoxModel(DrawsRecords, KnownLaw, Release):
     """Noisy counts over boxes, records spread evenly inside each box.
 
     Parameters
@@ -53,14 +43,9 @@ class BoxModel(DrawsRecords, Covariances):
     """
 
     kind: ClassVar[str] = "boxes"
-    independent: ClassVar[bool] = True
 
     def __init__(
-        self,
-        boxes: Boxes,
-        counts: Any,
-        shape: Sequence[int],
-        intervals: Intervals | None = None,
+        self, boxes: Boxes, counts: Any, shape: Sequence[int], intervals: Intervals | None = None
     ) -> None:
         boxes.check_volume(shape)
         self.boxes = boxes
@@ -74,7 +59,7 @@ class BoxModel(DrawsRecords, Covariances):
         return {**super().__getstate__(), "_sides": {}}
 
     @property
-    def total(self) -> float:
+    def total(self) -> float:  # type: ignore[override]
         """Estimated number of records, the sum of the counts."""
         return float(self.counts.sum(dtype=np.float64))
 
@@ -138,14 +123,13 @@ class BoxModel(DrawsRecords, Covariances):
         n, k, _ = mean.shape
         first, second = np.triu_indices(k)
         pairs = list(zip(first.tolist(), second.tolist(), strict=True))
-        products = [_product(block[i], block[j]) for block in blocks for i, j in pairs]
+        # Of shares of cells any part may be met.
+        products = [
+            block[i] if i == j and are_shares(block[i]) else _product(block[i], block[j])
+            for block in blocks
+            for i, j in pairs
+        ]
         both = self._means(products).T.reshape(n, len(first), -1)
-        for place in np.flatnonzero(first == second).tolist():
-            for number, block in enumerate(blocks):
-                own = mean[number, first[place]]
-                # Of shares of cells any part may be met.
-                if are_shares(block[first[place]]) and own.max() <= 1.0 + _WHOLE:
-                    both[number, place] = own
         more = (both - mean[:, first] * mean[:, second]) @ scatter
         found = np.zeros((n, k, k))
         found[:, first, second] = found[:, second, first] = more
@@ -166,10 +150,6 @@ class BoxModel(DrawsRecords, Covariances):
 
         return added(queries, of).T
 
-    def reach(self, queries: Sequence[Query], level: float) -> Reach:
-        """How far counts may be off: the noise, and uneven boxes as `intervals` covers them."""
-        return with_cut_bins(self, self._reach, queries, level)
-
     def _reach(self, queries: Sequence[Query], level: float) -> Reach:
         cuts = [self._cut(query) for query in queries]
         found = [self.intervals.reach(cut, 1.0 - level) for cut in cuts]
@@ -189,12 +169,11 @@ class BoxModel(DrawsRecords, Covariances):
         The sums of the least and of the largest weights bound the weights of the union. A box
         whose mean is 0 or 1 has no other weights than this, where weights are shares.
         """
-        mean, low, high = (np.zeros(len(self.boxes)) for _ in range(3))
+        mean, low, high = self._means([query])[:, 0], *np.zeros((2, len(self.boxes)))
         for weights in query.products:
-            share, least, most = (np.ones(len(self.boxes)) for _ in range(3))
+            least, most = np.ones((2, len(self.boxes)))
             for axis, vector in sorted(weights.items()):
                 starts, stops, place = self.sides(axis)
-                share *= self._covered_intervals([weights], axis)[place, 0]
                 # Extremes of each range; one more entry: a range may stop at the end.
                 ends, padded = np.stack([starts, stops], axis=1).ravel(), np.append(vector, 0.0)
                 small, large = (
@@ -204,7 +183,6 @@ class BoxModel(DrawsRecords, Covariances):
                 # Of factors of any sign, an extreme product is one of extreme factors.
                 products = [least * small, least * large, most * small, most * large]
                 least, most = np.minimum.reduce(products), np.maximum.reduce(products)
-            mean += share
             low += least
             high += most
         if len(query.products) > 1 and are_shares(query):
@@ -265,9 +243,7 @@ class BoxModel(DrawsRecords, Covariances):
         return facts, {**own, **arrays}
 
     @classmethod
-    def from_arrays(
-        cls, shape: tuple[int, ...], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> BoxModel:
+    def from_arrays(cls, shape: tuple[int, ...], facts: Facts, arrays: Arrays) -> BoxModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
         intervals = Intervals.from_arrays(facts, arrays)
         boxes = Boxes(arrays["lower"], arrays["upper"])
@@ -327,15 +303,15 @@ class StrategyModel(BoxModel):
         return np.stack([self._covariance(queries) for queries in blocks])
 
     def _covariance(self, queries: Sequence[Query]) -> FloatArray:
-        products = [each for query in queries for each in query.products]
-        of = np.repeat(np.arange(len(queries)), [len(query.products) for query in queries])
-        found = np.full((len(products),) * 2, self.noise * self.unit**2)
-        for axis in range(len(self.shape)):
-            weights = np.stack([self._weights(each, axis) for each in products])
-            found *= weights @ weights.T
-        sums = of == np.arange(len(queries))[:, None]
-        total: FloatArray = sums @ found @ sums.T
-        return total
+        def of(products: Sequence[Weights]) -> FloatArray:
+            found = np.full((len(products),) * 2, self.noise * self.unit**2)
+            for axis in range(len(self.shape)):
+                weights = np.stack([self._weights(each, axis) for each in products])
+                found *= weights @ weights.T
+            return found
+
+        # Sums over the products of both queries.
+        return added(queries, lambda products: added(queries, lambda _: of(products)).T)
 
     def _weights(self, product: Weights, axis: int) -> FloatArray:
         """Weights of the measurements on an axis in the answer of a product."""
@@ -343,38 +319,32 @@ class StrategyModel(BoxModel):
         return found
 
     def _reach(self, queries: Sequence[Query], level: float) -> Reach:
+        found = Answers.reach(self, queries, level)
         if len(queries) > 1 or math.prod(map(len, self.strategy)) > _MOST_TERMS:
-            return Covariances.reach(self, queries, level)
+            return found
         terms = sum(
             reduce(np.multiply.outer, [self._weights(each, i) for i in range(len(self.shape))])
             for each in queries[0].products
         )
         # The law is that of whole numbers.
         weights = np.ravel(terms) * self.unit
-        half = noise_quantile(weights, np.full(len(weights), self.noise), level)
+        half = np.array([noise_quantile(weights, np.full(len(weights), self.noise), level)])
         text = f"at least {100 * level:g}% for a query fixed before looking at the release"
-        std = np.sqrt(self.variance(queries))
-        return Reach(std, np.array([half]), np.array([half]), f"{text}, by the law of the noise.")
+        return Reach(found.std, half, half, f"{text}, by the law of the noise.")
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a file keeps: JSON values, and numeric arrays."""
-        arrays = {f"strategy_{i}": each for i, each in enumerate(self.strategy)}
-        return {"variance": self.noise, "unit": self.unit}, {"counts": self.counts, **arrays}
+        own = {"counts": self.counts, "strategy": self.strategy}
+        return packed({"variance": self.noise, "unit": self.unit, **own})
 
     @classmethod
-    def from_arrays(
-        cls, shape: tuple[int, ...], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> StrategyModel:
+    def from_arrays(cls, shape: tuple[int, ...], facts: Facts, arrays: Arrays) -> StrategyModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
-        strategy = [arrays[f"strategy_{i}"] for i in range(len(shape))]
-        return cls(arrays["counts"], shape, strategy, facts["variance"], facts["unit"])
+        held = unpacked(facts, arrays)
+        return cls(held["counts"], shape, held["strategy"], held["variance"], held["unit"])
 
 
 def _product(one: Query, two: Query) -> Query:
     """The query whose weights are the products of those of two."""
-    found = []
-    for first, second in itertools.product(one.products, two.products):
-        both = {**first, **second}
-        both |= {axis: first[axis] * second[axis] for axis in first.keys() & second.keys()}
-        found.append(both)
-    return Query(tuple(found))
+    times = (reduce(lambda made, of: made.times(*of), each.items(), one) for each in two.products)
+    return reduce(Query.plus, times)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._validation import as_level
 from ..accounting import PrivacyLoss
@@ -70,26 +71,28 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
     if len(parts) < 2 or not all(callable(getattr(part, "count", None)) for part in parts):
         given = ", ".join(type(part).__name__ for part in parts)
         raise TypeError(f"combine needs two or more releases that answer counts, got {given or 0}.")
-    if len({id(_inside(part)) for part in parts}) < len(parts):
+    # Of estimators that which answers.
+    asked = [part._asked() if hasattr(part, "get_params") else part for part in parts]
+    if min(len({*map(id, each)}) for each in (parts, asked)) < len(parts):
         raise ValueError("A release is given twice: its noise is the same, so it adds nothing.")
-    most = {loss.max_rows_per_id for loss in map(_loss_of, parts) if loss is not None}
+    losses = [getattr(each, "privacy_loss", None) for each in asked]
+    most = {loss.max_rows_per_id for loss in losses if loss is not None}
     if len(most) > 1:
         raise ValueError(
             f"max_rows_per_id differs, {sorted(most, key=str)}: the releases count different "
             "records of the same persons. Combine releases with the same number."
         )
     seen: dict[str, Any] = {}
-    for part in parts:
-        # What an estimator was given may be a dictionary; what it made of it is a Domain.
-        domain = getattr(part, "domain_", None) or getattr(_inside(part), "domain", {})
-        for name, values in ((name, _values(each)) for name, each in domain.items()):
-            if seen.setdefault(name, values) != values:
-                raise ValueError(
-                    f"Column {name!r} is declared differently: {seen[name]} and {values}. Values "
-                    "outside of a range count at its ends, so that the releases count different "
-                    "things. Combine releases with the same ranges and categories; bins may differ."
-                )
-    return CombinedRelease(parts)
+    for name, each in (item for one in asked for item in getattr(one, "domain", {}).items()):
+        # What values count as themselves; bins do not matter.
+        values = {*each.categories} if isinstance(each, Categorical) else (each.lower, each.upper)
+        if seen.setdefault(name, values) != values:
+            raise ValueError(
+                f"Column {name!r} is declared differently: {seen[name]} and {values}. Values "
+                "outside of a range count at its ends, so that the releases count different "
+                "things. Combine releases with the same ranges and categories; bins may differ."
+            )
+    return CombinedRelease(asked, None if None in losses else reduce(add, losses))
 
 
 class CombinedRelease:
@@ -98,25 +101,13 @@ class CombinedRelease:
     Attributes
     ----------
     releases : tuple
-        As given.
+        Of estimators their synopses.
     privacy_loss : PrivacyLoss or None
         What all releases cost together; None if it is not known of one of them.
     """
 
-    def __init__(self, releases: Sequence[Any]) -> None:
-        self.releases = tuple(releases)
-        losses = [_loss_of(release) for release in releases]
-        known = [loss for loss in losses if loss is not None]
-        self.privacy_loss: PrivacyLoss | None = None
-        if len(known) == len(losses):
-            names = dict.fromkeys(name for loss in known for name in loss.parts)
-            self.privacy_loss = PrivacyLoss(
-                sum(loss.epsilon for loss in known),
-                {name: sum(loss.parts.get(name, 0) for loss in known) for name in names},
-                seeded=any(loss.seeded for loss in known),
-                max_rows_per_id=known[0].max_rows_per_id,
-                assumes=" and ".join(dict.fromkeys(each.assumes for each in known if each.assumes)),
-            )
+    def __init__(self, releases: Sequence[Any], privacy_loss: PrivacyLoss | None) -> None:
+        self.releases, self.privacy_loss = tuple(releases), privacy_loss
 
     def count(
         self, query: Any = None, *, return_interval: bool = False, level: float = 0.95
@@ -152,8 +143,7 @@ class CombinedRelease:
         interval is between theirs. Each weight is the inverse of the squared half width of the
         interval.
         """
-        single = not isinstance(query, list | tuple)
-        level = as_level(level)
+        single, level = not isinstance(query, list | tuple), as_level(level)
         results: Any = [self._combined(each, level) for each in ([query] if single else query)]
         if not return_interval:
             results = np.array([result.value for result in results])
@@ -172,7 +162,7 @@ class CombinedRelease:
         weights /= weights.sum()
         # What marginals and networks cover is also the error of a model, which two models of the
         # same table may share.
-        models = [getattr(_inside(each), "model", None) for each in self.releases]
+        models = [getattr(each, "model", None) for each in self.releases]
         known = [model is None or model.independent for model in models] & np.isfinite(stds)
         noise = confidence.quantile * np.where(known, stds, 0.0)
         value, width = float(weights @ values), float(np.linalg.norm(weights * noise))
@@ -187,23 +177,3 @@ class CombinedRelease:
             "their noise is independent and taken as normal; what their intervals cover beyond the "
             "noise is averaged.",
         )
-
-
-def _loss_of(release: Any) -> PrivacyLoss | None:
-    """The privacy loss of a fitted estimator or of a release."""
-    if hasattr(release, "get_params"):
-        check_is_fitted(release)
-        return release.privacy_loss_
-    return getattr(release, "privacy_loss", None)
-
-
-def _values(attribute: Any) -> Any:
-    """What values of a column count as themselves; bins do not matter."""
-    if isinstance(attribute, Categorical):
-        return set(attribute.categories)
-    return attribute.lower, attribute.upper
-
-
-def _inside(release: Any) -> Any:
-    """The release of an estimator that has one."""
-    return getattr(release, "synopsis_", None) or release

@@ -1,7 +1,4 @@
-"""Files of releases, without pickle: a zip archive of one JSON text and of plain arrays.
-
-Also the state of objects, in a form that skops can store.
-"""
+"""Files of releases, without pickle: a zip archive of one JSON text and of plain arrays."""
 
 from __future__ import annotations
 
@@ -13,21 +10,22 @@ import zipfile
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from .._validation import FloatArray, replacing
 from ..accounting import PrivacyLoss
 
-_METADATA = "metadata.json"
+_METADATA, _FORMAT, _VERSION = "metadata.json", "skdp synopsis", 2
 # Bytes of the metadata that are parsed unless more are asked for: parsing takes up to 25 times as
 # much memory. A domain of 100,000 categories has about a third of this.
 MOST_JSON = 1 << 23
 
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
-Release = TypeVar("Release")
+# What a file keeps of a model: JSON values, and arrays by their names.
+Facts = Mapping[str, Any]
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -46,16 +44,13 @@ def fraction(text: Any) -> Fraction:
 
 def loss_to_data(loss: PrivacyLoss) -> dict[str, Any]:
     """A privacy loss as JSON holds it."""
-    data = {
+    return {
         "epsilon": str(loss.epsilon),
         "parts": {name: str(part) for name, part in loss.parts.items()},
         "seeded": loss.seeded,
+        "max_rows_per_id": loss.max_rows_per_id,
+        "assumes": loss.assumes,
     }
-    if loss.max_rows_per_id is not None:
-        data["max_rows_per_id"] = loss.max_rows_per_id
-    if loss.assumes:
-        data["assumes"] = loss.assumes
-    return data
 
 
 def loss_from_data(data: Mapping[str, Any]) -> PrivacyLoss:
@@ -65,12 +60,12 @@ def loss_from_data(data: Mapping[str, Any]) -> PrivacyLoss:
         fraction(data["epsilon"]),
         {name: fraction(part) for name, part in data["parts"].items()},
         seeded=data["seeded"],
-        max_rows_per_id=data.get("max_rows_per_id"),
-        assumes=data.get("assumes", ""),
+        max_rows_per_id=data["max_rows_per_id"],
+        assumes=data["assumes"],
     )
 
 
-def write_archive(path: str | PathLike[str], metadata: Mapping[str, Any], arrays: Arrays) -> None:
+def write_archive(path: str | PathLike[str], metadata: Facts, arrays: Arrays) -> None:
     """Write metadata and arrays to one file; equal contents give equal bytes.
 
     Parameters
@@ -78,35 +73,34 @@ def write_archive(path: str | PathLike[str], metadata: Mapping[str, Any], arrays
     path : str or path-like
         An existing file is replaced, and kept if writing fails.
     metadata : mapping
-        Values that JSON can hold, ``format`` and ``version`` among them.
+        Values that JSON can hold.
     arrays : mapping of str to ndarray
         Arrays of numbers.
     """
+    metadata = {"format": _FORMAT, "version": _VERSION, **metadata}
     text = json.dumps(metadata, ensure_ascii=False, allow_nan=False, indent=1)
-    with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add(archive, _METADATA, text.encode())
-        for name, array in arrays.items():
-            buffer = io.BytesIO()
-            array = np.asarray(array, order="C")
-            np.lib.format.write_array(buffer, array, allow_pickle=False)
-            _add(archive, f"{name}.npy", buffer.getvalue())
+    contents = {_METADATA: text.encode()}
+    for name, array in arrays.items():
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, np.asarray(array, order="C"), allow_pickle=False)
+        contents[f"{name}.npy"] = buffer.getvalue()
+    with replacing(path) as part, zipfile.ZipFile(part, "w") as archive:
+        for name, content in contents.items():
+            # A fixed date: equal releases give equal files.
+            entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content)
 
 
 def read_archive(
-    path: str | PathLike[str],
-    kind: str,
-    version: int,
-    build: Callable[[dict[str, Any], dict[str, np.ndarray]], Release],
-    max_bytes: int,
-    max_json: int = MOST_JSON,
-) -> Release:
+    path: str | PathLike[str], build: Callable[[Any, Any], Any], max_bytes: int, max_json: int
+) -> Any:
     """Read a file that `write_archive` wrote; nothing in it is executed.
 
     Parameters
     ----------
     path : str or path-like
-    kind, version : str, int
-        What ``format`` and ``version`` of the metadata must be, such as "skdp synopsis" and 1.
     build : callable
         Makes the release from metadata and arrays.
     max_bytes, max_json : int
@@ -120,40 +114,27 @@ def read_archive(
     OSError
         If it cannot be opened.
     """
-    what = kind.removeprefix("skdp ")
     # A pipe would be waited for, and a device may never end.
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
-        raise ValueError(f"{str(path)!r} is not a usable {what} file: it is a pipe or a device.")
+        raise ValueError(f"{str(path)!r} is not a usable synopsis file: it is a pipe or a device.")
     with open(path, "rb") as file:
         try:
-            return build(*_read(file, kind, version, max_bytes, max_json))
+            return build(*_read(file, max_bytes, max_json))
         except MemoryError:
             raise ValueError(f"{str(path)!r} does not fit into the available memory.") from None
-        except OSError as error:
-            raise ValueError(f"{str(path)!r} cannot be read as a {what}: {error}.") from error
         # Damaged archives, JSON and headers raise almost anything, always for the same reason:
         # these bytes are not such a release.
         except Exception as error:
             raise ValueError(
-                f"{str(path)!r} is not a usable {what} file: {error or type(error).__name__}"
+                f"{str(path)!r} is not a usable synopsis file: {error or type(error).__name__}"
             ) from error
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    # A fixed date: equal releases give equal files.
-    entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = 0o644 << 16
-    archive.writestr(entry, content)
-
-
-def _read(
-    file: Any, kind: str, version: int, max_bytes: int, max_json: int
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read(file: Any, max_bytes: int, max_json: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
-        names = [entry.filename for entry in entries]
-        named = len(set(names)) == len(names) and _METADATA in names
+        listed = {entry.filename: entry for entry in entries}
+        named = len(listed) == len(entries) and _METADATA in listed
         demand(named, "it has no metadata.json of skdp")
         size = sum(entry.file_size for entry in entries)
         large = f"it unpacks to {size:,} bytes, more than max_bytes={max_bytes:,}"
@@ -161,7 +142,6 @@ def _read(
         # Others are unpacked whole before their size is looked at.
         packed = all(entry.compress_type in _COMPRESSIONS for entry in entries)
         demand(packed, "its compression is not that of skdp")
-        listed = dict(zip(names, entries, strict=True))
         size = listed[_METADATA].file_size
         demand(
             size <= max_json,
@@ -169,11 +149,11 @@ def _read(
             "trust the file.",
         )
         metadata = json.loads(_content(archive, listed[_METADATA]).decode())
-        named = isinstance(metadata, dict) and metadata.get("format") == kind
-        demand(named, f"it was not written by skdp as a {kind.removeprefix('skdp ')}")
+        named = isinstance(metadata, dict) and metadata.get("format") == _FORMAT
+        demand(named, "it was not written by skdp as a synopsis")
         written = metadata.get("version")
-        other = f"its version is {written!r} and this skdp reads {version} alone"
-        demand(written == version, other)
+        other = f"its version is {written!r} and this skdp reads {_VERSION} alone"
+        demand(written == _VERSION, other)
         arrays: dict[str, np.ndarray] = {}
         for name, entry in listed.items():
             if name.endswith(".npy"):
@@ -234,31 +214,3 @@ def as_probabilities(values: np.ndarray) -> FloatArray:
 
 # Probabilities in a file may differ from a sum of 1 by rounding.
 _ROUNDING = 1e-6
-
-
-class TupleKeys:
-    """Dictionaries whose keys are tuples go into the state of an object as lists of pairs.
-
-    skops, which reads files without running code, writes JSON, and that has no such keys.
-    """
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: Any = super().__getstate__()
-        return {name: _as_pairs(value) for name, value in (state or {}).items()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = {name: _from_pairs(value) for name, value in state.items()}
-        getattr(super(), "__setstate__", self.__dict__.update)(state)
-
-
-_PAIRS = "pairs of key and value"
-
-
-def _as_pairs(value: Any) -> Any:
-    if isinstance(value, dict) and any(isinstance(key, tuple) for key in value):
-        return {_PAIRS: list(value.items())}
-    return value
-
-
-def _from_pairs(value: Any) -> Any:
-    return dict(value[_PAIRS]) if isinstance(value, dict) and list(value) == [_PAIRS] else value

@@ -18,17 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
-from ..domain.query import Query, single_numbers
+from ..domain.query import Query, Weights, single_numbers
 from .basis import (
     Coefficients,
     ColumnBasis,
     Ladder,
     Look,
     Prior,
+    along,
+    under,
 )
 from .columns import ColumnEstimate
 from .files import as_probabilities, demand, packed, unpacked
-from .model import Covariances, Weights, added, product_of_weights
+from .model import Release, added, product_of_weights
 from .products import Products, Stacked, covariances, kept
 from .rows import ENOUGH, WeightedRows
 
@@ -40,7 +42,7 @@ Axes = tuple[int, ...]
 _MOST_TABLES, _AT_ONCE = 128, 1 << 20
 
 
-class ViewsModel(Covariances):
+class ViewsModel(Release):
     """Weighted rows, and the coefficients of everything measured.
 
     Parameters
@@ -91,12 +93,15 @@ class ViewsModel(Covariances):
         self.followed = sorted(followed)
         self.misfits = dict(misfits or {})
         self.budget = dict(budget or {})
-        look = coefficients.looks[()]
-        self.total = float(look.values)
-        self.total_variance = float(look.variances)
+        self.total = float(coefficients.looks[()].values)
         self._kept: dict[Any, Any] = {}
         self._cells: dict[Axes, tuple[Any, list[CodeArray]]] = {}
         self._latest: Products | None = None
+
+    @property
+    def total_variance(self) -> float:
+        """Variance of the number of records, as the average of all that was measured of it."""
+        return float(self.coefficients.looks[()].variances)
 
     @property
     def pairs(self) -> list[Axes]:
@@ -165,11 +170,32 @@ class ViewsModel(Covariances):
         return self.coefficients.of_table(axes, self.rows_in_groups(axes))
 
     @kept
+    def _away(self, axes: Axes) -> FloatArray:
+        """Coefficients of a set as measured, in the functions of `turn`, less those of the rows."""
+        away = self.coefficients.looks[axes].less(self._row_coefficients(axes))
+        for place, (axis, size) in enumerate(zip(axes, self.sizes(axes), strict=True)):
+            away = along(self.bases[axis].turn(size)[0].T, away, place)
+        return away
+
     def corrected(self, axes: Axes) -> FloatArray:
         """What is believed of the coefficients of a set, less those of the rows."""
-        look = self.coefficients.looks[axes]
-        away = np.where(look.precision > 0, look.values - self._row_coefficients(axes), 0.0)
-        return self.believed.belief(axes).gain * away
+        return self.believed.belief(axes).gain * self._away(axes)
+
+    def taken(self, axes: Axes) -> FloatArray:
+        """What is not believed of the coefficients of a set, less those of the rows."""
+        return (1.0 - self.believed.belief(axes).gain) * self._away(axes)
+
+    def lost(self, axes: Axes, hats: Sequence[FloatArray]) -> FloatArray:
+        """Of n weighted sums by how much more they were shrunk than noise explains.
+
+        An estimate is off by what was taken off it, less the noise in that. The mean square of what
+        was taken off, less the variance of this noise, estimates the square of the bias (C. Stein,
+        Annals of Statistics 9, 1981): where the prior is wrong, this shows it.
+        """
+        taken = under(self.taken(axes), hats)
+        removed = under(self.believed.belief(axes).removed, [each**2 for each in hats])
+        found: FloatArray = np.sign(taken) * np.sqrt(np.maximum(taken**2 - removed, 0.0))
+        return found
 
     @kept
     def _row_shares(self, axis: int) -> FloatArray:
@@ -334,20 +360,16 @@ class ViewsModel(Covariances):
         return 0.5 if self.cells is not None or (whole and alone) else ENOUGH
 
     def sample_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+        self, number: int, generator: np.random.Generator, weights: Weights, rounded: bool = False
     ) -> CodeArray:
         """Draw records from the weighted ones; see `WeightedRows.draw`."""
-        return self.rows.draw(n_samples, generator, weights or {}, self._enough)
-
-    def round_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> CodeArray:
-        """Records whose counts are the expected ones, rounded; see `WeightedRows.rounded`."""
-        cells = [
-            np.ravel_multi_index(tuple(self._groups_of_rows(axes)), self.sizes(axes))
-            for axes in self.pairs
-        ]
-        return self.rows.rounded(n_samples, generator, weights or {}, cells, self._enough)
+        cells = None
+        if rounded:
+            cells = [
+                np.ravel_multi_index(tuple(self._groups_of_rows(axes)), self.sizes(axes))
+                for axes in self.pairs
+            ]
+        return self.rows.draw(number, generator, weights, self._enough, cells)
 
     # ---------------------------------------------------------------- files
 

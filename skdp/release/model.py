@@ -10,20 +10,7 @@ from scipy.special import ndtri
 
 from .._validation import CodeArray, FloatArray
 from ..domain.query import Query, Weights, is_cut, single_numbers, weights_in
-
-__all__ = [
-    "Covariances",
-    "Reach",
-    "Release",
-    "Weights",
-    "added",
-    "are_shares",
-    "covariances_from",
-    "product_of_weights",
-    "roots",
-    "semidefinite",
-    "with_cut_bins",
-]
+from .files import Arrays, Facts
 
 
 class Reach(NamedTuple):
@@ -35,107 +22,47 @@ class Reach(NamedTuple):
     guarantee: str
 
 
-class Release(Protocol):
-    """What was released over a domain: answers with their errors, and rows.
+class Answers(Protocol):
+    """What every release of counts answers, and how far its answers are off.
 
     ``answer`` is linear in each vector of weights; weights outside [0, 1] give weighted sums. All
     errors come from ``variance`` and ``covariances``, intervals of counts and sums from ``reach``.
-    These three raise ValueError, with the reason, where nothing is known of the errors.
+    These three raise ValueError, with the reason, where nothing is known of the errors. A kind of
+    release defines ``answer`` and ``covariances``, and whatever it knows better.
     """
 
-    kind: ClassVar[str]
     # Whether errors of two releases of one table are independent, as those of noise are.
-    independent: ClassVar[bool]
-    shape: tuple[int, ...]
-
-    @property
-    def total(self) -> float:
-        """Estimated number of records."""
-
-    @property
-    def about(self) -> str:
-        """What was released, in words."""
+    independent: ClassVar[bool] = True
 
     @property
     def covers(self) -> str:
         """What variances cover, in words; ValueError, with the reason, if nothing is known."""
+        return "the noise"
 
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Sum of the expected counts under the weights, one for each query."""
 
-    def variance(self, queries: Sequence[Query]) -> FloatArray:
-        """Variance of each of many answers: of the noise, and of what was not measured."""
-
-    def covariance(self, queries: Sequence[Query]) -> FloatArray:
-        """Covariance of the errors of a few answers, positive semidefinite."""
-
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """`covariance` of many blocks of equally many queries, (n_blocks, k, k)."""
-
-    def whole(self, query: Query) -> Query:
-        """The query with all that may lie at single numbers in place of these."""
-
-    def reach(self, queries: Sequence[Query], level: float) -> Reach:
-        """How far answers may be off, by their own law where it is known."""
-
-    def view(self, axes: Sequence[int]) -> FloatArray:
-        """Answers for every combination of the codes of one or two attributes."""
-
-    def sample_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> CodeArray:
-        """Draw records, (n_samples, n_attributes) int32 codes.
-
-        With weights in [0, 1] a record is drawn in proportion to its probability times its weight;
-        each vector has a positive weight. Where all of these are zero, the draw follows what the
-        release has nearest, and warns; no code of weight zero is drawn.
-        """
-
-    def round_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> CodeArray:
-        """Records as `sample_codes`, but not independent: counts are the expected ones, rounded.
-
-        In random order. Where the weights have probability zero, as `sample_codes`.
-        """
-
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """What a file keeps: JSON values, and numeric arrays."""
-
-    @classmethod
-    def from_arrays(
-        cls, shape: tuple[int, ...], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> Release:
-        """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
-
-
-class Covariances:
-    """What a kind of release inherits that defines `answer` and `covariances`."""
-
-    answer: Callable[[Sequence[Query]], FloatArray]
-
-    @property
-    def covers(self) -> str:
-        """What variances cover, in words."""
-        raise NotImplementedError
 
     def variance(self, queries: Sequence[Query]) -> FloatArray:
         """Variance of each of many answers: of the noise, and of what was not measured."""
         found: FloatArray = self.covariances([[query] for query in queries])[:, 0, 0]
         return found
 
-    def whole(self, query: Query) -> Query:
-        """The query with all that may lie at single numbers in place of these: their bins."""
-        return query.mapped(lambda each: np.where(single_numbers(each), 1.0, each))
+    @property
+    def total_variance(self) -> float:
+        """Variance of the number of all records."""
+        return float(self.variance([Query(({},))])[0])
 
     def covariance(self, queries: Sequence[Query]) -> FloatArray:
         """Covariance of the errors of a few answers, positive semidefinite."""
         found: FloatArray = self.covariances([queries])[0]
         return found
 
-    def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
-        """`covariance` of many blocks of equally many queries, (n_blocks, k, k)."""
-        raise NotImplementedError
+    def whole(self, query: Query) -> Query:
+        """The query with all that may lie at single numbers in place of these: their bins."""
+        return query.mapped(lambda each: np.where(single_numbers(each), 1.0, each))
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """How far answers may be off: normal, with their own variance."""
@@ -161,6 +88,67 @@ class Covariances:
         return Reach(std, below, above, text)
 
 
+class KnownLaw(Answers, Protocol):
+    """What a kind of release inherits whose answers to whole bins have a known law, `_reach`."""
+
+    def _reach(self, queries: Sequence[Query], level: float) -> Reach:
+        """How far answers may be off, where a bin that is covered in part counts in proportion."""
+
+    def reach(self, queries: Sequence[Query], level: float) -> Reach:
+        """How far answers may be off, covering all that bins covered in part may hold.
+
+        The true count is at least that without such bins, and at most that with all of them. So the
+        interval goes from the lower end of the one to the upper end of the other.
+        """
+        cut = [query.cuts and are_shares(query) for query in queries]
+        if not any(cut):
+            return self._reach(queries, level)
+        least, most = (
+            [query.mapped(to) if each else query for query, each in zip(queries, cut, strict=True)]
+            for to in (np.floor, np.ceil)
+        )
+        low, high, value = self._reach(least, level), self._reach(most, level), self.answer(queries)
+        return Reach(
+            np.sqrt(self.variance(queries)),
+            value - self.answer(least) + low.below,
+            self.answer(most) - value + high.above,
+            f"{high.guarantee} Bins covered in part may hold their records anywhere.",
+        )
+
+
+class Release(Answers, Protocol):
+    """What was released over a domain: answers with their errors, rows, and what a file keeps."""
+
+    kind: ClassVar[str]  # in files
+    shape: tuple[int, ...]
+    total: float  # estimated number of records
+
+    @property
+    def about(self) -> str:
+        """What was released, in words."""
+
+    def view(self, axes: Sequence[int]) -> FloatArray:
+        """Answers for every combination of the codes of one or two attributes."""
+
+    def sample_codes(
+        self, number: int, generator: np.random.Generator, weights: Weights, rounded: bool = False
+    ) -> CodeArray:
+        """Draw records, (number, n_attributes) int32 codes.
+
+        With weights in [0, 1] a record is drawn in proportion to its probability times its weight;
+        each vector has a positive weight. Where all of these are zero, the draw follows what the
+        release has nearest, and warns; no code of weight zero is drawn. Rounded records are not
+        independent: their counts are the expected ones, rounded. They are in random order.
+        """
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+
+    @classmethod
+    def from_arrays(cls, shape: tuple[int, ...], facts: Facts, arrays: Arrays) -> Release:
+        """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
+
+
 # --- sums of products
 
 
@@ -168,10 +156,7 @@ def added(
     queries: Sequence[Query], of_products: Callable[[Sequence[Weights]], FloatArray]
 ) -> FloatArray:
     """What is known of products of weights, added up over those of each query (first axis)."""
-    products = [each for query in queries for each in query.products]
-    found = of_products(products)
-    if len(products) == len(queries):
-        return found
+    found = of_products([each for query in queries for each in query.products])
     lengths = np.array([len(query.products) for query in queries], dtype=np.int64)
     return np.add.reduceat(found, np.cumsum(lengths) - lengths)
 
@@ -233,33 +218,6 @@ def semidefinite(covariances: FloatArray) -> FloatArray:
     """The same where they are positive semidefinite, else the nearest by `roots`."""
     root = roots(covariances)
     return root @ root.swapaxes(-1, -2)
-
-
-def with_cut_bins(
-    release: Any,
-    reach: Callable[[Sequence[Query], float], Reach],
-    queries: Sequence[Query],
-    level: float,
-) -> Reach:
-    """Reach that covers all that bins covered in part may hold.
-
-    The true count is at least that without such bins, and at most that with all of them. So the
-    interval goes from the lower end of the one to the upper end of the other.
-    """
-    cut = [query.cuts and are_shares(query) for query in queries]
-    if not any(cut):
-        return reach(queries, level)
-    least, most = (
-        [query.mapped(to) if each else query for query, each in zip(queries, cut, strict=True)]
-        for to in (np.floor, np.ceil)
-    )
-    low, high, value = reach(least, level), reach(most, level), release.answer(queries)
-    return Reach(
-        np.sqrt(release.variance(queries)),
-        value - release.answer(least) + low.below,
-        release.answer(most) - value + high.above,
-        f"{high.guarantee} Bins covered in part may hold their records anywhere.",
-    )
 
 
 def are_shares(query: Query) -> bool:

@@ -8,7 +8,7 @@ network (`DrawsRecords`): a share p then has a standard deviation of at most 0.0
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar, NamedTuple
@@ -17,13 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray
-from ..domain.query import Query
+from ..domain.query import Query, Weights
 from .basis import by_attributes, under
-from .files import as_probabilities, demand, packed, unpacked
-from .model import Covariances, Weights, added, product_of_weights
+from .files import Arrays, Facts, as_probabilities, demand, packed, unpacked
+from .model import Release, added, product_of_weights
 from .rows import DrawsRecords, inverse_rows
-
-__all__ = ["Conditional", "NetworkModel"]
 
 # Numbers held at once while a batch of queries is answered.
 _CHUNK = 1 << 21
@@ -77,7 +75,7 @@ class Factor(NamedTuple):
     values: FloatArray
 
 
-class NetworkModel(DrawsRecords, Covariances):
+class NetworkModel(DrawsRecords, Release):
     """A released Bayesian network as a model of the records; see `Release`.
 
     A record's probability is the product of those of each attribute's code given the codes, or
@@ -98,7 +96,6 @@ class NetworkModel(DrawsRecords, Covariances):
         If an attribute has no node or several, a parent comes later, or a table does not fit.
     """
 
-    # The name in files.
     kind: ClassVar[str] = "network"
     independent: ClassVar[bool] = False
 
@@ -120,8 +117,7 @@ class NetworkModel(DrawsRecords, Covariances):
     @property
     def pairs(self) -> list[tuple[int, int]]:
         """Attributes of every edge: (parent, child)."""
-        nodes = self.nodes.values()
-        return [(parent, node.axis) for node in nodes for parent in node.parents]
+        return [(parent, node.axis) for node in self.nodes.values() for parent in node.parents]
 
     @property
     def about(self) -> str:
@@ -247,19 +243,12 @@ class NetworkModel(DrawsRecords, Covariances):
         return packed({"total": self.total, "nodes": nodes})
 
     @classmethod
-    def from_arrays(
-        cls,
-        shape: tuple[int, ...],
-        facts: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-    ) -> NetworkModel:
+    def from_arrays(cls, shape: tuple[int, ...], facts: Facts, arrays: Arrays) -> NetworkModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
         total, nodes = float(facts["total"]), []
         demand(math.isfinite(total), "the total is not finite")
         for node in unpacked(facts["nodes"], arrays):
             axis, parents = int(node["axis"]), tuple(node["parents"])
-            known = all(0 <= each < len(shape) for each in (axis, *parents))
-            demand(known, f"there are no attributes {(axis, *parents)}")
             for parent, group in zip(parents, node["groups"], strict=True):
                 demand(group is None or _are_groups(group, shape[parent]), "groups do not fit")
             table = as_probabilities(node["table"])

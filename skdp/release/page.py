@@ -9,37 +9,32 @@ computes, from arrays that `prepared` makes, and ``web/desk.mjs`` draws.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import html
 import json
 import math
-import re
 import tempfile
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from string import Template
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from .._validation import some
 from ..accounting import PrivacyLoss, extremes_text
 from ..domain import Categorical, Numeric
-from .description import ColumnCounts
+from ..domain.query import Query
+from .grouping import Groups, view_of
 from .network import NetworkModel
 from .prepared import label_of, prepared_column, prepared_law, prepared_model
 from .result import rounded_to
 from .skipped import SkippedRecords
-from .statistics import (
-    BINS,
-    NOTHING,
-    Confidence,
-    normal_draws,
-    said_of,
-)
+from .statistics import BINS, NOTHING, Confidence, normal_draws, said_of
 
 # --- documents
 
@@ -47,41 +42,23 @@ from .statistics import (
 def document(title: str, body: Sequence[str], script: str = "", data: str = "") -> str:
     """A page that stands by itself: nothing may be loaded, nor run but ``script``."""
     style, end = _web("page.css"), ""
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    policy = f"default-src 'none'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
     if script:
-        policy = (
-            f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-            "base-uri 'none'; form-action 'none'"
-        )
+        policy += f"; script-src '{_hash(script)}'"
         end = f'<script type="application/json" id="data">{data}</script>\n'
         end += f'<script type="module">{script}</script>'
     whole = "".join(body) + end
     title = html.escape(title)
-    return _filled("document.html", policy=policy, title=title, style=style, body=whole)
+    return filled("document.html", policy=policy, title=title, style=style, body=whole)
 
 
-def as_table(rows: pd.DataFrame) -> str:
-    """A table of texts that scrolls where it is too wide, so that no number or word is broken."""
-    whole = r'<span class="whole">\g<0></span>'
-    cells = rows.map(lambda each: re.sub(r"\S*-\S*", whole, html.escape(str(each))))
-    with pd.option_context("display.max_colwidth", None):
-        table = cells.to_html(index=False, border=0, escape=False)
-    return f'<div class="scroll texts">{table}</div>'
-
-
-def _filled(name: str, **values: Any) -> str:
+def filled(name: str, **values: Any) -> str:
     """A template of HTML with its values, which are HTML."""
     return Template(_web(name)).substitute(values)
 
 
 def _web(name: str) -> str:
     return files(__package__).joinpath("web", name).read_text(encoding="utf-8")
-
-
-def _script() -> str:
-    """What reads and what draws, as one script."""
-    _, _, desk = _web("desk.mjs").partition('from "./page.mjs";')
-    return _web("page.mjs") + desk
 
 
 def _hash(text: str) -> str:
@@ -118,12 +95,11 @@ class Page:
     def __init__(self, synopsis: Any, title: str, level: float, source: str) -> None:
         domain, model, loss = synopsis.counted, synopsis.model, synopsis.privacy_loss
         epsilon = "unknown" if loss is None else f"{float(loss.epsilon):.4g}"
-        counted = [ColumnCounts(model, domain, name, level) for name in domain.known]
         described = synopsis.describe(level=level)
         columns = [
-            prepared_column(each)
-            | {"name": each.name, "caption": _caption(each, statistics), "bars": _bars(each)}
-            for each, (_, statistics) in zip(counted, described.iterrows(), strict=True)
+            prepared_column(domain, name)
+            | {"caption": _caption(domain[name], of), "bars": _bars(synopsis, name, level)}
+            for name, (_, of) in zip(domain.known, described.iterrows(), strict=True)
         ]
         answers = prepared_model(model)
         confidences = [Confidence(each, about=synopsis.about) for each in _LEVELS]
@@ -140,17 +116,9 @@ class Page:
             "draws": normal_draws(2),
             "model": answers,
         }
-        packed = _Packed()
-        text = json.dumps(data, default=packed.add, ensure_ascii=False, allow_nan=False)
-        # The last entry: it has all arrays of the others.
-        text = f'{text[:-1]}, "bytes": "{packed.text()}"}}'
-        # Half of a pair of surrogates is no text of UTF-8; nor would HTML keep the end of a line.
-        text = text.encode("utf-8", "backslashreplace").decode()
-        text = text.replace("<", "\\u003c").replace("\r", "\\r")
         self.fingerprint = _fingerprint(synopsis)
-        absent = [name for name in domain.columns if name not in domain.known]
-        unmeasured = f"Columns that were not measured (identifiers): {some(absent)}."
-        body = _filled(
+        limits = _limits(synopsis, columns, described)
+        body = filled(
             "release.html",
             title=html.escape(title),
             records=f"{max(synopsis.total, 0.0):,.0f}",
@@ -163,40 +131,35 @@ class Page:
             about=html.escape(model.about),
             skipped=_skipped(synopsis.skipped),
             protected=protected(loss),
-            limits=_listed(_limits(synopsis, counted, described)),
-            absent=_listed([unmeasured] if absent else []),
+            limits="".join(f"<li>{html.escape(each)}</li>" for each in limits),
             fingerprint=self.fingerprint,
         )
-        self.text = document(title, [body], _script(), text)
+        # What reads and what draws are one script.
+        script = _web("page.mjs") + _web("desk.mjs").partition('from "./page.mjs";')[2]
+        self.text = document(title, [body], script, _packed(data))
 
     def _repr_html_(self) -> str:
         # A frame of its own: neither the page nor the notebook reaches the other.
-        return _filled("frame.html", page=html.escape(self.text))
+        return filled("frame.html", page=html.escape(self.text))
 
 
-class _Packed:
-    """Arrays as one compressed text."""
+def _packed(data: dict[str, Any]) -> str:
+    """Data as JSON, whose last entry has all arrays of the others, compressed."""
+    packed = bytearray()
 
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def add(self, value: Any) -> Any:
-        """What JSON does not know: an array, as where it lies; integers in few bytes."""
+    def placed(value: Any) -> Any:
+        """What JSON does not know: a number of NumPy, or an array, as its place and length."""
         if isinstance(value, np.generic):
             return value.item()
-        array = np.ascontiguousarray(value).ravel()
-        if array.dtype.kind == "f":
-            kind = "f8"
-        else:
-            most = int(array.max(initial=0))
-            kind = "u1" if most < 1 << 8 else "u2" if most < 1 << 16 else "u4"
-        self._bytes += bytes(-len(self._bytes) % 8)
-        placed = {"array": kind, "at": len(self._bytes), "length": len(array)}
-        self._bytes += array.astype(f"<{kind}").tobytes()
-        return placed
+        array = np.ascontiguousarray(value, dtype="<f8").ravel()
+        packed.extend(array.tobytes())
+        return {"array": [len(packed) - array.nbytes, len(array)]}
 
-    def text(self) -> str:
-        return base64.b64encode(zlib.compress(bytes(self._bytes), 9)).decode()
+    text = json.dumps(data, default=placed, ensure_ascii=False, allow_nan=False)
+    arrays = base64.b64encode(zlib.compress(bytes(packed), 9)).decode()
+    # Half of a pair of surrogates is no text of UTF-8; nor would HTML keep the end of a line.
+    text = f'{text[:-1]}, "bytes": "{arrays}"}}'.encode("utf-8", "backslashreplace").decode()
+    return text.replace("<", "\\u003c").replace("\r", "\\r")
 
 
 def _law(confidence: Confidence, synopsis: Any) -> tuple[str, dict[str, Any]]:
@@ -213,25 +176,25 @@ def _law(confidence: Confidence, synopsis: Any) -> tuple[str, dict[str, Any]]:
 # --- columns
 
 
-def _bars(counted: ColumnCounts) -> list[list[Any]]:
+def _bars(synopsis: Any, name: str, level: float) -> list[list[Any]]:
     """Label, condition, count and margin of each bar of a column."""
-    attribute, n = counted.attribute, counted.attribute.n_values
+    domain, structure = synopsis.counted, synopsis.counted.structure
+    attribute: Any = domain[name]
+    known = view_of(synopsis.model, Groups([name], domain, by_code=True))
+    n, most, ends = attribute.n_values, _MAX_CATEGORIES, np.arange(attribute.n_values + 1)
     bars: list[list[int]]
-    if isinstance(attribute, Categorical) and not attribute.ordered and n > _MAX_CATEGORIES:
-        order = np.argsort(-counted.known, kind="stable").tolist()
-        bars = [[code] for code in order[: _MAX_CATEGORIES - 1]]
-        names = [attribute.labels()[codes[0]] for codes in bars]
-        bars.append(sorted(order[_MAX_CATEGORIES - 1 :]))
-        names.append(f"{len(bars[-1]):,} others")
+    if isinstance(attribute, Categorical) and not attribute.ordered and n > most:
+        order = np.argsort(-known[:n], kind="stable").tolist()
+        bars = [*([code] for code in order[: most - 1]), sorted(order[most - 1 :])]
+        names = [*(attribute.labels()[code] for [code] in bars[:-1]), f"{len(bars[-1]):,} others"]
     else:
-        most, ends = _MAX_CATEGORIES, np.arange(n + 1)
         if isinstance(attribute, Numeric):
             # The declared bins, or even ones, of those that are measured.
             most, even = _MAX_BARS, attribute.resolved(_MAX_BARS).edges
             ends = np.unique(np.searchsorted(attribute.edges, even))
         # As many in every bar, but for the last one.
         cuts = [*ends[: -1 : -(-(len(ends) - 1) // most)].tolist(), *range(ends[-1], n + 1)]
-        bars = [list(range(*cut)) for cut in zip(cuts[:-1], cuts[1:], strict=True)]
+        bars = [list(range(*cut)) for cut in pairwise(cuts)]
         names = [label_of(attribute, codes[0], codes[-1] + 1) for codes in bars]
     if attribute.nullable:
         bars.append([n])
@@ -239,25 +202,30 @@ def _bars(counted: ColumnCounts) -> list[list[Any]]:
     weights = np.zeros((len(bars), attribute.size))
     for row, codes in enumerate(bars):
         weights[row, codes] = 1.0
-    counts = np.maximum(weights @ counted.counts, 0.0)
-    margins = [each if np.isfinite(each) else None for each in counted.margins(weights)]
+    axis, margins = domain.index(structure.base_of(name)), [None] * len(bars)
+    # With that of all records: the law of several is found quickly.
+    asked = [Query(({axis: structure.lifted(name, row)},)) for row in weights] + [Query(({},))]
+    with contextlib.suppress(ValueError):
+        found = synopsis.model.reach(asked, level)
+        margins = np.maximum(found.below, found.above)[:-1].tolist()
     chosen = [
         {"from": codes[0], "to": codes[-1]}
         if codes[0] < getattr(attribute, "bins", 0)
         else {"codes": codes}
         for codes in bars
     ]
+    counts = np.maximum(weights @ known, 0.0)
     return [list(each) for each in zip(names, chosen, counts, margins, strict=True)]
 
 
-def _caption(counted: ColumnCounts, statistics: Any) -> str:
+def _caption(attribute: Any, statistics: Any) -> str:
     def of(row: str) -> str:
         value = statistics.get(row)
         if isinstance(value, float):
             return "unknown" if math.isnan(value) else rounded_to(value, math.nan)
         return "unknown" if value is None else str(value)
 
-    if isinstance(counted.attribute, Categorical):
+    if isinstance(attribute, Categorical):
         # By itself: a name that is written from right to left does not turn the number.
         return f"Most frequent: \u2068{statistics['top']}\u2069 ({of('freq')} records)"
     return f"Mean {of('mean')}; median {of('50%')}"
@@ -280,7 +248,7 @@ def _skipped(skipped: SkippedRecords | None) -> str:
     if skipped is None:
         return '<p class="soft">How many records were skipped is not known.</p>'
     loud = "".join(_warning(f"Skipped: {one}.") for one in skipped.texts())
-    return _filled("skipped.html", loud=loud, std=f"{skipped.std:,.3g}", table=skipped.table())
+    return filled("skipped.html", loud=loud, std=f"{skipped.std:,.3g}", table=skipped.table())
 
 
 def protected(loss: PrivacyLoss | None) -> str:
@@ -297,7 +265,7 @@ def protected(loss: PrivacyLoss | None) -> str:
     epsilon = float(loss.epsilon)
     factor, said = math.exp(min(epsilon, 700.0)), extremes_text(loss.epsilon)
     parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
-    return _filled(
+    return filled(
         "protected.html",
         epsilon=f"{epsilon:g}",
         one=_unit(loss),
@@ -309,19 +277,21 @@ def protected(loss: PrivacyLoss | None) -> str:
     )
 
 
-def _limits(synopsis: Any, counted: list[ColumnCounts], described: Any) -> list[str]:
+def _limits(synopsis: Any, columns: list[dict[str, Any]], described: Any) -> list[str]:
     """What cannot be answered, as far as it depends on the release."""
     domain, model, points = synopsis.counted, synopsis.model, []
-    # A typical margin of a count that is nearly zero.
-    least = np.median([each.margin_of(np.argmin(np.abs(each.known))) for each in counted])
-    if np.isfinite(least):
+    # Typical margins of counts that are nearly zero.
+    least = [min(column["bars"], key=lambda bar: bar[2])[3] for column in columns]
+    if None not in least:
         points.append(
-            f"Small groups. In the columns above, counts below about {least:,.0f} cannot be told "
-            "from zero."
+            f"Small groups. In the columns above, counts below about {np.median(least):,.0f} "
+            "cannot be told from zero."
         )
         points.append(f"What the margins cover: {described.attrs['guarantee']}")
     else:
         points.append(f"How far answers are off. {described.attrs['guarantee']}")
+    if absent := [name for name in domain.columns if name not in domain.known]:
+        points.append(f"Columns that were not measured (identifiers): {some(absent)}.")
     n, joined = len(domain.names), len(set(getattr(model, "pairs", ())))
     if joined and n > 1:
         points.append(
@@ -330,11 +300,6 @@ def _limits(synopsis: Any, counted: list[ColumnCounts], described: Any) -> list[
             "more columns, follows from these and may miss how they depend on each other."
         )
     return points
-
-
-def _listed(texts: Iterable[str]) -> str:
-    """Entries of a list."""
-    return "".join(f"<li>{html.escape(text)}</li>" for text in texts)
 
 
 def _fingerprint(synopsis: Any) -> str:

@@ -14,12 +14,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._validation import FloatArray
-from ..domain import Categorical, Date, Datetime, Numeric
+from ..domain import Categorical, Date, Datetime, Domain, Numeric
 from ..domain.bins import Points
 from ..domain.query import Query
 from .basis import basis_of
 from .boxes import BoxModel
-from .description import ColumnCounts
 from .grouping import Bands, case_of, has_numbers, spans_of
 from .intervals import LeafErrorBound
 from .marginals import ViewsModel
@@ -66,17 +65,18 @@ def _network(model: NetworkModel) -> dict[str, Any]:
 def _views(model: ViewsModel) -> dict[str, Any]:
     tables = []
     scales = [*combinations(sorted(model.columns), 2), *model.coefficients.looks]
-    for axes, look in model.coefficients.looks.items():
+    for axes in model.coefficients.looks:
         if len(axes) > 1:
-            rows, belief = model.rows_in_groups(axes), model.believed.belief(axes)
-            away = look.values - model.coefficients.of_table(axes, rows)
+            belief = model.believed.belief(axes)
             tables.append(
                 {
                     "axes": axes,
                     "sizes": model.sizes(axes),
-                    "corrected": belief.gain * np.where(look.precision > 0, away, 0.0),
+                    "corrected": model.corrected(axes),
+                    "taken": model.taken(axes),
+                    "removed": belief.removed,
                     "variances": belief.variance,
-                    "rows": rows,
+                    "rows": model.rows_in_groups(axes),
                 }
             )
     return {
@@ -185,12 +185,13 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
 # --- columns
 
 
-def prepared_column(counted: ColumnCounts) -> dict[str, Any]:
+def prepared_column(domain: Domain, name: str) -> dict[str, Any]:
     """A column: its codes, what they hold, its groups, and its values as Python writes them."""
-    attribute, name = counted.attribute, counted.name
-    domain, structure = counted.domain, counted.domain.structure
+    attribute: Any = domain[name]
+    structure = domain.structure
     base, labels = structure.base_of(name), attribute.labels()
     found: dict[str, Any] = {
+        "name": name,
         "axis": domain.index(base),
         "size": attribute.size,
         "values": attribute.n_values,
@@ -212,7 +213,7 @@ def prepared_column(counted: ColumnCounts) -> dict[str, Any]:
                 attribute.edges[:-1],
                 attribute.edges[1:],
             )
-        found |= _numbers_of(counted, low, high)
+        found |= _numbers_of(domain, name, low, high)
     found |= {"low": low, "high": high, "order": np.argsort(low, kind="stable")}
     # Times of other units need calendars.
     if has_numbers(attribute) and _is_plain(attribute):
@@ -228,9 +229,9 @@ def _is_plain(attribute: Any) -> bool:
     return not dates or (attribute.unit == "day" and attribute.tz is None)
 
 
-def _numbers_of(counted: ColumnCounts, low: FloatArray, high: FloatArray) -> dict[str, Any]:
+def _numbers_of(domain: Domain, name: str, low: FloatArray, high: FloatArray) -> dict[str, Any]:
     """What only numbers and dates have."""
-    attribute: Numeric = counted.attribute
+    attribute: Any = domain[name]
     bins, labels = attribute.bins, attribute.labels()
     literals = [repr(float(value)) for value in attribute.special]
     found: dict[str, Any] = {"kind": "number", "integer": attribute.integer, "literals": literals}
@@ -242,7 +243,7 @@ def _numbers_of(counted: ColumnCounts, low: FloatArray, high: FloatArray) -> dic
         found["pieces"] = _pieces(attribute)
         found["wide"] = bool(bins < attribute.upper - attribute.lower)
     if attribute.size > _MOST_GROUPS:
-        found |= _bands(counted, low, high) if _is_plain(attribute) else {"groups": None}
+        found |= _bands(domain, name, low, high) if _is_plain(attribute) else {"groups": None}
     return found
 
 
@@ -270,15 +271,16 @@ def _pieces(attribute: Numeric) -> dict[str, FloatArray]:
     return dict(zip(_PIECES, rows, strict=True))
 
 
-def _bands(counted: ColumnCounts, low: FloatArray, high: FloatArray) -> dict[str, Any]:
+def _bands(domain: Domain, name: str, low: FloatArray, high: FloatArray) -> dict[str, Any]:
     """Groups of a column of many codes, and the edges that make them in Python."""
-    attribute, bins = counted.attribute, counted.attribute.bins
+    attribute: Any = domain[name]
+    bins = attribute.bins
     ends = [*range(0, bins, -(-bins // _BANDS)), bins]
     last = float(high[bins - 1] + attribute.contents.step)
     edges: list[Any] = [*low[ends[:-1]].tolist(), last]
     if isinstance(attribute, Date):
         edges = [f"{day:%Y-%m-%d}" for day in attribute.shown(np.array(edges))]
-    regions = Bands(counted.name, edges, counted.domain, right=False).regions
+    regions = Bands(name, edges, domain, right=False).regions
     groups = [
         [label_of(attribute, *cut), {"codes": np.flatnonzero(region.weights)}]
         for cut, region in zip(pairwise(ends), regions, strict=True)

@@ -7,19 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    running_sums,
-)
-
-__all__ = [
-    "count_records",
-    "round_line",
-    "shuffled_line",
-]
-
+from .._validation import BoolArray, FloatArray, IntArray, running_sums
 
 # Expected counts this near to a whole number are that number.
 _EXACT = 1e-9
@@ -144,30 +132,22 @@ def _decide(
         at_once = min(_AT_ONCE, max(1, half // _AT_ONCE))
         for start in range(0, half, at_once):
             pair = live[2 * start : 2 * min(start + at_once, half)]
-            _contest(pair[::2], pair[1::2], share, lines, error, generator)
+            # One of each pair takes from the other as much as it can hold or the other has.
+            one, two = pair[::2], pair[1::2]
+            mine, other = share[one], share[two]
+            full = mine + other >= 1.0
+            rise, fall = np.where(full, 1.0 - mine, other), np.where(full, 1.0 - other, mine)
+            first, second = lines[one], lines[two]
+            differ = first != second
+            pull = ((error[first] - error[second]) * differ).sum(axis=1)
+            pull /= np.maximum(differ.sum(axis=1), 1)
+            risen = generator.random(len(one)) < fall / (rise + fall) - pull
+            step = np.where(risen, rise, -fall)
+            share[one] += step
+            share[two] -= step
+            moved = np.broadcast_to(step[:, None], first.shape)[differ]
+            np.add.at(error, first[differ], moved)
+            np.subtract.at(error, second[differ], moved)
         live = live[(share[live] > _DECIDED) & (share[live] < 1.0 - _DECIDED)]
     taken: BoolArray = share > 0.5
     return taken
-
-
-def _contest(
-    one: IntArray,
-    two: IntArray,
-    share: FloatArray,
-    lines: IntArray,
-    error: FloatArray,
-    generator: np.random.Generator,
-) -> None:
-    """One record of each pair takes from the other as much as it can hold or the other has."""
-    mine, other = share[one], share[two]
-    full = mine + other >= 1.0
-    rise, fall = np.where(full, 1.0 - mine, other), np.where(full, 1.0 - other, mine)
-    first, second = lines[one], lines[two]
-    differ = first != second
-    pull = ((error[first] - error[second]) * differ).sum(axis=1) / np.maximum(differ.sum(axis=1), 1)
-    step = np.where(generator.random(len(one)) < fall / (rise + fall) - pull, rise, -fall)
-    share[one] += step
-    share[two] -= step
-    moved = np.broadcast_to(step[:, None], first.shape)[differ]
-    np.add.at(error, first[differ], moved)
-    np.subtract.at(error, second[differ], moved)

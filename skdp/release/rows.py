@@ -20,10 +20,9 @@ from scipy.sparse import csr_array
 
 from .._random import caller_level, even_points
 from .._validation import CodeArray, FloatArray, IntArray
-from .model import Weights, product_of_weights
+from ..domain.query import Weights
+from .model import product_of_weights
 from .rounding import count_records
-
-__all__ = ["DrawsRecords", "WeightedRows", "inverse", "inverse_rows"]
 
 # Fewer weighted rows than this that meet a condition, by their effective number, say too little
 # about the other columns.
@@ -36,14 +35,12 @@ _DRAWN, _MOST_NUMBERS = 1 << 17, 1 << 24
 
 def inverse(probabilities: FloatArray, u: FloatArray) -> IntArray:
     """Positions drawn with the given probabilities, from uniform numbers."""
-    reach = np.cumsum(probabilities)
-    last = int(np.flatnonzero(probabilities > 0)[-1])
-    return np.minimum(np.searchsorted(reach / reach[-1], u, side="right"), last)
+    return inverse_rows(probabilities[None], np.zeros(len(u), dtype=np.int64), u)
 
 
 def inverse_rows(table: FloatArray, rows: IntArray, u: FloatArray) -> IntArray:
     """Positions drawn with the probabilities in one row each of a table."""
-    reach = np.cumsum(table, axis=1)
+    reach = np.cumsum(table, axis=1, dtype=np.float64)
     reach /= reach[:, -1:]
     # All rows as one sorted array: row r lies between r and r + 1.
     line = (reach + np.arange(len(table))[:, None]).ravel()
@@ -109,8 +106,12 @@ class WeightedRows:
 
         One condition after the other is left out, each time the one that leaves most rows.
         """
+
+        def agreeing(conditions: Weights) -> FloatArray:
+            return product_of_weights(self.codes, self.weights, conditions)
+
         kept, others = dict(weights), {}
-        agree = product_of_weights(self.codes, self.weights, kept)
+        agree = agreeing(kept)
         if not agree.any():
             warnings.warn(
                 "No record of the release meets this condition. The rows drawn satisfy it, but "
@@ -120,23 +121,11 @@ class WeightedRows:
             )
         while kept and _effective(agree) < enough:
             without = {
-                axis: product_of_weights(
-                    self.codes, self.weights, {a: w for a, w in kept.items() if a != axis}
-                )
-                for axis in kept
+                axis: agreeing({a: w for a, w in kept.items() if a != axis}) for axis in kept
             }
             axis = max(without, key=lambda each: _effective(without[each]))
             others[axis], agree = kept.pop(axis), without[axis]
         return agree, others
-
-    def _changed(
-        self, codes: CodeArray, others: Weights, generator: np.random.Generator
-    ) -> CodeArray:
-        """Rows with new codes of some columns, drawn under weights."""
-        for axis, vector in others.items():
-            law = self.table((axis,)) * vector
-            codes[:, axis] = inverse(law if law.any() else vector, generator.random(len(codes)))
-        return codes
 
     def draw(
         self,
@@ -144,6 +133,7 @@ class WeightedRows:
         generator: np.random.Generator,
         weights: Weights,
         enough: float = ENOUGH,
+        pairs: Sequence[IntArray] | None = None,
     ) -> CodeArray:
         """Draw records by their weights, under those of a condition.
 
@@ -155,24 +145,26 @@ class WeightedRows:
         enough : float, default=50
             How many records must agree, by their effective number, to say anything about the other
             columns.
+        pairs : sequence of ndarray of int, default=None
+            The cell of each row in tables. Each record is then taken as often as is expected,
+            rounded, so that counts of single columns and of these cells are kept. None: the
+            records drawn are independent.
         """
         agree, others = self._meeting(weights, enough)
-        codes = self.codes[inverse(agree, generator.random(n_samples))]
-        return self._changed(codes, others, generator)
+        if pairs is None:
+            codes = self.codes[inverse(agree, generator.random(n_samples))]
+        else:
+            codes = self.codes[self._rounded(n_samples, generator, agree, pairs)]
+        # New codes of the columns of conditions that too few records meet.
+        for axis, vector in others.items():
+            law = self.table((axis,)) * vector
+            codes[:, axis] = inverse(law if law.any() else vector, generator.random(len(codes)))
+        return codes
 
-    def rounded(
-        self,
-        n_samples: int,
-        generator: np.random.Generator,
-        weights: Weights,
-        pairs: Sequence[IntArray],
-        enough: float = ENOUGH,
-    ) -> CodeArray:
-        """Records, as `draw`, each as often as is expected, rounded.
-
-        Counts of single columns, and by ``pairs``, the cell of each row in tables, are kept.
-        """
-        agree, others = self._meeting(weights, enough)
+    def _rounded(
+        self, number: int, generator: np.random.Generator, agree: FloatArray, pairs: Any
+    ) -> IntArray:
+        """Positions of records in random order, each as often as is expected, rounded."""
         possible = np.flatnonzero(agree > 0)
         codes = self.codes[possible]
         single = [codes[:, axis] for axis, size in enumerate(self.shape) if size > 1]
@@ -181,9 +173,8 @@ class WeightedRows:
         order = np.lexsort([codes[:, axis] for axis in by_size.tolist()])
         features: list[NDArray[np.integer]] = list(single[:_ROUNDED])
         features += [cells[possible] for cells in pairs[:_ROUNDED]]
-        counts = count_records(agree[possible], n_samples, order, features, generator)
-        chosen = np.repeat(np.arange(len(codes)), counts)
-        return self._changed(codes[generator.permutation(chosen)], others, generator)
+        counts = count_records(agree[possible], number, order, features, generator)
+        return generator.permutation(np.repeat(possible, counts))
 
 
 def _effective(weights: FloatArray) -> float:
@@ -222,18 +213,12 @@ class DrawsRecords:
         return {name: each for name, each in vars(self).items() if name != "drawn"}
 
     def sample_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+        self, number: int, generator: np.random.Generator, weights: Weights, rounded: bool = False
     ) -> CodeArray:
-        """Draw independent records; see `Release`."""
-        if not weights:
-            return self.from_uniform(generator.random((n_samples, len(self.shape) + 1)))[0]
-        return self.drawn[0].draw(n_samples, generator, weights)
-
-    def round_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> CodeArray:
-        """Records whose counts are the expected ones, rounded; see `Release`."""
+        """Draw records; see `Release`."""
+        if not rounded and not weights:
+            return self.from_uniform(generator.random((number, len(self.shape) + 1)))[0]
         rows, cells = self.drawn
-        if n_samples > len(rows.codes):
-            return self.sample_codes(n_samples, generator, weights)
-        return rows.rounded(n_samples, generator, weights or {}, cells)
+        if rounded and number > len(rows.codes):
+            return self.sample_codes(number, generator, weights)
+        return rows.draw(number, generator, weights, pairs=cells if rounded else None)

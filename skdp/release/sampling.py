@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._validation import (
-    BoolArray,
-    CodeArray,
-    FloatArray,
-    IntArray,
-    as_sample_size,
-    check_choice,
-    some,
-)
+from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
 from ..domain import Domain, Identifier, Numeric
 from ..domain.attributes import read
 from ..domain.query import (
@@ -63,67 +56,58 @@ class Conjunction:
         As from `parse`.
     weights : dict of int to ndarray
         The same without the codes that the rules of the domain leave no row for.
-    empty : str or None
-        A column none of whose values satisfies it.
     possible : bool
-        Whether the rules leave any row.
+        Whether any row satisfies it.
     """
 
     def __init__(self, regions: Mapping[str, Region], domain: Domain) -> None:
-        self.domain = domain
+        self.zeros = domain.structure.zeros
         self.asked: Weights = weights_of(regions, domain)
         regions = _within_rules(regions, domain)
-        weights = weights_of(regions, domain)
-        empty = [domain.names[axis] for axis, each in weights.items() if not each.any()]
-        self.empty = empty[0] if empty else None
+        self.weights: Weights = weights_of(regions, domain)
         # Each code of a derived column stands for one value: codes satisfy conditions on it.
         self._numbers = {
             name: (domain.index(name), region)
             for name, region in regions.items()
             if name in domain.names and isinstance(region.attribute, Numeric)
         }
-        left = domain.structure.zeros.narrowed(self._codes(weights))
+        left = self.zeros.narrowed(self._codes)
         self.possible = left is not None
         for axis, codes in (left or {}).items():
             allowed = np.isin(np.arange(domain.shape[axis]), codes)
-            if axis in weights or not allowed.all():
-                weights[axis] = weights.get(axis, np.ones(len(allowed))) * allowed
-        self.weights: Weights = weights
+            if axis in self.weights or not allowed.all():
+                self.weights[axis] = self.weights.get(axis, np.ones(len(allowed))) * allowed
 
-    @staticmethod
-    def _codes(weights: Weights) -> dict[int, IntArray]:
+    @property
+    def _codes(self) -> dict[int, IntArray]:
         """Codes that weights leave of the attributes that they are about."""
-        return {axis: np.flatnonzero(each) for axis, each in weights.items()}
-
-    def share(self, codes: CodeArray) -> FloatArray:
-        """Share of the cell of each row that satisfies it."""
-        return product_of_weights(codes, np.ones(len(codes)), self.weights)
+        return {axis: np.flatnonzero(each) for axis, each in self.weights.items()}
 
     def bounds(self, codes: CodeArray, generator: np.random.Generator) -> dict[str, Bounds]:
-        """As `Condition.bounds`."""
+        """As `Draws` finds them for one conjunction."""
         return {
             name: _bounds_of(region, codes[:, axis].astype(np.int64), generator)
             for name, (axis, region) in self._numbers.items()
         }
 
-    def draw(self, draw: Draw, number: int, generator: np.random.Generator) -> CodeArray | None:
-        """Rows that break no rule; None if one is not found.
+    def draw(self, draw: Draw, number: int, generator: np.random.Generator) -> CodeArray:
+        """Rows that break no rule; ValueError if one is not found.
 
         A release that honours the structure gives other rows little or no probability. Few are
         drawn: where a condition has probability zero, or where rules hold in its weighted records
         only.
         """
-        codes, zeros = draw(number, generator, self.weights), self.domain.structure.zeros
-        rows = np.flatnonzero(zeros.breaks(codes))
+        codes = draw(number, generator, self.weights)
+        rows = np.flatnonzero(self.zeros.breaks(codes))
         for _ in range(_REDRAWS):
             if not len(rows):
                 return codes
             codes[rows] = draw(len(rows), generator, self.weights)
-            rows = rows[zeros.breaks(codes[rows])]
+            rows = rows[self.zeros.breaks(codes[rows])]
         for row in rows.tolist():
-            found = zeros.nearest(dict(enumerate(codes[row].tolist())), self._codes(self.weights))
+            found = self.zeros.nearest(dict(enumerate(codes[row].tolist())), self._codes)
             if found is None:
-                return None
+                raise ValueError("No row was found that satisfies the condition and the rules.")
             codes[row, [*found]] = [*found.values()]
         return codes
 
@@ -146,69 +130,21 @@ def _within_rules(regions: Mapping[str, Region], domain: Domain) -> dict[str, Re
     return found
 
 
-class Condition:
-    """What drawn rows must satisfy: a query that covers something.
-
-    Parameters
-    ----------
-    query : dict, str or None
-        As in `parse`.
-    domain : Domain
-
-    Attributes
-    ----------
-    parts : list of Conjunction
-        Disjoint; the condition is their union. Of those that rules leave a row for.
-    columns : tuple of str
-        Columns that the query names.
+def conjunctions(query: Any, domain: Domain) -> list[Conjunction]:
+    """The disjoint conjunctions that make a condition; of those that rules leave a row for.
 
     Raises
     ------
     ValueError
-        As in `parse`, or if no value of some column satisfies it, or rules leave no row.
+        As in `parse`, or if no row satisfies the condition.
     """
-
-    def __init__(self, query: Any, domain: Domain) -> None:
-        found = parts_of(query, domain)
-        self.query = query
-        self.columns = tuple(dict.fromkeys(name for regions in found for name in regions))
-        parts = [Conjunction(regions, domain) for regions in found]
-        if all(part.empty for part in parts):
-            raise ValueError(
-                f"No row can satisfy where={query!r}: it leaves no value of column "
-                f"{parts[0].empty!r}. Its conditions contradict each other or a rule, or lie "
-                "outside of the declared range."
-            )
-        self.parts = [part for part in parts if part.possible]
-        if not self.parts:
-            raise ValueError(
-                f"No row can satisfy where={query!r}: the structure of the domain forbids it."
-            )
-
-    @property
-    def nothing(self) -> bool:
-        """Whether every row satisfies it."""
-        return len(self.parts) == 1 and not self.parts[0].weights
-
-    def bounds(self, codes: CodeArray, generator: np.random.Generator) -> dict[str, Bounds]:
-        """Bounds on the numbers that may be drawn for rows of codes, by column.
-
-        Where the numbers allowed in a bin are no range, one of them is drawn for each row: both
-        ends are that number. NaN where a code is no bin. A row whose cell several conjunctions
-        divide belongs to each in proportion to its share of the cell.
-        """
-        if len(self.parts) == 1:
-            return self.parts[0].bounds(codes, generator)
-        shares = np.stack([part.share(codes) for part in self.parts], axis=1)
-        chosen = inverse_rows(shares, np.arange(len(codes)), generator.random(len(codes)))
-        bounds: dict[str, Bounds] = {}
-        for number, part in enumerate(self.parts):
-            rows = np.flatnonzero(chosen == number)
-            for name, (low, high) in part.bounds(codes[rows], generator).items():
-                if name not in bounds:
-                    bounds[name] = (np.full(len(codes), -np.inf), np.full(len(codes), np.inf))
-                bounds[name][0][rows], bounds[name][1][rows] = low, high
-        return bounds
+    every = [Conjunction(regions, domain) for regions in parts_of(query, domain)]
+    if parts := [part for part in every if part.possible]:
+        return parts
+    raise ValueError(
+        f"No row can satisfy where={query!r}. Its conditions contradict each other or a rule of "
+        "the domain, or lie outside of the declared range."
+    )
 
 
 def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) -> Bounds:
@@ -236,107 +172,95 @@ def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) 
 # --- draws
 
 
-def draw_codes(
-    model: Release,
-    domain: Domain,
-    n_samples: Any,
-    generator: np.random.Generator,
-    where: Any,
-    method: str,
-) -> tuple[CodeArray, Condition]:
-    """Codes of synthetic rows, and the condition that they satisfy.
+class Draws:
+    """Synthetic rows of a release under a condition.
 
     Parameters
     ----------
     model : Release
     domain : Domain
-    n_samples : int or None
-        None: as many as the release estimates under the condition.
     generator : numpy.random.Generator
     where : dict, str or None
         As in `parse`.
     method : {"rounded", "independent"}
     """
-    check_choice(method, "method", METHODS)
-    draw = model.sample_codes if method == "independent" else model.round_codes
-    condition = Condition(where, domain)
-    if condition.nothing:
-        number = as_sample_size(n_samples, model.total, len(domain))
-        return draw(number, generator), condition
-    parts, answers = condition.parts, np.zeros(0)
-    if n_samples is None or len(parts) > 1:
-        answers = model.answer([Query((part.asked,)) for part in parts])
-    number = as_sample_size(n_samples, float(answers.sum()), len(domain))
-    numbers = _divided(number, answers, method, generator)
-    drawn = [part.draw(draw, rows, generator) for part, rows in zip(parts, numbers, strict=True)]
-    codes = [each for each in drawn if each is not None]
-    if len(codes) < len(parts):
-        raise ValueError(
-            f"No row was found that satisfies where={where!r} and the structure of the domain."
-        )
-    if len(parts) == 1:
-        return codes[0], condition
-    return np.concatenate(codes)[generator.permutation(number)], condition
 
+    def __init__(
+        self, model: Release, domain: Domain, generator: Any, where: Any, method: str
+    ) -> None:
+        check_choice(method, "method", METHODS)
+        self.model, self.domain, self.generator, self.where = model, domain, generator, where
+        self.rounded = method == "rounded"
+        self.parts = conjunctions(where, domain)
 
-def _divided(
-    number: int, answers: FloatArray, method: str, generator: np.random.Generator
-) -> list[int]:
-    """Numbers of rows of disjoint conjunctions, in proportion to what the release estimates."""
-    if len(answers) < 2:
-        return [number]
-    shares = np.maximum(answers, 0.0)
-    if not shares.any():
-        shares = np.ones(len(answers))
-    if method == "independent":
-        return generator.multinomial(number, shares / shares.sum()).tolist()
-    return round_line(shares, number, generator).tolist()
+    def codes(self, n_samples: Any) -> CodeArray:
+        """So many rows as codes; None: as many as the release estimates under the condition."""
+        draw = partial(self.model.sample_codes, rounded=self.rounded)
+        answers = self.model.answer([Query((part.asked,)) for part in self.parts])
+        number = as_sample_size(n_samples, float(answers.sum()), len(self.domain))
+        if len(self.parts) == 1:
+            return self.parts[0].draw(draw, number, self.generator)
+        shares = np.maximum(answers, 0.0)
+        shares = shares if shares.any() else np.ones(len(self.parts))
+        if self.rounded:
+            numbers = round_line(shares, number, self.generator)
+        else:
+            numbers = self.generator.multinomial(number, shares / shares.sum())
+        each = zip(self.parts, numbers.tolist(), strict=True)
+        codes = np.concatenate([part.draw(draw, rows, self.generator) for part, rows in each])
+        return codes[self.generator.permutation(number)]
 
+    def frame(self, n_samples: Any) -> pd.DataFrame:
+        """So many rows; see `Synopsis.sample`.
 
-def draw_frame(
-    model: Release,
-    domain: Domain,
-    n_samples: Any,
-    generator: np.random.Generator,
-    where: Any = None,
-    method: str = "rounded",
-) -> pd.DataFrame:
-    """Synthetic rows; see `Synopsis.sample`.
+        Codes alone do not tell whether values can satisfy a rule of `at_most` and the condition at
+        once: rows whose values cannot are drawn again.
+        """
+        drawn, fits = self._decoded(self.codes(n_samples))
+        frame = drawn[fits]
+        for _ in range(_ROUNDS):
+            if len(frame) == len(drawn):
+                break
+            more, fits = self._decoded(self.codes(len(drawn) - len(frame)))
+            frame = pd.concat([frame, more[fits]], ignore_index=True)
+        else:
+            raise ValueError(
+                f"No row was found that satisfies where={self.where!r} and the rules of at_most: "
+                "they seem to contradict each other."
+            )
+        for name in self.domain.columns:
+            if isinstance(self.domain.declared(name), Identifier):
+                frame[name] = drawn[name]  # those of more rows begin with 1 again
+        return frame
 
-    Codes alone do not tell whether values can satisfy a rule of `at_most` and the condition at
-    once: rows whose values cannot are drawn again.
-    """
-    codes, condition = draw_codes(model, domain, n_samples, generator, where, method)
-    drawn, fits = _decoded(codes, condition, domain, generator)
-    frame = drawn[fits]
-    for _ in range(_ROUNDS):
-        if len(frame) == len(drawn):
-            break
-        codes, _ = draw_codes(model, domain, len(drawn) - len(frame), generator, where, method)
-        more, fits = _decoded(codes, condition, domain, generator)
-        frame = pd.concat([frame, more[fits]], ignore_index=True)
-    else:
-        compared = [name for name in condition.columns if name in domain.structure.compared]
-        raise ValueError(
-            f"No row was found that satisfies where={where!r} and the rules of at_most on "
-            f"{some(compared)}: they seem to contradict each other."
-        )
-    for name in domain.columns:
-        if isinstance(domain.declared(name), Identifier):
-            frame[name] = drawn[name]  # those of more rows begin with 1 again
-    return frame
+    def _decoded(self, codes: CodeArray) -> tuple[pd.DataFrame, BoolArray]:
+        """Rows of codes, and where no column that rules compare is beyond its bounds."""
+        bounds = self._bounds(codes)
+        frame = self.domain.decode(codes, self.generator, within=bounds)
+        fits = np.ones(len(frame), dtype=bool)
+        for name in bounds.keys() & set(self.domain.structure.compared):
+            attribute: Any = self.domain[name]
+            numbers = read(frame[[name]]).column(name).numbers(attribute.coding().clock)
+            low, high = bounds[name]
+            fits &= ~((numbers < low) | (numbers > high))
+        return frame, fits
 
+    def _bounds(self, codes: CodeArray) -> dict[str, Bounds]:
+        """Bounds on the numbers that may be drawn for rows of codes, by column.
 
-def _decoded(
-    codes: CodeArray, condition: Condition, domain: Domain, generator: np.random.Generator
-) -> tuple[pd.DataFrame, BoolArray]:
-    """Rows of codes, and where no column that rules compare is beyond its bounds."""
-    bounds = condition.bounds(codes, generator)
-    frame = domain.decode(codes, generator, within=bounds)
-    fits = np.ones(len(frame), dtype=bool)
-    for name in bounds.keys() & set(domain.structure.compared):
-        attribute: Any = domain[name]
-        numbers = read(frame[[name]]).column(name).numbers(attribute.coding().clock)
-        low, high = bounds[name]
-        fits &= ~((numbers < low) | (numbers > high))
-    return frame, fits
+        Where the numbers allowed in a bin are no range, one of them is drawn for each row: both
+        ends are that number. NaN where a code is no bin. A row whose cell several conjunctions
+        divide belongs to each in proportion to its share of the cell.
+        """
+        if len(self.parts) == 1:
+            return self.parts[0].bounds(codes, self.generator)
+        n, bounds = len(codes), dict[str, Bounds]()
+        each = [product_of_weights(codes, np.ones(n), part.weights) for part in self.parts]
+        chosen = inverse_rows(np.stack(each, axis=1), np.arange(n), self.generator.random(n))
+        for number, part in enumerate(self.parts):
+            rows = np.flatnonzero(chosen == number)
+            for name, ends in part.bounds(codes[rows], self.generator).items():
+                if name not in bounds:
+                    bounds[name] = np.full(n, -np.inf), np.full(n, np.inf)
+                bounds[name][0][rows], bounds[name][1][rows] = ends
+        return bounds

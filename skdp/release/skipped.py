@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .._validation import dyadic_floor, table_html
-from ..domain import Categorical, Domain
+from ..domain import Domain
 from ..mechanisms import discrete_laplace_quantile, discrete_laplace_variance
 from ..mechanisms.laplace import noise_bound
 from .files import fraction
@@ -28,10 +28,11 @@ _FALSE_WARNINGS = 0.001
 _FALSE_STOPS = 0.005
 
 
-# A column by its name; what is no column as a tuple, which no name equals.
-Reason = str | tuple[str]
-_RULES: Reason = ("rules",)
-_LINES: Reason = ("lines",)
+_CONVERT = (
+    "missing values (nullable=True), undeclared categories (declare them, or other=), or values in "
+    "another form than declared (convert the column)"
+)
+_SEPARATE = "a wrong separator (--sep), or line breaks inside quotes (--multiline)"
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,6 @@ class SkippedRecords:
     rules: int | None
     lines: int | None
     epsilon: Fraction
-    _domain: Domain | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, domain: Domain, noisy: Any, epsilon: Fraction) -> SkippedRecords:
@@ -76,7 +76,7 @@ class SkippedRecords:
         rules = more.pop(0) if domain.structure.zeros else None
         # A fraction of its own: that of a loss is made anew where it is unpickled.
         own = Fraction(epsilon)
-        return cls(kept, columns, rules, more[0] if more else None, own, domain)
+        return cls(kept, columns, rules, more[0] if more else None, own)
 
     @property
     def std(self) -> float:
@@ -86,24 +86,30 @@ class SkippedRecords:
     @property
     def total(self) -> int:
         """All skipped records."""
-        return sum(self._reasons.values())
+        return sum(count for count, *_ in self._reasons)
 
     @property
-    def _reasons(self) -> dict[Reason, int]:
-        reasons: dict[Reason, int] = {}
-        reasons.update(self.columns)
-        more = {_RULES: self.rules, _LINES: self.lines}
-        return reasons | {key: count for key, count in more.items() if count is not None}
+    def _reasons(self) -> list[tuple[int, str, str]]:
+        """How many records were skipped, why, and a remedy."""
+        found = [(count, f"of {name!r}", _CONVERT) for name, count in self.columns.items()]
+        more = (
+            (self.rules, "they break a rule of the domain", "correct the rule, or leave it out"),
+            (self.lines, "their lines are not well formed", _SEPARATE),
+        )
+        return found + [(count, why, remedy) for count, why, remedy in more if count is not None]
 
-    def above_noise(self) -> dict[Reason, int]:
-        """Reasons whose count is above its noise, most first: columns, ("rules",), ("lines",).
+    def above_noise(self) -> dict[str, int]:
+        """Reasons in words whose counts are above their noise, most first.
 
         Noise alone makes any of them appear in at most one of 1,000 releases.
         """
-        reasons = self._reasons
-        least = discrete_laplace_quantile(1 - 2 * _FALSE_WARNINGS / len(reasons), self.epsilon)
-        found = {name: count for name, count in reasons.items() if count > least}
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+        return {why: count for count, why, _ in self._largest()}
+
+    def _largest(self) -> list[tuple[int, str, str]]:
+        """Of `_reasons` those whose counts are above their noise, most first."""
+        chance = 2 * _FALSE_WARNINGS / len(self._reasons)
+        least = discrete_laplace_quantile(1 - chance, self.epsilon)
+        return sorted((each for each in self._reasons if each[0] > least), key=lambda x: -x[0])
 
     @property
     def too_many(self) -> bool:
@@ -120,40 +126,25 @@ class SkippedRecords:
 
     def texts(self) -> list[str]:
         """What was skipped for which reason, most first, with remedies; empty below the noise."""
-        total = max(self.kept + self.total, 1)
-        found = self.above_noise()
+        total, found = max(self.kept + self.total, 1), self._largest()
         if not found and self.too_many:
             # Many columns, each below its noise: the largest counts.
-            found = dict(sorted(self._reasons.items(), key=lambda item: -item[1])[:3])
+            found = sorted(self._reasons, key=lambda x: -x[0])[:3]
         return [
             f"about {count:,} of {max(total, count):,} records ({min(count / total, 1):.0%}) "
-            + f"because {_because(name)}: {self._remedy(name)}"
-            for name, count in found.items()
+            + f"because {why}: {remedy}"
+            for count, why, remedy in found
         ]
 
-    def _remedy(self, name: Reason) -> str:
-        if name == _RULES:
-            return "correct the rule, or leave it out"
-        if name == _LINES:
-            return "a wrong separator (--sep), or line breaks inside quotes (--multiline)"
-        attribute: Any = None if self._domain is None else self._domain[str(name)]
-        gaps = "" if getattr(attribute, "nullable", False) else "missing values (nullable=True) or "
-        if isinstance(attribute, Categorical):
-            return f"{gaps}categories that are not declared (declare them, or other=)"
-        return f"{gaps}values in another form than declared (convert the column)"
-
     def __str__(self) -> str:
-        reasons = ", ".join(
-            f"{count:,} because {_because(name)}" for name, count in self.above_noise().items()
-        )
+        reasons = ", ".join(f"{n:,} because {why}" for why, n in self.above_noise().items())
         skipped = f"skipped {reasons}" if reasons else "skipped none that shows above the noise"
         return f"kept {self.kept:,}, {skipped} (noise: standard deviation {self.std:.3g})"
 
     def table(self) -> str:
         """The counts as HTML, one row each."""
-        rows = {"kept": self.kept}
-        rows |= {f"skipped because {_because(name)}": n for name, n in self._reasons.items()}
-        counts = pd.Series({name: f"{count:,}" for name, count in rows.items()})
+        rows = {f"skipped because {why}": count for count, why, _ in self._reasons}
+        counts = pd.Series({"kept": self.kept, **rows}).map("{:,}".format)
         return table_html(counts.to_frame(), header=False)
 
     def to_data(self) -> dict[str, Any]:
@@ -176,10 +167,4 @@ class SkippedRecords:
         if list(columns) != list(domain.names) or not all(type(each) is int for each in counts):
             raise ValueError("its counts of skipped records do not fit its domain")
         epsilon = fraction(data["epsilon"])
-        return cls(data["kept"], dict(columns), rules, lines, epsilon, domain)
-
-
-def _because(name: Reason) -> str:
-    if name == _RULES:
-        return "they break a rule of the domain"
-    return "their lines are not well formed" if name == _LINES else f"of {name!r}"
+        return cls(data["kept"], dict(columns), rules, lines, epsilon)

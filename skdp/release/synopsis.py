@@ -19,13 +19,12 @@ import numpy as np
 import pandas as pd
 
 from .._random import sampling_generator
-from .._validation import as_level, table_html, write_text
+from .._validation import as_level, some, table_html, write_text
 from ..accounting import PrivacyLoss
-from ..domain import Domain
+from ..domain import Categorical, Domain
 from ..domain.query import Query
 from ..mechanisms import discrete_laplace_variance
 from .boxes import BoxModel, StrategyModel
-from .description import describe
 from .files import MOST_JSON, demand, loss_from_data, loss_to_data, read_archive, write_archive
 from .grouping import Groups, group_table, view_of
 from .marginals import ViewsModel
@@ -34,12 +33,11 @@ from .network import NetworkModel
 from .page import Page
 from .quantiles import as_shares, quantiles
 from .result import Answer, of_records, plot_axis
-from .sampling import draw_codes, draw_frame
+from .sampling import Draws
 from .skipped import SkippedRecords
 from .statistics import Confidence, How, Statistics
 
 _MAX_VIEW_CELLS = 50_000_000
-_FORMAT, _VERSION = "skdp synopsis", 2
 _FOLLOWS = (
     " Intervals of means and standard deviations are simulated from a covariance that covers {}. "
     "Those of means and quantiles allow numbers anywhere in their bins."
@@ -131,7 +129,7 @@ class Synopsis:
             If the release does not say how its noise is distributed.
         """
         try:
-            return math.sqrt(float(self.model.variance([Query(({},))])[0]))
+            return math.sqrt(self.model.total_variance)
         except ValueError:
             loss = self.privacy_loss
             if loss is None or "total" not in loss.parts:
@@ -150,18 +148,17 @@ class Synopsis:
 
     def _facts(self) -> dict[str, str]:
         """What `repr` and the notebook show."""
-        facts, loss = {"made by": self.mechanism or "unknown"}, "unknown loss"
-        if self.epsilon is not None:
-            loss = f"epsilon={float(self.epsilon):g}"
-        facts["privacy"] = "seeded: no guarantee" if self.seeded else loss
-        facts["columns"] = ", ".join(map(str, self.counted.names))
-        facts["holds"] = self.model.about
-        facts["estimated records"] = f"{max(self.total, 0.0):,.6g}"
-        if self.rows:
-            facts["counted"] = self.rows
-        if self.skipped is not None:
-            facts["records"] = str(self.skipped)
-        return facts
+        loss = "unknown loss" if self.epsilon is None else f"epsilon={float(self.epsilon):g}"
+        facts = {
+            "made by": self.mechanism or "unknown",
+            "privacy": "seeded: no guarantee" if self.seeded else loss,
+            "columns": ", ".join(map(str, self.counted.names)),
+            "holds": self.model.about,
+            "estimated records": f"{max(self.total, 0.0):,.6g}",
+            "counted": self.rows,
+            "records": "" if self.skipped is None else str(self.skipped),
+        }
+        return {name: text for name, text in facts.items() if text}
 
     def __repr__(self) -> str:
         facts = self._facts()
@@ -184,8 +181,11 @@ class Synopsis:
         most = self.privacy_loss and self.privacy_loss.max_rows_per_id
         return f"at most {most} row{'s' * (most > 1)} of each person" if most else ""
 
-    def _asked(self, return_interval: Any = False, level: Any = 0.95) -> Statistics:
+    def _asked(self, return_interval: Any = False, level: Any = 0.95, **unknown: Any) -> Statistics:
         """Statistics with the intervals that a user asks for."""
+        if unknown:
+            what = "a question takes return_interval= and level= by name"
+            raise TypeError(f"Unexpected keyword argument {some([*unknown])}: {what}.")
         level = as_level(level)
         confidence = Confidence(level, self.about) if return_interval else None
         return Statistics(self.model, self.counted, confidence)
@@ -607,10 +607,10 @@ class Synopsis:
         """
         asked = self._asked(True, level)
         try:
-            found = describe(asked)
+            found = _described(asked)
             said = found["count"].iloc[0].guarantee + _FOLLOWS.format(self.model.covers)
         except ValueError as error:
-            found, said = describe(self._asked()), str(error)
+            found, said = _described(self._asked()), str(error)
         found.attrs = {"level": level, "guarantee": said}
         return found
 
@@ -683,7 +683,7 @@ class Synopsis:
             As `sample`.
         """
         generator = sampling_generator(random_state)
-        return draw_codes(self.model, self.counted, n_samples, generator, where, method)[0]
+        return Draws(self.model, self.counted, generator, where, method).codes(n_samples)
 
     def sample(
         self,
@@ -743,7 +743,7 @@ class Synopsis:
         ([58, 59], ['F'])
         """
         generator = sampling_generator(random_state)
-        return draw_frame(self.model, self.counted, n_samples, generator, where, method)
+        return Draws(self.model, self.counted, generator, where, method).frame(n_samples)
 
     def view(self, columns: Sequence[str]) -> np.ndarray:
         """Estimated counts for every combination of the declared codes of one or two columns.
@@ -870,8 +870,6 @@ class Synopsis:
         facts, arrays = self.model.to_arrays()
         loss = self.privacy_loss
         metadata = {
-            "format": _FORMAT,
-            "version": _VERSION,
             "domain": json.loads(self.counted.to_json()),
             "privacy": loss and loss_to_data(loss),
             "mechanism": self.mechanism,
@@ -906,7 +904,7 @@ class Synopsis:
         OSError
             If it cannot be opened.
         """
-        return read_archive(path, _FORMAT, _VERSION, cls._from_parts, max_bytes, max_json)
+        return read_archive(path, cls._from_parts, max_bytes, max_json)
 
     @classmethod
     def _from_parts(cls, metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Synopsis:
@@ -922,3 +920,43 @@ class Synopsis:
         lost = metadata.get("skipped")
         skipped = None if lost is None else SkippedRecords.from_data(lost, domain)
         return cls(domain, model, privacy_loss=loss, mechanism=mechanism, skipped=skipped)
+
+
+# --- statistics of every column
+
+_QUANTILES = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
+_STATISTICS = ["count", "unique", "top", "freq", "mean", "std", *_QUANTILES, "lower", "upper"]
+
+
+def _described(asked: Statistics) -> pd.DataFrame:
+    """Statistics of all columns; see `Synopsis.describe`."""
+    domain = asked.domain
+    rows = {name: _of_column(asked, name) for name in domain.known}
+    frame = pd.DataFrame.from_dict(rows, orient="index", dtype=object)
+    return frame[[each for each in _STATISTICS if each in frame]]
+
+
+def _of_column(asked: Statistics, name: str) -> dict[str, Any]:
+    """What `describe` says of a column."""
+    attribute, domain = asked.domain[name], asked.domain
+    structure = domain.structure
+    axis, n = domain.index(structure.base_of(name)), attribute.n_values
+
+    def number(codes: Any) -> Any:
+        weights = np.zeros(attribute.size)
+        weights[codes] = 1.0
+        return asked.counted([Query(({axis: structure.lifted(name, weights)},))])[0]
+
+    row = {"count": number(slice(n))}
+    if isinstance(attribute, Categorical):
+        counts = view_of(asked.release, Groups([name], domain, by_code=True))
+        top = int(np.argmax(counts[:n]))
+        return row | {"unique": n, "top": attribute.categories[top], "freq": number(top)}
+    ends = attribute.shown(np.array([attribute.lower, attribute.upper])).tolist()
+    row |= dict(zip(("lower", "upper"), ends, strict=True))
+    if float(row["count"]) > 0:
+        for statistic in ("mean", "std") if attribute.summable else ("mean",):
+            [row[statistic]] = asked.moments(statistic, [name], [None])
+        values = quantiles(asked, name, list(_QUANTILES.values()), None)
+        row |= dict(zip(_QUANTILES, values, strict=True))
+    return row

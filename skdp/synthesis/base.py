@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -11,13 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._random import sampling_generator
 from .._validation import as_sample_size
-from ..algorithms.dpcube import MOST_CELLS
-from ..algorithms.grid import grid_boxes, measure_grid
 from ..base import AnswersStatistics, Likelihood, PrivateEstimator, match_rows, take_features
 from ..domain.query import Query
-from ..exceptions import DomainError
 from ..expected import ExpectsErrors, bar_of, errors_of_answers
-from ..release import SKIPPED, Boxes, BoxModel, Intervals, Synopsis
+from ..release import SKIPPED, BoxModel, Synopsis
 from ..tables import Coded, Layout
 
 # Rows whose probabilities are asked for together.
@@ -120,13 +116,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEstimator
         self._asked().save(path)
 
     def sample(
-        self,
-        n_samples=None,
-        random_state=None,
-        *,
-        where=None,
-        method="rounded",
-        like=None,
+        self, n_samples=None, random_state=None, *, where=None, method="rounded", like=None
     ) -> Any:
         """Draw synthetic rows from the synopsis, or those of a kind.
 
@@ -289,39 +279,3 @@ def _label_array(column):
     """Labels as a NumPy array; of Python objects if some are missing."""
     values = column.astype(object).to_numpy()
     return values if column.isna().any() else np.array(values.tolist())
-
-
-# --- synopses over a grid of cells: what a grid and the cells of a domain share
-
-
-def cells_synopsis(table, domain, sides, part, loss, source, mechanism):
-    """Count the boxes of a grid with the budget of one part, and wrap the counts into a synopsis.
-
-    Parameters
-    ----------
-    table : Counts
-    domain : Domain
-    sides : tuple of int
-        Number of parts of each column.
-    part : str
-        Part of ``loss`` that pays for the counts.
-    loss : PrivacyLoss
-    source : NoiseSource
-    mechanism : str
-        Text for the synopsis.
-    """
-    epsilon = loss.parts[part]
-    counts = measure_grid(table, sides, epsilon, random_state=source)
-    boxes = Boxes(*grid_boxes(domain.shape, sides))
-    model = BoxModel(boxes, counts, domain.shape, Intervals(epsilon, "any"))
-    return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
-
-
-def check_n_cells(sides, what, remedy):
-    """Raise DomainError if there are more boxes than can be counted; from public facts alone."""
-    cells = math.prod(sides)
-    if cells > MOST_CELLS:
-        raise DomainError(
-            f"{what}, and there are {' x '.join(map(str, sides))} = {cells:.4g} of them, more than "
-            f"{MOST_CELLS:,}. Nothing was read or spent. {remedy}"
-        )

@@ -15,15 +15,25 @@ from ..algorithms.dpcube import (
     two_step_kdtree,
     two_step_parts,
 )
-from ..algorithms.grid import GRID_RULES, as_theta, grid_sides, grid_size
-from ..algorithms.hdmm import Workload, measure_strategy, planned_strategy
+from ..algorithms.grid import GRID_RULES, as_theta, grid_sides, grid_size, measure_grid
 from ..algorithms.hdpview import hdpview, hdpview_parts, published
-from ..algorithms.privtree import privtree, privtree_parts
+from ..algorithms.privtree import privtree, privtree_parameters, privtree_parts
 from ..exceptions import DomainError
 from ..expected import require_columns
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
-from ..release import Boxes, BoxModel, Intervals, StrategyModel, Synopsis
-from .base import Synthesizer, cells_synopsis, check_n_cells
+from ..release import Boxes, BoxModel, Intervals, Synopsis
+from ..workloads import Workload, measure_strategy, planned_strategy
+from .base import Synthesizer
+
+
+def check_n_cells(sides, what, remedy):
+    """Raise DomainError if there are more boxes than can be counted; from public facts alone."""
+    cells = math.prod(sides)
+    if cells > MOST_CELLS:
+        raise DomainError(
+            f"{what}, and there are {' x '.join(map(str, sides))} = {cells:.4g} of them, more than "
+            f"{MOST_CELLS:,}. Nothing was read or spent. {remedy}"
+        )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -133,16 +143,9 @@ class HDPViewSynthesizer(Synthesizer):
         return paper if is_word(self.calibration, "paper") else self.calibration
 
     def _release(self, table, domain, loss, source):
-        view = hdpview(table, loss.parts, calibration=self._rule(), random_state=source)
-        boxes = Boxes(view.lower, view.upper)
-        epsilon = view.epsilon if len(set(view.epsilon)) > 1 else view.epsilon[0]
-        intervals = Intervals(epsilon, view.leaf_errors())
-        return Synopsis(
-            domain,
-            BoxModel(boxes, view.counts, domain.shape, intervals),
-            privacy_loss=loss,
-            mechanism=f"HDPView, calibration={self.calibration!r}",
-        )
+        model = hdpview(table, loss.parts, calibration=self._rule(), random_state=source)
+        mechanism = f"HDPView, calibration={self.calibration!r}"
+        return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
 
 
 # --- privTree: halve boxes while their number of records looks positive under noise
@@ -229,25 +232,16 @@ class PrivTreeSynthesizer(Synthesizer):
     split_attributes: Any = None
     calibration: Any = "tight"
 
+    def _how(self):
+        return {"n_split": self.split_attributes, "calibration": self.calibration}
+
     def _parts(self, epsilon, domain):
-        return privtree_parts(
-            epsilon, domain.shape, n_split=self.split_attributes, calibration=self.calibration
-        )
+        return privtree_parts(epsilon, domain.shape, **self._how())
 
     def _release(self, table, domain, loss, source):
-        view = privtree(
-            table,
-            loss.parts,
-            n_split=self.split_attributes,
-            calibration=self.calibration,
-            random_state=source,
-        )
-        boxes = Boxes(view.lower, view.upper)
-        model = BoxModel(boxes, view.counts, domain.shape, Intervals(loss.parts["counts"], "any"))
-        mechanism = (
-            f"PrivTree, {view.parameters.n_split} columns at a time, "
-            f"calibration={self.calibration!r}"
-        )
+        model = privtree(table, loss.parts, **self._how(), random_state=source)
+        n_split = privtree_parameters(loss.parts, domain.shape, **self._how()).n_split
+        mechanism = f"PrivTree, {n_split} columns at a time, calibration={self.calibration!r}"
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
 
 
@@ -386,15 +380,12 @@ class KDTreeSynthesizer(Synthesizer):
     def _release(self, table, domain, loss, source):
         mechanism = f"kd-tree, strategy={self.strategy!r}"
         if self.strategy == "cell":
-            return cells_synopsis(table, domain, domain.shape, "cells", loss, source, mechanism)
+            model = measure_grid(table, domain.shape, loss.parts["cells"], random_state=source)
+            return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
         if self.strategy in _LEVEL_BY_LEVEL:
             middle = self.strategy == "range-tree"
             view = hierarchical_kdtree(
-                table,
-                loss.parts,
-                middle=middle,
-                calibration=self.calibration,
-                random_state=source,
+                table, loss.parts, middle=middle, calibration=self.calibration, random_state=source
             )
         else:
             view = two_step_kdtree(
@@ -528,8 +519,8 @@ class GridSynthesizer(Synthesizer):
             n_axes, theta = len(domain.shape), as_theta(self.theta)
             size = grid_size(self.rule, float(total), loss.parts["counts"], n_axes, theta)
             sides = _fitting_sides(domain.shape, size)
-        mechanism = f"grid, rule={self.rule!r}"
-        return cells_synopsis(table, domain, sides, "counts", loss, source, mechanism)
+        model = measure_grid(table, sides, loss.parts["counts"], random_state=source)
+        return Synopsis(domain, model, privacy_loss=loss, mechanism=f"grid, rule={self.rule!r}")
 
     def _public_sides(self, shape):
         """Number of parts of each column; None where the rule needs the number of records."""
@@ -652,11 +643,7 @@ class HDMMSynthesizer(Synthesizer):
 
     def _release(self, table, domain, loss, source):
         strategy = self._strategy(domain)
-        counts, variance = measure_strategy(
-            table, strategy, loss.parts["sums"], random_state=source
-        )
-        unit = 1 / strategy.sensitivity
-        model = StrategyModel(counts.ravel(), domain.shape, strategy.shares, variance, unit)
+        model = measure_strategy(table, strategy, loss.parts["sums"], random_state=source)
         mechanism = "HDMM, one product of p-identity strategies"
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
 
@@ -667,7 +654,4 @@ class HDMMSynthesizer(Synthesizer):
         epsilon = self._with_skipped(lambda rest: self._parts(rest, domain))["sums"]
         noise = discrete_laplace_variance(epsilon, strategy.sensitivity) / strategy.sensitivity**2
         total = math.prod(float(each.sum()) for each in strategy.inverses)
-        return {
-            "workload": math.sqrt(noise * strategy.error),
-            "total": math.sqrt(noise * total),
-        }
+        return {"workload": math.sqrt(noise * strategy.error), "total": math.sqrt(noise * total)}

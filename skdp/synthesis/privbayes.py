@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._validation import as_between, as_fraction, as_integer, check_choice, used_attributes
-from ..algorithms.privbayes import NEGATIVES, SCORES, check_parts, privbayes, privbayes_parts
+from .._validation import as_between, as_fraction, as_integer, check_choice
+from ..algorithms.privbayes import NEGATIVES, SCORES, privbayes, privbayes_parts
 from ..exceptions import DomainError
 from ..release import Synopsis
 from .base import Synthesizer
@@ -150,10 +150,8 @@ class PrivBayesSynthesizer(Synthesizer):
                 "score_function='F' needs columns of at most two codes, but "
                 f"{wide[0]!r} has {domain[wide[0]].size}. Take score_function='R'."
             )
-        parts = privbayes_parts(epsilon, domain.shape, self.beta)
         most_range = SCORES[self.score_function].most_range * _PUBLISHED[self.calibration]
-        check_parts(parts, len(used_attributes(domain.shape)), most_range)
-        return parts
+        return privbayes_parts(epsilon, domain.shape, self.beta, most_range)
 
     def _release(self, table, domain, loss, source):
         model = privbayes(

@@ -21,9 +21,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._foreign import attempt
 from .._keys import NO_KEY, is_missing, micros_of, number_in, written_all
-from .._validation import BoolArray, CodeArray, FloatArray
+from .._validation import BoolArray, CodeArray, FloatArray, attempt
 from ..domain.attributes import Coding
 from ..domain.dates import Clock
 

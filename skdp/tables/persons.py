@@ -6,6 +6,7 @@ import datetime
 import math
 import numbers
 import re
+import string
 import uuid
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,10 +16,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._foreign import reraise_interrupts
 from .._keys import NO_KEY, is_missing, key_of, micros_of
 from .._random import NoiseSource
-from .._validation import CodeArray, IntArray, digits
+from .._validation import CodeArray, IntArray, digits, reraise_interrupts
 from ..domain.bins import MAX_INTEGER
 from .columns import Column
 
@@ -70,6 +70,8 @@ _GUESSABLE = re.compile(
 )
 _PLAIN = [*map(id, (str, int, float, bool, bytes, Decimal))]
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+# Letters with which no such text begins: whatever begins with one is a person, without more ado.
+_NAMING = frozenset(string.ascii_letters).difference("fintFINT")
 
 
 def identities(column: Column, known: dict[Any, int] | None = None) -> NDArray[np.intp]:
@@ -98,7 +100,13 @@ def identities(column: Column, known: dict[Any, int] | None = None) -> NDArray[n
     if values.exact is not None:
         positions = np.where(values.exact, positions, -1)
     # The list may hold a value twice, but a person must have one number.
-    table = [_identity(value, known, column.kind == "string") for value in uniques]
+    typed = column.kind == "string"
+    table = [
+        known.setdefault(value, len(known))
+        if type(value) is int or (type(value) is str and value[:1] in _NAMING)
+        else _identity(value, known, typed)
+        for value in uniques
+    ]
     return np.array([*table, -1], dtype=np.intp)[positions]
 
 

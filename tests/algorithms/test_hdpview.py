@@ -359,7 +359,7 @@ def test_the_papers_hyperparameters_are_those_of_its_formulas():
     # = 1 / epsilon_p, kappa = beta log2(cells).
     assert public.lam == pytest.approx(4 * 2 / 0.42, rel=1e-3)
     assert public.delta == pytest.approx(public.lam * math.log(2), abs=1 / GRID)
-    assert public.theta == pytest.approx(1 / 0.3, abs=1 / GRID)
+    assert public.theta_steps / GRID == pytest.approx(1 / 0.3, abs=1 / GRID)
     assert public.kappa == 6
     assert published() == PAPER
     # At least one cut is private; 1.2 log2(2^35) is 42 and no less.
@@ -416,14 +416,14 @@ def recursion(cells, public):
 
     def divide(lower, upper, depth):
         inside = cells[slices(lower, upper)]
-        bias = (public.root_level + depth) * public.delta_steps
+        bias = (public.rule.root_level + depth) * public.delta_steps
         error = max(to_steps(exact_error(inside)) - bias, public.floor_steps)
         if inside.size == 1 or error <= public.theta_steps:
             cuts = min(depth, public.kappa)
             leaves.append((lower, upper, int(inside.sum()), cuts, inside.size > 1))
             return
         cuts = list(all_cuts(lower, upper))
-        scores = [expected_score(public.score, cells, lower, upper, *cut) for cut in cuts]
+        scores = [expected_score(public.rule.score, cells, lower, upper, *cut) for cut in cuts]
         left, right = cuts[np.argmax(scores) if depth < public.kappa else 0]
         divide(lower, tuple(each.stop for each in left), depth + 1)
         divide(tuple(each.start for each in right), upper, depth + 1)
@@ -449,30 +449,29 @@ def test_without_noise_it_is_the_recursion(cells, calibration, epsilon, at_once)
         monkeypatch.setattr(bisection, "noise_source", lambda _: quiet)
         monkeypatch.setattr(bisection, "_CUTS_AT_ONCE", at_once)
         release = hdpview(as_table(cells), parts, calibration=calibration)
-    expected = recursion(cells, public := release.parameters)
-    boxes = [tuple(map(tuple, ends.tolist())) for ends in (release.lower, release.upper)]
-    found = zip(*boxes, release.counts, release.epsilon, release.test_number, strict=True)
+    public = hdpview_parameters(parts, cells.shape, calibration=calibration)
+    expected, law = recursion(cells, public), release.intervals
+    boxes = [
+        tuple(map(tuple, ends.tolist())) for ends in (release.boxes.lower, release.boxes.upper)
+    ]
+    spent = [law.epsilons[place] for place in np.broadcast_to(law._index, len(release.counts))]
+    found = zip(*boxes, release.counts, spent, law.spread.test_number, strict=True)
     assert len(expected) == len(release.counts)
     for box, (*leaf, cuts, tested) in zip(sorted(found), expected, strict=True):
         # Counts get what the cuts of their path left.
-        each = parts["cut"] / public.kappa if public.reuse and public.kappa else 0
+        each = parts["cut"] / public.kappa if public.rule.reuse and public.kappa else 0
         assert [*box[:-1]] == [*leaf, parts["counts"] + (public.kappa - cuts) * each]
         assert (box[-1] > 0) == tested
     budgets = [epsilon for values, epsilon, _ in quiet.calls for _ in values]
-    assert sorted(budgets) == sorted(release.epsilon)
-    assert len({*release.test_number} - {0}) == sum(tested for *_, tested in expected)
+    assert sorted(budgets) == sorted(spent)
+    assert len({*law.spread.test_number} - {0}) == sum(tested for *_, tested in expected)
 
 
-@over(
-    "wrong, error, words",
-    [
-        # The paper's floor lies above its threshold: every block would be cut.
-        ({"epsilon": 10}, ValueError, r"calibration='tight'.*below 2.7"),
-    ],
-)
-def test_wrong_parameters_cost_nothing(wrong, error, words):
-    given = {"epsilon": 1, "domain": skdp.Numeric(0, 1, bins=100), "calibration": "paper"} | wrong
-    refused(skdp.HDPViewSynthesizer(**given), error, words, np.zeros((5, 6)))
+def test_an_epsilon_that_cuts_every_block_costs_nothing():
+    # The paper's floor lies above its threshold then.
+    domain = skdp.Numeric(0, 1, bins=100)
+    view = skdp.HDPViewSynthesizer(epsilon=10, domain=domain, calibration="paper")
+    refused(view, ValueError, r"calibration='tight'.*below 2.7", np.zeros((5, 6)))
 
 
 @over("calibration", CALIBRATIONS)
@@ -484,11 +483,11 @@ def test_leaf_error_bounds_hold(calibration):
     failures, closest = 0, []
     for seed in range(20):
         release = hdpview(as_table(cells), parts, calibration=calibration, random_state=seed)
-        bounds = release.leaf_errors().bounds(0.1)
+        bounds = release.intervals.spread.bounds(0.1)
         bisection = np.array(
             [
                 float(exact_error(cells[slices(lower, upper)]))
-                for lower, upper in zip(release.lower, release.upper, strict=True)
+                for lower, upper in zip(release.boxes.lower, release.boxes.upper, strict=True)
             ]
         )
         failures += bool((bisection > bounds).any())

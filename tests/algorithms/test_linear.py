@@ -8,8 +8,7 @@ from loops import over
 
 import skdp
 from skdp._random import noise_source
-from skdp.algorithms import linear as auto
-from skdp.algorithms import linear as search
+from skdp.algorithms import linear
 from skdp.algorithms.additive import UNIT, Identity, Logit, Records
 from skdp.algorithms.linear import (
     LOSSES,
@@ -20,7 +19,6 @@ from skdp.algorithms.linear import (
     _widest,
     fit_functional,
     most_products,
-    noisy_moments,
     objectives,
 )
 
@@ -41,19 +39,13 @@ def some_records(n=400, n_labels=2, seed=0, domain=DOMAIN, one_hot="categories")
 
 @over("one_hot", ["categories", "all"])
 def test_a_group_has_one_feature_at_most_and_it_is_at_most_one(one_hot):
-    design, columns = design_of(one_hot=one_hot)
+    records, design = some_records(200, one_hot=one_hot)
     for column in design.columns:
         assert ((column.values != 0).sum(axis=1) <= 1).all()
         assert np.abs(column.units()).max() <= UNIT
-    assert design.n_features == sum(len(each.labels) for each in columns)
-
-
-@over("one_hot", ["categories", "all"])
-def test_sparse_rows_are_the_same_rows(one_hot):
-    records, design = some_records(200, one_hot=one_hot)
-    sparse = design.sparse_rows(records.groups)
-    np.testing.assert_array_equal(sparse.toarray(), design.rows(records.groups))
-    assert sparse.nnz == records.groups.size
+    weights = np.random.default_rng(0).integers(-UNIT, UNIT, (1 + design.n_features, 2))
+    rows = np.hstack([np.full((len(records.groups), 1), UNIT), design.rows(records.groups)])
+    assert (design.scores(records.groups, weights) == rows @ weights).all()
 
 
 @over("one_hot", ["categories", "all"])
@@ -71,17 +63,6 @@ def test_no_record_adds_more_products_than_are_paid_for(link, one_hot):
         worst = max(worst, np.abs(cross).sum() + np.abs(products[_asked(design)]).sum())
     assert 0.7 * most_products(design, reach) * UNIT**2 < worst
     assert worst <= most_products(design, reach) * UNIT**2
-
-
-@over("one_hot", ["categories", "all"])
-def test_moments_are_exact_where_noise_vanishes(one_hot):
-    records, design = some_records(one_hot=one_hot)
-    outcomes = np.eye(2, dtype=np.int64) * UNIT
-    found = noisy_moments(records, design, outcomes, 1, np.ones(2), HUGE, noise_source(0))
-    rows = np.hstack([np.ones((400, 1)), design.rows(records.groups) / UNIT])
-    weighted = rows * records.counts[:, None]
-    np.testing.assert_allclose(found.products, weighted.T @ rows, atol=1e-3)
-    np.testing.assert_allclose(found.cross, weighted.T @ np.eye(2)[records.labels], atol=1e-3)
 
 
 def test_least_squares_are_exact_where_noise_vanishes():
@@ -120,10 +101,10 @@ def test_the_signal_decides_between_moments_and_columns(monkeypatch):
     records, design = some_records(100)
     taken = []
     for name in ("fit_functional", "fit_smooth"):
-        monkeypatch.setattr(auto, name, lambda *args, name=name: taken.append(name))
+        monkeypatch.setattr(linear, name, lambda *args, name=name: taken.append(name))
     for link, total in ((Identity(np.array([0, 1])), 1e7), (Identity(np.array([0, 1])), 100.0)):
-        auto.fit_auto(records, design, link, Fraction(1), total, None)
-    auto.fit_auto(records, design, Logit(2), Fraction(1), 1e7, None)
+        linear.fit_auto(records, design, link, Fraction(1), total, None)
+    linear.fit_auto(records, design, Logit(2), Fraction(1), 1e7, None)
     assert taken == ["fit_functional", "fit_smooth", "fit_smooth"]
 
 
@@ -164,7 +145,7 @@ def test_no_record_spreads_the_candidates_of_a_search_by_more_than_is_paid_for(l
         one = Records(records.groups[i : i + 1], label, np.array([1]), records.n_groups)
         for step in (30, 300):
             for score in rng.integers(-3 * UNIT**2, 3 * UNIT**2, 4):
-                gains = search._gains(one, design, goal, np.array([score]), step)
+                gains = linear._gains(one, design, goal, np.array([score]), step)
                 assert gains.max() - gains.min() <= goal.spread(2 * step)
                 worst = max(worst, (gains.max() - gains.min()) / goal.spread(2 * step))
         population = rng.integers(-UNIT, UNIT, (20, 1 + design.n_features))
@@ -180,7 +161,7 @@ def test_gains_are_those_of_moving_one_weight():
     goal = objectives(Logit(2), "logistic")[0]
     rows = np.hstack([np.full((200, 1), UNIT), design.rows(records.groups)]).astype(np.int64)
     weights = np.random.default_rng(0).integers(-UNIT, UNIT, rows.shape[1])
-    gains = search._gains(records, design, goal, rows @ weights, 77)
+    gains = linear._gains(records, design, goal, rows @ weights, 77)
     before = goal.at(rows @ weights, records.labels) @ records.counts
     for place in range(len(weights)):
         for sign, way in ((1, 0), (-1, 1)):
@@ -188,5 +169,3 @@ def test_gains_are_those_of_moving_one_weight():
             moved[place] += sign * 77
             after = goal.at(rows @ moved, records.labels) @ records.counts
             assert gains[2 * place + way] == before - after
-        feature = search._feature(records, design, place)
-        assert np.array_equal(np.broadcast_to(feature, 200), rows[:, place])

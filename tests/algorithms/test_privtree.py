@@ -37,7 +37,7 @@ def test_privtree_tests_lose_at_most_their_part(epsilon, n_split):
     published = (2 * fanout - 1) / (fanout - 1) / float(epsilon)
     assert published <= paper.lam <= published * 1.002
     assert paper.delta == pytest.approx(paper.lam * math.log(fanout), abs=1 / GRID)
-    assert paper.floor == -paper.delta
+    assert paper.floor_steps == -paper.delta_steps
     # An empty box has at most half a divided part.
     empty = probability_of_split(tight.floor_steps, math.exp(-float(tight.rate)))
     assert empty <= 0.5 / fanout * (1 + 1e-9)
@@ -130,7 +130,7 @@ def test_privtree_without_noise_equals_the_recursion(cells, n_split, epsilon):
     found = sorted(
         (tuple(a), tuple(b), c)
         for a, b, c in zip(
-            view.lower.tolist(), view.upper.tolist(), view.counts.tolist(), strict=True
+            view.boxes.lower.tolist(), view.boxes.upper.tolist(), view.counts.tolist(), strict=True
         )
     )
     d = cells.ndim
@@ -148,7 +148,7 @@ def test_privtree_noises_every_test_and_every_count(monkeypatch):
     view = privtree(as_table(cells), parts)
     *tests, counts = quiet.calls
     assert all(call[1:] == (public.rate, 1) for call in tests)
-    assert counts[1:] == (parts["counts"], 1) and len(counts[0]) == len(view.lower)
+    assert counts[1:] == (parts["counts"], 1) and len(counts[0]) == len(view.boxes)
     # All four parts of a divided box are tested, those without records too.
     assert [len(values) for values, _, _ in tests[:3]] == [1, 4, 4]
-    assert (view.lower[view.counts > 0] == 0).all()
+    assert (view.boxes.lower[view.counts > 0] == 0).all()

@@ -12,13 +12,11 @@ from skdp.algorithms import trees
 from skdp.algorithms.additive import Records
 from skdp.algorithms.trees import (
     Growth,
-    _Clipped,
+    Quality,
     auto_depth,
     binary_splits,
     fit_trees,
-    make_quality,
     one_split,
-    plain_shares,
     shrunk_shares,
     tree_parts,
 )
@@ -36,27 +34,17 @@ def records_of(groups, labels, n_groups):
 
 def changes(quality, counts):
     """Change of the score of a child by one record of each class."""
-    counts = np.asarray(counts)
-    n_classes = counts.shape[-1]
-    before = quality.of(counts)
-    return [
-        quality.of(counts + np.eye(n_classes, dtype=np.int64)[c]) - before for c in range(n_classes)
-    ]
+    before, more = quality.of(counts), np.eye(counts.shape[-1], dtype=np.int64)
+    return [quality.of(counts + each) - before for each in more]
 
 
-QUALITIES = {
-    "max": lambda n: make_quality("max", np.full(n, 50.0)),
-    "gini": lambda n: make_quality("gini", np.full(n, 50.0)),
-    "clipped": lambda n: make_quality("clipped", np.full(n, 50.0)),
-    "clipped, far": lambda n: _Clipped(0.2, n),
-    "clipped, zero": lambda n: _Clipped(0.0, n),
-}
+QUALITIES = {"max": None, "gini": 0.0, "clipped": 0.1, "clipped, far": 0.2}
 
 
 @over("name", QUALITIES)
 @over("n_classes, most", [(2, 60), (3, 14), (4, 7)])
 def test_no_record_moves_a_score_beyond_its_range(name, n_classes, most):
-    quality = QUALITIES[name](n_classes)
+    quality = Quality(QUALITIES[name], n_classes)
     counts = np.array(list(itertools.product(range(most), repeat=n_classes)))
     rng = np.random.default_rng(0)
     large = rng.integers(0, [10**6, 10**3, 10, 10**5][:n_classes], (5_000, n_classes))
@@ -69,14 +57,14 @@ def test_no_record_moves_a_score_beyond_its_range(name, n_classes, most):
 
 @over("name", QUALITIES)
 def test_the_range_of_a_quality_is_not_too_large(name):
-    quality = QUALITIES[name](2)
+    quality = Quality(QUALITIES[name], 2)
     counts = np.array([[10**7, 0], [0, 10**7], [0, 0], [0, 100], [100, 0], [50, 50]])
     widest = max(np.ptp(moved) for moved in changes(quality, counts))
     assert widest >= 0.8 * quality.score_range
 
 
 def test_gini_is_the_gini_impurity():
-    quality = make_quality("gini", np.full(2, 50.0))
+    quality = Quality(0.0, 2)
     counts = np.array([[3, 1], [5, 5], [0, 0], [7, 0]])
     sizes = counts.sum(axis=1)
     shares = counts / np.maximum(sizes, 1)[:, None]
@@ -85,10 +73,8 @@ def test_gini_is_the_gini_impurity():
 
 
 def test_a_rare_class_moves_the_edge_of_clipped():
-    rare, even = (make_quality("clipped", np.array(n)) for n in ([950.0, 50.0], [500.0, 500.0]))
-    assert rare._edge == pytest.approx(0.025)
-    assert even._edge == 0.1
-    assert make_quality("clipped", np.array([-3.0, 5.0]))._edge == 0.0
+    for counts, edge in (([950.0, 50.0], 0.025), ([500.0, 500.0], 0.1), ([-3.0, 5.0], 0.0)):
+        assert Quality.named("clipped", np.array(counts)).edge == pytest.approx(edge)
 
 
 # --- growing
@@ -103,9 +89,9 @@ def test_divided_counts_are_those_of_brute_force():
     assert len(binary_splits(1, None)) == len(binary_splits(1, [0])) == len(one_split(1)) == 0
     assert len(binary_splits(2, None)) == 1
     for split, child in itertools.product(range(len(splits)), range(2)):
-        here = splits.routes(split) == child
+        here = splits.routes[split] == child
         np.testing.assert_array_equal(divided[:, split, child], counts[:, here].sum(axis=1))
-    assert [splits.routes(s).tolist() for s in range(4)] == [
+    assert splits.routes.tolist() == [
         [1, 1, 0, 1, 1], [0, 1, 0, 1, 1], [1, 1, 1, 0, 1], [1, 1, 1, 1, 0]
     ]  # fmt: skip
 
@@ -115,8 +101,7 @@ def test_the_best_split_is_found_without_noise():
     groups = rng.integers(0, 6, (500, 2))
     labels = (groups[:, 1] > 3).astype(np.int64)
     growth = Growth(records_of(groups, labels, (6, 6)), [binary_splits(6, range(6))] * 2, 2)
-    quality = make_quality("gini", np.array([300.0, 200.0]))
-    growth.divide(quality, HUGE, noise_source(0))
+    growth.divide(Quality(0.0, 2), HUGE, noise_source(0))
     assert growth.nodes[0].column == 1
     assert growth.nodes[0].children.tolist() == [1, 1, 1, 1, 2, 2]
     counts = growth.class_counts(growth.leaves())
@@ -178,31 +163,12 @@ def test_shares_are_drawn_to_the_parent_where_noise_is_large():
     growth = Growth(records_of(np.zeros((1, 1), dtype=int), [0], (2,)), [one_split(2)], 2)
     growth._split(np.array([0]), np.array([0]))
     counts = np.array([[110.0, 90.0], [100.0, 0.0], [10.0, 90.0]])
-    plain = plain_shares(growth.nodes, counts)
-    np.testing.assert_allclose(plain, [[0.55, 0.45], [1.0, 0.0], [0.1, 0.9]])
-    sure = shrunk_shares(growth.nodes, counts, np.zeros(3))
-    noisy = shrunk_shares(growth.nodes, counts, np.full(3, 1e4))
+    plain = shrunk_shares(growth.nodes, counts, np.zeros(3), np.inf, 1)
+    np.testing.assert_allclose(plain, [[0.55, 0.45], [1.0, 0.0], [0.1, 0.9]], atol=1e-5)
+    sure = shrunk_shares(growth.nodes, counts, np.zeros(3), 0.03, 1)
+    noisy = shrunk_shares(growth.nodes, counts, np.full(3, 1e4), 0.03, 1)
     for node in (1, 2):
         assert abs(sure[node, 0] - 0.55) > abs(noisy[node, 0] - 0.55) > 0
         assert sure[node].sum() == pytest.approx(1)
-    empty = shrunk_shares(growth.nodes, np.minimum(counts, 0) - 1, np.ones(3))
+    empty = shrunk_shares(growth.nodes, np.minimum(counts, 0) - 1, np.ones(3), 0.03, 1)
     np.testing.assert_allclose(empty, 0.5)
-
-
-# --- forests
-
-
-def test_trees_of_a_forest_share_epsilon(monkeypatch):
-    seen = []
-
-    def note(growth, quality, epsilon, *rest):
-        seen.append((epsilon, int(growth.records.counts.sum())))
-        return stump
-
-    stump = trees.TreeModel((None,), np.ones((1, 2)), np.full((1, 2), 0.5))
-    monkeypatch.setattr(trees, "grow_tree", note)
-    records = records_of(np.zeros((100, 1), dtype=int), np.zeros(100, dtype=int), (2,))
-    parts = tree_parts(Fraction(1))
-    models, _ = fit_trees(records, [one_split(2)], 2, parts, noise_source(0), n_trees=4)
-    assert models == [stump] * 4
-    assert seen == [(Fraction(49, 200), 100)] * 4

@@ -23,10 +23,10 @@ from skdp.__main__ import main
 pytest.importorskip("jinja2")
 
 from skdp.app.cli import parsed
-from skdp.app.wizard import forms, server, steps
-from skdp.app.wizard.forms import domain_of, form_of_column
+from skdp.app.wizard import server, steps
 from skdp.app.wizard.server import Pages, application
-from skdp.domain.schemas import Draft
+from skdp.app.wizard.steps import domain_of, form_of_column
+from skdp.domain.check import Draft
 
 PORT = 8000
 HOST = f"127.0.0.1:{PORT}"
@@ -199,7 +199,7 @@ def test_two_categories_are_filled_into_all_columns_that_have_none(browser):
 def test_a_page_waits_for_work_that_takes_longer(browser, monkeypatch):
     monkeypatch.setattr(server, "_PATIENCE", 0.01)
     hold = threading.Event()
-    monkeypatch.setattr(steps, "proposed", lambda *given: hold.wait() and 1 / 0)
+    monkeypatch.setattr(steps, "checked", lambda *given: hold.wait() and 1 / 0)
     root = f"/{browser.pages.token}/"
     browser.pages.answer("POST", f"{root}table", OURS, b"protects=record")
     found = browser.pages.answer("GET", f"{root}working", OURS)
@@ -314,7 +314,7 @@ def test_persons_are_protected_where_a_column_identifies_them(browser, commands)
 
 def test_the_check_in_a_browser_looks_for_what_the_pages_say():
     check = (Path(__file__).parents[1] / "wizard_in_browser.py").read_text()
-    said = "".join(each.read_text() for each in Path(forms.__file__).parent.rglob("*.[hp]*"))
+    said = "".join(each.read_text() for each in Path(steps.__file__).parent.rglob("*.[hp]*"))
     names = re.findall(r'(?:by_label|click|name=)\(?"([^"\\]+)"', check)
     assert len(names) > 20 and not [name for name in names if name not in said]
 
@@ -383,7 +383,7 @@ def test_hostile_names_and_categories_are_text_everywhere(tmp_path, commands):
     pages = [browser.get("table").text, browser.get("columns").text]
     pages.append(browser.post("columns", **form, public="on").text)
     browser.post(
-        "questions", **{f"ask.{each}": "on" for each in forms.suggested(browser.wizard.domain)}
+        "questions", **{f"ask.{each}": "on" for each in steps.suggested(browser.wizard.domain)}
     )
     assert browser.step == "epsilon", browser.wizard.wrong
     ledger = {**USUAL["ledger"], "purpose": "<script>alert(2)</script>"}

@@ -13,19 +13,8 @@ from skdp import Categorical, Date, Datetime, DomainError, Identifier, Numeric, 
 from skdp.domain import Domain
 
 RANGES = [
-    (0, 1),
-    (0, 1000),
-    (0, 365),
-    (0, 2e5),
-    (-500, 2000),
-    (-1, 1),
-    (18, 90),
-    (1, 1e5),
-    (-1000, 0),
-    (0, 0.001),
-    (17.3, 90.04),
-    (1e6, 1e6 + 1),
-    (1e-300, 1e300),
+    *((0, 1), (0, 1000), (0, 365), (0, 2e5), (-500, 2000), (-1, 1), (18, 90), (1, 1e5)),
+    *((-1000, 0), (0, 0.001), (17.3, 90.04), (1e6, 1e6 + 1), (1e-300, 1e300)),
 ]
 
 
@@ -72,9 +61,6 @@ def test_the_lattice_is_fine_and_increases(one, other):
 def test_thresholds_that_people_ask_about_are_edges():
     edges = set(Numeric(0, 1000).edges.tolist())
     assert edges >= {0.01, 0.05, 0.25, 1, 1.5, 2, 5, 7.5, 12, 15, 24, 50, 75, 120, 365, 500, 750}
-    assert set(Numeric(-60, 1500).edges.tolist()) >= {-30, -5, -0.5, 0, 1, 15, 30, 45, 120, 500}
-    assert set(Numeric(18, 90).edges.tolist()) >= {18.5, 21, 25, 30, 65, 67.5}
-    assert set(Numeric(0, 1).edges.tolist()) >= {0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.99}
     # The first is exact: 0.3 is an edge, and 0.1 + 0.2 lies on its right.
     codes = Domain({"x": Numeric(0, 1)}).encode(pd.DataFrame({"x": [0.29999, 0.3, 0.1 + 0.2]}))
     assert codes[1] == codes[2] == codes[0] + 1
@@ -84,11 +70,8 @@ def test_thresholds_that_people_ask_about_are_edges():
     "attribute",
     [
         Numeric(0, 1000),
-        Numeric(-60, 1500),
         Numeric(1e6, 1e6 + 1),
-        Numeric(0, 200_000, bins=50).fine,
         Numeric(edges=[0, 1e-300, 0.5, np.nextafter(0.5, 1), 3]),
-        Numeric(0, 1000, scale="log", bins=30),
         Numeric(-4, 4, bins=65_536),
         Numeric(5, 1e9, bins=3_000),
     ],
@@ -106,12 +89,8 @@ def test_many_numbers_have_the_bins_of_few(attribute):
 
 def test_values_of_a_grid_have_a_bin_each_or_share_one():
     assert Numeric(0, 10, decimals=2).bins == 1001
-    cents = Numeric(0, 1000, decimals=2)
-    assert cents.edges[1] == 0.01 and cents.bins <= 1024
     ages = Numeric(0, 90, "auto", integer=True)
     assert ages.one_each and ages.labels()[-1] == "90"
-    pay = Numeric(0, 10**7, "auto", integer=True)
-    assert pay.edges.dtype == np.int64 and pay.bins == 800 and pay.edges[-1] == 10**7 + 1
     # What only special values fall into is no bin.
     sparse = Numeric(0, 50, "auto", integer=True, special=[0, 7])
     assert sparse.labels()[:2] == ["[0, 2)", "[2, 3)"] and "[6, 8)" in sparse.labels()
@@ -120,13 +99,9 @@ def test_values_of_a_grid_have_a_bin_each_or_share_one():
 def test_few_bins_are_those_that_a_number_declares():
     options = {"special": [0, 999], "nullable": True, "decimals": 1}
     assert Numeric(0, 500, **options).resolved(32) == Numeric(0, 500, 32, **options)
-    assert Numeric(1, 1e4, scale="log").resolved(8) == Numeric(1, 1e4, 8, scale="log")
     assert Numeric(0, 2, decimals=1).resolved(32) == Numeric(0, 2, 21, decimals=1)
     # A bin for each tenth would leave that of the special 0 empty.
     assert Numeric(0, 3, decimals=1, special=[0]).resolved(32).bins == 29
-    many = Numeric(0, 10**6, "auto", integer=True)
-    assert many.resolved(32) == Numeric(0, 10**6, 32, integer=True)
-    assert many.resolved(None) is many
     for same in (Numeric(0, 1, 2000), Date("2020-01", "2020-12", "month")):
         assert same.resolved(32) is same
     rule = derived("adult", from_="age", map={(0, 18): "no", (18, 96): "yes"})
@@ -148,8 +123,6 @@ def test_what_is_measured_of_a_column_does_not_depend_on_bins():
         fine = one.fine
         assert fine.edges.tolist() == same.edges.tolist()
         assert fine.fine is fine and fine.declared is one and one.declared is one
-    auto = Numeric(0, 1000)
-    assert auto.fine is auto and auto.labels_of.tolist() == list(range(auto.size))
     flag = Categorical(["a", "b"], nullable=True)
     assert flag.fine is flag and flag.labels_of.tolist() == [0, 1, 2]
 
@@ -157,13 +130,10 @@ def test_what_is_measured_of_a_column_does_not_depend_on_bins():
 @over(
     "attribute",
     [
-        Numeric(0, 200_000, 7),
         Numeric(0, 100, 2000),
         Numeric(0, 99, 5, integer=True, special=[20, 999], nullable=True),
-        Numeric(0, 10**6, 3, integer=True),
         Numeric(edges=[0, 1 / 3, 10, 100], special=[0, 50]),
         Numeric(0, 5e4, 4, scale="log", decimals=2, special=[0]),
-        Numeric(0, 100, 10, decimals=2, nullable=True),
         Date("2010-01-01", "2019-12-31", bins=120, special=["2015-01-01"], nullable=True),
         Datetime("2021-01-01", "2021-12-31", unit="hour", bins=52),
     ],

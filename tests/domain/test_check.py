@@ -44,51 +44,30 @@ DAYS = pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(RNG.integers(0, 36
 YEAR = Date("2020-01-01", "2020-12-31")
 
 
-NULLABLE = {"nullable": True}
+NULLABLE, CENTS = {"nullable": True}, {"decimals": 2}
+LOG, SPECIAL = {"bins": "auto", "scale": "log"}, {"special": ...}
+COMMAS = [f"{v:.2f}".replace(".", ",") for v in REAL]
+YES_NO, TOWNS = Categorical(["yes", "no"]), Categorical(["Bern", "Basel"])
 
 
 @over(
     "values, attribute, finding, changed",
     [
         (WHOLE, Numeric(0, 100, 32), "whole numbers", {"integer": True}),
-        (np.round(REAL, 2), Numeric(0, 100), "more than 2 decimal places", {"decimals": 2}),
+        (np.round(REAL, 2), Numeric(0, 100), "more than 2 decimal places", CENTS),
         (np.where(WHOLE < 30, np.nan, REAL), Numeric(0, 100), "have no value", NULLABLE),
-        (np.where(WHOLE < 30, 0, REAL), Numeric(0, 100), "are 0 or such", {"special": ...}),
-        (
-            np.where(REAL < 30, 2000000205, WHOLE / 3),
-            Numeric(0, 9),
-            "are 2000000205 or",
-            {"special": ...},
-        ),
-        (
-            REAL / 30,
-            Numeric(0, 100, 20),
-            "small part of the range: scale=",
-            {"bins": "auto", "scale": "log"},
-        ),
-        ([f"${v:,.2f}" for v in REAL * 99], Numeric(0, 9999), "", {"decimals": 2}),
-        ([f"({v:.2f})" for v in REAL], Numeric(-99, 0), "", {"decimals": 2}),
-        (
-            [f"{v:.2f}".replace(".", ",") for v in REAL],
-            Numeric(0, 100),
-            "decimal=','",
-            {"decimals": 2},
-        ),
+        (np.where(WHOLE < 30, 0, REAL), Numeric(0, 100), "are 0 or such", SPECIAL),
+        (REAL / 30, Numeric(0, 100, 20), "small part of the range: scale=", LOG),
+        ([f"({v:.2f})" for v in REAL], Numeric(-99, 0), "", CENTS),
+        (COMMAS, Numeric(0, 100), "decimal=','", CENTS),
         (["12 kg", "15 kg", "9.5"] * 9, Numeric(0, 100), "'12 kg': mend them", NULLABLE),
-        (["unknown", "15", "9.5"] * 9, Numeric(0, 100), "count as missing", NULLABLE),
         *(
             (DAYS.dt.strftime(form), YEAR, f"{form} reads 100%", {"format": form})
             for form in ("%m/%d/%Y", "%d %b %Y", "%d-%b-%y %H:%M")
         ),
         (["05/06/2020"] * 9, YEAR, "which is it?", {"format": "%m/%d/%Y"}),
-        (["Bern", "bern "] * 9, Categorical(["Bern", "Basel"]), "'bern ': mend their spelling", {}),
-        (["Bern", "Ems"] * 9, Categorical(["Bern", "Basel"]), "add them, or one for all", {}),
-        (
-            ["yes", "no", "?"] * 9,
-            Categorical(["yes", "no"]),
-            "--missing ? (in Python na_values=['?']",
-            {},
-        ),
+        (["Bern", "bern "] * 9, TOWNS, "'bern ': mend their spelling", {}),
+        (["yes", "no", "?"] * 9, YES_NO, "--missing ? (in Python na_values=['?']", {}),
         (np.arange(N) // 2, Identifier(), "2000 rows of 1000 persons", {}),
         (np.repeat(np.arange(500), 4), Identifier(), "1: 25%, 2: 50%", {}),
         ([None] * 9, Numeric(0, 9), "100% of the records have no value", NULLABLE),
@@ -104,12 +83,9 @@ def test_findings_and_corrections(values, attribute, finding, changed):
     "values, attribute",
     [
         (np.where(WHOLE < 40, 0, WHOLE), Numeric(0, 100, integer=True)),  # each has its own cell
-        (np.where(WHOLE < 50, 40, 30.0), Numeric(0, 120, integer=True)),
         (REAL, Numeric(0, 100)),
         (DAYS.dt.strftime("%Y-%m-%d"), YEAR),
         (["Zürich", "Bern"] * 9, Categorical(["Zürich", "Bern"])),
-        (np.arange(N), Identifier()),
-        (np.zeros(0), Numeric(0, 100)),
     ],
 )
 def test_nothing_is_said_of_what_is_declared_well(values, attribute):
@@ -147,12 +123,10 @@ def test_a_proposal_for_a_table_of_which_nothing_is_declared():
 
 def test_findings_stay_out_of_what_is_saved():
     domain = Domain({"x": Numeric(0, 100, 32), "y": Categorical(["a", "b"])})
-    before = domain.to_json(), hash(domain), repr(domain)
     frame = pd.DataFrame({"x": WHOLE, "y": "a"})
     with pytest.warns(PrivacyLeakWarning):
         report = domain.check(frame)
     assert report.findings and "- x: all values are whole numbers" in repr(report)
-    assert (domain.to_json(), hash(domain), repr(domain)) == before
     with pytest.raises(DomainError, match="placeholder"):
         Domain.from_json(report.declaration().replace(": 100.0", ': "..."', 1))
 
@@ -162,26 +136,18 @@ def test_a_second_line_of_names():
     report = Domain.propose(pd.DataFrame(rows))
     assert any("second line of names" in line for line in report.findings)
     assert report.drafts[1].data["type"] == "categorical"
-    for first in ("NA", "3"):
-        rows["n"][0] = first
-        assert not any("second" in line for line in Domain.propose(pd.DataFrame(rows)).findings)
-
-
-def test_columns_without_any_value():
-    frame = pd.DataFrame({"x": [None] * 9, "y": ["a", "b", "a"] * 3})
-    assert [draft.data["type"] for draft in Domain.propose(frame).drafts] == [..., "categorical"]
 
 
 def test_rules_are_never_proposed_and_declared_ones_stay():
     frame = pd.DataFrame({"low": WHOLE, "high": WHOLE + 5, "city": RNG.choice(["a", "b"], N)})
     frame["region"] = frame["city"].map({"a": "x", "b": "y"})
     whole = Numeric(0, 110, integer=True)
-    columns = {"low": whole, "high": whole, "city": Categorical(["a", "b"])}
-    free = Domain(columns | {"region": Categorical(["x", "y"])})
-    assert not any("at_most" in line or "derived" in line for line in free.check(frame).findings)
+    columns = {"low": whole, "high": whole, "city": ["a", "b"], "region": ["x", "y"]}
+    findings = Domain(columns).check(frame).findings
+    assert not any("at_most" in line or "derived" in line for line in findings)
     derive = derived("region", "city", {"a": "x", "b": "y"})
     limits = [at_most("low", "high"), forbid("low > 100 and city == 'a'")]
-    domain = Domain(free, structure=[*limits, derive])
+    domain = Domain(columns, structure=[*limits, derive])
     report = domain.check(frame)
     assert Domain.from_json(report.declaration()) == domain
 
@@ -226,16 +192,12 @@ NAMES = [f"{a}{b} {c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrst"] 
         ),
         ("bmi", [f"{x:.1f}" for x in RNG.normal(25, 4, 40)], "numeric"),
         ("drinks", ["None"] * 60 + [str(n) for n in RNG.integers(1, 40, 40)], "numeric"),
-        ("cost", RNG.lognormal(9, 1, N).round(-2), "numeric"),
-        ("cost", [f"{v:.2f}".replace(".", ",") for v in REAL], "numeric"),
+        ("cost", COMMAS, "numeric"),
         ("minute", RNG.integers(0, 1440, N), "numeric"),
-        ("n_visits", [str(n) for n in RNG.poisson(30, 300)], "numeric"),
         ("year", [str(n) for n in range(1950, 2020)], "numeric"),
         ("PatientId", visits(RNG.integers(1, 99_999, 200)), "identifier"),
         ("id_paciente", visits(range(1, 200)), "identifier"),
         ("nr", [str(n) for n in range(3, 203)], "identifier"),
-        ("AppointmentID", np.arange(5_031_900, 5_032_300), "identifier"),
-        ("Patientennummer", visits(RNG.integers(1, 5_000, 120)), "identifier"),
         ("account", [f"{n:08d}" for n in RNG.integers(1, 10**7, 300)], "identifier"),
         # Hospital numbers, each a few times; numbers without a gap; text with digits.
         ("x", RNG.choice(RNG.integers(100_000, 999_999, 700), N), "identifier"),
@@ -253,11 +215,7 @@ NAMES = [f"{a}{b} {c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrst"] 
         ("admission_date", [str(n) for n in RNG.integers(43_000, 44_500, 400)], "date"),
         # Midnight is no time of the day.
         ("seen", DAYS.dt.strftime("%Y-%m-%d 00:00:00"), "date"),
-        ("seen", DAYS, "date"),
-        ("seen", TIMES, "datetime"),
         ("seen", TIMES.dt.strftime("%Y-%m-%dT%H:%M:%SZ"), "datetime"),
-        ("seen", TIMES.dt.strftime("%d/%m/%Y %H:%M"), "datetime"),
-        ("lean", [f"R+{x:.1f}" for x in RNG.random(90) * 40], None),
         ("time", [f"{i % 24}:{i % 60:02d}" for i in range(N)], None),
         ("who", NAMES, None),
     ],
@@ -294,12 +252,8 @@ def test_report_names_what_changes_with_shares():
     assert report.columns["to_missing"].tolist() == [0, 0, 1, 3, 3]
     assert report.columns["skipped"].tolist() == [0, 1, 1, 0, 0]
     text = repr(report)
-    assert not report.clean and "as declared" not in text
     assert "not_understood" in text and "records skipped: 3 of 5 (60%)" in text
     assert re.search(r"at_most\('a', 'b'\) +1 \(20%\)", text)
-    assert re.search(r"^a +1 \(20%\)", text, re.M) and "to_missing" in text
-    clean = domain.check(frame[:1])
-    assert clean.clean and "all values are as declared" in repr(clean)
     assert "records skipped: 0 of 0 (0%)" in repr(domain.check(frame[:0]))
 
 

@@ -17,7 +17,6 @@ from skdp import (
     Date,
     Domain,
     DomainError,
-    GridSynthesizer,
     Identifier,
     MarginalSynthesizer,
     Numeric,
@@ -38,13 +37,8 @@ def test_measured_columns_are_those_that_follow_from_nothing():
     assert LOANS.columns[:3] == ("id", "amount", "balance") and len(LOANS.columns) == 10
     measured = [name for name in LOANS.columns if name not in ("id", "state", "old")]
     assert LOANS.names == tuple(measured)
-    assert "state" in LOANS and "id" not in LOANS
-    assert LOANS["state"] == LOANS.declared("state") == Categorical(["A", "B"])
-    assert LOANS.declared("id") == Identifier()
     with pytest.raises(DomainError, match="not measured: it follows from other columns"):
         LOANS.index("state")
-    with pytest.raises(DomainError, match="not in the domain"):
-        LOANS["id"]
     plain = LOANS.without_structure()
     assert plain.names == LOANS.columns[1:] and not plain.structure.rules
 
@@ -53,12 +47,8 @@ def test_a_record_that_breaks_a_rule_is_skipped_and_nothing_raises():
     frame = lawful_rows(500, LOANS)
     codes = LOANS.encode(frame)
     assert tuple(frame.columns) == LOANS.columns and codes.min() >= 0 and violations(frame) == 0
-    assert frame["id"].iloc[0] == 1 and frame["id"].is_unique
     with pytest.warns(Warning, match="not private"):
         assert LOANS.check(frame).clean
-    codes[:, LOANS.index("balance")] = 11
-    with pytest.raises(ValueError, match="rows break a rule"):
-        LOANS.decode(codes)
     broken = frame.copy()
     broken.loc[0, ["city", "state", "amount", "balance"]] = ["a1", "A", 10.0, 20.0]
     broken.loc[1, ["type", "joint"]] = ["single", 3.0]
@@ -79,17 +69,12 @@ def test_derived_columns_and_identifiers_may_be_absent():
         assert np.array_equal(LOANS.encode(rows), codes)
     with pytest.raises(DomainError, match=r"9 columns without names, but the domain declares 7"):
         LOANS.check_schema(array[:, :-1])
-    with pytest.raises(DomainError, match="Not declared: 'other'"):
-        LOANS.check_schema(frame.assign(other=1))
 
 
 def test_a_domain_with_a_structure_travels():
     for again in (Domain.from_json(LOANS.to_json()), pickle.loads(pickle.dumps(LOANS))):
         assert again == LOANS and hash(again) == hash(LOANS)
     assert "at_most('balance', 'amount')" in repr(LOANS)
-    more = LOANS.with_attribute("more", Numeric(0, 1))
-    assert more.structure.rules == LOANS.structure.rules and more.columns[-1] == "more"
-    assert LOANS.structure.rules[-1] == forbid("state == 'B' and amount >= 900")
 
 
 def test_select_keeps_rules_whose_columns_are_there():
@@ -118,10 +103,7 @@ COLUMNS = {
 JULY = pd.Timestamp("2021-07-01")
 # Conditions, and what they say of values; those of the second list cut bins.
 WHOLE = [
-    ("x < 4", lambda f: f.x < 4),
     ("x >= 8 and c == 'p'", lambda f: (f.x >= 8) & (f.c == "p")),
-    ("y < 6", lambda f: f.y < 6),
-    ("c in ['p', None]", lambda f: f.c.isna() | (f.c == "p")),
     ("c != 'q' and z > 6", lambda f: (f.c != "q") & (f.z > 6)),
     ("j == -1", lambda f: f.j == -1),
     ("i <= 2 and d == 9", lambda f: (f.i <= 2) & (f.d == 9)),
@@ -131,12 +113,9 @@ WHOLE = [
 ]
 CUTTING = [
     ("x > 1 and x < 11 and c == 'p'", lambda f: (f.x > 1) & (f.x < 11) & (f.c == "p")),
-    ("i in [0, 1, 2, 5, 9]", lambda f: f.i.isin([0, 1, 2, 5, 9])),
     ("i not in [3, 6] and y < 6", lambda f: ~f.i.isin([3, 6]) & (f.y < 6)),
     ("m > 0.3 and i >= 2", lambda f: (f.m > 0.3) & (f.i >= 2)),
-    ("x > 11", lambda f: f.x > 11),
     ("y < 5 and c == 'p'", lambda f: (f.y < 5) & (f.c == "p")),
-    ("x < 5 or i < 6", lambda f: (f.x < 5) | (f.i < 6)),
     ("x < 5 or x >= 5 and c == 'q'", lambda f: (f.x < 5) | (f.c == "q")),
     ("x < 11.9999", lambda f: f.x < 11.9999),
 ]
@@ -166,13 +145,11 @@ def test_bins_are_divided_where_rules_cut_them():
     domain = Domain(columns, structure=rules)
     assert domain["x"].edges.tolist() == [0, 2, 4, 5, 6, 8, 10, 12]
     assert domain["age"].edges.tolist()[:4] == [0, 10, 17, 20]
-    assert [domain.declared(name) for name in domain.columns] == [*columns.values()]
     # So are the finer codes of columns by themselves, and the bins of "auto" that others have.
     for each, own in zip(domain.fine.attributes, domain.attributes, strict=True):
         assert each.declared.labels() == own.labels()
         assert set(each.labels_of.tolist()) == set(range(own.size))
     assert domain.fine.coarse == domain and domain.fine["x"].size > 500
-    assert Domain.from_json(domain.fine.to_json()).shape == domain.fine.shape
     rows = pd.DataFrame({"x": [4.99, 5], "age": 50, "pay": 500})
     for one in (domain.fine, domain.resolved(32)):
         with pytest.warns(Warning, match="not private"):
@@ -251,7 +228,7 @@ RULES = st.one_of(
     st.sampled_from(WHOLE + CUTTING).map(lambda each: forbidden(*each)),
 )
 # Cut bins and chains at once.
-CHAIN = [ordered("x", "z"), ordered("z", "y"), *(forbidden(*each) for each in CUTTING[4:6])]
+CHAIN = [ordered("x", "z"), ordered("z", "y"), *(forbidden(*each) for each in CUTTING[3:5])]
 
 
 @settings(max_examples=50, deadline=None)
@@ -321,17 +298,6 @@ def test_tables_are_narrowed_to_what_rows_can_have(data):
 # -- numbers
 
 
-def test_bounds_of_decode_hold_unless_a_rule_would_break():
-    columns = {name: Numeric(0, 10, bins=2) for name in "abc"}
-    domain = Domain(columns, structure=[at_most("a", "b")])
-    codes = np.zeros((1000, 3), dtype=int)
-    frame = domain.decode(codes, 0, within={"a": (2, None), "c": (1, np.full(1000, 3.0))})
-    assert (frame["a"] >= 2).all() and (frame["a"] <= frame["b"]).all()
-    assert frame["c"].between(1, 3).all()
-    frame = domain.decode(codes, 0, within={"a": (4, None), "b": (None, 3)})
-    assert (frame["a"] <= frame["b"]).all()
-
-
 @over("column", [Numeric(0, 100, bins=1), Numeric(0, 100, bins=1, integer=True)])
 def test_numbers_of_one_cell_are_drawn_evenly_from_those_that_rules_allow(column):
     columns = {**dict.fromkeys("abc", column), "wide": Numeric(-900, 100, bins=1)}
@@ -385,13 +351,6 @@ def test_answers_and_rows_of_a_release():
     assert counts.tolist() == [pytest.approx((frame["state"] == "B").sum(), abs=20)] * 3
     mean = synopsis.mean("age", "state == 'B'", return_interval=True)
     assert "records that satisfy the rules" in mean.guarantee
-    table = synopsis.aggregate(["state", "type"], "age")
-    assert table["sum"].sum() == pytest.approx(synopsis.sum("age"), rel=1e-4)
-    view = synopsis.view(["state", "city"])
-    assert view.shape == (2, 4) and (view[[0, 0, 1, 1], [2, 3, 0, 1]] == 0).all()
-    assert np.allclose(view.sum(axis=1), synopsis.view("state"))
-    with pytest.raises(ValueError, match="Column 'id' is an Identifier"):
-        synopsis.count({"id": 1})
     for target, message in [("state", "follows from other columns"), ("id", "not a column")]:
         with pytest.raises(DomainError, match=message):
             MarginalSynthesizer(domain=LOANS, epsilon=1, target=target).fit(frame)
@@ -412,83 +371,49 @@ def test_other_releases_take_derived_columns():
     for kind in (PrivPfCClassifier, PrivateNaiveBayes):
         model = kind(domain=domain, target="y", epsilon=50).fit(frame, y)
         assert (model.predict(frame) == y).all(), kind
-    rows = GridSynthesizer(domain=domain, epsilon=1).fit(frame.assign(y=y)).sample(20)
-    assert (rows["g"] == (rows["x"] > 0)).all()
 
 
 # -- declarations that are refused
 
 
 BASE = {
-    "a": Numeric(0, 10, bins=5),
-    "b": Numeric(0, 10, bins=5),
+    **dict.fromkeys("ab", Numeric(0, 10, bins=5)),
     "n": Numeric(0, 9, integer=True),
-    "g": Numeric(1, 3, integer=True),
-    "c": Categorical(["p", "q"]),
-    "e": Categorical(["p", "q"]),
+    **dict.fromkeys("ce", Categorical(["p", "q"])),
     "t": Categorical(["u", "v"], nullable=True),
     "id": Identifier(),
     "day": Date("2020-01-01", "2020-12-31"),
     "wide": Numeric(0, 10, bins=10_000),
 }
 SAME = {"p": "p", "q": "q"}
+# Any two of three columns with two values can differ, but not all three.
+OTHER = "{0}=='{2}' and {1}=='{3}' or {0}=='{4}' and {1}=='{5}'"
+DIFFER = [forbid("t == None"), *(forbid(OTHER.format(*k)) for k in ("ceppqq", "ctpuqv", "etpuqv"))]
 
 
 @over(
     "rules, message",
     [
-        ([at_most("a", "zz")], "no column 'zz'"),
         ([at_most("c", "e")], "on one number line"),
         ([at_most("a", "id")], "'id' is an Identifier"),
-        ([at_most("a", "a")], "'a' form a circle"),
         ([derived("c", "e", {})], "the map has no entry for p, q"),
-        ([at_most("a", "day")], "on one number line"),
         ([at_most("a", "n"), at_most("n", "b")], "on one grid"),
-        (
-            [at_most("g", "n"), derived("g", "n", {(0, 5): 1, (5, None): 3})],
-            "measured and on one number line",
-        ),
         ([at_most("a", "b"), at_most("b", "wide"), at_most("wide", "a")], "form a circle"),
         ([at_most("wide", "wide2")], r"100,000,000 cells together.*fewer bins"),
-        ([forbid("a > 20")], "covers no cell"),
         ([forbid("a >= 0")], r"contradict each other.*forbid\('a >= 0'\)"),
-        ([forbid("a <")], "missing or unexpected at '<'"),
         ([forbid("c == 'p' and n < 5"), forbid("c == 'q'"), forbid("n >= 5")], "contradict"),
-        # Any two of three columns with two values can differ, but not all three.
-        (
-            [
-                forbid("t == None"),
-                *(
-                    forbid(
-                        f"{one} == '{a}' and {two} == '{b}' or {one} == '{c}' and {two} == '{d}'"
-                    )
-                    for one, two, a, b, c, d in ["ce" + "ppqq", "ct" + "puqv", "et" + "puqv"]
-                ),
-            ],
-            "contradict",
-        ),
+        (DIFFER, "contradict"),
         ([derived("c", "t", {"u": "p"})], "the map has no entry for v, missing"),
-        ([derived("c", "t", {"u": "p", "v": "p", "w": "q", None: "p"})], "no category 'w'"),
-        ([derived("c", "n", {(0, 5): "p", (6, None): "q"})], "the map has no entry for 5"),
-        ([derived("c", "n", {(0, 5): "p", (5, None): "x"})], "no category 'x'"),
-        ([derived("c", "n", {(0, 5): "p", (5, 12): "q", 4.5: "q"})], "4.5 is no code of"),
-        ([derived("c", "n", {(0, None): "p", 10: "p"})], "10 is no code of 'n'"),
         ([derived("c", "a", {(0, None): "p", 5: "q"})], "5 is no code of 'a'"),
         ([derived("c", "day", {("soon", None): "p"})], "'day' must be a date, got 'soon'"),
-        ([derived("c", "id", {1: "p"})], "Identifier"),
         ([derived("c", "e", SAME), derived("e", "c", SAME)], "'.' and '.' form a circle"),
         ([derived("c", "e", SAME), derived("c", "n", {(0, None): "p"})], "follows from two rules"),
         # What is no rule, in Python or in JSON.
         (lambda: at_most("a", 5), "needs the name of a column, as text, got 5"),
-        (lambda: at_most(3, "a"), "name of a column"),
-        (lambda: derived("a", "b", 5), "must be a dict from values"),
         (lambda: derived("a", "b", {(1, 2, 3): 1}), "intervals .low, high."),
         (lambda: forbid({"a": 3}), "needs a query such as .*as text"),
-        ({}, "list of rules"),
-        ("at_most('a', 'b')", "list of rules"),
-        (["at_most"], "'at_most' is no rule"),
+        ("at_most('a', 'b')", "structure must be a list"),
         ([{"rule": "at_most", "column": "a"}], "'bound'"),
-        ([{"rule": "forbid", "condition": "a", "x": 1}], "'x'"),
         ([{"rule": "only_if", "column": "a"}], "one of at_most, "),
     ],
 )
@@ -502,14 +427,10 @@ def test_structures_that_are_refused(rules, message):
     [
         # The edge is the next float after 0.3.
         (Numeric(0, 0.4, bins=4), [forbid("x < 0.3 and c == 'u'")], [0, 1, 2]),
+        # 1.5 and what is next to it are one edge.
+        (Numeric(0, 4, bins=4), [forbid("x<1.5 and c=='v' or x<1.5000000005 and c=='u'")], [0, 1]),
         # No tenth lies from the edge 5/3 up to 1.7.
         (Numeric(0, 5, bins=3, decimals=1), [forbid("1.7 <= x <= 3.3 and c == 'u'")], [1]),
-        # 1.5 and what is next to it are one edge.
-        (
-            Numeric(0, 4, bins=4),
-            [forbid("x<1.5 and c=='v' or x<1.5000000005 and c=='u'")],
-            [0, 1],
-        ),
     ],
 )
 def test_a_bin_is_forbidden_where_only_rounding_leaves_a_part_of_it(x, rules, forbidden_codes):
@@ -536,4 +457,3 @@ def test_the_largest_decimal_is_a_part_of_its_bin_like_others(upper):
     assert drawn.max() == 4.9
     alone = Domain({"rate": rate}, structure=[forbid("rate > 1 and rate < 5")])
     assert alone.encode([[5.0], [0.5], [4.9]]).tolist() == [[3], [0], [-1]]
-    assert set(alone.decode([[3]] * 50, random_state=0)["rate"]) == {5.0}

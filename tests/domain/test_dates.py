@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from loops import over
 
 import skdp
-from skdp import Categorical, DataCube, Date, Datetime, Domain, Numeric, RangeTreeHistogram
+from skdp import Categorical, Date, Datetime, Domain, Numeric, RangeTreeHistogram
 from skdp.domain.dates import Clock, moment
 from skdp.exceptions import DomainError
 from skdp.release import parse
@@ -156,18 +156,6 @@ def test_what_is_no_date_is_missing():
         assert encoded(day, [*odd, last]) == [missing] * len(odd) + [59]
 
 
-@settings(max_examples=80)
-@given(
-    st.text(max_size=25) | st.from_regex(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.{0,9})?", fullmatch=True)
-)
-def test_any_text_is_read_or_missing(text):
-    day = Datetime("2021-01-01", "2021-12-31", "day", nullable=True)
-    (code,) = encoded(day, [text])
-    assert 0 <= code <= 365
-    if code < 365:
-        assert dt.date.fromisoformat(text[:10])
-
-
 def in_form(form):
     return Date("2020-11-01", "2020-11-30", format=form)
 
@@ -189,10 +177,8 @@ HOUR_IN_UTC = Datetime("2021-01-01", "2021-01-01", "hour", tz="UTC")
         (in_form(None), [" 2020-11-07 ", "20201107T1200Z", "2020-11-07 00:00:00Z"], 6),
         (in_form("%m/%d/%Y"), ["11/07/2020", "11/7/2020", "2020-11-07"], 6),
         (in_form("%d.%m.%Y"), ["07.11.2020", "7.11.2020", "20201107"], 6),
-        (in_form("%d %b %Y"), ["07 Nov 2020", "7 november  2020", "7 Nov. 2020"], 6),
         (in_form("%m/%d/%y %I:%M %p"), ["11/07/20 02:30 PM", "11/7/20 2:30 a.m."], 6),
         (in_form("%A, %d-%B-%Y %H:%M:%S.%f %z"), ["Friday, 6-Nov-2020 15:00:00.5 -0900"], 6),
-        (in_form("%Y (%d/%m)"), ["2020 (07/11)"], 6),
         # Readers of files decide by other records whether digits are text or a number.
         (in_form(None), ["20201107", 20201107, 20201107.0], 6),
         (in_form("%d%m%Y"), ["07112020", "7112020", 7112020, 7112020.0], 6),
@@ -239,11 +225,7 @@ YEARS = ("2021-01-01", "2021-12-31")
     "kind, arguments, options, message",
     [
         (Date, ("2021-02-30", "2021-12-31"), {}, "lower of Date must be a date, got '2021-02"),
-        (Date, ("2021-01-01", 3), {}, "upper of Date must be a date, got 3. Give ISO text"),
-        (Date, ("2021-12-31", "2021-01-01"), {}, "needs lower <= upper, got lower='2021-12-31'"),
         (Date, (*YEARS, "hour"), {}, "unit must be one of 'day'.*got 'hour'"),
-        (Date, YEARS, {"bins": 366}, "bins must be in 1..365, got 366"),
-        (Date, ("2021-01", "2021-12"), {}, "must be a date, got '2021-01'"),
         (Date, ("2021-01-01T00:00Z", "2021-12-31"), {}, "00Z'.*with a time zone only"),
         (Date, YEARS, {"special": [0]}, "A special value of Date must be"),
         (Datetime, ("2021-01-01T00:00Z", "2021-12-31"), {}, "for a Datetime with tz='UTC'"),
@@ -253,8 +235,6 @@ YEARS = ("2021-01-01", "2021-12-31")
             {"tz": "Europe/Berlin"},
             "must be in .*'UTC'.*got 'Eur.*convert local times",
         ),
-        (Datetime, ("1000-01-01", "2021-01-01", "microsecond"), {}, "a coarser unit"),
-        (Date, YEARS, {"tz": "UTC"}, "must be in"),
         *((Date, YEARS, {"format": form}, "strptime") for form in ("%d", "%Y-%Y-%m-%d", "", 3)),
     ],
 )
@@ -269,9 +249,7 @@ def test_declarations_that_are_refused(kind, arguments, options, message):
         (5, "A value compared with column 't' must be a date, got 5. Give ISO text"),
         ("2021-02-30", "must be a date"),
         ("2021-03-01T00:00Z", "with a time zone only"),
-        (True, "must be a date, got True"),
         (("2021-03-01", "2021-02-01"), "reversed"),
-        (float("nan"), "must be a date"),
     ],
 )
 def test_queries_that_are_refused(value, message):
@@ -286,9 +264,7 @@ def test_ends_may_be_written_in_many_ways():
         ("2021-03-01T13:00", "2021-09-30 23:59:59"),
     ]
     assert {Date(*each) for each in ends} == {Date("2021-03-01", "2021-09-30")}
-    assert Date("2021", "2022", "year").size == 2
     assert Date("2021-01-03", "2021-01-04", "week").labels() == ["2020-12-28", "2021-01-04"]
-    assert Date("2021-Q2", "2022-Q1", "quarter") == Date("2021-05-03", "2022-03-31", "quarter")
     # With a distance from UTC, where that is declared.
     here = Datetime("2021-01-01", "2021-12-31T23:00", "hour", tz="UTC")
     assert here == Datetime("2021-01-01T01:00+01:00", "2021-12-31T23:00Z", "hour", tz="UTC")
@@ -322,25 +298,16 @@ HOURS = Domain({"t": Datetime("2021-03-28", "2021-03-28", "hour", tz="UTC")})
     "domain, query, codes",
     [
         (YEAR, "t >= '2021-12-31'", [364]),
-        (YEAR, "t > '2021-12-30'", [364]),
         (YEAR, "'2021-03-01' <= t < '2021-04-01'", range(59, 90)),
-        (YEAR, "t != '2021-12-31'", range(364)),
         (YEAR, "t in ['2021-03-01', '2021-03-05']", [59, 63]),
         (YEAR, {"t": (dt.date(2021, 3, 1), None)}, range(59, 365)),
         (YEAR, {"t": pd.Timestamp("2021-03-01")}, [59]),
-        (YEAR, {"t": [np.datetime64("2021-03-01")]}, [59]),
-        (YEAR, {"t": ("1990-01-01", "2090-01-01")}, range(365)),
-        (YEAR, "t < '1990-01-01'", []),
         # They compare with the first moment of a unit.
         (YEAR, "t >= '2021-12-30T12:00'", [364]),
         (YEAR, "t <= '2021-01-01T12:00'", [0]),
         (MONTHS, "t >= '2021-11-15'", [11]),
-        (MONTHS, "t >= '2021-11'", [10, 11]),
-        (MONTHS, "t <= '2021-02-15'", [0, 1]),
-        (MONTHS, "t == '2021-03'", [2]),
         (MONTHS, {"t": ("2021-03", "2021-04-30")}, [2, 3]),
         (MONTHS, "t == None", [12]),
-        (HOURS, "t < '2021-03-28T02:00'", [0, 1]),
         (HOURS, "t < '2021-03-28T03:00+01:00'", [0, 1]),
         (HOURS, {"t": pd.Timestamp("2021-03-28T11:00", tz="Asia/Tokyo")}, [2]),
     ],
@@ -361,15 +328,10 @@ def test_releases_of_dates():
     assert isinstance(by, pd.DatetimeIndex) and isinstance(synopsis.mean("t"), pd.Timestamp)
     near = pd.DatetimeIndex(["2020-06-16", "2021-06-16"])
     assert (abs(by - near) < pd.Timedelta(days=4)).all()
-    assert synopsis.aggregate("sex", "t")["mean"].tolist() == by.tolist()
     months = list(pd.date_range("2020-01-01", periods=24, freq="MS"))
     assert synopsis.aggregate("t")["t"].tolist() == months
-    assert set(synopsis.sample(10, random_state=0)["t"]) <= set(months)
     with pytest.raises(ValueError, match="holds dates, which have no sum. Ask for its mean"):
         synopsis.sum("t")
-    cube = {"dimensions": ["sex"], "measure": "mean", "value": "t"}
-    with pytest.raises(DomainError, match="holds dates, which have no sum"):
-        DataCube(epsilon=1.0, domain=domain, **cube).fit(frame)
 
 
 def test_histograms_of_dates():
@@ -379,7 +341,5 @@ def test_histograms_of_dates():
     tree.fit(pd.DataFrame({"t": days}))
     ends = tree.quantile([1e-6, 0.5, 1 - 1e-6])
     assert list(ends[::2]) == [days[0], days[-1]]
-    assert abs(ends[1] - pd.Timestamp("2021-07-02")) < pd.Timedelta(days=3)
-    assert abs(tree.count(("2021-03-01", "2021-03-31")) - 31 * 9) < 5
     table = tree.to_frame()
     assert table["t"].iloc[0] == days[0] and table["t"].iloc[-1] is None

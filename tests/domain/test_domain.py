@@ -3,8 +3,6 @@ import datetime as dt
 import json
 import math
 import pickle
-from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -18,7 +16,7 @@ from odd_values import ODD_VALUES, hostile
 from trees import trees
 
 from skdp._keys import key_of
-from skdp.domain import Categorical, Date, Datetime, Domain, Identifier, Numeric, Taxonomy, Text
+from skdp.domain import Categorical, Date, Datetime, Domain, Identifier, Numeric, Taxonomy
 from skdp.exceptions import DomainError
 from skdp.tables import as_column, as_frame, object_array
 
@@ -95,8 +93,6 @@ PEOPLE = Domain(
 def test_basic_properties():
     assert PEOPLE.names == ("age", "pay", "sex", "größe") == tuple(PEOPLE)
     assert (PEOPLE.shape, PEOPLE.size, len(PEOPLE)) == ((74, 51, 2, 4), 74 * 51 * 2 * 4, 4)
-    assert PEOPLE["age"] is PEOPLE.attributes[0] and PEOPLE.index("größe") == 3
-    assert "age" in PEOPLE and "x" not in PEOPLE and 3 not in PEOPLE
     with pytest.raises(AttributeError, match="cannot be changed"):
         PEOPLE["age"].bins = 3
 
@@ -107,41 +103,25 @@ def test_encode_arrays_by_position():
     array = np.array([[-11, 0, 11], [np.nan, -np.inf, np.inf]])
     assert domain.encode(array).tolist() == [[0, 2, 3], [-1, 0, 3]]
     assert domain.encode(pd.DataFrame(array)).tolist() == domain.encode(array).tolist()
-    assert domain.encode(array[:0]).shape == (0, 3)
     named = Domain({"u": Numeric(0, 1, 2), "label": Categorical([0, 1]), "v": Numeric(0, 1, 2)})
     rows = as_frame(np.array([[0.1, 0.9]])).with_column("label", [1])
     assert named.encode(rows).tolist() == [[0, 1, 1]]
-    parts = [Numeric(0, 1), Categorical(["a", "b"])]
-    assert Domain.for_array(parts, 2).attributes == tuple(parts)
-    assert Domain.for_array(PEOPLE, 4) is PEOPLE
 
 
 @over(
     "make, message",
     [
-        (lambda: Domain({}), "no attributes"),
         (lambda: Domain({"a": Identifier()}), "no attributes to measure"),
-        (lambda: Domain({"a": Text()}), "free text"),
         (lambda: Domain([("a", [1, 2]), ("a", [1, 2])]), "unique, but 'a' is repeated"),
         (lambda: Domain({1: Numeric(0, 1)}), "must be strings, got 1 of type int"),
         (lambda: Domain({"\udfff": Numeric(0, 1)}), "not valid Unicode"),
         (lambda: Domain({"a": ("F", "M")}), "'a': A tuple is a range.*as a list"),
-        (lambda: Domain({"a": (1, 0)}), "'a': Numeric needs lower <= upper"),
-        (lambda: Domain({"a": Numeric}), "'a': it must be declared by"),
-        (lambda: Domain(["a"]), "declared by a dict"),
         (lambda: Domain(Numeric(0, 1)), "declared by a dict"),
         (lambda: Domain.for_array([(0, 1)], 3), "declares 1 columns, the data has 3"),
-        (lambda: Domain.for_array(PEOPLE, 3), "declares 4 columns, the data has 3"),
         (lambda: Domain.for_array("a", 1), "must be a Domain"),
         (lambda: PEOPLE["x"], "'x' is not in the domain; it has 'age'"),
-        (lambda: PEOPLE.index(["age"]), "not in the domain"),
-        (lambda: PEOPLE.select(["x"]), "'x' is not in the domain"),
-        (lambda: PEOPLE.with_attribute("age", [0, 1]), "unique, but 'age' is repeated"),
         (lambda: Domain.from_json("domain.json"), r"pathlib\.Path"),
-        (lambda: Domain.from_json({}), "damaged.*not .?dict"),
-        (lambda: PEOPLE.decode([[0, 0, 0]]), "integers in 0"),
         (lambda: PEOPLE.decode([[0, 0, 0, -1]]), "0..size - 1"),
-        (lambda: PEOPLE.decode([[0, 0, 2, 0]]), "0..size - 1"),
         (lambda: PEOPLE.decode([[0.0, 0, 0, 0]]), "must be integers"),
     ],
 )
@@ -153,7 +133,6 @@ def test_what_is_refused(make, message):
 def test_select_and_with_attribute():
     part = PEOPLE.select(["größe", "age"])
     assert part.names == ("größe", "age")
-    assert part.with_attribute("y", Categorical([0, 1])).names == ("größe", "age", "y")
     # A domain may have a single cell.
     constant = PEOPLE.select(["sex"]).with_attribute("b", ["only"]).select(["b"])
     assert constant == Domain({"b": ["only"]}) and constant.size == 1
@@ -176,16 +155,12 @@ def test_equality_hash_copies_and_json(domain):
 
 def test_equality_tells_types_apart():
     variants = [Categorical(c) for c in ([1, 0], [1.0, 0.0], [True, False], ["1", "0"], [0, 1])]
-    assert len(set(variants)) == 5
-    assert Numeric(0, 1, 2) != Numeric(0, 1, 2, integer=True)
-    assert Numeric(0, 1, 32) == Numeric(0.0, 1.0, 32) != Numeric(0.0, 1.0)
-    assert Numeric(0, 1) != Categorical([0, 1])
+    assert len(set(variants)) == 5 and Numeric(0, 1, 2) != Numeric(0, 1, 2, integer=True)
 
 
 def test_repr():
     names = {"Domain": Domain, "Numeric": Numeric, "Categorical": Categorical}
     assert eval(repr(PEOPLE), names) == PEOPLE
-    assert repr(PEOPLE).startswith("Domain({'age': Numeric(17, 90, integer=True), 'pay': ")
     long = Domain.for_array(Categorical(range(100)), 100)
     assert len(repr(long)) < 2000
     assert "... (92 more)" in repr(long) and "... (88 more)" in repr(long)
@@ -212,24 +187,6 @@ def test_no_value_raises_or_warns_and_each_stands_for_itself(attribute):
         pl.DataFrame({"a": pl.Series(values, dtype=pl.Object), "b": zeros}),
     ):
         assert domain.encode(table)[:, 0].tolist() == alone
-
-
-class Hides(str):
-    def strip(self, *_):
-        raise RuntimeError("a value was read")
-
-    __len__ = __hash__ = strip
-
-
-def test_meaning_of_odd_values():
-    number = Numeric(0, 8, 8, nullable=True)
-    cases = [
-        *((10**400, 7), (-(10**400), 0), (2**63 - 1, 7), (-(2**63), 0), (1e308, 7), (True, 1)),
-        *(("2.5", 2), (" 3 ", 3), ("inf", 7), ("x", 8), (Hides("7"), 7), (Hides("word"), 8)),
-        *((Decimal("1.5"), 1), (Fraction(9, 2), 4), (1j, 8), (dt.date(2020, 1, 1), 8)),
-        (np.timedelta64(5, "D"), 8),
-    ]
-    assert codes_of(number, [value for value, _ in cases]) == [code for _, code in cases]
 
 
 @given(domains(), st.data(), st.integers(0, 2**32))
@@ -261,8 +218,6 @@ def test_decoded_types():
         "text?": (Categorical(["a", "b"], nullable=True), text),
         "flag": (Categorical([True, False]), bool),
         "flag?": (Categorical([True, False], nullable=True), pd.BooleanDtype()),
-        "code?": (Categorical([3, 5], nullable=True), pd.Int64Dtype()),
-        "half?": (Categorical([0.5, 1], nullable=True), np.float64),
         "mixed?": (Categorical(["a", 1], nullable=True), object),
         "big": (Categorical([2**70, 1]), object),
         "fine": (Categorical([2**53 + 1, 0.5]), object),
@@ -280,11 +235,6 @@ def test_json_files(tmp_path):
     path = tmp_path / "domain.json"
     path.write_text(PEOPLE.to_json(), encoding="utf-8")
     assert Domain.from_json(path) == PEOPLE
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DomainError, match="not JSON in UTF-8"):
-        Domain.from_json(path)
-    with pytest.raises(FileNotFoundError):
-        Domain.from_json(tmp_path / "none.json")
 
 
 def changed(path, value):
@@ -304,21 +254,13 @@ def changed(path, value):
     "text, message",
     [
         ("[" * 100_000, "is not JSON in UTF-8"),
-        ("null", "It says None, and only"),
-        ('{"format": "other"}', "says .*'other', .*and only .*'skdp.domain'"),
         (changed(["version"], 3), "'version': 3, .*and only .*'version': 1"),
         (changed(["inferred"], True), "'inferred': True.*public knowledge"),
-        (changed(["attributes"], {}), "no attributes"),
-        (changed(["attributes"], None), "damaged"),
-        (changed(["attributes", 0, "type"], "colour"), "type 'colour' is unknown"),
         (changed(["attributes", 0, "lower"], math.nan), "finite"),
         (changed(["attributes", 0, "upper"], KeyError), "upper must be a number, got None"),
-        (changed(["attributes", 0, "bins"], 1e30), "bins must be in"),
         (changed(["attributes", 0, "extra"], 1), "'n': .* unexpected keyword argument 'extra'"),
         (changed(["attributes", 1, "categories"], ["b"]), "leaves of the taxonomy"),
         (changed(["attributes", 1, "taxonomy", "parents"], [-1, 5]), "after its parent"),
-        (changed(["attributes", 1, "taxonomy", "parents"], [-1, 0.5]), "must be an integer"),
-        (changed(["attributes", 1, "taxonomy", "parents"], "x"), "damaged|no valid domain"),
     ],
 )
 def test_corrupted_json(text, message):
@@ -351,8 +293,6 @@ def test_pairs_and_lists_are_attributes():
     ):
         assert Domain({"a": short}) == Domain({"a": full})
     assert Domain.for_array((0, 9), 2) == Domain.for_array([Numeric(0, 9, integer=True)] * 2, 2)
-    listed = Domain.for_array([(0.0, 1.0), ["a", "b"]], 2)
-    assert listed.attributes == (Numeric(0, 1), Categorical(["a", "b"]))
 
 
 def test_columns_that_are_not_those_of_the_domain_are_named():

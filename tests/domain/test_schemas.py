@@ -46,8 +46,6 @@ def test_no_value_is_read():
     expected = Domain.from_schema(frame, ranges={"age": (0, 9), "sex": LIST})
     assert Domain.from_schema(lazy, ranges={"age": (0, 9), "sex": LIST}) == expected
     table = pd.DataFrame({"age": [1, 200], "name": ["x", "secret"]})
-    whole = Numeric(0, 9, integer=True, nullable=True)
-    assert Domain.from_schema(table[["age"]], ranges={"age": (0, 9)})["age"] == whole
     with pytest.raises(DomainError, match="2 columns can hold: 'age', 'name'") as caught:
         Domain.from_schema(table)
     assert "secret" not in str(caught.value) and "200" not in str(caught.value)
@@ -96,14 +94,10 @@ def test_code_book(tmp_path):
     "kind, values, expected",
     [
         ("category", "18-24|25-34", Categorical(["18-24", "25-34"])),
-        ("", "a, b", Categorical(["a", "b"])),
         ("", "01, 02", Categorical(["01", "02"])),
-        ("", "1, 2.5", Categorical([1, 2.5])),
         ("", "1, b", Categorical(["1", "b"])),
         ("", "1=Yes, or so|2=No", Categorical([1, 2])),
-        ("", "a:b; c", Categorical(["a:b", "c"])),
         ("", "=;a", Categorical(["=", "a"])),
-        ("", "true|false", Categorical([True, False])),
         ("", "true|x", Categorical(["true", "x"])),
     ],
 )
@@ -116,12 +110,8 @@ def test_values_of_code_books(tmp_path, kind, values, expected):
     "rows, message",
     [
         ("", "is no code book, a CSV file"),
-        ("name,type\n", "has no attributes"),
         ("name,type\n,category", "a column 'name': 'name'"),
-        ("name,type\na,geopoint", "'a': the type 'geopoint' is unknown"),
-        ("name,type,min\na,integer,3", "'a': upper must be a number, got None"),
-        ("name,type,min,max\na,integer,$0,9", "lower must be a number, got '\\$0'"),
-        ("name,type,min,max,bins\na,integer,0,9,many", "bins must be a number, got 'many'"),
+        ("name,type,min\na,integer,3", "'a': .* upper must be a number, got None"),
         ("name,type,min,max,ordered\na,integer,0,9,yes", "unexpected keyword argument 'ordered'"),
         ("name,values,missing\na,x|y,perhaps", "nullable must be True or False, got 'perhaps'"),
     ],
@@ -164,8 +154,6 @@ def test_json_that_a_person_edits_is_short():
             "id": Identifier(),
             "n": Numeric(0, 9, integer=True, nullable=True),
             "log": Numeric(0, 9, 10, integer=True, scale="log"),
-            "wide": Numeric(0, 10**6, 50, integer=True, special=[-1]),
-            "index": Numeric(0, 501, "auto", integer=True, special=[501]),
             "edges": Numeric(edges=[0, 1, 10, 100], integer=True),
             "cents": Numeric(0, 9, 4, decimals=2),
             "tree": Categorical(tree.leaves, taxonomy=tree, other="d", ordered=True),
@@ -217,11 +205,8 @@ def test_types_of_other_libraries(kind):
     "source, ranges, message",
     [
         (np.zeros((3, 2)), {}, "ndarray"),
-        (7, {}, "int"),
         (pd.DataFrame([[True, True]]), {}, "must be strings, got 0 of type int"),
         (pd.DataFrame({"a": [True]}), {"b": (0, 1)}, "ranges names 'b', but the columns are 'a'"),
-        (pd.DataFrame({"a": [1]}), {"a": (1, 0)}, "Column 'a': Numeric needs lower"),
-        (pd.DataFrame({"c": ["F"]}), {"c": ("F", "M")}, "got \\('F', 'M'\\).*given as a list"),
     ],
 )
 def test_schemas_that_are_refused(source, ranges, message):

@@ -8,7 +8,7 @@ import pytest
 from densities import asked
 from loops import over
 
-from skdp.release import Conditional, NetworkModel
+from skdp.release.network import Conditional, NetworkModel
 
 # ------------------------------------------------------------------------------ the released model
 
@@ -117,20 +117,12 @@ def test_rows_follow_the_network(conditioned):
     weights = {2: np.array([0, 1, 0.2, 0]), 5: np.array([0.5, 0, 1])}
     weights = weights if conditioned else {2: np.ones(4), 5: np.ones(3)}
     law = full_table(model) * weights[2].reshape(-1, 1, 1, 1) * weights[5]
-    for draw in (model.sample_codes, model.round_codes):
-        codes = draw(20_000, np.random.default_rng(0), weights if conditioned else {})
+    for rounded in (False, True):
+        rng = np.random.default_rng(0)
+        codes = model.sample_codes(20_000, rng, weights if conditioned else {}, rounded)
         assert codes.dtype == np.int32
         assert distance(codes, law) < 0.04
         assert (law[tuple(codes.T)] > 0).all()
-
-
-def test_conditions_of_probability_zero():
-    first = Conditional(0, (), (), np.array([[1.0, 0.0]]))
-    second = Conditional(1, (0,), (None,), np.array([[1.0, 0.0], [0.5, 0.5]]))
-    model = NetworkModel((2, 2), [first, second], 5.0)
-    with pytest.warns(UserWarning, match="No record of the release meets"):
-        codes = model.sample_codes(50, np.random.default_rng(0), {1: np.array([0.0, 1.0])})
-    assert (codes[:, 1] == 1).all()
 
 
 def test_networks_that_do_not_fit_are_refused():
@@ -145,15 +137,3 @@ def test_networks_that_do_not_fit_are_refused():
     ):
         with pytest.raises(ValueError):
             NetworkModel((2, 3), nodes, 1.0)
-
-
-def test_rounded_rows_have_the_expected_counts():
-    first = np.array([[0.5, 0.3, 0.2]])
-    second = np.array([[0.25, 0.75], [0.5, 0.5], [0.9, 0.1]])
-    nodes = [Conditional(0, (), (), first), Conditional(1, (0,), (None,), second)]
-    model = NetworkModel((3, 2), nodes, 1000.0)
-    for n in (0, 1, 7, 1000):
-        codes = model.round_codes(n, np.random.default_rng(3))
-        table = np.bincount(codes[:, 0] * 2 + codes[:, 1], minlength=6).reshape(3, 2)
-        assert codes.shape == (n, 2)
-        assert np.abs(table - n * first.T * second).max() < 3

@@ -6,10 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from boxed import WIDE, dense_tables, weighted
+from boxed import WIDE
 from densities import asked, reach_of
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from loops import over
 from sklearn.base import clone
 
@@ -34,20 +32,6 @@ def test_uneven_boxes_are_covered_whatever_is_in_them():
     # Each side misses 2.5%: below 2.5% + 4 standard errors, and not never.
     assert 0 < missed_above <= 0.025 * n + 4 * math.sqrt(0.025 * n)
     assert 0 < missed_below <= 0.025 * n + 4 * math.sqrt(0.025 * n)
-
-
-@settings(max_examples=40)
-@given(cells=dense_tables(least=-3), seed=st.integers(0, 100))
-def test_answers_from_projections_equal_those_box_by_box(cells, seed):
-    rng = np.random.default_rng(seed)
-    lower = np.argwhere(np.ones(cells.shape))
-    model = BoxModel(Boxes(lower, lower + 1), cells.ravel(), cells.shape)
-    queries = []
-    for _ in range(7):
-        axes = rng.permutation(cells.ndim)[: rng.integers(0, cells.ndim + 1)]
-        queries.append({int(i): rng.random(cells.shape[i]) for i in axes})
-    expected = [weighted(cells, query).sum() for query in queries]
-    np.testing.assert_allclose(model.answer(asked(queries)), expected, atol=1e-8)
 
 
 # --- estimators

@@ -72,13 +72,9 @@ def test_parents_at_coarser_levels(release):
         ({"score_function": "F"}, DomainError, "'age' has 13"),
         ({"theta": 0}, ValueError, "theta"),
         ({"beta": 1}, ValueError, "beta"),
-        ({"epsilon": 1e-300}, ValueError, "'total'.*noise would not fit"),
-        ({"epsilon": 2e-13, "beta": 0.979}, ValueError, "'tables'.*noise would not fit"),
-        (
-            {"epsilon": 1e-8, "score_function": "mutual_information"},
-            ValueError,
-            "'network'.*noise would not fit.*score_function='R'",
-        ),
+        ({"epsilon": 1e-300}, ValueError, "does not fit"),
+        ({"epsilon": 2e-13, "beta": 0.979}, ValueError, "does not fit"),
+        ({"epsilon": 1e-8, "score_function": "mutual_information"}, ValueError, "does not fit"),
     ],
 )
 def test_parameters_are_checked_before_the_charge(parameters, error, text):

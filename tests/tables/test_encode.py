@@ -23,7 +23,7 @@ from skdp.tables import (
     as_column,
     as_frame,
     count_rows,
-    encode,
+    counts,
     read_rows,
 )
 from skdp.tables import frame as frames
@@ -90,13 +90,13 @@ DOMAIN = Domain(
 
 @contextlib.contextmanager
 def small(**limits):
-    """Batches far smaller than the table, codes in a file, and what `limits` says of `encode`."""
+    """Batches far smaller than the table, codes in a file, and what `limits` says of `counts`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frames, "BATCH_ROWS", 64)
-        patch.setattr(encode, "_HELD_BYTES", 100)
-        patch.setattr(encode, "MERGED_ROWS", 50)
+        patch.setattr(counts, "_HELD_BYTES", 100)
+        patch.setattr(counts, "MERGED_ROWS", 50)
         for name, value in limits.items():
-            patch.setattr(encode, name, value)
+            patch.setattr(counts, name, value)
         yield patch
 
 
@@ -213,12 +213,6 @@ def test_projections_release_what_the_whole_table_does(name):
         assert isinstance(count_rows(rows, domain, together=()), ProjectedCounts)
 
 
-def test_rows_sampled_are_of_a_library_in_memory():
-    for engine, kind in {"polars": pl.DataFrame, "duckdb": pd.DataFrame}.items():
-        view = case_of("GridSynthesizer").make().fit(ENGINES[engine](people()))
-        assert isinstance(view.sample(5), kind)
-
-
 WIDE = Domain({f"c{j}": Numeric(-3, 3, bins=64) for j in range(5)})
 
 
@@ -270,7 +264,7 @@ def test_what_does_not_fit_is_refused_before_the_charge(make):
     for message, rows in (
         ("Missing: 'sex'", frame[["age"]]),
         ("Not declared: 'more'", frame.assign(more=1)),
-        ("holds durations, or neither", frame.assign(age=pd.Timedelta(1, "s"))),
+        ("cannot be read.*durations to numbers", frame.assign(age=pd.Timedelta(1, "s"))),
     ):
         with pytest.raises(DomainError, match=message):
             view(ledger=ledger).fit(make(rows))
@@ -278,8 +272,6 @@ def test_what_does_not_fit_is_refused_before_the_charge(make):
         view(target="sex", ledger=ledger).fit(make(frame[["age"]]), np.array(["F", "M", "F"]))
     with pytest.raises(TypeError, match="lazy, and only tables in memory.*Collect it first"):
         case_of("PrivateStandardScaler").make(ledger=ledger).fit(make(frame[["age"]]))
-    with pytest.raises(TypeError, match="Collect it first"):
-        view().domain.check(make(frame))
     assert ledger.spent == 0
 
 
@@ -291,11 +283,8 @@ def test_plans_whose_columns_are_not_known_are_refused(monkeypatch):
     assert "Alice" not in str(caught.value) and caught.value.__context__ is None
     # DuckDB gives times without their offset, so that two of one moment would differ.
     for odd in ("['F']", "TIMETZ '10:30:00+02'"):
-        with pytest.raises(DomainError, match="neither numbers, text nor dates"):
+        with pytest.raises(DomainError, match="cannot be read: a column holds"):
             view().fit(CONNECTION.sql(f"SELECT 1.0 AS age, {odd} AS sex"))
-    monkeypatch.setattr(frames.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(TypeError, match=r"through PyArrow: `pip install 'skdp\[duckdb\]'`"):
-        view().fit(CONNECTION.sql("SELECT 1.0 AS age, 'F' AS sex"))
 
 
 def failing(engine):

@@ -47,7 +47,6 @@ ODD = [
 
 CODES = {
     "numbers, whole": (Numeric(0, 10, bins=10), ["0", "3", "7", "10"]),
-    "numbers, whole, one each": (Numeric(0, 9, integer=True, nullable=True), ["0", "3", "9"]),
     "numbers, whole, with gaps": (Numeric(0, 9, integer=True, nullable=True), ["0", "", "9"]),
     "numbers, fractions": (Numeric(0, 1, bins=4), ["0.1", "0.5", "0.75"]),
     "numbers, more digits than a float has": (Numeric(0, 1, bins=10), ["0.29999999999999999"]),
@@ -57,34 +56,25 @@ CODES = {
     "words, other": (Categorical(["a", "b"], other="b"), ["a", "b", "c"]),
     "digits as text": (Categorical(["1", "2"]), ["1", "2", "2"]),
     "digits as text, with gaps": (Categorical(["1", "2"], nullable=True), ["1", "2", ""]),
-    "digits as text, written as floats": (Categorical(["1", "2"]), ["1.0", "2.0"]),
     "digits as text, leading zeros": (Categorical(["01", "02"]), ["01", "02"]),
-    "integers": (Categorical([1, 2]), ["1", "2", "2"]),
     "integers, with gaps": (Categorical([1, 2], nullable=True), ["1", "", "2"]),
     "integers, large": (Categorical([2**53 + 1, 7]), [str(2**53 + 1), "7"]),
-    "fractions": (Categorical([0.5, 1.5]), ["0.5", "1.5"]),
     "truth values as text": (Categorical(["True", "False"]), ["true", "false"]),
-    "truth values": (Categorical([True, False]), ["true", "false", "True"]),
     "dates as text": (Categorical(["2020-01-01", "2020-01-02"]), ["2020-01-01", "2020-01-02"]),
     "times of the day as text": (Categorical(["10:30", "11:00"]), ["10:30", "11:00"]),
     "dates": (Date("2020-01-01", "2020-01-31"), ["2020-01-01", "2020-01-09"]),
-    "dates, in UTC": (Date("2020-01-01", "2020-01-31"), ["2020-01-09T00:00:00Z"]),
     "moments": (Datetime("2020-01-01", "2020-01-31", unit="hour"), ["2020-01-02 10:00:00"]),
     "moments, in UTC": (
         Datetime("2020-01-01", "2020-01-31", unit="hour"),
         ["2020-01-02T10:00:00Z"],
     ),
-    "no value at all": (Categorical(["a", "b"], nullable=True), ["", ""]),
 }
 
 PERSONS = {
     "names": ["p1", "p2", "p1", ""],
-    "whole numbers": ["1", "2", "1", "30"],
     "whole numbers, with gaps": ["1", "2", "", "1"],
-    "fractions": ["0.5", "1.5", "0.5"],
     "18 digits": [str(10**18 + i) for i in (0, 1, 2, 1)],
     "all infinite as numbers": ["12e45678", "9e456781", "12e45678"],
-    "exponents": ["1e300", "1e301", "1e300"],
     "truth values": ["true", "false", "true"],
     "leading zeros": ["01", "02", "01"],
     "leading zeros or none": ["01", "1", "2"],
@@ -140,7 +130,7 @@ READERS = {
     "array of objects": objects_of,
     "column of objects": lambda content: pd.DataFrame({"c": objects_of(content)[:, 0]}),
     "array": lambda content: np.array(values_of(content)).reshape(-1, 1),
-    # Their types are declared, see `test_losses_of_lazy_frames_assume_declared_types`.
+    # Its types are declared, see `test_losses_of_lazy_frames_assume_declared_types`.
     "DuckDB, declared": None,
     "command line": None,
 }
@@ -303,18 +293,6 @@ def test_what_an_encoding_cannot_read_is_nobody(tmp_path):
         with open_source(str(path), columns_of(FLAG, "who"), form) as source:
             rows = as_frame(source.rows())
         assert identities(rows.column("who")).tolist() == persons
-
-
-def test_integers_of_18_digits_are_persons_of_their_own():
-    integers = [10**18 + i for i in range(100)]
-    # One fraction among objects changes nobody; among floats nobody can be told from another.
-    for column, persons in (
-        (np.array(integers), range(100)),
-        (pd.array(integers, dtype="Int64"), range(100)),
-        ([*integers, 1.5], range(101)),
-        (np.array([*integers, 1.5]), [-1] * 100 + [0]),
-    ):
-        assert identities(as_column(column, "who")).tolist() == list(persons)
 
 
 @over("persons", [["12e45678", "9e456781"], ["01", "1"], ["true", "1"]])

@@ -35,8 +35,7 @@ except ImportError as error:
 
 from ..._random import token
 from ...accounting import extremes_text
-from . import forms
-from .steps import STEPS, Wizard
+from .steps import FIELDS, STEPS, Wizard, suggested, worded
 
 Given = Mapping[str, str]
 _PAGES = Path(__file__).parent / "pages"
@@ -68,7 +67,8 @@ _TEMPLATES = Environment(
     loader=FileSystemLoader(_PAGES), autoescape=True, undefined=StrictUndefined,
     trim_blocks=True, lstrip_blocks=True,
 )  # fmt: skip
-_TEMPLATES.globals |= {"extremes": extremes_text, "forms": forms, "steps": STEPS}
+_TEMPLATES.globals |= {"extremes": extremes_text, "FIELDS": FIELDS, "steps": STEPS}
+_TEMPLATES.globals |= {"suggested": suggested, "worded": worded}
 
 
 class Pages:
@@ -144,7 +144,7 @@ class Pages:
             step=step,
             root=f"/{self.token}/",
             typed=defaultdict(str, wizard.typed[step]),
-            wrong=defaultdict(str, {field: forms.worded(said) for field, said in wrong.items()}),
+            wrong=defaultdict(str, {field: worded(said) for field, said in wrong.items()}),
         )
         # By a header, so that no page needs a script.
         again = {"Refresh": "1"} if name == "working" else None

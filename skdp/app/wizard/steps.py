@@ -17,6 +17,7 @@ on the records.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -25,6 +26,7 @@ import sys
 import threading
 import time
 from argparse import Namespace
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,21 +34,229 @@ from typing import Any
 from ..._random import token
 from ..._validation import as_epsilon, write_text
 from ...accounting import PrivacyLedger
-from ...domain import Domain
-from ...domain.schemas import drafts_of
-from ...exceptions import LedgerError
+from ...domain import Categorical, Date, Datetime, Domain, DomainReport
+from ...domain.check import Draft, drafts_of
+from ...domain.query import quoted
+from ...exceptions import DomainError, LedgerError
 from ...expected import bar_of, bar_texts
 from .. import csv
-from ..domains import checked, kept, proposed, read_domain
-from ..release import Withheld, estimator_of, ledger_files, refuse_inputs
-from . import forms
-from .forms import Form
+from ..release import (
+    Withheld,
+    checked,
+    estimator_of,
+    kept,
+    ledger_files,
+    read_domain,
+    refuse_inputs,
+)
 
 STEPS = ("table", "columns", "questions", "epsilon", "ledger", "confirm", "release")
 # Ends of the files of a release, which have one name.
 _ENDS = ("json", "sh", "skdp", "html", "csv", "log")
 # Errors whose messages say nothing of values; of others the type alone is shown.
 _SAID = (ValueError, TypeError, LedgerError, ImportError, OSError, Withheld)
+
+# Texts that were typed, by the names of their fields.
+Form = Mapping[str, str]
+
+# --- how the file is written, as options of the command line
+
+
+def source_options(table: Form) -> list[str]:
+    """Options that say how the file is written, by the form of the first step."""
+    given = [("sep", table.get("sep", "")), ("encoding", table.get("encoding", ""))]
+    given += [("missing", each) for each in table.get("missing", "").split(",")]
+    options = [f"--{name}={text.strip()}" for name, text in given if text.strip()]
+    lines = table.get("skip-lines", "").strip()
+    options += [f"--skip-lines={lines}"] * lines.isdecimal()
+    options += ["--decimal=,"] * (table.get("decimal") == ",")
+    return options + ["--multiline"] * bool(table.get("multiline"))
+
+
+# --- columns and rules
+
+# Fields of a column are named by its number, never by its name, which may be anything. What they
+# say goes through `Domain.from_json`, so it is checked as in a file. Labels and hints stand in the
+# templates.
+
+_LINE = ("lower", "upper", "nullable", "format", "more")
+# Fields of each kind of column, named as the parameters of `Numeric` and others; the first is
+# needed, and "more" holds what has no field.
+FIELDS = {
+    "numeric": ("lower", "upper", "integer", "nullable", "special", "more"),
+    "categorical": ("categories", "other", "ordered", "nullable", "more"),
+    "date": _LINE,
+    "datetime": _LINE,
+}
+
+
+def form_of_column(draft: Draft) -> dict[str, str]:
+    """What is known of a column, perhaps with blanks, as the texts of its fields."""
+    inside = draft.entries
+    kind = inside.pop("type")
+    kind = "" if draft.data["type"] is None else "?" if kind is ... else kind
+    form = {"kind": kind}
+    for name in (each for each in FIELDS.get(kind, ()) if each in inside):
+        value = inside.pop(name)
+        values = value if isinstance(value, list) else [value]
+        texts = ["" if each is ... else text_of(each) for each in values]
+        form[name] = (", " if name == "special" else "\n").join(texts)
+    more = [f"{key}: {text_of(value)}" for key, value in inside.items() if value is not ...]
+    return {**form, "more": "\n".join(more)}
+
+
+def text_of(value: Any) -> str:
+    """A value as a field shows it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _value(text: str) -> Any:
+    """A number or another value of JSON, if the text is one; else the text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text.strip()
+
+
+def _values(lines: Sequence[str]) -> list[Any]:
+    """Categories: numbers, or true and false, only where all are."""
+    found = [_value(line) for line in lines]
+    kinds = {type(each) for each in found}
+    return found if kinds <= {int, float} or kinds == {bool} else [line.strip() for line in lines]
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines that hold something."""
+    return [line for line in re.split("\r?\n", text) if line.strip()]
+
+
+def _data_of(name: str, form: Form) -> dict[str, Any]:
+    """What the fields of a column say, as JSON holds it; blanks as a proposal has them."""
+    kind = form["kind"]
+    data: dict[str, Any] = {"name": name, "type": "..." if kind == "?" else kind}
+    fields = FIELDS.get(kind, ())
+    for part in (each for each in fields if form[each].strip()):
+        text = form[part]
+        if part == "categories":
+            data[part] = _values(lines_of(text))
+        elif part == "special":
+            data[part] = [_value(each) for each in text.split(",")]
+        elif part == "more":
+            pairs = (line.partition(":") for line in lines_of(text))
+            data |= {key.strip(): _value(value) for key, _, value in pairs}
+        else:
+            data[part] = _value(text)
+    if kind == "categorical":
+        known = data.setdefault("categories", "...")
+        # Of the type that the category has.
+        same = [each for each in known if text_of(each) == form["other"].strip()]
+        data |= {"other": same[0]} if same else {}
+    if "lower" in fields and "edges" not in data:
+        data = {"lower": "...", "upper": "...", **data}
+    return data
+
+
+def domain_of(names: Sequence[str], form: Form) -> tuple[Domain | None, dict[str, str]]:
+    """The domain that a form declares, or messages by the field that they are about."""
+    measured, wrong = [], {}
+    for number, name in enumerate(names):
+        place = f"{number}."
+        own = {key.removeprefix(place): form[key] for key in form if key.startswith(place)}
+        own = defaultdict(str, own)
+        if not own["kind"]:
+            continue
+        measured.append(_data_of(name, own))
+        try:
+            if own["kind"] != "identifier":
+                _domain(measured[-1:])
+        except (DomainError, TypeError) as error:
+            said = str(error).rpartition(f"Column {name!r}: ")[2]
+            wrong[place + _about(said, own)] = said
+    if wrong:
+        return None, wrong
+    try:
+        return _domain(measured, [_value(line) for line in lines_of(form.get("rules", ""))]), {}
+    except (DomainError, TypeError) as error:
+        return None, {"rules": str(error)}
+
+
+def _about(message: str, form: Form) -> str:
+    """The field of a column that a message names first."""
+    names = "|".join(FIELDS.get(form["kind"], ("kind", "more"))[:-1])
+    found = re.search(rf"\b({names})\b", message[:90], re.IGNORECASE)
+    return found[1].lower() if found else "more" if form["more"].strip() else "kind"
+
+
+def _domain(attributes: Sequence[Mapping[str, Any]], rules: Sequence[Any] = ()) -> Domain:
+    data = {"format": "skdp.domain", "version": 1}
+    return Domain.from_json(json.dumps({**data, "attributes": attributes, "structure": rules}))
+
+
+def unreadable(report: DomainReport, names: Sequence[str], form: Form) -> dict[str, str]:
+    """Messages on columns of which more than a tenth of the records do not fit, for the owner."""
+    wrong, again = {}, "Correct it, or go on to leave it as it is."
+    about = "More than a tenth of the records do not fit, as the lines below say."
+    for name, lost in report.columns[["skipped", "not_understood"]].max(axis=1).items():
+        field = f"{names.index(str(name))}."
+        field += "categories" if form.get(f"{field}kind") == "categorical" else "kind"
+        comma = " Categories stand one a line: a comma is a part of them."
+        if 10 * lost > report.n_rows:
+            wrong[field] = f"{about}{comma * (',' in form.get(field, ''))} {again}"
+    if not wrong and 10 * report.n_skipped > report.n_rows:
+        wrong["rules"] = f"{about} {again}"
+    return wrong
+
+
+# What messages call options and parameters that are fields here.
+_WORDS = {
+    "^This JSON declares no valid domain. ": "",
+    "^lower ": "The smallest value ",
+    "^upper ": "The largest value ",
+    "is still `...`, a placeholder. Replace it by what is publicly known, never by": (
+        "is empty. Fill in what is publicly known, never"
+    ),
+    r",? \(?in Python ([^()]|\([^)]*\))*?(\)| (?=\()|$)": " ",
+    r"give --sep ('[^']*')": r"write \1 into “Between fields”",
+    "--sep": "“Between fields”",
+    "--skip-lines": "“Lines above the names”",
+    "--privacy-id": "“Column that identifies the person”",
+    "--multiline": "“Fields in quotes hold line breaks”",
+    "--decimal": "“Decimal mark”",
+    "--missing": "“Texts that stand for no value”:",
+    "--max-rows-per-id K": "on the page “Table”",
+    "--accept-loss": "“Go on if more than a tenth of the records is skipped”",
+    "--out": "the name",
+    "be a number, got (.*) of type str": r"be a number with a decimal point, got \1",
+    "nullable(=True)?": "“May be missing”",
+    "one for all others, which other= names too": "a “Category for all others”",
+    ": special, if": ": “Special values”, if",
+    r"(scale|decimals)='?(\w+)'?": r"\1: \2 in “More settings”",
+}
+
+
+def worded(message: str) -> str:
+    """A message about fields, not about options or code."""
+    for found, words in _WORDS.items():
+        message = re.sub(found, words, message)
+    return message.strip()
+
+
+# --- questions
+
+
+def suggested(domain: Domain) -> list[str]:
+    """A question on each column, by what is declared."""
+    found = []
+    for name, attribute in domain.items():
+        if isinstance(attribute, Categorical):
+            question = f"{quoted(name)} == {attribute.categories[0]!r}"
+            found.append(question if attribute.nullable else f"proportion({question})")
+        elif not isinstance(attribute, Date | Datetime) and {*name}.isdisjoint(",`"):
+            found.append(f"mean({quoted(name)})")
+    return [each for each in found if len(each) < 200]
+
+
+# --- the steps
 
 
 def run_command(arguments: Sequence[str], log: Path, say: Callable[[str], None]) -> int:
@@ -169,7 +379,7 @@ class Wizard:
     @property
     def source(self) -> Any:
         """The table and how it is written, as commands take it."""
-        options = forms.source_options(self.typed["table"])
+        options = source_options(self.typed["table"])
         return self.options.read(["domain", "check", self._data, *options])
 
     @property
@@ -208,24 +418,24 @@ class Wizard:
             self.wrong["unit"] = "Choose the column that identifies the person."
         if person and not (most.isdecimal() and int(most)):
             self.wrong["most"] = f"A whole number of records is needed, got {most!r}."
-        unit, read = self.unit, (forms.source_options(form), self.unit)
+        unit, read = self.unit, (source_options(form), self.unit)
         if self.wrong or self._read == read:
             return "columns"
         self.lines.append("Reading the records, to say what they hold.")
         start = self.options.domain and read_domain(self.options.domain, self.options.data)
-        self.report = checked(self.source, start) if start else proposed(self.source)
+        self.report = checked(self.source, start or None)
         self.kept = kept(self.source, unit) if unit else ""
         # Without what follows from the rest, so that the rest can be changed.
         drafts = drafts_of(start) if start else self.report.drafts
-        known = {draft.name: forms.form_of_column(draft) for draft in drafts}
+        known = {draft.name: form_of_column(draft) for draft in drafts}
         self.names = [name for name in header if name != unit]
         self.typed["columns"] = {
             f"{number}.{key}": text
             for number, name in enumerate(self.names)
             for key, text in known.get(name, {"kind": ""}).items()
         }
-        rules = start.structure.to_data() if start else []
-        self.typed["columns"]["rules"] = "\n".join(map(forms.text_of, rules))
+        rules = [rule.to_data() for rule in start.structure.rules] if start else []
+        self.typed["columns"]["rules"] = "\n".join(map(text_of, rules))
         self.checked, self._read = None, read
         return "columns"
 
@@ -236,7 +446,7 @@ class Wizard:
         """What was found in the records of each column, and, under "", of the table: exact."""
         found: dict[str, list[str]] = {name: [] for name in ["", *self.names, str(self.unit)]}
         found[""] += [self.kept] * bool(self.unit)
-        for said in map(forms.worded, self.report.findings):
+        for said in map(worded, self.report.findings):
             owner = max((n for n in found if said.startswith(f"{n}: ")), key=len, default="")
             found[owner].append(said.removeprefix(f"{owner}: "))
         return found
@@ -247,7 +457,7 @@ class Wizard:
         form, shown = self.typed["columns"], []
         for place, name in enumerate(self.names):
             start, kind = f"{place}.", form.get(f"{place}.kind", "")
-            needed = forms.FIELDS.get(kind, ("kind",))[0]
+            needed = FIELDS.get(kind, ("kind",))[0]
             blank = kind == "?" or (kind != "" and not form.get(start + needed, "").strip())
             wrong = any(field.startswith(start) for field in self.wrong)
             shown.append((start, name, kind, blank, wrong))
@@ -256,13 +466,13 @@ class Wizard:
     def take_columns(self, form: Form) -> str:
         """Take the declaration; count what it does to the records."""
         if preset := form.get("preset"):
-            misfits = forms.unreadable(self.report, self.names, form) if self.checked else {}
+            misfits = unreadable(self.report, self.names, form) if self.checked else {}
             for start, _, kind, blank, _ in self.columns:
                 if kind == "categorical" and (blank or f"{start}categories" in misfits):
                     self.typed["columns"][start + "categories"] = preset.replace(", ", "\n")
             return "columns"
         check = form.get("do") == "check"
-        domain, self.wrong = forms.domain_of(self.names, form)
+        domain, self.wrong = domain_of(self.names, form)
         if domain is not None and not check and not form.get("public"):
             self.wrong["public"] = "Confirm that all of this is publicly known."
         self.domain = domain
@@ -270,9 +480,9 @@ class Wizard:
             return "columns"
         if check or domain != self.checked:
             self.report, self.checked = checked(self.source, domain), domain
-            self.wrong = forms.unreadable(self.report, self.names, form)
+            self.wrong = unreadable(self.report, self.names, form)
         if not self.typed["questions"]:
-            self.typed["questions"] = {f"ask.{each}": "on" for each in forms.suggested(domain)[:3]}
+            self.typed["questions"] = {f"ask.{each}": "on" for each in suggested(domain)[:3]}
         return "columns" if check else "questions"
 
     # -- the questions
@@ -282,7 +492,7 @@ class Wizard:
         """The questions chosen and written."""
         form = self.typed["questions"]
         chosen = [field.removeprefix("ask.") for field in form if field.startswith("ask.")]
-        own = [line.strip() for line in forms.lines_of(form.get("own", ""))]
+        own = [line.strip() for line in lines_of(form.get("own", ""))]
         return list(dict.fromkeys([*chosen, *own]))
 
     def take_questions(self, form: Form) -> str:
@@ -314,7 +524,7 @@ class Wizard:
         if not bars:
             self._epsilon("epsilon", form.get("epsilon", ""))
         if bars and not self.wrong:
-            asked = self.asked or forms.suggested(self.domain)[:3]
+            asked = self.asked or suggested(self.domain)[:3]
             errors = self._estimator.expected_error(int(n), wanted, questions=asked, n_tables=1)
             texts = bar_texts(errors[[*map(float, wanted)]], self.domain)
             rows = {each: dict(zip(at, bars, strict=True)) for each, bars in texts.items()}
@@ -388,7 +598,7 @@ class Wizard:
         options += ["--accept-loss"] * bool(form.get("accept"))
         title = form.get("title", "").strip() or plan["name"]
         return [
-            ["release", self._data, *options, *forms.source_options(self.typed["table"])],
+            ["release", self._data, *options, *source_options(self.typed["table"])],
             ["page", str(files["skdp"]), f"--out={files['html']}", f"--title={title}"],
             ["sample", str(files["skdp"]), f"--out={files['csv']}"],
         ]

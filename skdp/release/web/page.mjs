@@ -428,17 +428,17 @@ class Model {
     return found;
   }
 
-  // What measured coefficients of several columns leave open, and what is beyond them.
+  // What measured coefficients leave open, what is beyond them, and what is lost: `ViewsModel.lost`.
   ofSeveral(one, other) {
     const found = one.density * other.density * this.beyond(one.part, other.part);
     const look = this.looks.get(keyOf(one.part));
     if (!look) return found;
-    const squares = one.part.map((each, place) => {
-      const size = look.sizes[place];
-      const others = other.part[place].inGroups(size).parts;
-      return each.inGroups(size).parts.map((own, k) => own * others[k]);
-    });
-    return found + under(look.variances, squares);
+    const [a, b] = [one, other].map(({ part }) =>
+      part.map((each, place) => each.inGroups(look.sizes[place]).parts));
+    const times = (x, y) => x.map((each, place) => each.map((own, k) => own * y[place][k]));
+    const lost = (x, taken = under(look.taken, x)) =>
+      Math.sign(taken) * Math.sqrt(Math.max(taken ** 2 - under(look.removed, times(x, x)), 0));
+    return found + under(look.variances, times(a, b)) + lost(a) * lost(b);
   }
 
   // Of features of weights, less what a table of groups answers of them.
@@ -751,15 +751,13 @@ function valueBelow({ codes, parts, low, high, points }, counts, share) {
   return low[at] + (steps && (steps * (high[at] - low[at])) / (points[at] - 1));
 }
 
-const KINDS = { f8: Float64Array, u4: Uint32Array, u2: Uint16Array, u1: Uint8Array };
-
 // The release of a page: its data as text, as Python wrote it, with all arrays in one of its texts.
 export async function read(text) {
   const packed = Uint8Array.from(atob(JSON.parse(text).bytes), (each) => each.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(stream).arrayBuffer();
   const placed = (_, value) =>
-    value?.array ? new KINDS[value.array](buffer, value.at, value.length) : value;
+    value?.array ? new Float64Array(buffer, ...value.array) : value;
   return new Release(JSON.parse(text, placed));
 }
 
