@@ -15,7 +15,7 @@ import skdp
 from skdp import Categorical, Date, Domain, Numeric, QueryResult, derived
 from skdp.mechanisms import discrete_laplace_variance
 from skdp.release import Boxes, BoxModel, Intervals, LeafErrorBound, Query
-from skdp.release.intervals import noise_reach
+from skdp.release.boxes import noise_reach
 
 DOMAIN = Domain(
     {
