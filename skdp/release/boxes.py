@@ -1,4 +1,4 @@
-"""BoxModel: noisy counts over boxes, records spread evenly inside each, and how far both are off."""
+"""BoxModel: noisy counts over boxes, records spread evenly in each, and how far both are off."""
 
 from __future__ import annotations
 
