@@ -16,7 +16,6 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``model``         `Release`: what every release answers, and what its kinds share
 ``network``       NetworkModel: a released Bayesian network as a model of the records
 ``page``          `Synopsis.page`: the page that answers questions; plain documents
-``prepared``      what the script of a page computes from: a model and its columns as arrays
 ``products``      what marginals answer to products of weights, and covariances of the errors
 ``quantiles``     quantiles of a column with intervals
 ``result``        an answer with its error bar
