@@ -229,7 +229,8 @@ def _caption(attribute: Any, statistics: Any) -> str:
     def of(row: str) -> str:
         value = statistics.get(row)
         if isinstance(value, float):
-            return "unknown" if math.isnan(value) else rounded_to(value, math.nan)
+            shown = f"{value:,.0f}" if row == "freq" else rounded_to(value, math.nan)
+            return "unknown" if math.isnan(value) else shown
         return "unknown" if value is None else str(value)
 
     if isinstance(attribute, Categorical):
@@ -300,11 +301,15 @@ def _limits(synopsis: Any, columns: list[dict[str, Any]], described: Any) -> lis
     if absent := [name for name in domain.columns if name not in domain.known]:
         points.append(f"Columns that were not measured (identifiers): {some(absent)}.")
     n, joined = len(domain.names), len(set(getattr(model, "pairs", ())))
-    if joined and n > 1:
+    pairs = n * (n - 1) // 2
+    if joined and n > 2:
+        others = (
+            "other pairs, and about three or more columns," if joined < pairs else "more columns"
+        )
         points.append(
-            f"Combinations that were not measured. {joined:,} of {n * (n - 1) // 2:,} pairs of "
-            "columns were measured together; what is said about other pairs, and about three or "
-            "more columns, follows from these and may miss how they depend on each other."
+            f"Combinations that were not measured. {joined:,} of {pairs:,} pairs of columns were "
+            f"measured together; what is said about {others} follows from these and may miss how "
+            "they depend on each other."
         )
     return points
 
@@ -356,17 +361,18 @@ def _network(model: NetworkModel) -> dict[str, Any]:
 def _views(model: ViewsModel) -> dict[str, Any]:
     tables = []
     scales = [*combinations(sorted(model.columns), 2), *model.coefficients.looks]
-    for axes, look in model.coefficients.looks.items():
+    for axes in model.coefficients.looks:
         if len(axes) > 1:
-            rows, belief = model.rows_in_groups(axes), model.believed.belief(axes)
-            away = look.values - model.coefficients.of_table(axes, rows)
+            belief = model.believed.belief(axes)
             tables.append(
                 {
                     "axes": axes,
                     "sizes": model.sizes(axes),
-                    "corrected": belief.gain * np.where(look.precision > 0, away, 0.0),
+                    "corrected": model.corrected(axes),
+                    "taken": model.taken(axes),
+                    "removed": belief.removed,
                     "variances": belief.variance,
-                    "rows": rows,
+                    "rows": model.rows_in_groups(axes),
                 }
             )
     return {

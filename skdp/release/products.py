@@ -187,7 +187,7 @@ class _Given:
         )
         laws = self._once(("features", size), features)
         found = np.array([_inner(law, law, first, second) for law in laws])
-        found = found.reshape(len(found), -1, len(i))
+        found = found.reshape(len(found), len(shifts) ** 2, len(i))
         if self.cuts:
             found[:, 0] += [_inner(each, each, i, j) for each in self.basis.ends(self.cut)]
         return found
@@ -350,12 +350,15 @@ class Products:
             )
             return found
 
-        density, own = np.ones((2, len(self.factors)))
+        (density, own), lost = np.ones((2, len(self.factors))), np.zeros(len(self.factors))
         if not whole:
             own[members] = beyond(members, members)
             if len(axes) == 2:
                 density[members] = self._density(axes, members, own[members])
         hats = [each.coefficients(size) for each, size in both] if known else []
+        if known:
+            of_members = [hat[:, to[members]] for hat, to in zip(hats, at, strict=True)]
+            lost[members] = model.lost(axes, of_members)
 
         def covariance(i: IntArray, j: IntArray) -> FloatArray:
             found = np.zeros(len(i))
@@ -366,7 +369,7 @@ class Products:
                 variance = model.believed.belief(axes).variance
                 pairs = [hat[:, to[i]] * hat[:, to[j]] for hat, to in zip(hats, at, strict=True)]
                 found += under(variance, pairs)
-            return found
+            return found + lost[i] * lost[j]
 
         return covariance
 

@@ -129,7 +129,7 @@ class Synopsis:
             If the release does not say how its noise is distributed.
         """
         try:
-            return math.sqrt(float(self.model.variance([Query(({},))])[0]))
+            return math.sqrt(self.model.total_variance)
         except ValueError:
             loss = self.privacy_loss
             if loss is None or "total" not in loss.parts:
@@ -931,8 +931,9 @@ _STATISTICS = ["count", "unique", "top", "freq", "mean", "std", *_QUANTILES, "lo
 def _described(asked: Statistics) -> pd.DataFrame:
     """Statistics of all columns; see `Synopsis.describe`."""
     domain = asked.domain
-    rows = {name: _of_column(asked, name) for name in domain.known}
-    frame = pd.DataFrame.from_dict(rows, orient="index", dtype=object)
+    # Of objects each: a category that is an integer stays one beside columns that have none.
+    rows = {name: pd.Series(_of_column(asked, name), dtype=object) for name in domain.known}
+    frame = pd.DataFrame(rows, dtype=object).T
     return frame[[each for each in _STATISTICS if each in frame]]
 
 
