@@ -3,9 +3,8 @@
 The page of a release holds what the release holds and nothing else: it is post-processing and costs
 no privacy, however often it is asked. What it calls rows are the synthetic rows of the release.
 Its script answers from the same numbers by the same formulas as `Synopsis`: ``web/page.mjs``
-computes, from arrays that are prepared here once, and ``web/desk.mjs`` draws: bases of groups, and
-what tables of groups say of columns, become plain matrices, so that the script only multiplies and
-adds.
+computes and ``web/desk.mjs`` draws. Bases of groups, and what tables of groups say of columns,
+become plain matrices here, so that the script only multiplies and adds.
 """
 
 from __future__ import annotations
@@ -104,11 +103,11 @@ class Page:
         epsilon = "unknown" if loss is None else f"{float(loss.epsilon):.4g}"
         described = synopsis.describe(level=level)
         columns = [
-            prepared_column(domain, name)
+            _prepared_column(domain, name)
             | {"caption": _caption(domain[name], of), "bars": _bars(synopsis, name, level)}
             for name, (_, of) in zip(domain.known, described.iterrows(), strict=True)
         ]
-        answers = prepared_model(model)
+        answers = _prepared_model(model)
         confidences = [Confidence(each, about=synopsis.about) for each in _LEVELS]
         data: dict[str, Any] = {
             "source": source,
@@ -173,7 +172,7 @@ def _law(confidence: Confidence, synopsis: Any) -> tuple[str, dict[str, Any]]:
     """A level, how wide its intervals are, and what they cover."""
     try:
         simulated = said_of(synopsis.model, confidence)
-        law = {**prepared_law(synopsis.model, confidence), "simulated": simulated}
+        law = {**_prepared_law(synopsis.model, confidence), "simulated": simulated}
     except ValueError as error:
         # Nothing is known of errors: answers are estimates.
         law = {"quantile": confidence.quantile} | dict.fromkeys(("counts", "simulated"), str(error))
@@ -202,7 +201,7 @@ def _bars(synopsis: Any, name: str, level: float) -> list[list[Any]]:
         # As many in every bar, but for the last one.
         cuts = [*ends[: -1 : -(-(len(ends) - 1) // most)].tolist(), *range(ends[-1], n + 1)]
         bars = [list(range(*cut)) for cut in pairwise(cuts)]
-        names = [label_of(attribute, codes[0], codes[-1] + 1) for codes in bars]
+        names = [_label_of(attribute, codes[0], codes[-1] + 1) for codes in bars]
     if attribute.nullable:
         bars.append([n])
         names.append("missing")
@@ -322,7 +321,8 @@ def _fingerprint(synopsis: Any) -> str:
         return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-# --- what the script computes from: a model and its columns as arrays
+# ------------------------------------------------------------------------------------------------
+# What the script computes from: a model and its columns as arrays, prepared once.
 
 # Groups of a column in a table; columns of more codes have bands.
 _MOST_GROUPS = 40
@@ -331,10 +331,10 @@ _BANDS = 10
 _EVEN = 1 << 14
 _PIECES = ("codes", "parts", "low", "high", "points")
 
-# --- a model
+# --- a model as arrays
 
 
-def prepared_model(model: Any) -> dict[str, Any] | None:
+def _prepared_model(model: Any) -> dict[str, Any] | None:
     """A model as arrays that are multiplied and added; None where the page cannot answer."""
     if isinstance(model, ViewsModel):
         return _views(model)
@@ -416,7 +416,7 @@ def _boxes(model: BoxModel) -> dict[str, Any]:
     return {"total": model.total, "masses": counts, "columns": columns, "cells": cells, **nothing}
 
 
-def prepared_law(model: Any, confidence: Confidence) -> dict[str, Any]:
+def _prepared_law(model: Any, confidence: Confidence) -> dict[str, Any]:
     """How wide the intervals of counts are at a level, and what they cover."""
     # Of two, as the law of one has no short form.
     text = model.reach([Query(({},))] * 2, confidence.level).guarantee
@@ -477,10 +477,10 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
     return found
 
 
-# --- columns
+# --- a column as arrays
 
 
-def prepared_column(domain: Domain, name: str) -> dict[str, Any]:
+def _prepared_column(domain: Domain, name: str) -> dict[str, Any]:
     """A column: its codes, what they hold, its groups, and its values as Python writes them."""
     attribute: Any = domain[name]
     structure = domain.structure
@@ -577,13 +577,13 @@ def _bands(domain: Domain, name: str, low: FloatArray, high: FloatArray) -> dict
         edges = [f"{day:%Y-%m-%d}" for day in attribute.shown(np.array(edges))]
     regions = Bands(name, edges, domain, right=False).regions
     groups = [
-        [label_of(attribute, *cut), {"codes": np.flatnonzero(region.weights)}]
+        [_label_of(attribute, *cut), {"codes": np.flatnonzero(region.weights)}]
         for cut, region in zip(pairwise(ends), regions, strict=True)
     ]
     return {"bands": repr(edges), "groups": groups}
 
 
-def label_of(attribute: Any, low: int, high: int) -> str:
+def _label_of(attribute: Any, low: int, high: int) -> str:
     """Text for the codes of a bar or a band."""
     if isinstance(attribute, Categorical) and high == low + 1:
         return str(attribute.labels()[low])

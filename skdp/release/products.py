@@ -199,7 +199,7 @@ class _Given:
         first, second = (np.concatenate(each) for each in zip(*pairs, strict=True))
         laws = self._features(size)
         found = np.array([_inner(law, law, first, second) for law in laws])
-        found = found.reshape(len(found), -1, len(i))
+        found = found.reshape(len(found), len(shifts) ** 2, len(i))
         if self.cuts:
             found[:, 0] += [_inner(each, each, i, j) for each in self.basis.ends(self.cut)]
         return found
