@@ -410,8 +410,8 @@ class Statistics:
         nothing = (low <= least) & (high >= most) & (least < most)
         said = said_of(self.release, confidence, cut)
         said += _EVEN * (statistic != "mean") + _CORRELATED * (statistic == "correlation")
-        known = zip((bins > 0).tolist(), nothing.tolist(), strict=True)
-        texts = [said + BINS * anywhere + NOTHING * none for anywhere, none in known]
+        each = zip((bins > 0).tolist(), nothing.tolist(), strict=True)
+        texts = [said + BINS * anywhere + NOTHING * none for anywhere, none in each]
         return Estimates(value, (high - low) / (2.0 * confidence.quantile), low, high, texts)
 
     def groups(self, groups: Groups, query: Any, column: str | None) -> tuple[Any, Any, Any]:
