@@ -193,8 +193,8 @@ class Candidates:
         variances = np.zeros(self._starts[-1])
         for axis, column in columns.items():
             variances[self._place(axis)] = _variances(column, self._codes[axis])
-        binned = population.grouped(self._bins)
         number = len(self._bins)
+        binned = population.grouped(range(number), self._bins, np.diff(self._starts).tolist())
         squares = np.concatenate([binned.margin([axis]) ** 2 for axis in range(number)])
         found = np.zeros((3, number, number))
         # Some columns at a time: memory grows with the number of columns.
@@ -304,12 +304,10 @@ class JointCounts(NamedTuple):
         lawful = ~zeros.breaks(self.rows)
         counts = self.counts[lawful]
         lacking = max(total - counts.sum(), 0.0)
-        if not counts.sum() + lacking > 0:
-            return rows, weights
-        if not lacking > 0:
+        if counts.sum() > 0 and not lacking:
             return np.asfortranarray(self.rows[lawful]), counts
         both = np.concatenate([self.rows[lawful], rows])
-        return np.asfortranarray(both), np.concatenate([counts, lacking * weights])
+        return np.asfortranarray(both), np.append(counts, max(lacking, TINY) * weights)
 
 
 def joint_share(views: Fraction, total: float, shape: tuple[int, ...]) -> Fraction:
