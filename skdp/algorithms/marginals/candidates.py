@@ -31,14 +31,7 @@ from ...tables import Counts, CountTable
 from .fit import Population
 from .groups import ROWS_ONCE, TINY, TUNING, Attribute, equal_mass_bins
 
-__all__ = [
-    "Candidates",
-    "JointCounts",
-    "Workload",
-    "distance_of_pairs",
-    "joint_share",
-    "measure_joint",
-]
+__all__ = ["Candidates", "JointCounts", "Workload", "joint_share", "measure_joint"]
 
 Axes = tuple[int, ...]
 # "all", "ranges", "cells", or sets of attributes with weights in (0, 1].

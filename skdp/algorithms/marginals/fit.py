@@ -24,14 +24,7 @@ from ...release.columns import EffectLaw
 from ...release.rows import inverse
 from .groups import TINY, TUNING, Attribute
 
-__all__ = [
-    "Population",
-    "Prior",
-    "alone_of",
-    "nearer_to",
-    "posterior_mean",
-    "with_margins",
-]
+__all__ = ["Population", "Prior", "alone_of", "nearer_to", "posterior_mean", "with_margins"]
 
 # Logarithm of a factor that stands for an impossible combination.
 _NEVER = float(np.log(np.finfo(np.float32).tiny))

@@ -27,24 +27,8 @@ from ...release.columns import ColumnEstimate
 from ...release.rows import WeightedRows
 from ...tables import Counts
 from .candidates import Candidates, JointCounts, Workload, joint_share, measure_joint
-from .fit import (
-    Population,
-    Prior,
-    Targets,
-    alone_of,
-    nearer_to,
-    posterior_mean,
-    with_margins,
-)
-from .groups import (
-    MOST_CELLS,
-    ROWS_ONCE,
-    TINY,
-    TUNING,
-    Attribute,
-    column_plan,
-    ladder_of,
-)
+from .fit import Population, Prior, Targets, alone_of, nearer_to, posterior_mean, with_margins
+from .groups import MOST_CELLS, ROWS_ONCE, TINY, TUNING, Attribute, column_plan, ladder_of
 
 __all__ = ["Asked", "measured_views", "most_groups"]
 
