@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from densities import asked, reach_of
+from boxed import asked, reach_of
 from designs import refused
 from loops import over
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from densities import asked, reach_of
+from boxed import asked, reach_of
 from designs import refused
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

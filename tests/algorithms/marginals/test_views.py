@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from densities import asked
+from boxed import asked
 from loops import over
 from scipy.special import ndtr
 from scipy.stats import chi2
