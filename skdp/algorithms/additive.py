@@ -527,8 +527,8 @@ class Records:
         return replace(self, scores=scores)
 
     def blocks(self, size: int = _CHUNK) -> Iterator[Records]:
-        """The records, some at a time."""
-        for start in range(0, len(self.counts), size):
+        """The records, some at a time; one block where there are none."""
+        for start in range(0, max(len(self.counts), 1), size):
             part = slice(start, start + size)
             groups, labels, counts = self.groups[part], self.labels[part], self.counts[part]
             yield Records(groups, labels, counts, self.n_groups, self.scores[part])
