@@ -16,7 +16,7 @@ import json
 import math
 import tempfile
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -117,8 +117,7 @@ class Page:
             "model": answers,
         }
         self.fingerprint = _fingerprint(synopsis)
-        absent = [name for name in domain.columns if name not in domain.known]
-        unmeasured = f"Columns that were not measured (identifiers): {some(absent)}."
+        limits = _limits(synopsis, columns, described)
         body = filled(
             "release.html",
             title=html.escape(title),
@@ -132,8 +131,7 @@ class Page:
             about=html.escape(model.about),
             skipped=_skipped(synopsis.skipped),
             protected=protected(loss),
-            limits=_listed(_limits(synopsis, columns, described)),
-            absent=_listed([unmeasured] if absent else []),
+            limits="".join(f"<li>{html.escape(each)}</li>" for each in limits),
             fingerprint=self.fingerprint,
         )
         # What reads and what draws are one script.
@@ -293,6 +291,8 @@ def _limits(synopsis: Any, columns: list[dict[str, Any]], described: Any) -> lis
         points.append(f"What the margins cover: {described.attrs['guarantee']}")
     else:
         points.append(f"How far answers are off. {described.attrs['guarantee']}")
+    if absent := [name for name in domain.columns if name not in domain.known]:
+        points.append(f"Columns that were not measured (identifiers): {some(absent)}.")
     n, joined = len(domain.names), len(set(getattr(model, "pairs", ())))
     pairs = n * (n - 1) // 2
     if joined and n > 2:
@@ -305,11 +305,6 @@ def _limits(synopsis: Any, columns: list[dict[str, Any]], described: Any) -> lis
             "they depend on each other."
         )
     return points
-
-
-def _listed(texts: Iterable[str]) -> str:
-    """Entries of a list."""
-    return "".join(f"<li>{html.escape(text)}</li>" for text in texts)
 
 
 def _fingerprint(synopsis: Any) -> str:
