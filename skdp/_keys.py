@@ -338,11 +338,6 @@ def written(micros: int) -> str:
     return f"{text}T{_written_time(seconds // 3600, seconds // 60 % 60, seconds % 60, micro)}"
 
 
-def written_all(micros: IntArray) -> list[str]:
-    """As `written`, of each moment."""
-    return [written(each) for each in micros.tolist()]
-
-
 def shared_key(values: Sequence[Any]) -> tuple[Any, Any] | None:
     """Two of the values that have one key; None if no two have."""
     seen: dict[Key, Any] = {}

@@ -33,9 +33,6 @@ from .tables import weighted_rows
 
 # --- a target that is a number: its declaration, and its values as shares of half its range
 
-# Bins of a target that is declared by its range alone.
-_TARGET_BINS = 256
-
 
 def _declared_range(target_range: Any) -> Numeric | None:
     """The attribute of a target that ``target_range`` declares; None without one.
@@ -53,7 +50,8 @@ def _declared_range(target_range: Any) -> Numeric | None:
         raise ValueError(
             f"target_range must be a pair (low, high), got {target_range!r}."
         ) from None
-    return Numeric(low, high, bins=_TARGET_BINS)
+    # As fine as residuals are.
+    return Numeric(low, high, bins=2 * UNIT)
 
 
 def _middle_and_half(attribute: Any) -> tuple[float, float]:

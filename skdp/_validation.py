@@ -23,13 +23,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .exceptions import DomainError
 
-__all__ = [
-    "BoolArray",
-    "CodeArray",
-    "FloatArray",
-    "IntArray",
-]
-
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:

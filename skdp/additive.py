@@ -354,7 +354,7 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
         As for `PrivateAdditiveClassifier`. The column ``target`` is a `Numeric`.
     target_range : (low, high), default=None
         The public range of the target, where the domain has no column for it. It is divided into
-        256 bins. Giving both this and ``target`` is an error.
+        2,048 bins. Giving both this and ``target`` is an error.
 
     Attributes
     ----------
@@ -375,10 +375,10 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
     Notes
     -----
     As for `PrivateAdditiveClassifier`; instead of counts of classes, the counts of groups and the
-    sums of targets are released, and before them the part of the range that holds the median of the
-    target, a distance from it beyond which few records are, and the means of what is within. All
-    else is in units of the released spread, so that a range may be declared far too wide. Targets
-    are clipped to the range, and stand in the middle of their bin.
+    sums of targets are released, and before them the median of the target, a distance from it
+    beyond which few records are, and the means of what is within. All else is in units of the
+    released spread, so that a range may be declared far too wide. Targets are clipped to the range,
+    and stand in the middle of their bin.
 
     Examples
     --------

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._random import sampling_generator
 from ._validation import IntArray, as_integer, as_sample_size, check_choice, exclusive_cumsum
+from .algorithms.additive import TUNING as ADDITIVE
 from .algorithms.additive import class_shares
 from .algorithms.diffgen import diffgen, diffgen_parts, projected_histogram, projection_parts
 from .algorithms.groupings import groupings
@@ -196,7 +197,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         predictors = [domain[name] for name in names]
         n_records, axes, groups, labels = self._choose(table, predictors, noise, source)
         grid = Grid(tuple(names[axis] for axis in axes), tuple(groups), tuple(map(tuple, labels)))
-        noisy = measure_grid_counts(table, axes, groups, noise["counts"], random_state=source)
+        noisy = measure_grid_counts(table, axes, groups, noise["counts"], source)
         histogram = self._post_process(noisy, n_records, noise)
 
         self._remember_columns(features, rows, target)
@@ -603,12 +604,8 @@ class DiffGenTransformer(GridTransformer):
 # PrivPfC: one grid, selected among many for how well it classifies under noise.
 
 
-# Pseudo-count of the additive model in each cell: standard deviations of a noisy count, and records
-# besides, of which the number that predicts best is taken.
+# Least pseudo-count of the additive model in each cell, in standard deviations of a noisy count.
 _PRIOR = 4
-_RECORDS = (0.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-# Where the differences between cells look like chance, they keep this part, for the order of rows.
-_LEAST_EVIDENCE = 0.05
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -967,7 +964,7 @@ def _best_weight(histogram, shares, least):
     # Part of a record is left out of a cell with less than one.
     one = np.minimum(counts, 1.0)
     # Above zero even if the noise is practically nothing.
-    weights = np.maximum(least + np.array(_RECORDS), 1e-9)
+    weights = np.maximum(least + np.append(0.0, 2.0 ** np.arange(1, 7)), 1e-9)
     scores = [
         np.sum(counts * np.log((counts - one + weight * prior) / (totals - one + weight)))
         for weight in weights
@@ -995,11 +992,11 @@ def _evidence(release, variance):
     noise = variance * ((1 - overall) ** 2 + (n_classes - 1) * overall**2)
     spread = n * overall * (1 - overall) + noise
     if len(n) == 1:
-        return _LEAST_EVIDENCE
+        return ADDITIVE.kept
     own = n / total
     fitted = own.sum() + (1 - own).mean() * sum(size - 1 for size in shape)
     gain = (released * predicted / spread).sum() - n_classes * min(fitted, len(n) - 1)
-    return float(np.clip(gain / max((predicted**2 / spread).sum(), 1e-9), _LEAST_EVIDENCE, 1))
+    return float(np.clip(gain / max((predicted**2 / spread).sum(), 1e-9), ADDITIVE.kept, 1))
 
 
 def _additive(release):

@@ -14,15 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._random import sampling_generator, warn_after_charge
 from ._validation import as_integer
-from .algorithms.grid import as_theta
+from .algorithms.grid import as_theta, even_edges
 from .algorithms.kmeans.algorithms import (
     ALGORITHMS,
     GRID_ALGORITHMS,
     algorithm_parts,
 )
-from .algorithms.kmeans.lloyd import nearest
-from .algorithms.kmeans.sketch import cover, even_edges
-from .algorithms.kmeans.task import Task
+from .algorithms.kmeans.lloyd import Task, nearest
+from .algorithms.kmeans.sketch import cover
 from .base import (
     PrivateEstimator,
     feature_ranges,
@@ -193,10 +192,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         ----------
         X : array-like or frame of shape (n_rows, n_features)
             One row per record, numbers only: NumPy array; pandas, Polars or PyArrow table; or a
-            lazy frame of Polars, DuckDB, Dask or PySpark, over which the grid and each round
-            take one pass ("sample-aggregate" and "genetic" read rows in memory only). For its tree,
-            "auto" fetches the distinct rows of the features, each cut into 64 parts, and their
-            counts; with more than 50 features it fetches the rows.
+            lazy frame of Polars, DuckDB, Dask or PySpark, whose features are fetched and coded in
+            one pass; where they are many, into a file that nobody else can open.
         y : Ignored
         **fit_params
             Refused. A record of ``sample_weight`` w would need noise w times as large.
@@ -442,9 +439,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         PrivacyLeakWarning
             Once in a process.
         """
-        distances = self.transform(X)
+        found = self.score_samples(X)
         warn_of_score(self)
-        return -float(np.nansum(distances.min(axis=1) ** 2))
+        return float(np.nansum(found))
 
     @property
     def _n_features_out(self):
@@ -517,14 +514,12 @@ def _as_synopsis(found, names, low, high, loss, algorithm):
             for name, a, b, edge in zip(names, low, high, found.edges, strict=True)
         }
     )
-    form = "grid" if found.leaves is None else "tree"
-    mechanism = f"k-means {form}, algorithm={algorithm!r}"
     if found.leaves is not None:
-        leaves = found.leaves
-        model = BoxModel(Boxes(leaves.lower, leaves.upper), leaves.counts, domain.shape)
-        return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
-    lower, upper, index = cover(found.cells.places, sides)
-    counts = np.where(index >= 0, np.append(found.cells.counts, 0)[index], 0)
-    known = Intervals(found.cell_epsilon) if (index >= 0).all() else None
+        form, known, (lower, upper, counts) = "tree", None, found.leaves
+    else:
+        lower, upper, index = cover(found.cells.places, sides)
+        counts = np.where(index >= 0, np.append(found.cells.counts, 0)[index], 0)
+        form, known = "grid", Intervals(found.cell_epsilon) if (index >= 0).all() else None
+    mechanism = f"k-means {form}, algorithm={algorithm!r}"
     model = BoxModel(Boxes(lower, upper), counts, domain.shape, known)
     return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)

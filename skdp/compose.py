@@ -109,6 +109,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
     # prediction.
     _default: ClassVar[Any]
     _constant: ClassVar[Any]
+    # Fewest labels that an estimator is trained on.
+    _fewest: ClassVar[int]
     # What refuses a declared label that does not fit the task.
     _check_label: ClassVar[Any]
 
@@ -139,8 +141,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         """Declaration of the label, or None where the synthesizer declares it."""
         return getattr(self, self._label)
 
-    def _known(self, y: NDArray[Any], domain: Domain, target: str) -> tuple[BoolArray, Any]:
-        """Which labels are known; the only prediction, as a list, where they allow no other."""
+    def _answers(self, domain: Domain, target: str) -> Any:
+        """What may be predicted where the release shows too few labels."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
@@ -252,11 +254,12 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         try:
             rng = sampling_generator(self.random_state)
             drawn, y, weight = release.make_training_set(self.n_samples, random_state=rng)
-            known, only = self._known(y, release.domain_, release.target)
-            if only is None:
+            known, answers = ~pd.isna(y), self._answers(release.domain_, release.target)
+            shown = pd.unique(y[known]).tolist()
+            if len(shown) >= self._fewest:
                 self.estimator_ = fit_clone(self.estimator, drawn, y, weight, known, rng)
             else:
-                self.estimator_ = self._constant().fit([[0.0]], only)
+                self.estimator_ = self._constant().fit([[0.0]], [*shown, *answers][:1])
         except BaseException as error:
             reraise_interrupts(error)
             raise TrainingError(
@@ -574,14 +577,12 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
     _shorthand = "the list of classes="
     _label = "classes"
     _default = _DefaultClassifier
-    _constant = DummyClassifier
+    _constant, _fewest = DummyClassifier, 2
     _check_label = staticmethod(label_classes)
 
-    def _known(self, y: NDArray[Any], domain: Domain, target: str) -> tuple[BoolArray, Any]:
-        self.classes_ = classes = label_classes(domain, target)[0]
-        known = pd.Series(y).isin(classes).to_numpy()
-        present = classes[pd.Series(classes).isin(y[known]).to_numpy()]
-        return known, (present if len(present) else classes)[:1] if len(present) < 2 else None
+    def _answers(self, domain: Domain, target: str) -> Any:
+        self.classes_ = label_classes(domain, target)[0]
+        return self.classes_
 
     @available_if(_offers_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:
@@ -635,7 +636,7 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
     target_range : (low, high), default=None
         The public range of the target, where the domain has no column for it. Its bins are those
         of ``Numeric(low, high)``, which the synthesizer chooses; without an estimator there are
-        256. For others put a `Numeric` into the domain. Giving both this and ``target`` is an
+        2,048. For others put a `Numeric` into the domain. Giving both this and ``target`` is an
         error.
     n_samples : int, default=None
         Number of synthetic rows to train on. None: the release's noisy total, never the exact
@@ -694,13 +695,12 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
     _shorthand = "its target_range=(low, high)"
     _label = "target_range"
     _default = PrivateAdditiveRegressor
-    _constant = DummyRegressor
+    _constant, _fewest = DummyRegressor, 1
     _check_label = staticmethod(number_link)
 
     def _label_attribute(self) -> Numeric | None:
         return None if self.target_range is None else Numeric(*self.target_range)
 
-    def _known(self, y: NDArray[Any], domain: Domain, target: str) -> tuple[BoolArray, Any]:
-        known, attribute = ~pd.isna(y), cast(Any, domain[target])
-        middle = float(attribute.lower) / 2 + float(attribute.upper) / 2
-        return known, None if known.any() else [middle]
+    def _answers(self, domain: Domain, target: str) -> Any:
+        attribute = cast(Any, domain[target])
+        return [float(attribute.lower) / 2 + float(attribute.upper) / 2]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,7 @@ from .domain.query import Query
 from .exceptions import DomainError
 from .expected import ExpectsErrors
 from .hierarchy import Blue, Tree
+from .mechanisms import discrete_laplace_variance
 from .release import Synopsis
 from .release.model import KnownLaw, Reach, covariances_from
 from .release.result import group_labels, plot_axis
@@ -40,9 +41,7 @@ from .release.rounding import shuffled_line
 from .release.sampling import METHODS
 from .tables import Layout, count_rows, list_entries
 
-__all__ = [
-    "RangeTreeHistogram",
-]
+__all__ = ["RangeTreeHistogram"]
 
 # ------------------------------------------------------------------------------------------------
 # What a histogram will measure: tree and budget, from public facts or from released counts.
@@ -73,15 +72,6 @@ def only_attribute(domain: Domain) -> Any:
     return domain.attributes[0]
 
 
-def declared_attribute(declared: Any) -> Any:
-    """The attribute, before there are rows to name it."""
-    if isinstance(declared, Mapping):
-        declared = Domain(declared)
-    if not isinstance(declared, Domain):
-        declared = Domain.for_array(declared, 1)
-    return only_attribute(declared)
-
-
 # --- tree and budget
 
 # Default branching when a budget but no tree is given: near the best of all uniform trees.
@@ -89,37 +79,27 @@ _DEFAULT_BRANCHING = 16
 PARTITIONS = (None, "dawa", "ahp", "adaptive", "auto")
 
 
-class Design(NamedTuple):
-    """Tree and budget: public, and known before a value is read."""
+def parts_of(
+    kind: str | None, tree: Tree, shares: np.ndarray, epsilon: Fraction
+) -> dict[str, Fraction]:
+    """Parts of the budget.
 
-    tree: Tree
-    # Code of the attribute at each position of the tree.
-    codes: np.ndarray
-    # Share of epsilon of each node, in millionths.
-    shares: np.ndarray
-
-
-def budget_parts(design: Design, epsilon: Fraction) -> dict[str, Fraction]:
-    """Epsilon by level where each level has one budget, else in one piece."""
-    tree, parts = design.tree, {}
+    Those for choosing buckets and for counting them; or those of the levels of a tree, where their
+    largest shares sum to 1; or epsilon in one piece.
+    """
+    if kind in ("dawa", "ahp"):
+        published = dawa.DAWA_SHARES if kind == "dawa" else dawa.AHP_SHARES
+        return {name: epsilon * share for name, share in published.items()}
+    parts = {}
     # Leaves above the last level may have more.
     early = tree.is_leaf & (tree.depth < tree.n_levels - 1)
     for level, size in enumerate(np.diff(tree.level_starts)):
-        shares = np.unique(design.shares[(tree.depth == level) & ~early])
-        if len(shares) != 1:
-            return {"tree": epsilon}
-        if shares[0]:
+        share = shares[(tree.depth == level) & ~early].max(initial=0)
+        if share:
             name = f"level {level} ({size} node{'s' if size > 1 else ''})"
-            parts[name] = epsilon * Fraction(int(shares[0]), 10**6)
-    return parts if sum(parts.values()) == epsilon else {"tree": epsilon}
-
-
-def partition_parts(kind: str, epsilon: Fraction) -> dict[str, Fraction]:
-    """Epsilon for choosing buckets and for counting them."""
-    if kind == "adaptive":
-        return {"tree": epsilon}
-    shares = dawa.DAWA_SHARES if kind == "dawa" else dawa.AHP_SHARES
-    return {name: epsilon * share for name, share in shares.items()}
+            parts[name] = epsilon * Fraction(int(share), 10**6)
+    in_levels = kind is None and sum(parts.values()) == epsilon
+    return parts if in_levels else {"tree": epsilon}
 
 
 # Repetitions of a simulation: as many as fit into this many numbers, within these limits.
@@ -131,10 +111,7 @@ _FEWEST, _MOST = 12, 200
 # HistogramModel: a released range tree, and all that is answered from it.
 
 
-_LAW = (
-    "at least {:g}% for a query fixed before looking at the release, by the exact law of the noise"
-)
-_UNDETERMINED = "the measured nodes do not determine this count."
+_LAW = "for a query fixed before looking at the release, by the exact law of the noise"
 
 
 def as_conditions(query: Any, name: str) -> Any:
@@ -192,16 +169,6 @@ class HistogramModel(KnownLaw):
         return self.blue.tree
 
     @property
-    def name(self) -> Any:
-        """Of the attribute."""
-        return self.domain.names[0]
-
-    @property
-    def attribute(self) -> Any:
-        """The one attribute of the domain."""
-        return only_attribute(self.domain)
-
-    @property
     def projected(self) -> bool:
         """Whether the estimates are not those of the unbiased least squares."""
         return self.non_negative or self.kind == "adaptive"
@@ -209,7 +176,7 @@ class HistogramModel(KnownLaw):
     @cached_property
     def nodes(self) -> np.ndarray:
         """Estimates of all nodes."""
-        return self._estimate(self.blue, self.noisy)
+        return self._estimate(self.noisy)
 
     @cached_property
     def positive(self) -> HistogramModel:
@@ -234,22 +201,22 @@ class HistogramModel(KnownLaw):
         for errors_once in errors:
             noise = generator.geometric(success) - generator.geometric(success)
             values[measured] = self.nodes[measured] + noise
-            errors_once[:] = (self._estimate(self.blue, values) - self.nodes)[leaves]
+            errors_once[:] = (self._estimate(values) - self.nodes)[leaves]
         return errors
 
-    def _estimate(self, blue: Blue, values: np.ndarray) -> np.ndarray:
+    def _estimate(self, values: np.ndarray) -> np.ndarray:
         if self.projected:
-            return hierarchy.non_negative(blue, values, even=self.kind == "adaptive")
+            return hierarchy.non_negative(self.blue, values, even=self.kind == "adaptive")
         if self.consistency == "blue":
-            return blue.estimate(values)
-        return hierarchy.gblue(blue.tree, values, blue.noise_variances)[0]
+            return self.blue.estimate(values)
+        return hierarchy.gblue(self.tree, values, self.blue.noise_variances)[0]
 
     # -- what a synopsis asks of a model
 
     @property
     def total(self) -> float:
         """Estimated number of records."""
-        return self.value(np.ones(len(self.tree.leaves)))
+        return float(self.nodes[self.tree.leaves].sum())
 
     @property
     def about(self) -> str:
@@ -265,18 +232,13 @@ class HistogramModel(KnownLaw):
 
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Weighted sum of bins, one float for each query."""
-        found = [self.value(self.tree.leaf_weights(self._codes(each))) for each in queries]
+        leaves = self.nodes[self.tree.leaves]
+        found = [leaves @ self.tree.leaf_weights(self._codes(each)) for each in queries]
         return np.array(found, dtype=np.float64)
 
     def variance(self, queries: Sequence[Query]) -> FloatArray:
         """Variance of each answer."""
-        found = np.empty(len(queries))
-        for place, query in enumerate(queries):
-            weights = self._codes(query)
-            mean = self.tree.leaf_weights(weights)
-            varying = np.maximum(self.tree.leaf_weights(weights**2) - mean**2, 0.0)
-            found[place] = self.std(mean, varying) ** 2
-        return found
+        return np.array([self._std(self._codes(query)) ** 2 for query in queries])
 
     def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariance of the errors of a few answers."""
@@ -284,31 +246,31 @@ class HistogramModel(KnownLaw):
 
     def _reach(self, queries: Sequence[Query], level: float) -> Reach:
         each = [self._reach_of(self._codes(query), level) for query in queries]
-        below, above = np.array([ends for ends, _ in each]).reshape(-1, 2).T
-        return Reach(np.sqrt(self.variance(queries)), below, above, each[0][1])
+        below, above, texts = zip(*each, strict=True)
+        std = np.sqrt(self.variance(queries))
+        return Reach(std, np.array(below), np.array(above), texts[0])
 
-    def _reach_of(self, weights: FloatArray, level: float) -> tuple[tuple[float, float], str]:
+    def _reach_of(self, weights: FloatArray, level: float) -> tuple[float, float, str]:
         mean = self.tree.leaf_weights(weights)
-        value = self.value(mean)
-        if math.isinf(self.unbiased_std(mean)):
-            return (math.inf, math.inf), _UNDETERMINED
-        least, most, guarantee = mean, mean, _LAW.format(100 * level)
+        value = float(self.nodes[self.tree.leaves] @ mean)
+        if math.isinf(self.blue.query_variance(mean)):
+            return math.inf, math.inf, "the measured nodes do not determine this count."
+        least, most, guarantee = mean, mean, f"at least {100 * level:g}% {_LAW}"
         if len(mean) < len(weights):
             starts = self.tree.lower[self.tree.leaves]
             least, most = (each.reduceat(weights, starts) for each in (np.minimum, np.maximum))
             guarantee += "; records may lie anywhere in the groups of bins that were measured"
-        low = self._unbiased_bounds(least, level)[0]
-        high = self._unbiased_bounds(most, level)[1]
+        low, high = self._unbiased_end(least, level, -1), self._unbiased_end(most, level, 1)
         if self.projected or self.kind is not None:
             low, high = min(low, value), max(high, value)
             guarantee += "; widened to hold the value"
         if self.projected:
             guarantee += "; the standard error is that of the value, by simulation"
-        return (value - low, high - value), guarantee + "."
+        return value - low, high - value, guarantee + "."
 
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Estimated counts of all codes."""
-        return self.by_code(self.bin_counts())
+        return self.bin_counts()[np.argsort(self.codes)]
 
     def _codes(self, query: Query) -> FloatArray:
         """Weight of each position in a sum of answers."""
@@ -318,34 +280,24 @@ class HistogramModel(KnownLaw):
 
     # -- counts of bins and of weighted leaves
 
-    def value(self, leaf_weights: np.ndarray) -> float:
-        """A weighted sum of the leaves."""
-        return float(self.nodes[self.tree.leaves] @ leaf_weights)
-
-    def unbiased_std(self, leaf_weights: np.ndarray) -> float:
-        """Standard error of the unbiased answer."""
-        return math.sqrt(self.blue.query_variance(leaf_weights))
-
-    def std(self, leaf_weights: np.ndarray, of_record: np.ndarray) -> float:
-        """Standard error of an answer.
-
-        ``of_record`` is the variance of the weight of one record that falls into a bin of its leaf
-        at random: p (1 - p) where the share p of a leaf counts.
-        """
-        std = self.unbiased_std(leaf_weights)
+    def _std(self, weights: FloatArray) -> float:
+        """Standard error of a weighted sum of positions."""
+        mean = self.tree.leaf_weights(weights)
+        std = math.sqrt(self.blue.query_variance(mean))
         if self.projected and math.isfinite(std):
-            std = math.sqrt(np.mean((self.simulation @ leaf_weights) ** 2))
+            std = math.sqrt(np.mean((self.simulation @ mean) ** 2))
         if self.kind is None:
             return std
+        # The weight of a record that falls into a bin of its leaf at random varies.
+        varying = np.maximum(self.tree.leaf_weights(weights**2) - mean**2, 0.0)
         inside = np.maximum(self.nodes[self.tree.leaves], 0.0) * (self.tree.leaf_widths > 1)
-        return math.hypot(std, math.sqrt(inside @ of_record))
+        return math.hypot(std, math.sqrt(inside @ varying))
 
-    def _unbiased_bounds(self, leaf_weights: np.ndarray, level: float) -> tuple[float, float]:
-        """An interval by the exact law of the noise."""
+    def _unbiased_end(self, leaf_weights: FloatArray, level: float, sign: int) -> float:
+        """Lower or upper end of an interval by the exact law of the noise."""
         weights = self.blue.noise_weights(leaf_weights)
         half = hierarchy.noise_quantile(weights, self.blue.noise_variances, level)
-        centre = float(weights @ self.noisy)
-        return centre - half, centre + half
+        return float(weights @ self.noisy) + sign * half
 
     def bin_counts(self) -> np.ndarray:
         """Estimate for each position; a leaf of several bins is spread evenly."""
@@ -363,33 +315,7 @@ class HistogramModel(KnownLaw):
         each = variances / width**2
         if self.kind is not None:
             each += np.maximum(self.nodes[tree.leaves], 0.0) / width * (1.0 - 1.0 / width)
-        return self.by_code(np.repeat(np.sqrt(each), width))
-
-    def by_code(self, by_position: np.ndarray) -> np.ndarray:
-        """Numbers of positions in the order of the codes."""
-        out = np.empty(len(by_position))
-        out[self.codes] = by_position
-        return out
-
-    def bars(self, edges: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Estimates of consecutive groups of codes, and the ends of their intervals."""
-        codes = np.arange(len(self.codes))
-        groups = [
-            Query(({0: ((a <= codes) & (codes < b)).astype(float)},)) for a, b in pairwise(edges)
-        ]
-        counts, found = self.answer(groups), self.reach(groups, level)
-        return counts, counts - found.below, counts + found.above
-
-    def table(self) -> pd.DataFrame:
-        """As `RangeTreeHistogram.to_frame`."""
-        labels = group_labels(self.attribute)
-        columns: dict[str, Any] = {
-            self.name: pd.Series(labels, dtype=object if None in labels else None)
-        }
-        counts = {"count": self.by_code(self.bin_counts()), "std_error": self.bin_errors()}
-        for title, values in counts.items():
-            columns[free_name(title, [self.name])] = values
-        return pd.DataFrame(columns)
+        return np.repeat(np.sqrt(each), width)[np.argsort(self.codes)]
 
 
 # ------------------------------------------------------------------------------------------------
@@ -434,10 +360,9 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         Ranges that "auto" plans for. "lengths": 1, 2, 4, 8, ... bins, all of equal importance;
         "all": all ranges, equally likely; "quantiles": ranges from the first bin on; an integer:
         ranges of at most that many bins; a sequence: ranges of these lengths.
-    consistency : {"blue", "iterative"} or None, default="blue"
+    consistency : {"blue", "iterative"}, default="blue"
         "blue" is exact weighted least squares in two passes, "iterative" the algorithm of the
-        GBLUE paper (the same up to its tolerance of 1e-6 records, and slower), None answers
-        from the fewest noisy nodes.
+        GBLUE paper (the same up to its tolerance of 1e-6 records, and slower).
     non_negative : bool, default=False
         Project each node's children onto non-negative counts that sum to it, from the top down.
         More accurate where many bins are empty, and the same where none is near 0; no longer
@@ -519,9 +444,7 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
     max_rows_per_id: int | None = None
     privacy_id: str | None = None
 
-    @property
-    def _most_bins(self) -> int | None:
-        return None
+    _most_bins = None
 
     # -- the release
 
@@ -556,23 +479,17 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         )
         layout = Layout(table, rows, domain)
         attribute = only_attribute(domain)
-        kind, design = self._partition_of(attribute), self._design_of(attribute)
-        epsilon = self._record_epsilon()
-        parts = partition_parts(kind, epsilon) if kind else budget_parts(design, epsilon)
-        loss, source = self._spend(rows, parts)
+        kind, (tree, codes, shares) = self._partition_of(attribute), self._design_of(attribute)
+        loss, source = self._spend(rows, parts_of(kind, tree, shares, self._record_epsilon()))
 
         counts = count_rows(rows, domain, self._contributions(loss, source, rows, domain)).dense()
-        spent = loss.of_record
+        exact, spent = counts[codes], loss.of_record
         if kind is None:
-            exact = counts[design.codes]
-            noisy = hierarchy.measure(
-                design.tree, exact, design.shares, spent.epsilon, random_state=source
-            )
-            tree, codes, values, variances = design.tree, design.codes, *noisy
+            values = hierarchy.measure(tree, exact, shares, spent.epsilon, random_state=source)
         else:
-            tree, codes, shares, values = self._grouped(kind, attribute, counts, spent, source)
-            variances = hierarchy.measured_variances(shares, spent.epsilon)
-        blue = Blue(tree, variances)
+            found = self._grouped(kind, attribute.n_values, exact, spent, source)
+            tree, codes, shares, values = found._replace(order=codes[found.order])
+        blue = Blue(tree, hierarchy.measured_variances(shares, spent.epsilon))
         model = HistogramModel(
             domain, codes, blue, values, self.consistency, bool(self.non_negative), kind
         )
@@ -587,7 +504,8 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         self.node_counts_ = model.nodes
         self.blue_ = blue
         self.privacy_loss_ = loss
-        warn_of_emptiness(self, model.total, model.unbiased_std(np.ones(len(tree.leaves))))
+        variance = blue.query_variance(np.ones(len(tree.leaves)))
+        warn_of_emptiness(self, model.total, math.sqrt(variance))
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -598,9 +516,11 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
 
     # -- what is public before the fit
 
-    def _design_of(self, attribute: Any) -> Design:
-        """Tree and budget, from public facts alone; those of a full tree if data divide it."""
-        self._partition_of(attribute)
+    def _design_of(self, attribute: Any) -> tuple[Tree, np.ndarray, np.ndarray]:
+        """Tree, code at each of its positions, and share of each node in millionths of epsilon.
+
+        From public facts alone; those of a full tree if data divide it.
+        """
         check_choice(self.consistency, "consistency", ("blue", "iterative"))
         check_flag(self.non_negative, "non_negative")
         tree, codes = self._tree_of(attribute)
@@ -608,17 +528,19 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         if attribute.nullable:
             tree, shares = hierarchy.with_extra_bin(tree, shares)
             codes = np.append(codes, attribute.n_values)
-        millionths = hierarchy.exact_shares(tree, shares)
-        return Design(tree, codes, millionths)
+        return tree, codes, hierarchy.exact_shares(tree, shares)
+
+    def _given_tree(self, attribute: Any) -> Any:
+        """A tree of the user's own, or the taxonomy of the categories."""
+        taxonomy = attribute.taxonomy if isinstance(attribute, Categorical) else None
+        return taxonomy if self.tree is None else self.tree
 
     def _tree_of(self, attribute: Any) -> tuple[Tree, np.ndarray]:
         """Tree over the values of the attribute, and the code at each of its positions."""
         n = attribute.n_values
         # Special values of numbers stand among the bins, where ranges need them.
         codes = attribute.order()[:n] if isinstance(attribute, Numeric) else np.arange(n)
-        given = self.tree
-        if given is None and isinstance(attribute, Categorical):
-            given = attribute.taxonomy
+        given = self._given_tree(attribute)
         if given is not None and not is_word(self.branching, "auto"):
             raise ValueError(
                 f"branching={self.branching!r} makes a tree, but one is given already: give tree "
@@ -636,14 +558,11 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
             tree = Tree.from_intervals(given)
         elif isinstance(attribute, Categorical) and not attribute.ordered:
             tree = hierarchy.level_tree(n, [n])
-        elif not is_word(self.branching, "auto"):
-            tree = hierarchy.balanced_tree(n, self.branching)
-        elif is_word(self.budget, "auto"):
+        elif is_word(self.branching, "auto") and is_word(self.budget, "auto"):
             tree = hierarchy.level_tree(n, hierarchy.plan_levels(n, self._workload_of(n)).counts)
         else:
-            tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING)
-        if (np.sort(codes) != np.arange(n)).any():
-            raise ValueError("The leaves of the taxonomy must be the categories, each once.")
+            auto = is_word(self.branching, "auto")
+            tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING if auto else self.branching)
         if tree.n_bins != n:
             raise ValueError(
                 f"The tree has {tree.n_bins} bins, but the attribute has {n} values (without the "
@@ -653,22 +572,15 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
 
     def _shares_of(self, tree: Tree) -> np.ndarray:
         """Share of epsilon of each node, from ``budget``."""
-        budget = self.budget
-        if isinstance(budget, str):
-            if budget == "auto":
-                return hierarchy.optimal_shares(tree, self._workload_of(tree.n_bins))
-            if budget == "uniform":
+        if isinstance(self.budget, str):
+            check_choice(self.budget, "budget", ("auto", "uniform"))
+            if self.budget == "uniform":
                 return hierarchy.uniform_shares(tree)
-        else:
-            shares = np.asarray(budget, dtype=np.float64)
-            if shares.shape == (tree.n_levels,):
-                return hierarchy.level_shares(tree, shares)
-            if shares.shape == (tree.n_nodes,):
-                return shares
-        raise ValueError(
-            f"budget must be 'auto', 'uniform', or hold one share for each of the {tree.n_levels} "
-            f"levels or {tree.n_nodes} nodes of the tree, got {budget!r}."
-        )
+            return hierarchy.optimal_shares(tree, self._workload_of(tree.n_bins))
+        shares = np.asarray(self.budget, dtype=np.float64)
+        if shares.shape == (tree.n_nodes,) and tree.n_nodes > tree.n_levels:
+            return shares
+        return hierarchy.level_shares(tree, shares)
 
     def _workload_of(self, n_bins: int) -> hierarchy.Workload:
         """The ranges that "auto" plans for."""
@@ -678,48 +590,31 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         """How the bins are grouped by the data: from the parameters and the attribute alone."""
         check_choice(self.partition, "partition", PARTITIONS)
         ordered = not isinstance(attribute, Categorical) or attribute.ordered
-        taxonomy = isinstance(attribute, Categorical) and attribute.taxonomy is not None
-        planned = (
-            self.tree is None
-            and not taxonomy
-            and is_word(self.branching, "auto")
-            and is_word(self.budget, "auto")
-            and is_word(self.consistency, "blue")
+        defaults = {"branching": "auto", "budget": "auto", "consistency": "blue"}
+        planned = self._given_tree(attribute) is None and all(
+            is_word(getattr(self, name), value) for name, value in defaults.items()
         )
         if self.partition == "auto":
             return "adaptive" if ordered and planned else None
-        if self.partition is None:
-            return None
-        if not planned:
-            raise ValueError(
-                f"partition={self.partition!r} makes the tree and its budget from released counts: "
-                "leave tree, branching, budget and consistency at their defaults, and declare "
-                "categories without a taxonomy."
-            )
-        if not ordered and self.partition != "ahp":
-            raise ValueError(
-                f"partition={self.partition!r} groups neighbouring bins, but these categories have "
-                "no order. Declare them with ordered=True if they have one, or use "
-                "partition='ahp', which needs none."
-            )
-        return str(self.partition)
+        if self.partition is None or (planned and (ordered or self.partition == "ahp")):
+            return self.partition
+        raise ValueError(
+            f"partition={self.partition!r} makes the tree and its budget from released counts: "
+            "leave tree, branching, budget and consistency at their defaults, and declare "
+            "categories without a taxonomy. Categories that have no order take 'ahp' alone, which "
+            "groups any bins; ordered=True declares that they have one."
+        )
 
     def _grouped(
-        self, kind: str, attribute: Any, counts: np.ndarray, loss: Any, source: Any
+        self, kind: str, n: int, exact: np.ndarray, spent: Any, source: Any
     ) -> dawa.LineRelease:
-        """Buckets and noisy counts that follow the data; ``counts`` are exact, by code."""
-        n = attribute.n_values
-        codes = attribute.order()[:n] if isinstance(attribute, Numeric) else np.arange(n)
-        codes = np.append(codes, n) if attribute.nullable else codes
-        exact, epsilon = counts[codes], loss.epsilon
+        """Buckets and noisy counts that follow the data; ``exact`` is private, by position."""
         if kind == "adaptive":
             plan = hierarchy.plan_levels(n, self._workload_of(n))
-            found = dawa.adaptive_tree(exact, n, epsilon, plan, random_state=source)
-        elif kind == "dawa":
-            found = dawa.dawa(exact, n, loss.parts, self._workload_of, random_state=source)
-        else:
-            found = dawa.ahp(exact, n, loss.parts, random_state=source)
-        return found._replace(order=codes[found.order])
+            return dawa.adaptive_tree(exact, n, spent.epsilon, plan, random_state=source)
+        if kind == "dawa":
+            return dawa.dawa(exact, n, spent.parts, self._workload_of, random_state=source)
+        return dawa.ahp(exact, n, spent.parts, random_state=source)
 
     def plan(self) -> pd.DataFrame:
         """Expected error, before anything is spent or read.
@@ -737,28 +632,21 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         DomainError, ValueError
             As ``fit``.
         """
-        attribute = declared_attribute(self.domain)
-        epsilon = self._record_epsilon()
-        design = self._design_of(attribute)
-        n = attribute.n_values
+        attribute = Domain.for_array(self.domain, 1).attributes[0]
+        self._partition_of(attribute)
+        (tree, _, shares), epsilon = self._design_of(attribute), self._record_epsilon()
+        n, blue = attribute.n_values, Blue(tree, hierarchy.measured_variances(shares, epsilon))
         workload = self._workload_of(n)
-        variances = hierarchy.measured_variances(design.shares, epsilon)
-        blue = Blue(design.tree, variances)
-        means = hierarchy.workload_variances(blue, workload, n_bins=n)
         lengths = np.minimum(workload.lengths, n)
-        plain = hierarchy.measured_variances(np.array([10**6]), epsilon)[0]
-        return pd.DataFrame(
-            {
-                "length": lengths,
-                "std_error": np.sqrt(means),
-                "plain_std_error": np.sqrt(lengths * plain),
-            }
-        )
+        means = hierarchy.workload_variances(blue, workload, n_bins=n)
+        plain = lengths * discrete_laplace_variance(epsilon)
+        columns = {"length": lengths, "std_error": np.sqrt(means), "plain_std_error": plain**0.5}
+        return pd.DataFrame(columns)
 
     def _formula_errors(self, n: int) -> dict[str, float]:
         """Errors of a bin and of ranges between two uniform bins, from `plan`."""
         planned = self.plan().drop_duplicates("length")
-        size = declared_attribute(self.domain).n_values
+        size = Domain.for_array(self.domain, 1).attributes[0].n_values
         lengths = np.arange(1, size + 1)
         variance = np.interp(lengths, planned["length"], planned["std_error"] ** 2)
         often = np.where(lengths == 1, size, 2 * (size + 1 - lengths))
@@ -866,7 +754,13 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
             intervals), ``count``, ``std_error``. The missing cell, if any, is the last row.
         """
         check_is_fitted(self)
-        return self._model.table()
+        name, labels = self.domain_.names[0], group_labels(only_attribute(self.domain_))
+        columns = {
+            name: pd.Series(labels, dtype=object if None in labels else None),
+            free_name("count", [name]): self._model.view([0]),
+            free_name("std_error", [name]): self._model.bin_errors(),
+        }
+        return pd.DataFrame(columns)
 
     def sample(
         self,
@@ -943,16 +837,15 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
 
         check_is_fitted(self)
         level = as_level(level)
-        attribute = self._model.attribute
-        numeric = isinstance(attribute, Numeric) and not attribute.special
-        n = attribute.n_values
-        at = np.arange(0, n, -(-n // _MAX_BARS) if numeric else 1)
-        if attribute.nullable:
-            at = np.append(at, n)
-        edges = np.append(at, attribute.size)
-        counts, low, high = self._model.bars(edges, level)
-        where = np.append(at[at < n], n)
+        attribute, codes = only_attribute(self.domain_), np.arange(len(self.codes_))
+        numeric, n = isinstance(attribute, Numeric) and not attribute.special, attribute.n_values
+        # The missing cell has a bar of its own.
+        edges = np.append(np.arange(0, n, -(-n // _MAX_BARS) if numeric else 1), n)
+        bars = [*pairwise(edges), *[(n, n + 1)] * attribute.nullable]
+        queries = [Query(({0: ((a <= codes) & (codes < b)).astype(float)},)) for a, b in bars]
+        counts, reach = self._model.answer(queries), self._model.reach(queries, level)
         axis = plot_axis(self.domain_.names[0], attribute)
-        axis = axis._replace(edges=axis.edges[where])
+        axis = axis._replace(edges=axis.edges[edges])
         title = loss_title(f"{100 * level:g}% intervals", self.privacy_loss_)
-        return plot_view(counts, [axis], ax=ax, title=title, interval=(low, high))
+        ends = counts - reach.below, counts + reach.above
+        return plot_view(counts, [axis], ax=ax, title=title, interval=ends)

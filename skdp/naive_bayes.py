@@ -13,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from ._models import ModelOfClasses, ModelOfGroups
 from ._validation import FloatArray
 from .algorithms.additive import (
+    TUNING,
     Logit,
     Prior,
     Records,
     calibrate,
     first_of_classes,
-    known_share,
+    paying_share,
     shared_weight,
 )
 
@@ -75,7 +76,7 @@ def fit_naive_bayes(
     """
     # Privacy. Released: the histograms of the first round of an additive model, and that of the
     # scores which it gives; sequential composition. The rest is computed from them.
-    part = known_share(epsilon, total)
+    part = paying_share(epsilon, total, TUNING.known)
     model = first_of_classes(records, link, priors, epsilon - part, total, random_state)
     prior = np.log(link.probabilities(model.intercept[None])[0])
     found, constant = [], np.zeros(link.n_classes)

@@ -72,8 +72,8 @@ _UNORDERED = ("canonical", "auto")
 _RAISED = 3
 # How often it goes over the features. If all scores are far below, fewer than k are selected.
 _MOST_PASSES = 100
-# Tables of cells by classes are dense up to this size.
-_DENSE = 2**22
+# Up to so many cells, empty ones are part of a table.
+_DENSE = 2**20
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -309,16 +309,10 @@ class _ByClass:
 
     def of(self, codes: CodeArray, size: int, labels: CodeArray) -> int:
         n_labels = len(self.weights)
-        keys = codes.astype(np.int64) * n_labels + labels
-        if size * n_labels <= _DENSE:
-            table = np.bincount(keys, minlength=size * n_labels).reshape(size, n_labels)
-            gained = int((table * self.weights).max(axis=1).sum())
-        else:
-            found, counts = np.unique(keys, return_counts=True)
-            cells, n_cells = np.unique(found // n_labels, return_index=True)
-            weighted = counts * self.weights[found % n_labels]
-            gained = int(np.maximum.reduceat(weighted, n_cells).sum()) if cells.size else 0
-        return gained - round(_by_chance(self.spread, size, self.total))
+        cells, number = _renumbered(codes, size)
+        table = np.bincount(cells * n_labels + labels, minlength=number * n_labels)
+        gained = (table.reshape(number, n_labels) * self.weights).max(axis=1).sum()
+        return int(gained) - round(_by_chance(self.spread, size, self.total))
 
 
 class _ByNumber:
@@ -339,12 +333,18 @@ class _ByNumber:
         self.spread = math.sqrt(float(counts @ self.weights[:n].astype(float) ** 2) / self.total)
 
     def of(self, codes: CodeArray, size: int, labels: CodeArray) -> int:
-        weights = self.weights[labels]
-        if size > _DENSE:
-            codes = np.unique(codes, return_inverse=True)[1].astype(np.int32)
         # Exact: sums of integers below 2**53.
-        sums = np.bincount(codes, weights=weights, minlength=1)
+        cells, number = _renumbered(codes, size)
+        sums = np.bincount(cells, weights=self.weights[labels], minlength=number)
         return int(np.abs(sums).sum()) - round(_by_chance(self.spread, size, self.total))
+
+
+def _renumbered(codes: CodeArray, size: int) -> tuple[IntArray, int]:
+    """Cells of the records and their number; of a huge domain the occupied ones alone."""
+    if size <= _DENSE:
+        return codes.astype(np.int64), size
+    occupied, cells = np.unique(codes, return_inverse=True)
+    return cells, len(occupied)
 
 
 def _by_chance(spread: float, size: int, total: float) -> float:

@@ -163,14 +163,14 @@ class _ModelOfTrees(ModelOfGroups, ModelOfClasses):
 
     def _release(self, records, columns, link, parts, source):
         settings = self._settings()
-        menu = [_splits(grouping, settings["algorithm"]) for grouping in columns.values()]
+        menu = [_splits(grouping, settings.get("algorithm")) for grouping in columns.values()]
         models, totals = fit_trees(records, menu, link, parts, source, **settings)
         std = np.sqrt(link * discrete_laplace_variance(parts["total"]))
         return models, float(totals.sum()), std
 
     def _parts(self, epsilon):
         settings = self._settings()
-        return tree_parts(epsilon, settings["algorithm"], settings["max_depth"])
+        return tree_parts(epsilon, settings.get("algorithm", "auto"), settings["max_depth"])
 
     def _publish(self, models, columns):
         self.classes_ = self._declared_classes()
@@ -179,16 +179,16 @@ class _ModelOfTrees(ModelOfGroups, ModelOfClasses):
         self.feature_importances_ = np.mean([tree.importances() for tree in trees], axis=0)
         self._trees = trees
 
-    def _settings(self, algorithm="auto", **more):
+    def _settings(self, **more):
         """Checked parameters of the kernel; raises before anything is spent."""
         check_choice(self.quality, "quality", (None, *QUALITIES))
-        quality, depth = ("clipped", None) if algorithm == "auto" else ("max", _PUBLISHED_DEPTH)
+        published = more.get("algorithm", "auto") != "auto"
+        quality, depth = ("max", _PUBLISHED_DEPTH) if published else ("clipped", None)
         if self.max_depth is not None:
             depth = as_integer(self.max_depth, "max_depth", 1)
             if depth > _MOST_DEPTH:
                 raise ValueError(f"max_depth must be at most {_MOST_DEPTH}, got {depth}.")
-        quality = self.quality or quality
-        return {"algorithm": algorithm, "quality": quality, "max_depth": depth, **more}
+        return {"quality": self.quality or quality, "max_depth": depth, **more}
 
     def predict_proba(self, X) -> np.ndarray:
         """Probability of each class.
@@ -309,10 +309,10 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
     algorithm: Any = "auto"
     prune: Any = True
 
-    def _settings(self):
+    def _settings(self, **more):
         check_choice(self.algorithm, "algorithm", ALGORITHMS)
         check_flag(self.prune, "prune")
-        return super()._settings(self.algorithm, prune=self.prune)
+        return super()._settings(algorithm=self.algorithm, prune=self.prune, **more)
 
     @property
     def _cuts(self):  # type: ignore[override]
@@ -420,8 +420,8 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
 
     n_trees: Any = 2
 
-    def _settings(self):
-        return super()._settings(n_trees=as_integer(self.n_trees, "n_trees", 1))
+    def _settings(self, **more):
+        return super()._settings(n_trees=as_integer(self.n_trees, "n_trees", 1), **more)
 
     def _publish(self, models, columns):
         super()._publish(models, columns)

@@ -1,14 +1,15 @@
-"""Dense tables and their boxes, and kernels without noise."""
+"""Dense tables and their boxes, kernels without noise, and queries of one product of weights."""
 
 import math
-from importlib import import_module
 
 import numpy as np
 from hypothesis import strategies as st
+from scipy.special import ndtri
 
 import skdp
 from skdp.algorithms import dpcube, privtree
-from skdp.release import Boxes, BoxModel
+from skdp.hierarchy import budget
+from skdp.release import Boxes, BoxModel, Intervals, Query
 from skdp.tables import CountTable
 
 
@@ -87,11 +88,39 @@ def quieted(monkeypatch):
     recorder = Recorder()
     monkeypatch.setattr(privtree, "discrete_laplace", recorder)
     monkeypatch.setattr(privtree, "above_threshold", recorder.above_threshold)
-    # The package has a function of this name.
-    measure = import_module("skdp.hierarchy.measure")
-    for module in (dpcube, measure):
+    for module in (dpcube, budget):
         monkeypatch.setattr(module, "discrete_laplace", recorder)
     return recorder
 
 
 WIDE = skdp.Domain({f"c{i}": skdp.Numeric(0, 1, bins=10) for i in range(12)})
+
+
+# ------------------------------------------------------------------------------------------------
+# Queries of single products of weights, and noise of known variances.
+
+
+def asked(products):
+    """Queries of one product of weights each."""
+    return [Query((each,)) for each in products]
+
+
+def reach_of(model, weights, level):
+    """Standard deviation of an answer, how far it may be off below and above, and what that is."""
+    found = model.reach(asked([weights]), level)
+    return found.std[0], found.below[0], found.above[0], found.guarantee
+
+
+class GaussianNoise(Intervals):
+    """Noise of known variances, its sum as Gaussian: intervals whose ends are easy to say."""
+
+    def __init__(self, variance):
+        super().__init__()
+        self.variance = np.array(variance, dtype=float)
+
+    def variances(self, n_boxes):
+        return self.variance
+
+    def reach(self, cut, alpha):
+        width = -float(ndtri(alpha / 2)) * math.sqrt(float(cut.mean**2 @ self.variance))
+        return width, width

@@ -7,7 +7,7 @@ import pytest
 
 from skdp._random import noise_source, sampling_generator
 from skdp.algorithms.kmeans.algorithms import algorithm_parts
-from skdp.algorithms.kmeans.task import Task
+from skdp.algorithms.kmeans.lloyd import Task
 from skdp.exceptions import InsecureSeedWarning
 
 EXACT = Fraction(10_000)  # so much budget that noise is zero

@@ -1,8 +1,9 @@
-"""Records, a domain and a cube that tests of cubes share."""
+"""What tests of cubes share: records, a domain and a cube; small lattices, some measured."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import strategies as st
 
 from skdp import Categorical, DataCube, Domain, Numeric, Taxonomy
 from skdp.datacube import cube as cube_module
@@ -78,3 +79,33 @@ def true_table(rows, dimensions):
     table = np.zeros([size for _, size in axes])
     np.add.at(table, tuple(codes for codes, _ in axes), 1)
     return table
+
+
+# ------------------------------------------------------------------------------------------------
+# Small cubes of which some cuboids were measured.
+
+
+ADULT = (9, 16, 7, 15, 6, 5, 2, 2)
+
+
+def noise_of(cube, variances):
+    noise = np.full(len(cube), np.inf)
+    for mask, variance in variances.items():
+        noise[cube.position[mask]] = variance
+    return noise
+
+
+def plan_noise(cube, plan):
+    """Variances at epsilon 1 as the planners count them, 2 / epsilon_C**2."""
+    pairs = zip(plan.masks, plan.shares, strict=True)
+    return noise_of(cube, {mask: 2 / float(share) ** 2 for mask, share in pairs})
+
+
+@st.composite
+def measured(draw, max_dims=3):
+    """A small cube, some measured cuboids with variances, and a seed."""
+    sizes = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=max_dims)))
+    every = range(1 << len(sizes))
+    masks = draw(st.lists(st.sampled_from(every), min_size=1, unique=True))
+    variances = {mask: draw(st.floats(0.1, 50)) for mask in masks}
+    return sizes, variances, draw(st.integers(0, 2**31))

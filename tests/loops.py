@@ -64,6 +64,8 @@ def narrowed(run: Callable[[list[Any]], Any], items: Sequence[Any]) -> None:
 def _raises(run: Callable[[list[Any]], Any], item: Any) -> bool:
     try:
         run([item])
+    except KeyboardInterrupt:
+        raise
     except BaseException:
         return True
     return False

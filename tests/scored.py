@@ -3,8 +3,7 @@
 import numpy as np
 
 from skdp.algorithms.additive import UNIT
-from skdp.model_selection._guard import answers_of, draw_places, true_rows
-from skdp.model_selection._metrics import Scored, as_metric, charge_score, class_positions
+from skdp.model_selection._metrics import as_metric, charge_score, draw_places, scored_by, true_rows
 
 
 def some_scores(n_outputs, n=400, seed=0):
@@ -20,11 +19,8 @@ def of_model(metric="accuracy", *, epsilon, domain=None, ledger=None):
     def score(model, X, y):
         asked.check_model(model)
         labels, take = true_rows(X, y)
-        classes = getattr(model, "classes_", ())
         loss, source = charge_score("a score", epsilon, ledger, None)
-        everyone, places = np.arange(len(labels)), draw_places(len(labels))
-        guess = answers_of(model, asked.method, take, everyone, places, len(classes))
-        scored = Scored(labels, guess, class_positions(classes))
+        scored = scored_by(model, asked, labels, take, draw_places(len(labels)))
         found = float(asked.release(scored, loss.epsilon, source))
         return -found if asked.compares == "losses" and not asked.negated else found
 

@@ -13,9 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 import skdp
 from skdp import (
-    Categorical,
     DiffGenTransformer,
-    Domain,
     Numeric,
     PrivateClassifier,
     PrivPfCClassifier,
@@ -69,16 +67,13 @@ def test_paper_sets_negative_counts_to_zero():
 @over("estimator", TRANSFORMERS)
 def test_coordinates_name_the_groups(estimator):
     release = estimator(epsilon=2.0, **GIVEN).fit(X, Y)
-    out = release.transform(X)
-    assert out.shape == (len(X), len(release.grid_.columns))
-    assert release.get_feature_names_out().tolist() == list(release.grid_.columns)
-    for position, (column, size) in enumerate(
-        zip(release.grid_.columns, release.grid_.shape, strict=True)
-    ):
-        assert set(out[:, position]) <= set(range(size))
-        if column == "age":
-            ordered = out[np.argsort(X["age"].to_numpy()), position]
-            assert (np.diff(ordered) >= 0).all()
+    out, columns = release.transform(X), list(release.grid_.columns)
+    assert out.shape == (len(X), len(columns))
+    assert release.get_feature_names_out().tolist() == columns
+    assert (out >= 0).all() and (out < release.grid_.shape).all()
+    if "age" in columns:
+        ordered = out[np.argsort(X["age"].to_numpy()), columns.index("age")]
+        assert (np.diff(ordered) >= 0).all()
 
 
 @over("estimator", TRANSFORMERS)
@@ -101,11 +96,7 @@ def test_the_training_set_is_the_grid(estimator):
         assert release.histogram_[(*cell, release.classes_.tolist().index(label))] == count
     model = PrivateClassifier(LogisticRegression(), FrozenEstimator(release)).fit(X, Y)
     assert model.score(X, Y) > 0.75
-
-
-def test_training_set_of_a_wanted_size(release):
-    *_, weight = release.make_training_set(500)
-    assert weight.sum() == pytest.approx(500)
+    assert release.make_training_set(500)[2].sum() == pytest.approx(500)
     with pytest.raises(ValueError, match="at least 0"):
         release.make_training_set(-1)
 
@@ -130,11 +121,6 @@ def test_label_inside_the_table_or_beside_it(release):
     assert np.array_equal(inside.noisy_counts_, release.noisy_counts_)
     assert np.array_equal(inside.transform(ROWS), release.transform(X))
     assert inside.n_features_in_ == 3
-    # The order of columns does not matter to the rows.
-    turned = PrivPfCTransformer(epsilon=2.0, **GIVEN).fit(X[X.columns[::-1]], Y)
-    assert np.array_equal(turned.noisy_counts_, release.noisy_counts_)
-    with pytest.raises(ValueError, match="age"):
-        release.transform(X.drop(columns="age"))
 
 
 # ---------------------------------------------------------------------------------- classifiers
@@ -178,24 +164,6 @@ def test_cells_lean_on_the_additive_model_as_far_as_it_predicts_their_records():
     assert privpfc_module._best_weight(np.zeros((4, 2)), shares[:4], 2.5) == 2.5
 
 
-def test_the_additive_model_decides_cells_full_of_noise():
-    model = PrivPfCClassifier(epsilon=1.0, **GIVEN).fit(X, Y)
-    noise = np.sqrt(skdp.mechanisms.discrete_laplace_variance(model.privacy_loss_.parts["counts"]))
-    added = model.smoothed_ - model.histogram_
-    # The same pseudo-count in every cell, divided among the labels by a model of all cells.
-    weights = 4 * noise + np.array([0, 2, 4, 8, 16, 32, 64])
-    assert np.isclose(added.sum(axis=-1).flat[0], weights, rtol=1e-6).sum() == 1
-    assert np.allclose(added.sum(axis=-1), added.sum(axis=-1).flat[0], rtol=1e-6)
-    shares = (added / added.sum(axis=-1, keepdims=True)).reshape(-1, 2)
-    rows, labels, weight = PrivPfCTransformer(epsilon=1.0, **GIVEN).fit(X, Y).make_training_set()
-    fitted = LogisticRegression(max_iter=300).fit(rows, labels, sample_weight=weight)
-    cells = np.indices(model.grid_.shape).reshape(len(model.grid_.shape), -1).T
-    one_hot = np.concatenate(
-        [np.eye(size)[cells[:, axis]] for axis, size in enumerate(model.grid_.shape)], axis=1
-    )
-    assert np.allclose(shares, fitted.predict_proba(one_hot), atol=1e-6)
-
-
 @over("n_classes", [2, 3])
 def test_cells_that_differ_by_chance_alone_predict_the_overall_shares(n_classes):
     rng = np.random.default_rng(0)
@@ -221,18 +189,14 @@ def test_cells_that_differ_by_chance_alone_predict_the_overall_shares(n_classes)
 
 def test_shares_are_pulled_to_those_of_all_records():
     model = PrivPfCClassifier(epsilon=1.0, **GIVEN).fit(X, Y)
-    assert 0.05 <= model.evidence_ <= 1
-    surer = model.predict_proba(X)
-    model.evidence_ = 0.0
-    assert np.allclose(model.predict_proba(X), model.shares_)
     assert abs(model.shares_[1] - np.mean(Y == model.classes_[1])) < 0.02
-    model.evidence_ = 0.5
-    ratio = np.log(model.predict_proba(X) / model.predict_proba(X)[:, ::-1])
-    model.evidence_ = 1.0
-    whole = np.log(model.predict_proba(X) / model.predict_proba(X)[:, ::-1])
-    overall = model.shares_
-    assert np.allclose(ratio, (whole + np.log(overall / overall[::-1])) / 2)
-    assert np.ptp(surer[:, 0]) > 0
+    logits = []
+    for model.evidence_ in (0.0, 0.5, 1.0):
+        shares = model.predict_proba(X)
+        logits.append(np.log(shares[:, 1] / shares[:, 0]))
+    overall = np.log(model.shares_[1] / model.shares_[0])
+    np.testing.assert_allclose(logits[0], overall)
+    np.testing.assert_allclose(logits[1], (overall + logits[2]) / 2)
 
 
 def test_paper_predicts_the_largest_count():
@@ -244,14 +208,12 @@ def test_paper_predicts_the_largest_count():
 
 
 def test_unknown_values_follow_the_rest():
-    domain = Domain({"a": Categorical(["p", "q"]), "b": Categorical(["u", "v"])})
     rows = pd.DataFrame({"a": ["p", "q"] * 2000, "b": ["u", "u", "v", "v"] * 1000})
-    labels = np.where(rows["a"] == "p", "yes", "no")
-    model = PrivPfCClassifier(epsilon=3.0, domain=domain, classes=["no", "yes"], random_state=0)
-    model.fit(rows, labels)
-    shares = model.predict_proba(pd.DataFrame({"a": ["p", "?"], "b": ["u", "v"]}))
-    assert shares[0, 1] > 0.9
-    assert shares[1, 1] == pytest.approx(0.5, abs=0.05)
+    domain = {"a": ["p", "q"], "b": ["u", "v"]}
+    model = PrivPfCClassifier(epsilon=3.0, domain=domain, classes=[0, 1], random_state=0)
+    model.fit(rows, (rows["a"] == "p").astype(int))
+    shares = model.predict_proba(pd.DataFrame({"a": ["p", "?"], "b": ["u", "v"]}))[:, 1]
+    assert shares[0] > 0.9 and shares[1] == pytest.approx(0.5, abs=0.05)
 
 
 # -------------------------------------------------------------------------------------- inputs

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 
 import skdp
 from skdp import DPKMeans
-from skdp.algorithms.kmeans.algorithms import ALGORITHMS, GRID_ALGORITHMS
+from skdp.algorithms.kmeans.algorithms import GRID_ALGORITHMS
 
 matplotlib.use("agg")
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
@@ -69,10 +69,7 @@ def test_number_of_clusters_is_chosen_on_the_release():
     )
     assert model.n_clusters_ == 4 == min(model.validity_, key=model.validity_.get)
     assert sorted(model.validity_) == [2, 3, 4, 5, 6, 7]
-    assert ledger.spent == 1
-    assert model.cluster_centers_.shape == (4, 2)
-    one = DPKMeans(4, domain=(-10, 10)).fit(X)
-    assert one.validity_ is None
+    assert ledger.spent == 1 and model.cluster_centers_.shape == (4, 2)
 
 
 @over("algorithm", ["auto", "lloyd-improved", "extended-grid", "hybrid"])
@@ -132,9 +129,6 @@ def test_synopsis_answers_and_samples():
         assert model.synopsis_.privacy_loss == model.privacy_loss_
     answer = model.synopsis_.count("east >= 0", return_interval=True)
     assert answer.lower < answer.value < answer.upper
-    for algorithm in set(ALGORITHMS) - set(GRID_ALGORITHMS):
-        model = DPKMeans(2, domain=(-10, 10), algorithm=algorithm).fit(frame[:200])
-        assert model.synopsis_ is None
 
 
 # --- odd but legal input

@@ -27,7 +27,7 @@ from skdp.model_selection import (
     private_cross_val_score,
     private_score,
 )
-from skdp.model_selection._guard import TABLE, answers_of
+from skdp.model_selection._metrics import TABLE, answers_of
 from skdp.tables import as_column, as_frame, as_labels, identities, object_array, row_taker
 
 # --- what is read

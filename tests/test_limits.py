@@ -145,21 +145,3 @@ def test_without_noise_views_are_exact_and_intervals_hold_the_truth(case, change
         weights = parse(query, release.counted).products[0][0]
         truth = weights @ exact_view(exact_table(release.counted), (0,))
         assert answer.lower - 1e-6 <= truth <= answer.upper + 1e-6
-
-
-@over(
-    "case, changes, epsilon",
-    noiseless(
-        "PrivPfCTransformer",
-        "PrivPfCClassifier",
-        "DiffGenTransformer",
-        "ProjectedHistogramTransformer",
-    ),
-)
-def test_without_noise_grids_for_classification_are_exact(case, changes, epsilon):
-    release = fit(case, changes, epsilon)
-    assert release.noisy_counts_.sum() == len(ROWS)
-    by_class = release.noisy_counts_.sum(axis=tuple(range(release.noisy_counts_.ndim - 1)))
-    exact = ROWS["income"].value_counts()
-    np.testing.assert_array_equal(by_class, [exact[label] for label in release.classes_])
-    np.testing.assert_allclose(release.histogram_, release.noisy_counts_, atol=1e-6)

@@ -13,7 +13,7 @@ import skdp
 from skdp import DPTopKSelector, selection
 from skdp._random import noise_source
 from skdp.domain import Categorical, Domain, Numeric
-from skdp.mechanisms import discrete_laplace, sparse_vector_top_k, top_k
+from skdp.mechanisms import sparse_vector_top_k
 from skdp.selection import _bounded_counts, _ByClass, _ByNumber, most_frequent_items
 
 # Statistical tests have fixed seeds; with another seed they fail with this probability.
@@ -242,29 +242,12 @@ def test_a_person_counts_for_no_more_items_than_the_bound(bound):
     assert stats.chisquare(many).pvalue > ALARM
 
 
-def recorded(monkeypatch):
-    """Noise that fits draw from now on: the name, the size, and what else is given in order."""
-    asked = []
-
-    def noted(name, draw):
-        def record(values, *given, **keywords):
-            asked.append((name, len(values), *given))
-            return draw(values, *given, **keywords)
-
-        return record
-
-    monkeypatch.setattr(selection, "discrete_laplace", noted("laplace", discrete_laplace))
-    monkeypatch.setattr(selection, "top_k", noted("top", top_k))
-    return asked
-
-
 @over(
     "params, error, message",
     [
         ({"k": 41}, ValueError, "41 items were asked for"),
         ({"items": "abc"}, skdp.DomainError, "categories must"),
         ({"count_share": 1}, ValueError, "count_share"),
-        ({"method": "joint"}, ValueError, "method must be"),
         ({"baskets": "i0"}, TypeError, "baskets must"),
         ({"baskets": pd.DataFrame({"item": ["i0"]})}, TypeError, "collection of collections"),
         ({"persons": [1, 2]}, ValueError, "different numbers"),

@@ -85,7 +85,7 @@ def release(
     bins[: len(counts)] = counts
     share = np.full(method.tree.n_nodes, 10**6 // method.tree.n_levels)
     budget = Fraction(str(epsilon))
-    return hierarchy.measure(method.tree, bins, share, budget, random_state=seed).values
+    return hierarchy.measure(method.tree, bins, share, budget, random_state=seed)
 
 
 def figure_4(out_dir: Path, quick: bool) -> Finding:

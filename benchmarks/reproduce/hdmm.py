@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from skdp.algorithms.hdmm import Workload, p_identity, product_strategy
+from skdp.workloads import Workload, p_identity, product_strategy
 
 Floats = NDArray[np.float64]
 

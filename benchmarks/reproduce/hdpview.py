@@ -30,12 +30,12 @@ from benchmarks.reproduce import TIE, Finding, compare, hdmm, named, panels, sav
 from benchmarks.reproduce.classification import BAYES
 from skdp import Domain, MarginalSynthesizer, Numeric
 from skdp.algorithms.dawa import DAWA_SHARES, bucket_costs
-from skdp.algorithms.hdmm import Workload
 from skdp.algorithms.hdpview import hdpview, hdpview_parameters, hdpview_parts, published
 from skdp.algorithms.privtree import privtree, privtree_parts
 from skdp.mechanisms import choose_buckets, discrete_laplace
 from skdp.release import BoxModel, Query
 from skdp.tables import CountTable
+from skdp.workloads import Workload
 
 TABLES = ("adult", "electricity", "numerical", "small", "phoneme", "mdsalary", "twitter")
 # A release of more than a million boxes.

@@ -25,10 +25,8 @@ from benchmarks import _data
 from benchmarks.kmeans import best_nicv, blobs, nicv, private_fit
 from benchmarks.reproduce import MARKERS, TIE, UNTESTED, Finding, named, panels, save
 from skdp._random import noise_source, sampling_generator
-from skdp.algorithms.kmeans.algorithms import grid
-from skdp.algorithms.kmeans.genetic import block_centroids, genetic, sample_aggregate
-from skdp.algorithms.kmeans.lloyd import ray_turi
-from skdp.algorithms.kmeans.task import Task
+from skdp.algorithms.kmeans.algorithms import ALGORITHMS, block_centroids, genetic, sample_aggregate
+from skdp.algorithms.kmeans.lloyd import Task, ray_turi
 from skdp.mechanisms import discrete_laplace
 
 _CODES = 2**20
@@ -254,7 +252,7 @@ def figure_4_4(out: Path, quick: bool) -> Finding:
 
     def error(theta: float, X: NDArray[np.float64], k: int) -> float:
         task = _task(X, k, {"grid": 1}, seed=k, theta=theta)
-        return nicv(X, _decode(grid(task, "extended").centroids))
+        return nicv(X, _decode(ALGORITHMS["extended-grid"][0](task).centroids))
 
     ways = {f"theta {theta:g}": partial(error, theta) for theta in thetas}
     found = _heat_maps(out, "kmeans_figure_4_4", ways, ks, ds, 1_000)

@@ -35,7 +35,7 @@ from benchmarks.reproduce.claims import RATES
 from skdp._random import NoiseSource, noise_source
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import SparseVector, sparse_vector_top_k, top_k
-from skdp.mechanisms.accuracy import false_negative_rate, score_error_rate
+from skdp.mechanisms.sparse_vector import false_negative_rate, score_error_rate
 
 SIZES = (25, 50, 100, 150, 200, 300)
 

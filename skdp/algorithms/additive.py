@@ -29,14 +29,13 @@ class Tuning:
 
     # ---------------------------------------------------------------- shares of epsilon
 
-    # Share of the number of records.
+    # Share of the number of records, and the least of any part.
     total: Fraction = Fraction(1, 50)
-    # Records times epsilon that a calibration takes, and the least and the most that it takes of
-    # epsilon; and the same of the mean and the spread of a number.
-    known: tuple[float, float, float] = (250.0, 0.01, 0.15)
-    located: tuple[float, float, float] = (200.0, 0.02, 0.75)
-    # Of the latter the share of the median.
-    median: Fraction = Fraction(2, 5)
+    # Records times epsilon that a calibration and the counts of many classes take, and the mean and
+    # the spread of a number; and the most of epsilon that the former, or the latter, take.
+    wanted: float = 200.0
+    known: float = 0.15
+    located: float = 0.75
     # Of the rest, share of the first histograms where rounds of residuals follow.
     first: Fraction = Fraction(1, 2)
     # Of the first histograms of numbers the share that counts records.
@@ -45,13 +44,8 @@ class Tuning:
     # ---------------------------------------------------------------- what is measured
 
     # Records times epsilon, for each group, that a round of residuals takes; rounds grow with its
-    # cube root, up to a number.
+    # cube root.
     round_pays: float = 20.0
-    most_rounds: int = 8
-    # Differences of a number from its median are cut where about so many records, over the epsilon
-    # of this choice, are beyond: one step of a factor of sqrt(2) must take in some more.
-    beyond: float = 2.0
-    dear: float = 0.4
     # Residuals are cut to so many standard deviations; more, in proportion, from so many records
     # times epsilon.
     cut: float = 1.8
@@ -62,23 +56,21 @@ class Tuning:
     # ---------------------------------------------------------------- what is expected
 
     # Variance of a function of a column, of which each group of an order has this share by itself,
-    # and what neighbours have in common falls by a factor of e over this share of the order.
+    # as much as is added to what is left of a function when it is measured again; what neighbours
+    # have in common falls by a factor of e over this share of the order.
     function: float = 4.0
     rough: float = 0.06
     length: float = 0.6
-    # Each of so many powers of ten, from 1 down, may be the scale of these variances, and so much
-    # of them is added to what is left of a function when it is measured again.
+    # Each of so many powers of ten, from 1 down, may be the scale of these variances.
     scales: int = 4
-    again: float = 0.03
     # Standard deviation of shifts and factors about what is expected, of the mean of features, and
     # of that of a number about its median, in units of its own standard deviation.
     expected: float = 0.4
     # Standard deviations of a number in a unit of scores, so that few records have scores that are
-    # cut; and the variance of a function of a column beside `function` times that of the number.
+    # cut.
     unit: float = 3.0
-    number: float = 2.0
     # Least share of the expected factor of all functions.
-    kept: float = 0.1
+    kept: float = 0.05
     # Newton's steps for what was released.
     steps: int = 10
 
@@ -134,16 +126,15 @@ class Logit:
     reach : int
         Largest sum of the absolute residuals of a record, in units.
     dispersion : float
-        Variance of a residual, as a share of the curvature.
-    prior : float
-        What the variance of functions is multiplied by.
+        Variance of a residual, as a share of the curvature, and what that of functions is
+        multiplied by.
     """
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
         self.n_outputs = 1 if n_classes == 2 else n_classes
         self.reach = UNIT if n_classes == 2 else 2 * UNIT
-        self.dispersion = self.prior = 1.0
+        self.dispersion = 1.0
 
     def shares(self, scores: IntArray) -> IntArray:
         """Shares of the classes in units, rounded down, (n, n_classes)."""
@@ -210,10 +201,6 @@ class Identity:
     dispersion: float = 0.1
     std: float = TUNING.expected
     n_outputs: ClassVar[int] = 1
-
-    @property
-    def prior(self) -> float:  # noqa: D102
-        return TUNING.number * self.dispersion
 
     def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:  # noqa: D102
         return np.clip(self.outcomes[labels][:, None] - scores, -self.reach, self.reach)
@@ -457,9 +444,9 @@ class AdditiveModel:
         scores, spreads = term.scores.copy(), []
         for output, seen in enumerate(sums.T):
             h = np.maximum(term.sizes * curvature[output], TINY)
-            known, unit = None, link.prior
+            known, unit = None, link.dispersion
             if term.spreads is not None:
-                known, unit = term.spreads[output], link.prior * TUNING.again
+                known, unit = term.spreads[output], link.dispersion * TUNING.rough
             noise = variance + link.dispersion * h
             step, spread = term.prior.update(seen, h, noise, unit, known)
             scores[:, output] = term.prior.within(scores[:, output] + step)
@@ -671,7 +658,8 @@ def first_of_classes(
     # Privacy. Released: for each column the counts of groups and classes, and of many classes their
     # counts alone, with a part that follows from the released total. A record is in one cell of
     # each: sensitivity 1. Everything after that is post-processing.
-    part = known_share(epsilon, total, 0.5) if link.n_outputs > 1 else Fraction(0)
+    many = link.n_outputs > 1
+    part = paying_share(epsilon, total, TUNING.known) if many else Fraction(0)
     exact = records.tables(link.n_classes)
     tables, variances = measure_columns(exact, epsilon - part, 1, random_state)
     if part:
@@ -708,10 +696,6 @@ def first_of_classes(
     return model
 
 
-# Parts of the range, of equal width, among which the one of the median is found.
-_PLACES = 64
-
-
 def located(
     records: Records, link: Identity, epsilon: Fraction, total: float, signal: float, source: Any
 ) -> Identity:
@@ -731,31 +715,28 @@ def located(
         Records times the epsilon of all steps.
     source : NoiseSource
     """
-    # Privacy. Released, in sequence: the part of the range that holds the median; a distance from
-    # it beyond which few records are; and the sums of differences from it, cut to this distance,
-    # and of their absolute values, integers of which one record adds at most the distance to each.
+    # Privacy. Released, in sequence: the outcome that is the median; a distance from it beyond
+    # which few records are; and the sums of differences from it, cut to this distance, and of their
+    # absolute values, integers of which one record adds at most the distance to each.
     # One record changes twice the number of records on the larger side, less all, by 1, up or down
     # (a range of 2), and the numbers beyond all distances in one direction by at most 1 (a range of
     # 1). What is subtracted from these is public, and everything else follows from what was
     # released.
-    each = epsilon * (1 - TUNING.median) / 2
+    each = epsilon / 3
     counts = np.bincount(records.labels, records.counts, len(link.outcomes)).astype(np.int64)
-    width = 2 * UNIT // _PLACES
-    places = np.minimum((link.outcomes + UNIT) // width, _PLACES - 1)
-    inside = np.bincount(places, counts, _PLACES).astype(np.int64)
-    below = np.cumsum(inside) - inside
-    side = np.maximum(below, inside.sum() - below - inside)
-    scores = -np.maximum(2 * side - inside.sum(), 0)
-    found = int(noisy_max(scores, epsilon * TUNING.median, 2, random_state=source))
-    median = found * width + width // 2 - UNIT
+    order = np.argsort(link.outcomes, kind="stable")
+    below = np.cumsum(counts[order]) - counts[order]
+    side = np.maximum(below, counts.sum() - below - counts[order])
+    scores = -np.maximum(2 * side - counts.sum(), 0)
+    median = int(link.outcomes[order[noisy_max(scores, each, 2, random_state=source)]])
 
     apart = link.outcomes - median
     steps = np.arange(2 * UNIT.bit_length() - 2)
     distances = np.rint(4 * 2.0 ** (steps / 2)).astype(np.int64)
     beyond = counts @ (np.abs(apart)[:, None] > distances)
-    dear = np.rint(steps * (TUNING.dear / float(each))).astype(np.int64)
-    lost = np.maximum(beyond - round(TUNING.beyond / float(each)), 0) + dear
-    reach = int(distances[noisy_max(-lost, each, 1, random_state=source)])
+    # A step takes in more records than the noise of this choice hides.
+    scores = -beyond - np.rint(steps / float(each)).astype(np.int64)
+    reach = int(distances[noisy_max(scores, each, 1, random_state=source)])
 
     apart = np.clip(apart, -reach, reach)
     exact = np.stack([apart, np.abs(apart)]) @ counts
@@ -967,21 +948,15 @@ def additive_parts(epsilon: Fraction) -> dict[str, Fraction]:
     return split_epsilon(epsilon, {"total": TUNING.total, "model": 1 - TUNING.total})
 
 
-def known_share(epsilon: Fraction, total: float, most: float | None = None) -> Fraction:
-    """What `calibrate` and counts of many classes may spend, each."""
-    wanted, least, limit = TUNING.known
-    return _paying(epsilon, total, wanted, least, limit if most is None else most)
-
-
-def located_share(epsilon: Fraction, total: float) -> Fraction:
-    """What `located` may spend."""
-    return _paying(epsilon, total, *TUNING.located)
-
-
-def _paying(epsilon: Fraction, total: float, wanted: float, least: float, most: float) -> Fraction:
-    """The part of epsilon that has so many records times epsilon, within limits."""
-    share = min(max(wanted / (max(total, 1.0) * float(epsilon)), least), most)
+def paying_share(epsilon: Fraction, total: float, most: float) -> Fraction:
+    """The part of epsilon that has the wanted records times epsilon, within limits."""
+    share = TUNING.wanted / (max(total, 1.0) * float(epsilon))
+    share = min(max(share, float(TUNING.total)), most)
     return epsilon * Fraction(round(share * 1000), 1000)
+
+
+# Rounds that time is taken for at most.
+_ROUNDS_ONCE = 8
 
 
 def fit_additive(
@@ -1015,14 +990,14 @@ def fit_additive(
     # the released number of records and public facts, and sums to epsilon. Each step uses nothing
     # but what was released before it.
     signal, left = max(total, 1.0) * float(epsilon), epsilon
-    calibration = known_share(left, total)
+    calibration = paying_share(left, total, TUNING.known)
     if isinstance(link, Identity):
-        location = located_share(left, total)
+        location = paying_share(left, total, TUNING.located)
         link = located(records, link, location, total, signal, random_state)
         left -= location
     left -= calibration
     paid = signal / sum(records.n_groups) / TUNING.round_pays
-    n_rounds = min(int(paid ** (1 / 3)), TUNING.most_rounds)
+    n_rounds = min(int(paid ** (1 / 3)), _ROUNDS_ONCE)
     first = left * TUNING.first if n_rounds else left
     if isinstance(link, Identity):
         model = first_of_numbers(records, link, priors, first, random_state)

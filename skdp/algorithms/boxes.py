@@ -269,41 +269,6 @@ def converge_loss(rate: float, sensitivity: int, delta: int, floor: int) -> floa
     return worst * (1 + 1e-9)
 
 
-def _certified_rate(
-    epsilon: Fraction, most: Fraction, test: Callable[[float], tuple[int, int]], sensitivity: int
-) -> Fraction:
-    """Largest rate of the noise for which the tests on a path lose at most epsilon, by bisection.
-
-    Parameters
-    ----------
-    epsilon : Fraction
-    most : Fraction
-        Rates above this, or above 512, are not considered.
-    test : callable
-        Bias and floor, in grid steps, for a rate; see `converge_loss`.
-    sensitivity : int
-
-    Returns
-    -------
-    Fraction
-        A dyadic number, so that the noise is drawn at exactly this rate.
-    """
-
-    def loss(rate: Fraction) -> float:
-        return converge_loss(float(rate), sensitivity, *test(float(rate)))
-
-    # The noise is drawn at the dyadic floor of a rate, so only such rates are considered.
-    high = low = dyadic_floor(min(most, _NO_NOISE))
-    while loss(low) > epsilon:
-        high, low = low, dyadic_floor(low / 2)
-    while (middle := dyadic_floor((low + high) / 2)) > low:
-        if loss(middle) <= epsilon:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
 class StopTest(NamedTuple):
     """Noise, bias and floor of a test, and its privacy loss.
 
@@ -343,10 +308,32 @@ class InRecords:
 def certified_test(
     epsilon: Fraction, most: Fraction, test: Callable[[float], tuple[int, int]], sensitivity: int
 ) -> StopTest:
-    """The test with the least noise that loses at most epsilon; parameters as `_certified_rate`."""
-    rate = _certified_rate(epsilon, most, test, sensitivity)
-    delta, floor = test(float(rate))
-    return StopTest(rate, delta, floor, converge_loss(float(rate), sensitivity, delta, floor))
+    """The test with the least noise whose tests on a path lose at most epsilon, by bisection.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+    most : Fraction
+        Rates above this, or above 512, are not considered.
+    test : callable
+        Bias and floor, in grid steps, for a rate; see `converge_loss`.
+    sensitivity : int
+    """
+
+    def tested(rate: Fraction) -> StopTest:
+        delta, floor = test(float(rate))
+        return StopTest(rate, delta, floor, converge_loss(float(rate), sensitivity, delta, floor))
+
+    # The noise is drawn at the dyadic floor of a rate, so only such rates are considered.
+    high = low = dyadic_floor(min(most, _NO_NOISE))
+    while tested(low).loss > epsilon:
+        high, low = low, dyadic_floor(low / 2)
+    while (middle := dyadic_floor((low + high) / 2)) > low:
+        if tested(middle).loss <= epsilon:
+            low = middle
+        else:
+            high = middle
+    return tested(low)
 
 
 def quiet_floor(rate: float, n_parts: int) -> int:

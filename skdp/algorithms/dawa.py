@@ -254,7 +254,7 @@ def ahp(
         tree, shares = with_missing(tree, shares)
         order = np.append(order, n_values)
     measured = hierarchy.measure(tree, counts[order], shares, epsilon, random_state=source)
-    return LineRelease(tree, order, shares, measured.values)
+    return LineRelease(tree, order, shares, measured)
 
 
 def similar_groups(noisy: IntArray, threshold: float, epsilon: float) -> tuple[IntArray, IntArray]:
@@ -373,7 +373,7 @@ def dawa(
     if len(counts) > n_values:
         tree, shares = with_missing(tree, shares)
     noisy = hierarchy.measure(tree, counts, shares, epsilon, random_state=source)
-    return LineRelease(tree, np.arange(len(counts)), shares, noisy.values)
+    return LineRelease(tree, np.arange(len(counts)), shares, noisy)
 
 
 def bucket_costs(counts: IntArray, *, aligned: bool = False) -> list[IntArray]:

@@ -140,11 +140,6 @@ class HDPViewParameters(InRecords):
     floor_steps: int
     loss: float
 
-    @property
-    def theta(self) -> float:
-        """Threshold of the biased error, in records."""
-        return self.theta_steps / GRID
-
 
 def hdpview_parts(
     epsilon: Fraction, shape: Sequence[int], *, calibration: str | Calibration = "tight"
@@ -587,14 +582,8 @@ def hdpview(
         members = np.flatnonzero(n_cuts == cuts)
         counts[members] = discrete_laplace(exact[members], budgets[cuts], random_state=noise)
     # The tested error is the nearest multiple of a grid step.
-    bounds = LeafErrorBound(
-        parameters.theta + 0.5 / GRID,
-        parameters.delta,
-        parameters.lam,
-        depth,
-        test_number,
-        1 / GRID,
-    )
+    theta, lam = (parameters.theta_steps + 0.5) / GRID, parameters.lam
+    bounds = LeafErrorBound(theta, parameters.delta, lam, depth, test_number, 1 / GRID)
     epsilon = [budgets[cuts] for cuts in n_cuts.tolist()]
     intervals = Intervals(epsilon if len(set(epsilon)) > 1 else epsilon[0], bounds)
     return BoxModel(Boxes(lower, upper), counts, table.shape, intervals)

@@ -23,7 +23,7 @@ from .additive import (
     Records,
     fit_additive,
     located,
-    located_share,
+    paying_share,
 )
 
 # ------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class Design:
         parts = [c.units()[groups[:, j]] for j, c in enumerate(self.columns)]
         return np.hstack([np.empty((len(groups), 0)), *parts])
 
-    def scores(self, groups: IntArray, weights: FloatArray) -> FloatArray:
+    def scores(self, groups: IntArray, weights: IntArray) -> FloatArray:
         """Sums of weights, that of the constant first, times features, exact below 2**53.
 
         Parameters
@@ -412,7 +412,7 @@ def fit_auto(
     # public facts. What `located` and `fit_functional` release is composed sequentially.
     signal = float(epsilon) * max(total, 0.0)
     if isinstance(link, Identity) and _clear(design, signal):
-        part = located_share(epsilon, total)
+        part = paying_share(epsilon, total, ADDITIVE.located)
         link = located(records, link, part, total, signal, random_state)
         return fit_functional(records, design, link, epsilon - part, total, random_state)
     n_bins = max(int(signal / (TUNING.signal * len(design.columns))), TUNING.bins)

@@ -15,7 +15,7 @@ from .._validation import FloatArray, IntArray, as_share, used_attributes
 from ..hierarchy import project_to_simplex
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, exponential, noisy_max
 from ..release.network import Conditional, NetworkModel
-from ..tables import Counts, ProjectedCounts
+from ..tables import Counts
 
 # ------------------------------------------------------------------------------------------------
 # The whole measurement of PrivBayes, from a table of counts to a released network.
@@ -510,18 +510,6 @@ class Candidates:
         return tuple(sorted(levels.items()))
 
 
-def _every_maximal(
-    sizes: Sequence[Sequence[int]], axes: Sequence[int], child: int, limit: int
-) -> list[list[int]] | None:
-    """A child and its maximal sets of parents, all of them at their coarsest; None: too many.
-
-    The attributes of any set that fits, whatever its levels, are among those of one of these.
-    """
-    others = {axis: sizes[axis][-1:] for axis in axes if axis != child}
-    found = _all(others, limit, len(others))
-    return None if found is None else [[child, *dict(parents)] for parents in found]
-
-
 def _all(sizes: Mapping[int, Sequence[int]], limit: int, most: int) -> list[_Parents] | None:
     fitting = list(itertools.islice(_fitting(sorted(sizes), sizes, limit, most), _LISTED + 1))
     if len(fitting) > _LISTED:
@@ -626,11 +614,6 @@ def learn_network(
     left = list(axes)
     nodes = [_Node(left.pop(int(generator.integers(len(left)))), ())]
     scores: dict[_Node, int] = {}
-    if isinstance(table, ProjectedCounts):
-        # All candidates of all rounds are margins of these tables.
-        sets = [_every_maximal(sizes, axes, axis, limit // table.shape[axis]) for axis in axes]
-        if None not in sets:
-            table.remember([axes for found in sets for axes in found or ()])
     while left:
         known = {node.axis: sizes[node.axis] for node in nodes}
         possible = Candidates(known, generator, max_parents)

@@ -32,6 +32,7 @@ from .._random import NoiseSource, noise_source
 from .._validation import FloatArray, IntArray, as_share, dyadic_floor, running_sums, split_epsilon
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, exponential, noisy_max
 from ..tables import Counts
+from .additive import TUNING as ADDITIVE
 from .additive import column_shares
 
 # ------------------------------------------------------------------------------------------------
@@ -42,18 +43,13 @@ from .additive import column_shares
 class Tuning:
     """The numbers of "auto" that change a release; all by ``benchmarks/models.py``."""
 
-    # Largest number of predictors in a set.
-    predictors: int = 8
-    # Grids of one set, which share a table of counts, at most.
-    shared: int = 32
-    # The grids of a set are coarser than one random grid, of at most this many times the limit of
-    # cells.
-    finer: int = 8
-    # Records times the budget of selection for each further selection near the first choice, how
-    # many there are at most, and by what factor their pools are smaller.
+    # Largest number of predictors in a set; the cells of the random grid than which the grids of a
+    # set are coarser, in limits of cells; and the factor by which pools near a choice are smaller.
+    breadth: int = 8
+    # Records times the budget of selection for each further selection near the first choice, and
+    # how many there are at most.
     further: float = 5_000.0
     most_further: int = 6
-    near: int = 8
     # With further selections there are enough records for grids that are too fine: this share of
     # what a grid gains by fitting its own records is taken off, and twice as much where the
     # groupings fit the records too.
@@ -62,10 +58,8 @@ class Tuning:
     # are merged at most.
     finest: int = 256
     merged: int = 32
-    # Share of the budget of the grid that these counts take, and the least product of that budget
-    # and the noisy number of records for each predictor that is counted.
+    # Share of the budget of the grid that these counts take.
     merging: Fraction = Fraction(2, 5)
-    each: float = 600.0
 
 
 TUNING = Tuning()
@@ -122,6 +116,8 @@ _LISTED_ONCE = 4096
 # memory sets it.
 _MOST_COUNTS = 2**17
 _PAPER_COUNTS = 2**25
+# Grids of one set, which share a table of counts, at most.
+_SHARED_ONCE = 32
 # Cells of a random grid than which those of one set are coarser.
 _SHARED_CELLS = 2**14
 
@@ -263,7 +259,7 @@ def candidate_grids(
     # Larger sets: each size in turn gets half of the remaining room, the last gets the rest.
     smallest = np.sort([min(int(sizes[axis][option]) for option in usable[axis]) for axis in axes])
     largest = int(np.searchsorted(np.cumprod(smallest.astype(np.float64)), limit, side="right"))
-    orders = range(3, min(largest, TUNING.predictors, len(axes)) + 1)
+    orders = range(3, min(largest, TUNING.breadth, len(axes)) + 1)
     for order in orders:
         share = builder.room if order == orders[-1] else math.ceil(builder.room / 2)
         _add_random_sets(builder, options, axes, usable, order, limit, share, source)
@@ -354,7 +350,7 @@ def _add_random_sets(
         found = np.intersect1d(options[axis].coarser[option], usable[axis])
         return np.union1d(found, builder.start[axis])
 
-    n_draws = 2 * math.ceil(most / TUNING.shared) + 8
+    n_draws = 2 * math.ceil(most / _SHARED_ONCE) + 8
     keys = source.words((n_draws, len(axes)))
     for drawn in np.argsort(keys, axis=1, kind="stable")[:, :order]:
         if most <= 0:
@@ -366,7 +362,7 @@ def _add_random_sets(
             if axis not in members
         )
         room = limit // others
-        cells = max(min(limit * TUNING.finer, _SHARED_CELLS) // others, 1)
+        cells = max(min(limit * TUNING.breadth, _SHARED_CELLS) // others, 1)
         finest = _random_grid(sizes, members, usable, cells, source)
         if finest is None:
             continue
@@ -376,8 +372,8 @@ def _add_random_sets(
             below[longest] = below[longest][source.words(len(below[longest])) >> np.uint64(63) == 1]
         combos = _combinations(below)
         combos = combos[_cells(sizes, members, combos) <= room]
-        if len(combos) > TUNING.shared:
-            chosen = np.argsort(source.words(len(combos)), kind="stable")[: TUNING.shared]
+        if len(combos) > _SHARED_ONCE:
+            chosen = np.argsort(source.words(len(combos)), kind="stable")[:_SHARED_ONCE]
             combos = combos[chosen]
         most -= builder.add(members, combos[:most])
 
@@ -851,7 +847,7 @@ def select_grid(
         best = noisy_max(scores, budget, quality.score_range, random_state=source)
         grid = np.concatenate(families)[best]
         if left:
-            most = max(1, max_grids // TUNING.near)
+            most = max(1, max_grids // TUNING.breadth)
             families = neighbouring_grids(grid, options, limit, most, random_state=source)
     return grid
 
@@ -860,12 +856,7 @@ def select_grid(
 
 
 def measure_grid_counts(
-    table: Counts,
-    axes: Sequence[int],
-    groups: Sequence[IntArray],
-    epsilon: Fraction,
-    *,
-    random_state: Any = None,
+    table: Counts, axes: Sequence[int], groups: Sequence[IntArray], epsilon: Fraction, source: Any
 ) -> IntArray:
     """Noisy number of records in each cell and class.
 
@@ -887,7 +878,7 @@ def measure_grid_counts(
     # count, empty ones included, gets its own noise. Cost: epsilon, once.
     asked = (*axes, len(table.shape) - 1), (*groups, None)
     (exact,) = table.regrouped_many([asked])
-    return discrete_laplace(exact, epsilon, random_state=random_state)
+    return discrete_laplace(exact, epsilon, random_state=source)
 
 
 # --- PrivPfC: groupings that follow the labels, by merging values with similar shares of them
@@ -911,9 +902,9 @@ def merging_budget(lines: Sequence[Line], n_records: float, epsilon: Fraction) -
 
     It depends on public facts and the noisy number of records alone.
     """
-    needed = max(TUNING.further, TUNING.each * len(_measured(lines)))
-    pays = bool(_measured(lines)) and n_records * float(epsilon) >= needed
-    return epsilon * TUNING.merging if pays else Fraction(0)
+    part, n_measured = epsilon * TUNING.merging, sum(line.n_groups > 2 for line in lines)
+    needed = max(TUNING.further * float(TUNING.merging), ADDITIVE.wanted * n_measured)
+    return part if n_measured and n_records * float(part) >= needed else Fraction(0)
 
 
 def merged_groupings(
@@ -948,22 +939,17 @@ def merged_groupings(
     # follow from public numbers of groups, and are composed one after the other. Merging is
     # post-processing of these counts.
     source = noise_source(random_state)
-    measured = _measured(lines)
+    measured = [axis for axis, line in enumerate(lines) if line.n_groups > 2]
     shares = column_shares([lines[axis].n_groups for axis in measured])
-    parts = {axis: epsilon * share for axis, share in zip(measured, shares, strict=True)}
     label = len(table.shape) - 1
     wanted = [((axis, label), (lines[axis].groups, None)) for axis in measured]
     result: list[list[IntArray]] = [[] for _ in lines]
-    for axis, exact in zip(measured, table.regrouped_many(wanted), strict=True):
-        noisy = discrete_laplace(exact, parts[axis], random_state=source)
-        variance = discrete_laplace_variance(parts[axis])
+    counted = table.regrouped_many(wanted)
+    for axis, share, exact in zip(measured, shares, counted, strict=True):
+        noisy = discrete_laplace(exact, epsilon * share, random_state=source)
+        variance = discrete_laplace_variance(epsilon * share)
         result[axis] = _groupings(noisy, lines[axis], most, variance)
     return result
-
-
-def _measured(lines: Sequence[Line]) -> list[int]:
-    """Predictors with something to merge."""
-    return [axis for axis, line in enumerate(lines) if line.n_groups > 2]
 
 
 def _groupings(noisy: IntArray, line: Line, most: int, variance: float) -> list[IntArray]:

@@ -90,7 +90,7 @@ class TreePlan:
         counts = np.bincount(positions, minlength=size)
         noisy = hierarchy.measure(
             self._tree, counts, self._millionths, self._epsilon, random_state=source
-        ).values
+        )
         leaves = self._tree.leaves
         estimates = hierarchy.non_negative(self._blue, noisy)[leaves]
         below = np.cumsum(estimates if estimates.sum() > 0 else np.ones(size))
@@ -155,7 +155,7 @@ def line_counts(
     blue = Blue(tree, hierarchy.measured_variances(millionths, epsilon))
     noisy = hierarchy.measure(tree, exact, millionths, epsilon, random_state=source)
     leaves = tree.leaves
-    return hierarchy.non_negative(blue, noisy.values)[leaves], blue.variances[leaves]
+    return hierarchy.non_negative(blue, noisy)[leaves], blue.variances[leaves]
 
 
 def equal_groups(mass: FloatArray, n_groups: int) -> IntArray:

@@ -201,9 +201,8 @@ class Tuning:
 
     # Of what the numbers of the classes leave, the share of the choice of splits.
     splits: Fraction = Fraction(4, 5)
-    # Records times epsilon of a mean leaf, and levels at most.
+    # Records times epsilon of a mean leaf.
     leaf: float = 64.0
-    depth: int = 12
     # "clipped" ignores shares below half of that of the rarest class, and never more than this.
     edge: float = 0.1
     # Variance that the share of a class is expected to have between the children of a node.
@@ -467,7 +466,7 @@ def auto_depth(
     if asked is not None:
         return min(asked, fits)
     leaf = TUNING.leaf * math.sqrt(n_classes / 2)
-    return min(max(round(math.log2(max(signal / leaf, 1.0))), 0), fits, TUNING.depth)
+    return min(max(round(math.log2(max(signal / leaf, 1.0))), 0), fits)
 
 
 def fit_trees(
@@ -613,11 +612,7 @@ def _summed(nodes: Sequence[Node | None], leaves: IntArray, values: FloatArray) 
 
 
 def shrunk_shares(
-    nodes: Sequence[Node | None],
-    counts: FloatArray,
-    variances: FloatArray,
-    spread: float,
-    n: int = 1,
+    nodes: Sequence[Node | None], counts: FloatArray, variances: FloatArray, spread: float, n: int
 ) -> FloatArray:
     """Shares of the counts, drawn towards those of the parent where noise or chance is large.
 
@@ -630,7 +625,7 @@ def shrunk_shares(
         Variance of the noise of each count.
     spread : float
         Variance of a share between siblings. Infinite: the shares are those of the counts.
-    n : int, default=1
+    n : int
         Number of trees of whose shares the mean is taken: their errors cancel in part.
     """
     n_classes = counts.shape[1]

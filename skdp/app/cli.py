@@ -47,13 +47,15 @@ def parser() -> ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _command(_group(commands, "domain", "check or propose a public domain"), check, "release.check")
+    _command(
+        _group(commands, "domain", "Check or propose a public domain."), check, "release.check"
+    )
     _command(commands, plan, "release.plan")
     _command(commands, release, "release.release")
     _command(commands, wizard, "wizard.server.wizard")
     for add in (info, query, sample, page, verify):
         _command(commands, add, f"views.{add.__name__}")
-    ledgers = _group(commands, "ledger", "what has been spent, on what")
+    ledgers = _group(commands, "ledger", "What has been spent, on what.")
     _command(ledgers, show, "views.ledger")
     _command(ledgers, find, "views.verify_ledger", "verify")
     return top
@@ -88,7 +90,7 @@ def _run(path: str, options: Namespace) -> int:
 
 def _group(commands: Commands, name: str, text: str) -> Commands:
     """A command that has actions."""
-    group = commands.add_parser(name, help=text, description=f"{text.capitalize()}.")
+    group = commands.add_parser(name, help=text, description=text)
     return group.add_subparsers(dest="action", required=True, metavar="ACTION")
 
 
@@ -96,7 +98,7 @@ def _group(commands: Commands, name: str, text: str) -> Commands:
 
 
 def _explained(command: ArgumentParser, options: Callable[..., None]) -> None:
-    command.epilog = f"{command.epilog}\n\n{inspect.getdoc(options)}".lstrip()
+    command.epilog = f"{command.epilog}\n\n{inspect.getdoc(options) or ''}".strip()
 
 
 def _data_options(command: ArgumentParser, **how: Any) -> None:

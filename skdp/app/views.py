@@ -8,6 +8,7 @@ import math
 import re
 import sys
 from argparse import Namespace
+from collections import defaultdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -97,10 +98,9 @@ def _checks(synopsis: Synopsis, file: Path, options: Namespace) -> Found:
     if made_by is not None and not options.no_replay:
         from ..audit import replay_library
 
-        replays = replay_library([made_by], n=4)
-        passed = all(each.passed for each in replays)
-        text = "computed losses within epsilon" if passed else "FAILED"
-        checks["replay"] = (f"{len(replays)} of {made_by}: {text}", passed)
+        [replayed] = replay_library([made_by], n=4)
+        text = "computed losses within epsilon" if replayed.passed else "FAILED"
+        checks["replay"] = (f"{made_by}: {text}", replayed.passed)
     digits = hashlib.sha256(file.read_bytes()).hexdigest()
     if options.fingerprint is None:
         checks["fingerprint"] = (digits, None)
@@ -163,6 +163,8 @@ def releases_of(charges: pd.DataFrame) -> pd.DataFrame:
             before = rows.pop(first)
             charge["epsilon"] += before["epsilon"]
             charge["parts"] = f"{before['parts']}, {charge['parts']}"
+        # Folders of the machine are nobody's business.
+        charge["source"] = Path(charge["source"]).name
         rows[number] = {**charge, "numbers": f"{first} and {number}" if first else f"{number}"}
     return pd.DataFrame(rows.values(), columns=[*charges, "numbers"])
 
@@ -224,19 +226,22 @@ def query(options: Namespace) -> int:
 
     A release without error bars answers without them, and says why.
     """
-    synopsis = Synopsis.load(options.view)
-    level, guarantees = options.level, {}
+    synopsis, level, said = Synopsis.load(options.view), options.level, defaultdict(list)
     try:
         _ = synopsis.model.covers
     except ValueError as why:
-        level, guarantees = None, {f"none. {why}": None}
+        level, none = None, f"none. {why}"
     # All or none, so that no answer stands without what its interval covers.
     answers = [Asked.read(text).answer(synopsis, level) for text in options.query]
     for text, answer in zip(options.query, answers, strict=True):
-        shown = f"{answer:,.4g}" if level is None and isinstance(answer, float) else str(answer)
-        print(f"{shown}  {text or 'all records'}")
-    for each in guarantees or dict.fromkeys(answer.guarantee for answer in answers):
-        print(f"intervals: {each}")
+        shown, name = str(answer), text or "all records"
+        if level is None and isinstance(answer, float):
+            shown = f"{answer:,.4g}"
+        print(f"{shown}  {name}")
+        said[none if level is None else answer.guarantee].append(name)
+    for covers, names in said.items():
+        of = f" of {'; '.join(names)}" if len(said) > 1 else ""
+        print(f"intervals{of}: {covers}")
     return 0
 
 
@@ -282,7 +287,6 @@ def _releases(opened: PrivacyLedger) -> pd.DataFrame:
     found = releases_of(opened.to_frame())
     found["time"] = [f"{time:%Y-%m-%d %H:%M}" for time in found["time"]]
     found["epsilon"] = [f"{epsilon:.4g}" for epsilon in found["epsilon"]]
-    found["source"] = [Path(source).name for source in found["source"]]
     found["seeded"] = ["SEEDED" if seeded else "" for seeded in found["seeded"]]
     columns = ["numbers", "time", "name", "epsilon", "unit", "purpose", "source", "parts"]
     columns += ["estimator", "domain", "seeded", "assumes"]

@@ -7,7 +7,7 @@
 =============  ===================================================================================
 """
 
-from .estimator import (  # noqa: F401 (pickles name _Kept)
+from .estimator import (  # pickles name _Kept
     SAID,
     HidesSeed,
     PrivateEstimator,
@@ -42,36 +42,3 @@ from .schema import (
     without_id,
     without_label,
 )
-
-__all__ = [
-    "AnswersStatistics",
-    "ExactScore",
-    "HidesSeed",
-    "KeepsTrueRows",
-    "Likelihood",
-    "NoScore",
-    "PrivateEstimator",
-    "Published",
-    "RefusesWeights",
-    "SAID",
-    "Seed",
-    "ShowsPrivacy",
-    "as_seed",
-    "composed",
-    "declare_label",
-    "feature_ranges",
-    "range_of",
-    "feature_rows",
-    "for_travel",
-    "full_domain",
-    "label_classes",
-    "match_labelled",
-    "match_rows",
-    "refuse_beside_rows",
-    "require_y",
-    "take_features",
-    "warn_of_emptiness",
-    "warn_of_score",
-    "without_label",
-    "without_id",
-]

@@ -2,8 +2,7 @@
 
 ==========  =======================================================================================
 ``plan``    `CubePlan`: which cuboids are measured, and how accurate each will be; their names
-``cube``    `DataCube`: parameters, ``fit`` and queries
-``tables``  exact sums of a column, in integers; answers from released tables
+``cube``    `DataCube`: parameters, ``fit`` and queries; exact sums of a column, in integers
 ==========  =======================================================================================
 
 Based on B. Ding, M. Winslett, J. Han, Z. Li, "Differentially Private Data Cubes: Optimizing Noise

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._validation import FloatArray, as_fraction, as_integer, as_number
+from .._validation import FloatArray, as_between, as_fraction, as_integer
 from ..algorithms import cuboids
 from ..domain import Domain
 from ..mechanisms import discrete_laplace_variance
@@ -52,14 +52,9 @@ def names_of(domain, mask):
     return tuple(domain.names[i] for i in cuboids.dimensions_of(mask))
 
 
-def title(names):
-    """Text for one cuboid."""
-    return ", ".join(names) if names else "(total)"
-
-
 def titles(cuboids_named):
     """Different texts for different cuboids, even where names contain commas."""
-    texts = [title(names) for names in cuboids_named]
+    texts = [", ".join(names) or "(total)" for names in cuboids_named]
     if len(set(texts)) < len(texts):
         texts = [repr(names) for names in cuboids_named]
     return texts
@@ -208,7 +203,7 @@ class CubePlan(TupleKeys):
         measured = np.isfinite(self._noise)
         table = pd.DataFrame(
             {
-                "cuboid": [title(names) for names in named],
+                "cuboid": titles(named),
                 "order": [len(names) for names in named],
                 "cells": self._lattice.cells.astype(np.int64),
                 "published": published,
@@ -227,13 +222,6 @@ class CubePlan(TupleKeys):
         )
 
     # -- parts
-
-    def _key(self):
-        """Everything that the standard errors depend on."""
-        sources = tuple(self.sources.items())
-        kind = (self.max_order, self.consistency, self._grid, self._origin)
-        known = {names: table.tobytes() for names, table in self.known.items()}
-        return (self.domain, self.epsilon, sources, known, *kind)
 
     @functools.cached_property
     def _lattice(self):
@@ -277,12 +265,11 @@ class CubePlan(TupleKeys):
         """Noise variance in a cell of each measured cuboid, infinite for the others."""
         noise = np.full(len(self._lattice), np.inf)
         # Most plans give many cuboids the same share.
-        variances = {
-            share: discrete_laplace_variance(share * self.epsilon, self._sensitivity)
-            for share in {*self._masks.values()}
-        }
+        variance = functools.cache(
+            lambda share: discrete_laplace_variance(share * self.epsilon, self._sensitivity)
+        )
         for mask, share in self._masks.items():
-            noise[self._lattice.position[mask]] = variances[share] * self._unit**2
+            noise[self._lattice.position[mask]] = variance(share) * self._unit**2
         return noise
 
     @functools.cached_property
@@ -393,17 +380,10 @@ class CubePlan(TupleKeys):
         cuboids.check_lp_size(lattice, tuple(self._masks))
         cells = sum(math.prod(lattice.shape(mask)) for mask in self._masks)
         runs = int(np.clip(_SIMULATED_CELLS // cells, 4, _MAX_SIMULATIONS))
-        rates = {
-            mask: float(share * self.epsilon / self._sensitivity)
-            for mask, share in self._masks.items()
-        }
-        in_integers = {mask: scale / self._unit for mask, scale in self._scales().items()}
-        found = cuboids.simulated_interactions(
-            lattice,
-            rates,
-            lambda noisy: cuboids.consistent_lp(lattice, noisy, in_integers, self.consistency),
-            runs,
-        )
+        rate = self.epsilon / self._sensitivity
+        rates = {mask: float(share * rate) for mask, share in self._masks.items()}
+        scales = {mask: scale / self._unit for mask, scale in self._scales().items()}
+        found = cuboids.simulated_interactions(lattice, rates, scales, self.consistency, runs)
         self._simulated = found * self._unit**2
         for known in ("_interactions", "_variances"):
             vars(self).pop(known, None)
@@ -459,8 +439,6 @@ def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent):
         name: _search(lattice, name, listed, consistent)
         for name in (tried if strategy == "auto" else (strategy,))
     }
-    if len(found) == 1:
-        return next(iter(found.items()))
     return min(found.items(), key=lambda each: _error_of(each[1], lattice, weights, noise_of))
 
 
@@ -583,7 +561,4 @@ def variance_limit(max_variance, strategy):
         )
     if max_variance is None:
         return None
-    limit = as_number(max_variance, "max_variance")
-    if not limit > 0:
-        raise ValueError(f"max_variance must be positive, got {max_variance!r}.")
-    return limit
+    return float(as_between(max_variance, "max_variance", 1e-300, 1e300))

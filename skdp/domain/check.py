@@ -376,7 +376,8 @@ def _repeats(column: _Values, draft: Draft, proposed: bool) -> list[_Finding]:
 
 def rows_kept(counts: IntArray, n: int) -> str:
     """Shares of ``n`` rows that bounds on the rows of each person keep, as text: exact."""
-    bounds = [k for k in (1, 2, 5, 10, 20, 50) if k <= counts.max(initial=1)]
+    # Up to the first that keeps all.
+    bounds = [k for k in (1, 2, 5, 10, 20, 50) if k // 2 < counts.max(initial=1)]
     return ", ".join(f"{k}: {_share(int(np.minimum(counts, k).sum()), n)}" for k in bounds)
 
 

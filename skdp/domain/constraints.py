@@ -437,9 +437,7 @@ class Structure(Schema):
                 alike = 2 if inner & {column, bound} else 1
                 measured = {column, bound} <= {*self.measured}
                 if _line(one)[:alike] != _line(two)[:alike] or not measured:
-                    how = (
-                        "on one number line, and in chains on one grid: integers, or equal decimals"
-                    )
+                    how = "on one number line, in chains on one grid: integers, or equal decimals"
                     raise ValueError(f"declare the columns alike, measured and {how}.")
             # Smallest and largest numbers; a missing value is nan, and satisfies every rule.
             low, high = one.span(np.arange(one.size))[0], two.span(np.arange(two.size))[1]

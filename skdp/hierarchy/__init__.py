@@ -10,14 +10,10 @@ block, and the children of a node are consecutive. Trees are processed a level a
 recursive.
 
 ===========  =====================================================================================
-``blue``     best linear unbiased estimates on a tree: exact, iterative, closed form, and non-
-             negative
-``budget``   workloads, and the share of epsilon that each node of a tree gets
-``gblue``    two published methods for consistent counts: the sweeps of GBLUE, and Boost for
-             perfect trees
-``measure``  measuring a tree within epsilon, and the distribution of the noise in its estimates
-``tree``     rooted trees over bins, as arrays, and the two sweeps that all algorithms on trees
-             use
+``blue``    best linear unbiased estimates on a tree: exact, non-negative, by GBLUE, by Boost
+``budget``  workloads, the share of epsilon that each node of a tree gets, measuring within
+            epsilon, and the distribution of the noise in estimates
+``tree``    rooted trees over bins, as arrays, and the two sweeps that all algorithms on trees use
 ===========  =====================================================================================
 
 References
@@ -27,13 +23,17 @@ through consistency, PVLDB 3 (2010). The iterative algorithm is from "An iterati
 differentially private histogram publication" (CLOUDCOM-ASIA 2013).
 """
 
-from .blue import Blue, non_negative, project_to_simplex, without_negatives
+from .blue import Blue, boost, gblue, non_negative, project_to_simplex, without_negatives
 from .budget import (
     LevelPlan,
     Workload,
     as_workload,
     cube_root_shares,
+    exact_shares,
     level_shares,
+    measure,
+    measured_variances,
+    noise_quantile,
     optimal_shares,
     plan_levels,
     range_usage,
@@ -41,14 +41,11 @@ from .budget import (
     uniform_shares,
     workload_variances,
 )
-from .gblue import boost, gblue
-from .measure import Measurement, exact_shares, measure, measured_variances, noise_quantile
 from .tree import Tree, balanced_tree, level_tree, perfect_tree, with_extra_bin
 
 __all__ = [
     "Blue",
     "LevelPlan",
-    "Measurement",
     "Tree",
     "Workload",
     "as_workload",

@@ -1,9 +1,8 @@
-"""Best linear unbiased estimates on a tree: exact, iterative, closed form, and non-negative."""
+"""Best linear unbiased estimates on a tree: exact, non-negative, by GBLUE and by Boost."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.isotonic import isotonic_regression
 
-from .._validation import BoolArray, FloatArray, IntArray, exclusive_cumsum, running_sums
+from .._random import warn_after_charge
+from .._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_integer,
+    batches,
+    exclusive_cumsum,
+    running_sums,
+)
 from .tree import Family, Tree, column
 
 # Numbers held at once while many queries are computed on a tree.
@@ -270,36 +278,44 @@ class Blue:
         -------
         ndarray of float64, shape (m,)
         """
-        tree = self.tree
+        tree, s = self.tree, self._subtree
         a, b = np.broadcast_arrays(*np.atleast_1d(start, stop))
         a = np.clip(a, 0, tree.n_bins).astype(np.float64)
         b = np.clip(b, a, tree.n_bins)
-        if np.isinf(self._subtree).any():
-            return self._range_variances_densely(a, b)
-        out = np.zeros(len(a))
-        some = np.flatnonzero(b > a)
-        a, b = a[some], b[some]
-        edges = tree.lower[tree.leaves]
-        first = np.searchsorted(edges, a, side="right") - 1
-        last = np.searchsorted(edges, b, side="left") - 1
-        width = tree.leaf_widths
-        left = (np.minimum(b, edges[first] + width[first]) - a) / width[first]
-        right = (b - edges[last]) / width[last]
-        walk = _RangeWalk(tree, self._subtree, self._known, tree.leaves[first], left)
-        node, apart = tree.leaves[last], first != last
+        if np.isinf(s).any():
+            parts = batches(len(a), max(1, _CHUNK // tree.n_nodes))
+            each = [self.query_variance(tree.overlaps(a[part], b[part])) for part in parts]
+            return np.concatenate([np.zeros(0), *each])
+        # A range is what lies before its stop less what lies before its start. Along the path from
+        # each of these ends up to the root, ``slope`` is the regression of what lies before it on
+        # the node reached (see `_regression`): 1 left of the path, 0 right of it, so that running
+        # sums of the variances settle all other nodes.
+        ends = np.stack([a, b])
+        place = np.searchsorted(tree.lower[tree.leaves], ends, side="right") - 1
+        node = tree.leaves[place]
+        slope = (ends - tree.lower[node]) / tree.leaf_widths[place]
+        before = running_sums(s)
+        found = np.zeros(len(a))
         for level in range(tree.n_levels - 1, 0, -1):
-            node = walk.step(level, node, right, apart)
-        out[some] = walk.variance + self.variances[0] * walk.slope**2
-        return out
-
-    def _range_variances_densely(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        out = np.empty(len(a))
-        step = max(1, _CHUNK // self.tree.n_nodes)
-        for i in range(0, len(a), step):
-            out[i : i + step] = self.query_variance(
-                self.tree.overlaps(a[i : i + step], b[i : i + step])
-            )
-        return out
+            on, parent, own = tree.depth[node] == level, tree.above[node], s[node]
+            total = self._known[parent]
+            left = before[node] - before[tree.first_child[parent]]
+            mean = np.divide(left + own * slope, total, out=np.zeros_like(total), where=total > 0)
+            right = np.maximum(total - left - own, 0.0)
+            alone = left * (1 - mean) ** 2 + own * (slope - mean) ** 2 + right * mean**2
+            # Where both ends have one parent, the slopes of the range itself: below, only its
+            # children from the start to the stop have one that is not 0.
+            same, apart = node[0] == node[1], own[1] * (node[0] != node[1])
+            first = np.where(same, slope[1], 1.0) - slope[0]
+            inside = np.maximum(before[node[1]] - before[node[0] + 1], 0.0)
+            outside = np.maximum(total[0] - own[0] - apart - inside, 0.0)
+            step = mean[1] - mean[0]
+            both = own[0] * (first - step) ** 2 + apart * (slope[1] - step) ** 2
+            both += inside * (1 - step) ** 2 + outside * step**2
+            met = on.all(axis=0) & (parent[0] == parent[1])
+            found += np.where(met, both, (on * alone).sum(axis=0))
+            slope, node = np.where(on, mean, slope), np.where(on, parent, node)
+        return found + self.variances[0] * (slope[1] - slope[0]) ** 2
 
 
 def as_variances(tree: Tree, variances: ArrayLike) -> FloatArray:
@@ -348,81 +364,6 @@ def _combined(C: FloatArray, v: FloatArray) -> FloatArray:
     if special.any():
         s[special] = np.where(np.isinf(C), v, C)[special]
     return s
-
-
-class _RangeWalk:
-    """The paths from both ends of many ranges up to the root, one level at a time.
-
-    Along the way ``slope`` is the regression of the sum inside on the node reached, and
-    ``variance`` the sum so far (see `Blue._regression`). Nodes strictly inside a
-    range have slope 1 and those outside 0, so running sums of the variances settle them.
-    """
-
-    def __init__(
-        self, tree: Tree, variances: FloatArray, sums: FloatArray, left: IntArray, slope: FloatArray
-    ) -> None:
-        self.tree = tree
-        self.s = variances
-        self.C = sums
-        self.before = running_sums(variances)
-        self.left = left.copy()
-        self.slope = slope
-        self.variance = np.zeros(len(left))
-
-    def _between(self, start: IntArray, stop: IntArray) -> FloatArray:
-        return np.maximum(self.before[stop] - self.before[start], 0.0)
-
-    def _reduce(
-        self,
-        at: IntArray,
-        parent: IntArray,
-        ends: Sequence[tuple[IntArray, FloatArray]],
-        inside: FloatArray,
-    ) -> FloatArray:
-        """Slope at the parents, after adding the spread among their children."""
-        C = self.C[parent]
-        outside = C - inside
-        total = inside.copy()
-        for node, slope in ends:
-            outside -= self.s[node]
-            total += self.s[node] * slope
-        mean = np.divide(total, C, out=np.zeros_like(C), where=C > 0)
-        spread = inside * (1.0 - mean) ** 2 + np.maximum(outside, 0.0) * mean**2
-        for node, slope in ends:
-            spread += self.s[node] * (slope - mean) ** 2
-        self.variance[at] += spread
-        return mean
-
-    def step(self, level: int, right: IntArray, slope: FloatArray, apart: BoolArray) -> IntArray:
-        """Lift the ends that are on ``level``; returns the new right ends (the rest in place)."""
-        tree, right = self.tree, right.copy()
-        on_left = tree.depth[self.left] == level
-        on_right = apart & (tree.depth[right] == level)
-        meet = on_left & on_right & (tree.parent[self.left] == tree.parent[right])
-
-        at = np.flatnonzero(on_right & ~meet)
-        node = right[at]
-        parent = tree.parent[node]
-        inside = self._between(tree.first_child[parent], node)
-        slope[at] = self._reduce(at, parent, [(node, slope[at])], inside)
-        right[at] = parent
-
-        at = np.flatnonzero(on_left & ~meet)
-        node = self.left[at]
-        parent = tree.parent[node]
-        behind = tree.first_child[parent] + tree.n_children[parent]
-        inside = np.where(apart[at], self._between(node + 1, behind), 0.0)
-        self.slope[at] = self._reduce(at, parent, [(node, self.slope[at])], inside)
-        self.left[at] = parent
-
-        at = np.flatnonzero(meet)
-        node, other = self.left[at], right[at]
-        parent = tree.parent[node]
-        ends = [(node, self.slope[at]), (other, slope[at])]
-        self.slope[at] = self._reduce(at, parent, ends, self._between(node + 1, other))
-        self.left[at] = parent
-        apart[at] = False
-        return right
 
 
 # --- consistent counts without negative ones: projections onto simplices, from the top down
@@ -557,3 +498,161 @@ def _project(z: FloatArray, s: FloatArray, totals: FloatArray, family: Family) -
         active = (active & ~negative)[rows]
         sizes = sizes[again]
         starts = exclusive_cumsum(sizes)
+
+
+# ------------------------------------------------------------------------------------------------
+# Two published methods: the sweeps of GBLUE, and Boost for perfect trees.
+#
+# Both agree with `Blue`, which is exact in two passes on any tree.
+
+
+def gblue(
+    tree: Tree,
+    values: ArrayLike,
+    variances: ArrayLike | None = None,
+    *,
+    tol: float = 1e-6,
+    max_sweeps: int = 100_000,
+) -> tuple[FloatArray, int]:
+    """Best linear unbiased estimates by the iterative algorithm of the GBLUE paper.
+
+    A sweep corrects every parent and its children, from the bottom to the top, so that they
+    agree; sweeps repeat until no parent differs from the sum of its children by ``tol``. Each
+    correction is a projection, so the limit is the least-squares solution. `Blue.estimate` gives
+    that limit directly; this is the paper's method, extended to unequal variances (a node moves
+    in proportion to its variance) and unmeasured nodes (which are left out and filled in).
+
+    Parameters
+    ----------
+    tree : Tree
+    values : array-like, shape (n_nodes,)
+    variances : array-like, shape (n_nodes,), optional
+        Equal by default, as in the paper.
+    tol : float, default=1e-6
+        In records.
+    max_sweeps : int, default=100_000
+        After these, a RuntimeWarning is given and the current estimates are returned.
+
+    Returns
+    -------
+    estimates : ndarray of float64, shape (n_nodes,)
+    n_sweeps : int
+
+    Raises
+    ------
+    ValueError
+        As `Blue`, or if ``tol`` is not positive.
+    """
+    if not tol > 0:
+        raise ValueError(f"tol must be positive, got {tol!r}.")
+    v = as_variances(tree, np.ones(tree.n_nodes) if variances is None else variances)
+    y = as_values(tree, np.isfinite(v), values)
+    hidden = np.isinf(v) & ~tree.is_leaf
+    kept, short = _without_hidden(tree, hidden)
+    h, n_sweeps = _sweep(short, y[kept], v[kept], bool(hidden[0]), tol, max_sweeps)
+    start = np.zeros(tree.n_nodes)
+    start[kept] = h
+    start[hidden] = 0.0
+    return tree.sum_up(start, gain=hidden.astype(np.float64)), n_sweeps
+
+
+def _without_hidden(tree: Tree, hidden: BoolArray) -> tuple[IntArray, Tree]:
+    """The tree without its unmeasured inner nodes (but with the root), and the nodes kept."""
+    if not hidden[1:].any():
+        return np.arange(tree.n_nodes), tree
+    parent, skipped = tree.parent.tolist(), hidden.tolist()
+    for node in range(1, tree.n_nodes):
+        above = parent[node]
+        if above > 0 and skipped[above]:
+            parent[node] = parent[above]
+    keep = ~hidden
+    keep[0] = True
+    nodes = np.flatnonzero(keep)
+    number = np.cumsum(keep) - 1
+    above = np.array(parent, dtype=np.int64)[nodes]
+    above[1:] = number[above[1:]]
+    short = Tree.from_parents(above)
+    return nodes[short.order], short
+
+
+def _sweep(
+    tree: Tree, h: FloatArray, v: FloatArray, free_root: bool, tol: float, max_sweeps: int
+) -> tuple[FloatArray, int]:
+    """Sweeps of local corrections until every family agrees within ``tol``."""
+    if tree.n_nodes == 1:
+        return h, 0
+    total = tree.child_sums(v) + v
+    infinite = np.isinf(v).astype(np.float64)
+    n_infinite = tree.child_sums(infinite)
+    above = tree.parent[1:]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        down = np.where(
+            n_infinite[above] > 0, infinite[1:] / n_infinite[above], v[1:] / total[above]
+        )
+        up = np.where(n_infinite > 0, 0.0, v / total)
+    # Families of exact counts are not corrected, nor is a root that was not measured.
+    down, up = np.nan_to_num(down), np.nan_to_num(up)
+    parents = ~tree.is_leaf & (total > 0)
+    if free_root:
+        parents[0] = False
+        down[above == 0] = 0.0
+        up[0] = 0.0
+    h = h.copy()
+    down = np.concatenate([[0.0], down])
+    for n_sweeps in range(max_sweeps + 1):
+        gaps = h - tree.child_sums(h)
+        if not (np.abs(gaps[parents]) >= tol).any():
+            return h, n_sweeps
+        if n_sweeps == max_sweeps:
+            break
+        for family in reversed(tree.families):
+            gap = h[family.parents] - np.add.reduceat(h[family.children], family.starts)
+            h[family.parents] -= up[family.parents] * gap
+            h[family.children] += down[family.children] * np.repeat(gap, family.sizes)
+    warn_after_charge(
+        f"GBLUE did not reach the tolerance {tol:g} in {max_sweeps} sweeps; the two-pass method "
+        "(skdp.hierarchy.Blue) is exact.",
+        RuntimeWarning,
+    )
+    return h, max_sweeps
+
+
+def boost(values: ArrayLike, branching: int) -> FloatArray:
+    """Hay et al.'s closed form for a perfect tree with equal variances.
+
+    Parameters
+    ----------
+    values : array-like, shape (n_nodes,)
+        Noisy counts of `perfect_tree(branching, height)`, in level order.
+    branching : int
+
+    Returns
+    -------
+    ndarray of float64, shape (n_nodes,)
+
+    Raises
+    ------
+    ValueError
+        If the number of nodes is not that of a perfect tree.
+    """
+    k = as_integer(branching, "branching", 2)
+    y = np.asarray(values, dtype=np.float64)
+    sizes = [1]
+    while sum(sizes) < y.size:
+        sizes.append(sizes[-1] * k)
+    if y.ndim != 1 or sum(sizes) != y.size:
+        raise ValueError(
+            f"A perfect tree of branching {k} cannot have {y.size} nodes (shape {y.shape})."
+        )
+    levels = np.split(y, np.cumsum(sizes)[:-1])
+    z = [levels[-1]]
+    power = float(k)
+    for level in reversed(levels[:-1]):
+        sums = z[0].reshape(-1, k).sum(axis=1)
+        z.insert(0, ((k * power - power) * level + (power - 1) * sums) / (k * power - 1))
+        power *= k
+    x = [z[0]]
+    for below in z[1:]:
+        families = below.reshape(-1, k)
+        x.append((families + ((x[-1] - families.sum(axis=1)) / k)[:, None]).ravel())
+    return np.concatenate(x)

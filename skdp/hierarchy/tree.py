@@ -418,21 +418,17 @@ def _level_order(parent: IntArray) -> NDArray[Any]:
             f"A tree needs exactly one root (parent -1), found {len(roots)}"
             + (f": nodes {roots[:5].tolist()}." if len(roots) else "; is there a cycle?")
         )
-    if ((parent < -1) | (parent >= n)).any():
-        bad = int(np.flatnonzero((parent < -1) | (parent >= n))[0])
+    wrong = np.flatnonzero((parent < -1) | (parent >= n))
+    if wrong.size:
+        bad = int(wrong[0])
         raise ValueError(f"Node {bad} has the parent {parent[bad]}, which is not in 0..{n - 1}.")
     child = np.argsort(parent, kind="stable")[1:]
     pointers = running_sums(np.bincount(parent[child], minlength=n))
     graph = csr_matrix((np.ones(n - 1), child, pointers), shape=(n, n))
     order = breadth_first_order(graph, int(roots[0]), return_predecessors=False)
     if len(order) != n:
-        inside = np.ones(n, dtype=bool)
-        inside[order] = False
-        bad = int(np.flatnonzero(inside)[0])
-        raise ValueError(
-            f"{inside.sum()} nodes are on or below a cycle, node {bad} among them: following "
-            "parents from it never reaches the root."
-        )
+        bad = int(np.setdiff1d(np.arange(n), order)[0])
+        raise ValueError(f"From node {bad} parents never lead to the root: there is a cycle.")
     return order.astype(np.int64)
 
 

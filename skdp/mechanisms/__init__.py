@@ -5,22 +5,16 @@ estimators, and charge nothing: accounting is left to the caller. Only `SparseVe
 as long as its stream, takes a ledger.
 
 =================  ===============================================================================
-``accuracy``       bounds and errors of selections, by the dissertation's measures
 ``laplace``        the exact sampler of all noise: discrete Laplace and geometric, by inversion
                    with tables
 ``selection``      which of many random times is the least, decided exactly
 ``sparse_counts``  `sparse_counts`: noisy counts of all cells of a huge domain; the large ones are
                    released
-``sparse_vector``  sparse vector: find the queries above a threshold, and pay only for those
+``sparse_vector``  sparse vector: find the queries above a threshold, and pay only for those;
+                   bounds and errors of selections, by the dissertation's measures
 =================  ===============================================================================
 """
 
-from .accuracy import (
-    exponential_alpha,
-    false_negative_rate,
-    score_error_rate,
-    sparse_vector_alpha,
-)
 from .laplace import (
     above_threshold,
     bounded_sum,
@@ -41,7 +35,14 @@ from .selection import (
     top_k,
 )
 from .sparse_counts import least_threshold, sparse_counts
-from .sparse_vector import SparseVector, sparse_vector_top_k
+from .sparse_vector import (
+    SparseVector,
+    exponential_alpha,
+    false_negative_rate,
+    score_error_rate,
+    sparse_vector_alpha,
+    sparse_vector_top_k,
+)
 
 __all__ = [
     "SparseVector",

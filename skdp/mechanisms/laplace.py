@@ -741,13 +741,7 @@ def geometric(
     0
     """
     shape = size if isinstance(size, tuple) else (size,)
-    if any(
-        isinstance(length, bool) or not isinstance(length, (int, np.integer)) for length in shape
-    ):
-        raise TypeError(f"size must be an int or a tuple of ints, got {size!r}.")
-    if any(length < 0 for length in shape):
-        raise ValueError(f"size must not be negative, got {size!r}.")
-    count = math.prod(int(length) for length in shape)
+    count = math.prod(as_integer(length, "size", 0) for length in shape)
     source = noise_source(random_state)
     if isinstance(source, Tape):
         source.refuse(

@@ -20,7 +20,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from .._random import Call, NoiseSource, Tape, noise_source
-from .._validation import BoolArray, FloatArray, IntArray, as_epsilon, as_integer, check_choice
+from .._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_epsilon,
+    as_integer,
+    check_choice,
+    check_flag,
+)
 from .laplace import LIMIT, as_integers, decimal_context, discrete_laplace, geometric, noise_rate
 
 # Gives bounds of one time for V between word and word + 1, over 2**bits: (word, bits).
@@ -345,16 +353,16 @@ def noisy_max(
     # then is lo + R ahead of where it was and the others at most that, so it still wins, ties
     # included. Geometric noise pays exp(rate) per unit of upward shift, exp(eps_d) in all; only
     # this one direction is needed, hence one-sided noise.
-    array = as_scores(scores)
-    width = as_range(score_range)
-    first = None if starts is None else _as_starts(starts, array.size)
-    source = noise_source(random_state)
-    if isinstance(source, Tape):
-        winners = _recorded(source, array, epsilon, width, first)
-        return int(winners[0]) if first is None else winners
-    noisy = geometric(array.size, epsilon, width, random_state=source)
-    if first is None:
+    array, width, source = _entered(scores, score_range, random_state)
+    if starts is None:
+        if isinstance(source, Tape):
+            return int(_recorded(source, array, epsilon, width)[0])
+        noisy = geometric(array.size, epsilon, width, random_state=source)
         return int(np.argmax(noisy - _deficits(array, array.max())))
+    first = _as_starts(starts, array.size)
+    if isinstance(source, Tape):
+        return _recorded(source, array, epsilon, width, first)
+    noisy = geometric(array.size, epsilon, width, random_state=source)
     lengths = np.diff(first, append=array.size)
     if array.dtype == np.int64 and -LIMIT <= int(array.min()) and int(array.max()) <= LIMIT:
         # Noise is at most LIMIT: the sum fits into 64 bits.
@@ -366,16 +374,19 @@ def noisy_max(
     return candidates[np.searchsorted(candidates, first)].astype(np.int64)
 
 
+def _entered(
+    scores: ArrayLike, score_range: Any, random_state: Any
+) -> tuple[NDArray[np.integer], int, NoiseSource]:
+    """Checked scores, their checked range, and the source of the noise."""
+    return as_scores(scores), as_range(score_range), noise_source(random_state)
+
+
 def _recorded(
-    tape: Tape,
-    scores: NDArray[np.integer],
-    epsilon: Any,
-    width: int,
-    starts: IntArray | None = None,
+    tape: Tape, scores: NDArray[np.integer], epsilon: Any, width: int, starts: Any = (0,)
 ) -> IntArray:
     """Let the tape choose: one candidate in each segment."""
-    first = np.zeros(1, dtype=np.int64) if starts is None else starts
-    call = Call("selection", _exact(scores), noise_rate(epsilon, width), (width, first))
+    public = width, np.asarray(starts, dtype=np.int64)
+    call = Call("selection", _exact(scores), noise_rate(epsilon, width), public)
     winners: IntArray = tape.answer(call)
     return winners
 
@@ -388,14 +399,13 @@ def _exact(scores: NDArray[np.integer]) -> IntArray:
 
 
 def _as_starts(starts: ArrayLike, size: int) -> IntArray:
-    array = np.asarray(starts)
-    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
-        raise ValueError("starts must be a one-dimensional array of integers, not empty.")
-    first = array.astype(np.int64)
-    if first[0] != 0 or first[-1] >= size or (np.diff(first) < 1).any():
+    """Checked starts of consecutive pieces of ``size`` candidates."""
+    first = as_integers(starts, "starts", "They are places.").astype(np.int64)
+    increasing = first.ndim == 1 and first.size and first[0] == 0 and (np.diff(first) > 0).all()
+    if not increasing or first[-1] >= size:
         raise ValueError(
-            "starts must begin with 0 and increase strictly, and stay below the number of "
-            f"scores, {size}: every segment needs at least one candidate."
+            "starts must be one-dimensional, begin with 0, increase strictly, and stay below the "
+            f"number of candidates, {size}: every piece has at least one."
         )
     return first
 
@@ -471,20 +481,17 @@ def top_k(
     # eps_d / (k R). As in noisy_max, raising the noise of each of the k winners by at most R keeps
     # the same winners in the same order; k raises cost k R eps_d / (k R) = eps_d. The other methods
     # have their arguments beside them.
-    array = as_scores(scores)
-    width = as_range(score_range)
+    array, width, source = _entered(scores, score_range, random_state)
     count = as_integer(k, "k", 1, meaning="it is the number of candidates to select.")
     if count > array.size:
         raise ValueError(f"k={count} candidates were asked for, but there are {array.size}.")
     check_choice(method, "method", METHODS)
-    if not isinstance(ordered, bool):
-        raise TypeError(f"ordered must be True or False, got {ordered!r}.")
+    check_flag(ordered, "ordered")
     if ordered and method == "canonical":
         raise ValueError(
             'method="canonical" selects a set, which has no order: pass ordered=False, or take '
             '"one-shot".'
         )
-    source = noise_source(random_state)
     if method == "auto":
         method = "one-shot"
         few = array.size * count <= _MOST_CLASSES
@@ -652,9 +659,7 @@ def permute_and_flip(
     # that passes, for coins thrown all at once; the best always passes. The distribution equals
     # report-noisy-max with exponential noise of that rate, which the argument of noisy_max covers.
     # A coin of probability exp(-rate * gap), exactly: a geometric number reaches the gap.
-    array = as_scores(scores)
-    width = as_range(score_range)
-    source = noise_source(random_state)
+    array, width, source = _entered(scores, score_range, random_state)
     if isinstance(source, Tape):
         return int(_recorded(source, array, epsilon, width)[0])
     noise = geometric(array.size, epsilon, width, random_state=source)
@@ -713,9 +718,7 @@ def exponential(
     # distribution. One round of n proposals contains an accepted one with probability at least 1 -
     # (1 - 1/n)**n > 0.63 for any scores, since the best is always accepted: 1.6 rounds on average
     # at most.
-    array = as_scores(scores)
-    width = as_range(score_range)
-    source = noise_source(random_state)
+    array, width, source = _entered(scores, score_range, random_state)
     if isinstance(source, Tape):
         return int(_recorded(source, array, epsilon, width)[0])
     gaps = _deficits(array, array.max())
@@ -1010,7 +1013,9 @@ def select_on_line(
     length = as_integer(size, "size", 1, meaning="it is the number of integers on the line.")
     if length > MOST_INTEGERS:
         raise ValueError(f"size must be at most 2**62, got {length}.")
-    first = _line_starts(starts, exact.size, length)
+    first = _as_starts(starts, length)
+    if first.size != exact.size:
+        raise ValueError(f"{first.size} starts were given for {exact.size} scores.")
     pieces = _Listed(first, exact.astype(np.int64), np.diff(first, append=length))
     return select_on_pieces(pieces, length, epsilon, score_range, random_state=random_state)
 
@@ -1041,23 +1046,6 @@ def select_on_pieces(
         return int(source.answer(Call("line", values, rate, (width, size))))
     start, integers = _earliest(pieces, rate, source)
     return start + source.below(integers)
-
-
-def _line_starts(starts: ArrayLike, n_pieces: int, size: int) -> IntArray:
-    array = np.asarray(starts)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"starts must be integers, got {array.dtype}.")
-    if array.shape != (n_pieces,):
-        raise ValueError(
-            f"starts must have one integer for each of the {n_pieces} scores, got shape "
-            f"{array.shape}."
-        )
-    first = array.astype(np.int64)
-    if first[0] != 0 or int(first[-1]) >= size or (np.diff(first) < 1).any():
-        raise ValueError(
-            f"starts must begin with 0, increase strictly, and stay below size={size}."
-        )
-    return first
 
 
 def _earliest(pieces: Pieces, rate: Fraction, source: NoiseSource) -> tuple[int, int]:

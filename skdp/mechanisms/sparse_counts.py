@@ -42,11 +42,8 @@ _GUARD = 96
 _NEGLIGIBLE = 2**32
 
 
-class _Step(NamedTuple):
-    """Bounds of the ratio of two neighbouring weights, as quotients of integers."""
-
-    low: tuple[int, int]
-    high: tuple[int, int]
+# Bounds of the ratio of two neighbouring weights, as quotients of integers.
+_Step = tuple[tuple[int, int], tuple[int, int]]
 
 
 class _Distribution(NamedTuple):
@@ -149,13 +146,13 @@ def _distribution(n_cells: int, rate: Fraction, threshold: int, bits: int) -> _D
 def _upward(start: int, n_cells: int, low: int, high: int, precision: int) -> Iterator[_Step]:
     for k in range(start, n_cells):
         part = (k + 1) << precision
-        yield _Step(((n_cells - k) * low, part), ((n_cells - k) * high, part))
+        yield ((n_cells - k) * low, part), ((n_cells - k) * high, part)
 
 
 def _downward(start: int, n_cells: int, low: int, high: int, precision: int) -> Iterator[_Step]:
     for k in range(start, 0, -1):
         part, left = k << precision, n_cells - k + 1
-        yield _Step((part, left * high), (part, left * low))
+        yield (part, left * high), (part, left * low)
 
 
 def _weights(steps: Iterator[_Step], unit: int) -> tuple[list[tuple[int, int]], int]:
@@ -165,8 +162,7 @@ def _weights(steps: Iterator[_Step], unit: int) -> tuple[list[tuple[int, int]], 
     """
     low = high = 1 << unit
     found: list[tuple[int, int]] = []
-    for step in steps:
-        (a, b), (c, d) = step
+    for (a, b), (c, d) in steps:
         if high < _NEGLIGIBLE and c < d:
             return found, high * c // (d - c) + 1
         low, high = low * a // b, -(-high * c // d)
@@ -276,7 +272,14 @@ def sparse_counts(
             f"shape must give at least one column and at most 2**31 codes for each, got {shape!r}."
         )
     n_cells = math.prod(sizes)
-    _refuse_too_many(n_cells, epsilon, level, max_false)
+    least = least_threshold(n_cells, epsilon, max_false)
+    if level < least:
+        raise ValueError(
+            f"More than max_false={max_false} empty cells are expected to reach threshold="
+            f"{threshold} by noise alone, because the domain is large for epsilon="
+            f"{float(epsilon):g}. Use a threshold of at least {least}, a larger epsilon, or raise "
+            "max_false if that many rows fit into memory."
+        )
     # Codes and counts as integer arrays that fit together.
     n_columns = len(sizes)
     rows = as_integers(codes, "codes", "Encode values as positions in their column's domain.")
@@ -339,30 +342,13 @@ def least_threshold(n_cells: int, epsilon: Any, expected_false: Any) -> int:
     44
     """
     number = as_integer(n_cells, "n_cells", 1)
-    return least_reach(
-        _as_expected(expected_false, "expected_false") / number, noise_rate(epsilon, 1)
-    )
-
-
-def _as_expected(value: Any, name: str) -> Any:
-    expected = as_fraction(value, name)
+    expected = as_fraction(expected_false, "expected_false (max_false)")
     if expected <= 0:
         raise ValueError(
-            f"{name} must be positive, got {value!r}: it is an expected number of cells, and no "
-            "threshold makes it zero."
+            f"expected_false (max_false) must be positive, got {expected_false!r}: no threshold "
+            "makes it zero."
         )
-    return expected
-
-
-def _refuse_too_many(n_cells: int, epsilon: Any, threshold: int, max_false: Any) -> None:
-    least = least_reach(_as_expected(max_false, "max_false") / n_cells, noise_rate(epsilon, 1))
-    if threshold < least:
-        raise ValueError(
-            f"More than max_false={max_false} empty cells are expected to reach threshold="
-            f"{threshold} by noise alone, because the domain is large for epsilon="
-            f"{float(epsilon):g}. Use a threshold of at least {least}, a larger epsilon, or raise "
-            "max_false if that many rows fit into memory."
-        )
+    return least_reach(expected / number, noise_rate(epsilon, 1))
 
 
 def _joined(

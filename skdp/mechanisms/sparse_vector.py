@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._random import Call, Tape, noise_source, process_mark
 from .._validation import (
     BoolArray,
+    FloatArray,
     IntArray,
     as_between,
     as_epsilon,
@@ -39,6 +40,7 @@ from .laplace import (
     as_answers,
     as_integers,
     as_sensitivity,
+    clamped,
     discrete_laplace,
     discrete_laplace_variance,
     geometric,
@@ -78,11 +80,9 @@ class SparseVector:
         Part of epsilon, at least 0 and below 1, for noisy answers of the positive queries.
     expected_queries : int, default=None
         Public guess of the length of the stream. The threshold is then raised, where it is too
-        low for the noise, until this many queries with true answers of ``quiet_level`` would give
-        cutoff / 2 positives on average. It costs nothing, and privacy does not depend on it. It
-        prevents noise from using up the positives.
-    quiet_level : number, default=0
-        Public guess of the answer of most queries, for ``expected_queries``.
+        low for the noise, until this many queries with true answers of 0 would give cutoff / 2
+        positives on average. It costs nothing, and privacy does not depend on it. It prevents noise
+        from using up the positives.
     variant : {"standard", "dwork-roth"}, default="standard"
         "dwork-roth" draws new noise for the threshold after each positive answer, and therefore
         needs ``cutoff`` times as much of it: more noise for the same guarantee.
@@ -178,7 +178,6 @@ class SparseVector:
         ratio: Any = None,
         answer_share: Any = 0,
         expected_queries: int | None = None,
-        quiet_level: Any = 0,
         variant: str = "standard",
         noise: str = "one-sided",
         ledger: Any = None,
@@ -196,12 +195,14 @@ class SparseVector:
         self._one_sided = noise == "one-sided"
         self._shift = as_sensitivity(sensitivity)
         width = (1 if monotonic else 2) * self._cutoff
-        parts = self._divide(exact, _as_share(answer_share), ratio, width)
+        told = "it is the part of epsilon for noisy answers."
+        share = as_between(answer_share, "answer_share", 0, Fraction(999, 1000), meaning=told)
+        parts = self._divide(exact, share, ratio, width)
         self._scale_noise(parts, width)
         least = None
         if expected_queries is not None:
             count = as_integer(expected_queries, "expected_queries", 1, meaning="it is a length.")
-            least = self._steps(as_fraction(quiet_level, "quiet_level")) + self._raise(count)
+            least = self._raise(count)
         self._thresholds = self._as_thresholds(threshold, least)
 
         self._source = noise_source(random_state)
@@ -411,14 +412,8 @@ class SparseVector:
 
     @staticmethod
     def _integers(array: NDArray[Any]) -> IntArray:
-        integers = as_integers(
-            array,
-            "answers",
-            "Round what each record adds to a public step, and measure in steps.",
-        )
-        if integers.dtype.kind == "u":
-            return np.minimum(integers.astype(np.uint64), REACH).astype(np.int64)
-        return np.clip(integers.astype(np.int64), -REACH, REACH)
+        remedy = "Round what each record adds to a public step, and measure in steps."
+        return clamped(as_integers(array, "answers", remedy)).astype(np.int64)
 
     @staticmethod
     def _steps(value: Fraction) -> int:
@@ -430,27 +425,20 @@ class SparseVector:
             wanted = np.array(self._steps(as_fraction(threshold, "threshold")))
         else:
             array = np.asarray(threshold)
-            if array.dtype.kind not in "iuf":
-                raise TypeError(
-                    f"threshold must be a number or an array of numbers, got {threshold!r}."
-                )
-            if array.ndim > 1 or array.size == 0:
+            numeric = array.dtype.kind in "iuf" and bool(np.isfinite(array).all())
+            if array.ndim > 1 or not array.size or not numeric:
                 raise ValueError(
-                    "threshold must be one number, or a one-dimensional array with one for each "
-                    f"query, got shape {array.shape}."
+                    "threshold must be one finite number, or a one-dimensional array with one for "
+                    f"each query, got {threshold!r}."
                 )
-            if not np.isfinite(array).all():
-                raise ValueError("threshold must be finite everywhere.")
-            if array.dtype.kind == "f":
-                wanted = np.clip(np.ceil(array), -REACH, REACH).astype(np.int64)
-            else:
-                wanted = self._integers(array)
+            whole = np.ceil(array).clip(-REACH, REACH) if array.dtype.kind == "f" else array
+            wanted = clamped(whole).astype(np.int64)
         used = wanted if least is None else np.maximum(wanted, least)
         self._raised = used - wanted
         return used
 
     def _raise(self, count: int) -> int:
-        """How far above the quiet level at which ``count`` quiet queries give cutoff / 2 positives.
+        """Threshold at which ``count`` queries of 0 give cutoff / 2 positives.
 
         Only the noise of the queries counts: it is much wider than that of the threshold.
         """
@@ -623,20 +611,19 @@ def sparse_vector_top_k(
         raise TypeError(f"threshold must be one number here, got {threshold!r}.")
     level = as_fraction(threshold, "threshold")
     lift = as_fraction(raise_by, "raise_by")
-    for name in ("expected_queries", "quiet_level", "answer_share"):
+    for name in ("expected_queries", "answer_share"):
         if name in options:
             raise TypeError(f"sparse_vector_top_k takes no {name}: use SparseVector.")
-    keywords = {"sensitivity": sensitivity, "monotonic": monotonic, **options}
-    trial = SparseVector(epsilon, 0, k, **{**keywords, "ledger": None})
-    if lift:
-        level += lift * as_fraction(trial.query_scale, "raise_by")
     array = as_answers(values)
     if array.ndim != 1:
         raise ValueError(f"values must be one-dimensional, got shape {array.shape}.")
-    source = noise_source(random_state)
     # Of the wrong type: refused before anything is spent.
-    trial._integers(array[:1])
-    vector = SparseVector(epsilon, level, k, **keywords, random_state=source)
+    SparseVector._integers(array[:1])
+    vector = SparseVector(
+        epsilon, level, k, sensitivity, monotonic, random_state=random_state, **options
+    )
+    # The scale is public, and nothing was compared with the lower threshold.
+    vector._thresholds = np.array(vector._steps(level + lift * Fraction(str(vector.query_scale))))
     left = np.arange(array.size)
     found: list[IntArray] = []
     for _ in range(passes):
@@ -658,6 +645,118 @@ def _mean(epsilon: Fraction, sensitivity: Fraction) -> float:
     return -math.exp(-rate) / math.expm1(-rate)
 
 
-def _as_share(answer_share: Any) -> Fraction:
-    told = "it is the part of epsilon for noisy answers."
-    return as_between(answer_share, "answer_share", 0, Fraction(999, 1000), meaning=told)
+# ------------------------------------------------------------------------------------------------
+# How accurate selections are: bounds before they are made, and errors where the truth is known.
+#
+# With the names of Su's dissertation, section 5.4: alpha_SVT is `sparse_vector_alpha`, alpha_EM
+# `exponential_alpha`, FNR `false_negative_rate` and SER `score_error_rate`.
+
+
+def sparse_vector_alpha(n_queries: int, epsilon: Any, beta: float = 0.05) -> float:
+    """Distance from the threshold that a sparse vector decides rightly, by its published bound.
+
+    Parameters
+    ----------
+    n_queries : int
+        Length of the stream, of counts of which only the last is near or above the threshold.
+    epsilon : number or Fraction
+        For one positive answer.
+    beta : float, default=0.05
+        Probability of an error.
+
+    Returns
+    -------
+    float
+        8 (log n + log(2 / beta)) / epsilon: all answers below the threshold less this are negative,
+        and those above it and this are positive, with probability 1 - beta.
+
+    Examples
+    --------
+    >>> from skdp.mechanisms import exponential_alpha, sparse_vector_alpha
+    >>> round(sparse_vector_alpha(1000, 1.0)), round(exponential_alpha(1000, 1.0))
+    (85, 10)
+    """
+    n, share = as_integer(n_queries, "n_queries", 1), _as_beta(beta)
+    return 8 * (math.log(n) + math.log(2 / share)) / float(as_epsilon(epsilon))
+
+
+def exponential_alpha(n_queries: int, epsilon: Any, beta: float = 0.05) -> float:
+    """Half the lead at which the exponential mechanism selects the right one of many counts.
+
+    Parameters
+    ----------
+    n_queries : int
+        At least 2.
+    epsilon : number or Fraction
+    beta : float, default=0.05
+        Probability of an error.
+
+    Returns
+    -------
+    float
+        (log(n - 1) + log((1 - beta) / beta)) / epsilon, for counts that move either way: the one
+        that is larger than all others by twice this is selected with probability 1 - beta.
+    """
+    n, share = as_integer(n_queries, "n_queries", 2), _as_beta(beta)
+    return (math.log(n - 1) + math.log((1 - share) / share)) / float(as_epsilon(epsilon))
+
+
+def false_negative_rate(values: ArrayLike, selected: ArrayLike, k: int) -> float:
+    """Share of the k largest values that a selection misses: exact, for public values only.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        True values. Among equal ones it does not matter which are selected.
+    selected : array-like of int, shape (at most k,)
+        Positions that were selected, as of `top_k` or `sparse_vector_top_k`.
+    k : int
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from skdp.mechanisms import false_negative_rate, score_error_rate
+    >>> values = [50, 40, 30, 20]
+    >>> false_negative_rate(values, [0, 2], k=2), round(score_error_rate(values, [0, 2], k=2), 2)
+    (0.5, 0.11)
+    """
+    found, best = _selected(values, selected, k)
+    return 1 - min(int((found >= best.min()).sum()), len(best)) / len(best)
+
+
+def score_error_rate(values: ArrayLike, selected: ArrayLike, k: int) -> float:
+    """By how much less selected values are on average than the k largest: for public values only.
+
+    Parameters
+    ----------
+    values, selected, k
+        As for `false_negative_rate`.
+
+    Returns
+    -------
+    float
+        1 less the mean of the selected values divided by that of the k largest; 1 where none is
+        selected.
+    """
+    found, best = _selected(values, selected, k)
+    return 1 - float(found.mean() / best.mean()) if found.size else 1.0
+
+
+def _selected(values: ArrayLike, selected: ArrayLike, k: int) -> tuple[FloatArray, FloatArray]:
+    """The selected values, and the k largest."""
+    given, places = np.asarray(values, dtype=np.float64), np.asarray(selected)
+    n = as_integer(k, "k", 1)
+    if given.ndim != 1 or n > given.size or len(np.unique(places)) != places.size:
+        raise ValueError(
+            f"k={k} of {given.size} values were to be selected, each once: got {places.size} "
+            "positions. Give one-dimensional values, and each position once."
+        )
+    chosen: IntArray = places.astype(np.int64).ravel()
+    return given[chosen], np.sort(given)[-n:]
+
+
+def _as_beta(beta: Any) -> float:
+    return float(as_between(beta, "beta", 1e-300, 1 - 1e-9, meaning="it is a probability."))

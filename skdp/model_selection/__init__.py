@@ -4,8 +4,8 @@
 ``_cross_val``  `private_cross_val_score`, `PrivateKFold`: secret folds; one ledger for all fits
 ``_search``     `PrivateGridSearchCV`: chooses the winner of a grid with noise
 ``_metrics``    `private_score`; metrics by name: what each reads, and what is released for it;
-                intervals by simulation of the noise
-``_guard``      predicts and compares true rows one by one, without errors
+                predicts and compares true rows one by one, without errors; intervals by
+                simulation of the noise
 ==============  ====================================================================================
 """
 

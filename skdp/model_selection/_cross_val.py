@@ -22,8 +22,18 @@ from ..exceptions import BudgetExceededError, TrainingError
 from ..inspection import LEAKS, PRIVATE, ledgers, price, walk
 from ..release import QueryResult
 from ..tables import as_frame, take_rows
-from ._guard import Labels, Take, answers_of, draw_places, no_answers, true_rows
-from ._metrics import Metric, Scored, as_metric, class_positions
+from ._metrics import (
+    Labels,
+    Metric,
+    Scored,
+    Take,
+    answers_of,
+    as_metric,
+    class_positions,
+    draw_places,
+    no_answers,
+    true_rows,
+)
 
 # --- what a search or a cross-validation costs, and one ledger that pays for all of its fits
 

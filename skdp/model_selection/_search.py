@@ -24,8 +24,7 @@ from ..inspection import Step, child, paid, price, walk
 from ..mechanisms import noisy_max
 from ..tables import as_frame
 from ._cross_val import one_ledger, prepaid_clones, price_of_fit, rehearse
-from ._guard import Labels, Take, answers_of, draw_places, true_rows
-from ._metrics import Metric, Scored, as_metric, check_rate, class_positions
+from ._metrics import Labels, Metric, Take, as_metric, check_rate, draw_places, scored_by, true_rows
 
 
 def _offers(method: str) -> Callable[[Any], bool]:
@@ -345,19 +344,13 @@ def best_of(
     # epsilon costs epsilon, whatever the number of candidates. Any other metric is released for
     # each candidate at an equal part of epsilon, in sequence, and the best is taken of what was
     # released. Predictions are made row by row in a guard.
-    everyone, places = np.arange(len(labels)), draw_places(len(labels))
-    metric = metric.for_models(models)
-
-    def scored(model: Any) -> Scored:
-        classes = getattr(model, "classes_", ())
-        guesses = answers_of(model, metric.method, take, everyone, places, len(classes))
-        return Scored(labels, guesses, class_positions(classes))
-
+    places, metric = draw_places(len(labels)), metric.for_models(models)
+    scored = (scored_by(model, metric, labels, take, places) for model in models)
     if metric.compares == "releases":
         part = epsilon / len(models)
-        return int(np.argmax([float(metric.release(scored(m), part, source)) for m in models]))
+        return int(np.argmax([float(metric.release(each, part, source)) for each in scored]))
     totals = []
-    for model in models:
-        scores, spread = metric.row_scores(scored(model))
+    for each in scored:
+        scores, spread = metric.row_scores(each)
         totals.append(int(scores.sum()))
     return int(noisy_max(totals, epsilon, spread, random_state=source))

@@ -136,6 +136,10 @@ class Look(NamedTuple):
         np.divide(1.0, self.precision, out=found, where=self.precision > 0)
         return found
 
+    def less(self, expected: FloatArray) -> FloatArray:
+        """The values less those that are expected; 0 where they were not measured."""
+        return np.where(self.precision > 0, self.values - expected, 0.0)
+
 
 class Coefficients:
     """What noisy tables tell of each subset of columns.
@@ -271,6 +275,8 @@ _VARIANCES = np.append(0.0, np.geomspace(1e-6, 300.0, 32))
 SCALES = np.geomspace(0.002, 5.0, 40)
 # A set of three columns that was not measured varies by this part of the least of its pairs.
 _THIRD = 0.1
+# Part of the field by which codes deviate by themselves, beside a walk.
+_ROUGH = 0.01
 # Groups by which the distance of a set from what is expected is counted.
 _BINS = 8
 # A condition cuts two codes; shares that differ by less from none and from all are these.
@@ -321,6 +327,7 @@ class ColumnBasis:
         angles = np.arcsin(np.sqrt(np.minimum(ranks / max(ranks[-1], 1e-300), 1.0)))
         self.steps = np.sqrt(np.diff(angles) * 2.0 / math.pi)[:, None]
         self._kept: dict[int, csr_array] = {}
+        self._turns: dict[int, tuple[FloatArray, FloatArray]] = {}
 
     def features(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Features of the field of a column, and of what independent records do by chance.
@@ -392,9 +399,9 @@ class ColumnBasis:
         return found
 
     def coefficients(self, means: FloatArray) -> FloatArray:
-        """Coefficients of the mean weights of groups but the constant one, (size - 1, n)."""
+        """Coefficients of the mean weights of groups in the functions of `turn`, (size - 1, n)."""
         size, sizes = means.shape[0], self.ladder.sizes
-        functions = basis_of(sizes[: sizes.index(size) + 1])[:, 1:]
+        functions = basis_of(sizes[: sizes.index(size) + 1])[:, 1:] @ self.turn(size)[0]
         found: FloatArray = functions.T @ means * math.sqrt(self.ladder.n_units / size)
         return found
 
@@ -409,16 +416,29 @@ class ColumnBasis:
         shares: FloatArray = self._averages(size).sum(axis=0) / size
         return shares
 
-    @functools.cached_property
-    def variances(self) -> FloatArray:
-        """Prior variances of coefficients, by the field and by chance, (2, n_units - 1)."""
-        functions = basis_of(self.ladder.sizes)[:, 1:]
-        step = max(1, _AT_ONCE // len(self.mass))
-        found = [np.zeros((2, 0))]
-        for start in range(0, functions.shape[1], step):
-            some = functions[self.ladder.units, start : start + step]
-            found.append(np.stack([(each**2).sum(axis=0) for each in self.features(some)]))
-        return np.concatenate(found, axis=1)
+    def turn(self, size: int) -> tuple[FloatArray, FloatArray]:
+        """Functions of groups but the constant one that vary by themselves.
+
+        Returns
+        -------
+        turn : ndarray of float64, shape (size - 1, size - 1)
+            One a column: by how much the functions of the ladder count.
+        variances : ndarray of float64, shape (2, size - 1)
+            Prior variances of their coefficients, by the field and by chance.
+        """
+        if size not in self._turns:
+            ladder = self.ladder
+            levels = ladder.sizes[: ladder.sizes.index(size) + 1]
+            n = ladder.n_ordered
+            n_ordered = int(ladder.groups(size)[n - 1]) + 1 if n else 0
+            alone = Ladder(np.arange(size), levels, n_ordered)
+            groups = ColumnBasis(ladder.sums(self.mass, size), alone)
+            scale = math.sqrt(size / ladder.n_units)
+            field, chance = groups.features(basis_of(levels)[:, 1:] * scale)
+            spread, turn = np.linalg.eigh(field.T @ field)
+            apart = ((chance @ turn) ** 2).sum(axis=0)
+            self._turns[size] = turn, np.stack([np.maximum(spread, 0.0) + _ROUGH * apart, apart])
+        return self._turns[size]
 
     @functools.cached_property
     def reach(self) -> float:
@@ -434,10 +454,14 @@ class ColumnBasis:
 
 
 class Belief(NamedTuple):
-    """Of the coefficients of a set how far they are believed, and their variances; and its u."""
+    """Of the coefficients of a set how far they are believed, and their variances; and its u.
+
+    What is not believed is taken to be noise, whose variance is ``removed``.
+    """
 
     gain: FloatArray
     variance: FloatArray
+    removed: FloatArray
     u: float
 
 
@@ -475,16 +499,18 @@ class Prior:
     def _parts(self, axes: Axes) -> tuple[FloatArray, ...]:
         """Of a set the prior variances for u = 1 and by chance, noise, and what was seen."""
         look = self._tables[axes]
-        both = [
-            self._columns[axis].variances[:, :size]
-            for axis, size in zip(axes, look.values.shape, strict=True)
+        turns = [
+            self._columns[axis].turn(length + 1)
+            for axis, length in zip(axes, look.values.shape, strict=True)
         ]
         field, chance = (
-            functools.reduce(np.multiply.outer, each) for each in zip(*both, strict=True)
+            functools.reduce(np.multiply.outer, each)
+            for each in zip(*(variances for _, variances in turns), strict=True)
         )
-        known = look.precision > 0
-        away = np.where(known, look.values - self._expected(axes), 0.0)
-        noise = np.where(known, look.variances, 1e300)
+        away = look.less(self._expected(axes))
+        noise = np.where(look.precision > 0, look.variances, self.total**2)
+        for place, (turn, _) in enumerate(turns):
+            away, noise = along(turn.T, away, place), along(turn.T**2, noise, place)
         return self.total**2 / self._reach(axes) * field, self.total * chance, noise, away
 
     def _likelihoods(self, axes: Axes) -> FloatArray:
@@ -519,7 +545,8 @@ class Prior:
                 gain += shares[place] * trust
                 square += shares[place] * trust**2
             variance = gain * noise + np.maximum(square - gain**2, 0.0) * away**2
-            self._beliefs[axes] = Belief(gain, variance, float(shares @ _VARIANCES))
+            removed = (1.0 - gain) * noise
+            self._beliefs[axes] = Belief(gain, variance, removed, float(shares @ _VARIANCES))
         return self._beliefs[axes]
 
     @functools.cached_property

@@ -169,12 +169,11 @@ class BoxModel(DrawsRecords, KnownLaw, Release):
         The sums of the least and of the largest weights bound the weights of the union. A box
         whose mean is 0 or 1 has no other weights than this, where weights are shares.
         """
-        mean, low, high = (np.zeros(len(self.boxes)) for _ in range(3))
+        mean, low, high = self._means([query])[:, 0], *np.zeros((2, len(self.boxes)))
         for weights in query.products:
-            share, least, most = (np.ones(len(self.boxes)) for _ in range(3))
+            least, most = np.ones((2, len(self.boxes)))
             for axis, vector in sorted(weights.items()):
                 starts, stops, place = self.sides(axis)
-                share *= self._covered_intervals([weights], axis)[place, 0]
                 # Extremes of each range; one more entry: a range may stop at the end.
                 ends, padded = np.stack([starts, stops], axis=1).ravel(), np.append(vector, 0.0)
                 small, large = (
@@ -184,7 +183,6 @@ class BoxModel(DrawsRecords, KnownLaw, Release):
                 # Of factors of any sign, an extreme product is one of extreme factors.
                 products = [least * small, least * large, most * small, most * large]
                 least, most = np.minimum.reduce(products), np.maximum.reduce(products)
-            mean += share
             low += least
             high += most
         if len(query.products) > 1 and are_shares(query):
@@ -305,15 +303,15 @@ class StrategyModel(BoxModel):
         return np.stack([self._covariance(queries) for queries in blocks])
 
     def _covariance(self, queries: Sequence[Query]) -> FloatArray:
-        products = [each for query in queries for each in query.products]
-        of = np.repeat(np.arange(len(queries)), [len(query.products) for query in queries])
-        found = np.full((len(products),) * 2, self.noise * self.unit**2)
-        for axis in range(len(self.shape)):
-            weights = np.stack([self._weights(each, axis) for each in products])
-            found *= weights @ weights.T
-        sums = of == np.arange(len(queries))[:, None]
-        total: FloatArray = sums @ found @ sums.T
-        return total
+        def of(products: Sequence[Weights]) -> FloatArray:
+            found = np.full((len(products),) * 2, self.noise * self.unit**2)
+            for axis in range(len(self.shape)):
+                weights = np.stack([self._weights(each, axis) for each in products])
+                found *= weights @ weights.T
+            return found
+
+        # Sums over the products of both queries.
+        return added(queries, lambda products: added(queries, lambda _: of(products)).T)
 
     def _weights(self, product: Weights, axis: int) -> FloatArray:
         """Weights of the measurements on an axis in the answer of a product."""

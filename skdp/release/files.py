@@ -79,20 +79,22 @@ def write_archive(path: str | PathLike[str], metadata: Facts, arrays: Arrays) ->
     """
     metadata = {"format": _FORMAT, "version": _VERSION, **metadata}
     text = json.dumps(metadata, ensure_ascii=False, allow_nan=False, indent=1)
-    with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add(archive, _METADATA, text.encode())
-        for name, array in arrays.items():
-            buffer = io.BytesIO()
-            array = np.asarray(array, order="C")
-            np.lib.format.write_array(buffer, array, allow_pickle=False)
-            _add(archive, f"{name}.npy", buffer.getvalue())
+    contents = {_METADATA: text.encode()}
+    for name, array in arrays.items():
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, np.asarray(array, order="C"), allow_pickle=False)
+        contents[f"{name}.npy"] = buffer.getvalue()
+    with replacing(path) as part, zipfile.ZipFile(part, "w") as archive:
+        for name, content in contents.items():
+            # A fixed date: equal releases give equal files.
+            entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content)
 
 
 def read_archive(
-    path: str | PathLike[str],
-    build: Callable[[dict[str, Any], dict[str, np.ndarray]], Any],
-    max_bytes: int,
-    max_json: int,
+    path: str | PathLike[str], build: Callable[[Any, Any], Any], max_bytes: int, max_json: int
 ) -> Any:
     """Read a file that `write_archive` wrote; nothing in it is executed.
 
@@ -126,14 +128,6 @@ def read_archive(
             raise ValueError(
                 f"{str(path)!r} is not a usable synopsis file: {error or type(error).__name__}"
             ) from error
-
-
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    # A fixed date: equal releases give equal files.
-    entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = 0o644 << 16
-    archive.writestr(entry, content)
 
 
 def _read(file: Any, max_bytes: int, max_json: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -25,6 +25,8 @@ from .basis import (
     Ladder,
     Look,
     Prior,
+    along,
+    under,
 )
 from .columns import ColumnEstimate
 from .files import as_probabilities, demand, packed, unpacked
@@ -91,12 +93,15 @@ class ViewsModel(Release):
         self.followed = sorted(followed)
         self.misfits = dict(misfits or {})
         self.budget = dict(budget or {})
-        look = coefficients.looks[()]
-        self.total = float(look.values)
-        self.total_variance = float(look.variances)
+        self.total = float(coefficients.looks[()].values)
         self._caches: dict[Any, Any] = {}
         self._cells: dict[Axes, tuple[Any, list[CodeArray]]] = {}
         self._latest: Products | None = None
+
+    @property
+    def total_variance(self) -> float:
+        """Variance of the number of records, as the average of all that was measured of it."""
+        return float(self.coefficients.looks[()].variances)
 
     @property
     def pairs(self) -> list[Axes]:
@@ -174,15 +179,36 @@ class ViewsModel(Release):
         """Coefficients of a set among the rows."""
         return self.coefficients.of_table(axes, self.rows_in_groups(axes))
 
+    def _away(self, axes: Axes) -> FloatArray:
+        """Coefficients of a set as measured, in the functions of `turn`, less those of the rows."""
+
+        def found() -> FloatArray:
+            away = self.coefficients.looks[axes].less(self._row_coefficients(axes))
+            for place, (axis, size) in enumerate(zip(axes, self.sizes(axes), strict=True)):
+                away = along(self.bases[axis].turn(size)[0].T, away, place)
+            return away
+
+        away: FloatArray = self.once(("away", axes), found)
+        return away
+
     def corrected(self, axes: Axes) -> FloatArray:
         """What is believed of the coefficients of a set, less those of the rows."""
+        return self.believed.belief(axes).gain * self._away(axes)
 
-        def corrected() -> FloatArray:
-            look = self.coefficients.looks[axes]
-            away = np.where(look.precision > 0, look.values - self._row_coefficients(axes), 0.0)
-            return self.believed.belief(axes).gain * away
+    def taken(self, axes: Axes) -> FloatArray:
+        """What is not believed of the coefficients of a set, less those of the rows."""
+        return (1.0 - self.believed.belief(axes).gain) * self._away(axes)
 
-        found: FloatArray = self.once(("corrected", axes), corrected)
+    def lost(self, axes: Axes, hats: Sequence[FloatArray]) -> FloatArray:
+        """Of n weighted sums by how much more they were shrunk than noise explains.
+
+        An estimate is off by what was taken off it, less the noise in that. The mean square of what
+        was taken off, less the variance of this noise, estimates the square of the bias (C. Stein,
+        Annals of Statistics 9, 1981): where the prior is wrong, this shows it.
+        """
+        taken = under(self.taken(axes), hats)
+        removed = under(self.believed.belief(axes).removed, [each**2 for each in hats])
+        found: FloatArray = np.sign(taken) * np.sqrt(np.maximum(taken**2 - removed, 0.0))
         return found
 
     def _row_shares(self, axis: int) -> FloatArray:

@@ -50,6 +50,11 @@ class Answers(Protocol):
         found: FloatArray = self.covariances([[query] for query in queries])[:, 0, 0]
         return found
 
+    @property
+    def total_variance(self) -> float:
+        """Variance of the number of all records."""
+        return float(self.variance([Query(({},))])[0])
+
     def covariance(self, queries: Sequence[Query]) -> FloatArray:
         """Covariance of the errors of a few answers, positive semidefinite."""
         found: FloatArray = self.covariances([queries])[0]

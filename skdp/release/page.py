@@ -16,7 +16,7 @@ import json
 import math
 import tempfile
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -117,8 +117,7 @@ class Page:
             "model": answers,
         }
         self.fingerprint = _fingerprint(synopsis)
-        absent = [name for name in domain.columns if name not in domain.known]
-        unmeasured = f"Columns that were not measured (identifiers): {some(absent)}."
+        limits = _limits(synopsis, columns, described)
         body = filled(
             "release.html",
             title=html.escape(title),
@@ -132,8 +131,7 @@ class Page:
             about=html.escape(model.about),
             skipped=_skipped(synopsis.skipped),
             protected=protected(loss),
-            limits=_listed(_limits(synopsis, columns, described)),
-            absent=_listed([unmeasured] if absent else []),
+            limits="".join(f"<li>{html.escape(each)}</li>" for each in limits),
             fingerprint=self.fingerprint,
         )
         # What reads and what draws are one script.
@@ -224,7 +222,8 @@ def _caption(attribute: Any, statistics: Any) -> str:
     def of(row: str) -> str:
         value = statistics.get(row)
         if isinstance(value, float):
-            return "unknown" if math.isnan(value) else rounded_to(value, math.nan)
+            shown = f"{value:,.0f}" if row == "freq" else rounded_to(value, math.nan)
+            return "unknown" if math.isnan(value) else shown
         return "unknown" if value is None else str(value)
 
     if isinstance(attribute, Categorical):
@@ -292,19 +291,20 @@ def _limits(synopsis: Any, columns: list[dict[str, Any]], described: Any) -> lis
         points.append(f"What the margins cover: {described.attrs['guarantee']}")
     else:
         points.append(f"How far answers are off. {described.attrs['guarantee']}")
+    if absent := [name for name in domain.columns if name not in domain.known]:
+        points.append(f"Columns that were not measured (identifiers): {some(absent)}.")
     n, joined = len(domain.names), len(set(getattr(model, "pairs", ())))
-    if joined and n > 1:
+    pairs = n * (n - 1) // 2
+    if joined and n > 2:
+        others = (
+            "other pairs, and about three or more columns," if joined < pairs else "more columns"
+        )
         points.append(
-            f"Combinations that were not measured. {joined:,} of {n * (n - 1) // 2:,} pairs of "
-            "columns were measured together; what is said about other pairs, and about three or "
-            "more columns, follows from these and may miss how they depend on each other."
+            f"Combinations that were not measured. {joined:,} of {pairs:,} pairs of columns were "
+            f"measured together; what is said about {others} follows from these and may miss how "
+            "they depend on each other."
         )
     return points
-
-
-def _listed(texts: Iterable[str]) -> str:
-    """Entries of a list."""
-    return "".join(f"<li>{html.escape(text)}</li>" for text in texts)
 
 
 def _fingerprint(synopsis: Any) -> str:

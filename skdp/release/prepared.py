@@ -65,17 +65,18 @@ def _network(model: NetworkModel) -> dict[str, Any]:
 def _views(model: ViewsModel) -> dict[str, Any]:
     tables = []
     scales = [*combinations(sorted(model.columns), 2), *model.coefficients.looks]
-    for axes, look in model.coefficients.looks.items():
+    for axes in model.coefficients.looks:
         if len(axes) > 1:
-            rows, belief = model.rows_in_groups(axes), model.believed.belief(axes)
-            away = look.values - model.coefficients.of_table(axes, rows)
+            belief = model.believed.belief(axes)
             tables.append(
                 {
                     "axes": axes,
                     "sizes": model.sizes(axes),
-                    "corrected": belief.gain * np.where(look.precision > 0, away, 0.0),
+                    "corrected": model.corrected(axes),
+                    "taken": model.taken(axes),
+                    "removed": belief.removed,
                     "variances": belief.variance,
-                    "rows": rows,
+                    "rows": model.rows_in_groups(axes),
                 }
             )
     return {

@@ -350,12 +350,15 @@ class Products:
             )
             return found
 
-        density, own = np.ones((2, len(self.factors)))
+        (density, own), lost = np.ones((2, len(self.factors))), np.zeros(len(self.factors))
         if not whole:
             own[members] = beyond(members, members)
             if len(axes) == 2:
                 density[members] = self._density(axes, members, own[members])
         hats = [each.coefficients(size) for each, size in both] if known else []
+        if known:
+            of_members = [hat[:, to[members]] for hat, to in zip(hats, at, strict=True)]
+            lost[members] = model.lost(axes, of_members)
 
         def covariance(i: IntArray, j: IntArray) -> FloatArray:
             found = np.zeros(len(i))
@@ -366,7 +369,7 @@ class Products:
                 variance = model.believed.belief(axes).variance
                 pairs = [hat[:, to[i]] * hat[:, to[j]] for hat, to in zip(hats, at, strict=True)]
                 found += under(variance, pairs)
-            return found
+            return found + lost[i] * lost[j]
 
         return covariance
 

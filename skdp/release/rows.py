@@ -106,8 +106,12 @@ class WeightedRows:
 
         One condition after the other is left out, each time the one that leaves most rows.
         """
+
+        def agreeing(conditions: Weights) -> FloatArray:
+            return product_of_weights(self.codes, self.weights, conditions)
+
         kept, others = dict(weights), {}
-        agree = product_of_weights(self.codes, self.weights, kept)
+        agree = agreeing(kept)
         if not agree.any():
             warnings.warn(
                 "No record of the release meets this condition. The rows drawn satisfy it, but "
@@ -117,10 +121,7 @@ class WeightedRows:
             )
         while kept and _effective(agree) < enough:
             without = {
-                axis: product_of_weights(
-                    self.codes, self.weights, {a: w for a, w in kept.items() if a != axis}
-                )
-                for axis in kept
+                axis: agreeing({a: w for a, w in kept.items() if a != axis}) for axis in kept
             }
             axis = max(without, key=lambda each: _effective(without[each]))
             others[axis], agree = kept.pop(axis), without[axis]

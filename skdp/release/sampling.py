@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -84,7 +84,7 @@ class Conjunction:
         return {axis: np.flatnonzero(each) for axis, each in self.weights.items()}
 
     def bounds(self, codes: CodeArray, generator: np.random.Generator) -> dict[str, Bounds]:
-        """As `bounds_of`."""
+        """As `Draws` finds them for one conjunction."""
         return {
             name: _bounds_of(region, codes[:, axis].astype(np.int64), generator)
             for name, (axis, region) in self._numbers.items()
@@ -147,30 +147,6 @@ def conjunctions(query: Any, domain: Domain) -> list[Conjunction]:
     )
 
 
-def bounds_of(
-    parts: Sequence[Conjunction], codes: CodeArray, generator: np.random.Generator
-) -> dict[str, Bounds]:
-    """Bounds on the numbers that may be drawn for rows of codes, by column.
-
-    Where the numbers allowed in a bin are no range, one of them is drawn for each row: both ends
-    are that number. NaN where a code is no bin. A row whose cell several conjunctions divide
-    belongs to each in proportion to its share of the cell.
-    """
-    if len(parts) == 1:
-        return parts[0].bounds(codes, generator)
-    even = np.ones(len(codes))
-    shares = np.stack([product_of_weights(codes, even, part.weights) for part in parts], axis=1)
-    chosen = inverse_rows(shares, np.arange(len(codes)), generator.random(len(codes)))
-    bounds: dict[str, Bounds] = {}
-    for number, part in enumerate(parts):
-        rows = np.flatnonzero(chosen == number)
-        for name, (low, high) in part.bounds(codes[rows], generator).items():
-            if name not in bounds:
-                bounds[name] = (np.full(len(codes), -np.inf), np.full(len(codes), np.inf))
-            bounds[name][0][rows], bounds[name][1][rows] = low, high
-    return bounds
-
-
 def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) -> Bounds:
     """Bounds on the numbers of one column; NaN where a code is no bin.
 
@@ -196,88 +172,95 @@ def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) 
 # --- draws
 
 
-def draw_codes(
-    model: Release,
-    domain: Domain,
-    n_samples: Any,
-    generator: np.random.Generator,
-    where: Any,
-    method: str,
-) -> tuple[CodeArray, list[Conjunction]]:
-    """Codes of synthetic rows, and the conjunctions of which each satisfies one.
+class Draws:
+    """Synthetic rows of a release under a condition.
 
     Parameters
     ----------
     model : Release
     domain : Domain
-    n_samples : int or None
-        None: as many as the release estimates under the condition.
     generator : numpy.random.Generator
     where : dict, str or None
         As in `parse`.
     method : {"rounded", "independent"}
     """
-    check_choice(method, "method", METHODS)
-    draw = partial(model.sample_codes, rounded=method == "rounded")
-    parts = conjunctions(where, domain)
-    answers = model.answer([Query((part.asked,)) for part in parts])
-    number = as_sample_size(n_samples, float(answers.sum()), len(domain))
-    shares = np.maximum(answers, 0.0)
-    shares = shares if shares.any() else np.ones(len(parts))
-    if len(parts) == 1:
-        return parts[0].draw(draw, number, generator), parts
-    if method == "independent":
-        numbers = generator.multinomial(number, shares / shares.sum())
-    else:
-        numbers = round_line(shares, number, generator)
-    each = zip(parts, numbers.tolist(), strict=True)
-    codes = np.concatenate([part.draw(draw, rows, generator) for part, rows in each])
-    return codes[generator.permutation(number)], parts
 
+    def __init__(
+        self, model: Release, domain: Domain, generator: Any, where: Any, method: str
+    ) -> None:
+        check_choice(method, "method", METHODS)
+        self.model, self.domain, self.generator, self.where = model, domain, generator, where
+        self.rounded = method == "rounded"
+        self.parts = conjunctions(where, domain)
 
-def draw_frame(
-    model: Release,
-    domain: Domain,
-    n_samples: Any,
-    generator: np.random.Generator,
-    where: Any = None,
-    method: str = "rounded",
-) -> pd.DataFrame:
-    """Synthetic rows; see `Synopsis.sample`.
+    def codes(self, n_samples: Any) -> CodeArray:
+        """So many rows as codes; None: as many as the release estimates under the condition."""
+        draw = partial(self.model.sample_codes, rounded=self.rounded)
+        answers = self.model.answer([Query((part.asked,)) for part in self.parts])
+        number = as_sample_size(n_samples, float(answers.sum()), len(self.domain))
+        if len(self.parts) == 1:
+            return self.parts[0].draw(draw, number, self.generator)
+        shares = np.maximum(answers, 0.0)
+        shares = shares if shares.any() else np.ones(len(self.parts))
+        if self.rounded:
+            numbers = round_line(shares, number, self.generator)
+        else:
+            numbers = self.generator.multinomial(number, shares / shares.sum())
+        each = zip(self.parts, numbers.tolist(), strict=True)
+        codes = np.concatenate([part.draw(draw, rows, self.generator) for part, rows in each])
+        return codes[self.generator.permutation(number)]
 
-    Codes alone do not tell whether values can satisfy a rule of `at_most` and the condition at
-    once: rows whose values cannot are drawn again.
-    """
-    codes, parts = draw_codes(model, domain, n_samples, generator, where, method)
-    drawn, fits = _decoded(codes, parts, domain, generator)
-    frame = drawn[fits]
-    for _ in range(_ROUNDS):
-        if len(frame) == len(drawn):
-            break
-        codes, _ = draw_codes(model, domain, len(drawn) - len(frame), generator, where, method)
-        more, fits = _decoded(codes, parts, domain, generator)
-        frame = pd.concat([frame, more[fits]], ignore_index=True)
-    else:
-        raise ValueError(
-            f"No row was found that satisfies where={where!r} and the rules of at_most: they seem "
-            "to contradict each other."
-        )
-    for name in domain.columns:
-        if isinstance(domain.declared(name), Identifier):
-            frame[name] = drawn[name]  # those of more rows begin with 1 again
-    return frame
+    def frame(self, n_samples: Any) -> pd.DataFrame:
+        """So many rows; see `Synopsis.sample`.
 
+        Codes alone do not tell whether values can satisfy a rule of `at_most` and the condition at
+        once: rows whose values cannot are drawn again.
+        """
+        drawn, fits = self._decoded(self.codes(n_samples))
+        frame = drawn[fits]
+        for _ in range(_ROUNDS):
+            if len(frame) == len(drawn):
+                break
+            more, fits = self._decoded(self.codes(len(drawn) - len(frame)))
+            frame = pd.concat([frame, more[fits]], ignore_index=True)
+        else:
+            raise ValueError(
+                f"No row was found that satisfies where={self.where!r} and the rules of at_most: "
+                "they seem to contradict each other."
+            )
+        for name in self.domain.columns:
+            if isinstance(self.domain.declared(name), Identifier):
+                frame[name] = drawn[name]  # those of more rows begin with 1 again
+        return frame
 
-def _decoded(
-    codes: CodeArray, parts: list[Conjunction], domain: Domain, generator: np.random.Generator
-) -> tuple[pd.DataFrame, BoolArray]:
-    """Rows of codes, and where no column that rules compare is beyond its bounds."""
-    bounds = bounds_of(parts, codes, generator)
-    frame = domain.decode(codes, generator, within=bounds)
-    fits = np.ones(len(frame), dtype=bool)
-    for name in bounds.keys() & set(domain.structure.compared):
-        attribute: Any = domain[name]
-        numbers = read(frame[[name]]).column(name).numbers(attribute.coding().clock)
-        low, high = bounds[name]
-        fits &= ~((numbers < low) | (numbers > high))
-    return frame, fits
+    def _decoded(self, codes: CodeArray) -> tuple[pd.DataFrame, BoolArray]:
+        """Rows of codes, and where no column that rules compare is beyond its bounds."""
+        bounds = self._bounds(codes)
+        frame = self.domain.decode(codes, self.generator, within=bounds)
+        fits = np.ones(len(frame), dtype=bool)
+        for name in bounds.keys() & set(self.domain.structure.compared):
+            attribute: Any = self.domain[name]
+            numbers = read(frame[[name]]).column(name).numbers(attribute.coding().clock)
+            low, high = bounds[name]
+            fits &= ~((numbers < low) | (numbers > high))
+        return frame, fits
+
+    def _bounds(self, codes: CodeArray) -> dict[str, Bounds]:
+        """Bounds on the numbers that may be drawn for rows of codes, by column.
+
+        Where the numbers allowed in a bin are no range, one of them is drawn for each row: both
+        ends are that number. NaN where a code is no bin. A row whose cell several conjunctions
+        divide belongs to each in proportion to its share of the cell.
+        """
+        if len(self.parts) == 1:
+            return self.parts[0].bounds(codes, self.generator)
+        n, bounds = len(codes), dict[str, Bounds]()
+        each = [product_of_weights(codes, np.ones(n), part.weights) for part in self.parts]
+        chosen = inverse_rows(np.stack(each, axis=1), np.arange(n), self.generator.random(n))
+        for number, part in enumerate(self.parts):
+            rows = np.flatnonzero(chosen == number)
+            for name, ends in part.bounds(codes[rows], self.generator).items():
+                if name not in bounds:
+                    bounds[name] = np.full(n, -np.inf), np.full(n, np.inf)
+                bounds[name][0][rows], bounds[name][1][rows] = ends
+        return bounds

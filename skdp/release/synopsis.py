@@ -33,7 +33,7 @@ from .network import NetworkModel
 from .page import Page
 from .quantiles import as_shares, quantiles
 from .result import Answer, of_records, plot_axis
-from .sampling import draw_codes, draw_frame
+from .sampling import Draws
 from .skipped import SkippedRecords
 from .statistics import Confidence, How, Statistics
 
@@ -129,7 +129,7 @@ class Synopsis:
             If the release does not say how its noise is distributed.
         """
         try:
-            return math.sqrt(float(self.model.variance([Query(({},))])[0]))
+            return math.sqrt(self.model.total_variance)
         except ValueError:
             loss = self.privacy_loss
             if loss is None or "total" not in loss.parts:
@@ -148,18 +148,17 @@ class Synopsis:
 
     def _facts(self) -> dict[str, str]:
         """What `repr` and the notebook show."""
-        facts, loss = {"made by": self.mechanism or "unknown"}, "unknown loss"
-        if self.epsilon is not None:
-            loss = f"epsilon={float(self.epsilon):g}"
-        facts["privacy"] = "seeded: no guarantee" if self.seeded else loss
-        facts["columns"] = ", ".join(map(str, self.counted.names))
-        facts["holds"] = self.model.about
-        facts["estimated records"] = f"{max(self.total, 0.0):,.6g}"
-        if self.rows:
-            facts["counted"] = self.rows
-        if self.skipped is not None:
-            facts["records"] = str(self.skipped)
-        return facts
+        loss = "unknown loss" if self.epsilon is None else f"epsilon={float(self.epsilon):g}"
+        facts = {
+            "made by": self.mechanism or "unknown",
+            "privacy": "seeded: no guarantee" if self.seeded else loss,
+            "columns": ", ".join(map(str, self.counted.names)),
+            "holds": self.model.about,
+            "estimated records": f"{max(self.total, 0.0):,.6g}",
+            "counted": self.rows,
+            "records": "" if self.skipped is None else str(self.skipped),
+        }
+        return {name: text for name, text in facts.items() if text}
 
     def __repr__(self) -> str:
         facts = self._facts()
@@ -684,7 +683,7 @@ class Synopsis:
             As `sample`.
         """
         generator = sampling_generator(random_state)
-        return draw_codes(self.model, self.counted, n_samples, generator, where, method)[0]
+        return Draws(self.model, self.counted, generator, where, method).codes(n_samples)
 
     def sample(
         self,
@@ -744,7 +743,7 @@ class Synopsis:
         ([58, 59], ['F'])
         """
         generator = sampling_generator(random_state)
-        return draw_frame(self.model, self.counted, n_samples, generator, where, method)
+        return Draws(self.model, self.counted, generator, where, method).frame(n_samples)
 
     def view(self, columns: Sequence[str]) -> np.ndarray:
         """Estimated counts for every combination of the declared codes of one or two columns.
@@ -932,8 +931,9 @@ _STATISTICS = ["count", "unique", "top", "freq", "mean", "std", *_QUANTILES, "lo
 def _described(asked: Statistics) -> pd.DataFrame:
     """Statistics of all columns; see `Synopsis.describe`."""
     domain = asked.domain
-    rows = {name: _of_column(asked, name) for name in domain.known}
-    frame = pd.DataFrame.from_dict(rows, orient="index", dtype=object)
+    # Of objects each: a category that is an integer stays one beside columns that have none.
+    rows = {name: pd.Series(_of_column(asked, name), dtype=object) for name in domain.known}
+    frame = pd.DataFrame(rows, dtype=object).T
     return frame[[each for each in _STATISTICS if each in frame]]
 
 

@@ -16,13 +16,13 @@ from ..algorithms.dpcube import (
     two_step_parts,
 )
 from ..algorithms.grid import GRID_RULES, as_theta, grid_sides, grid_size, measure_grid
-from ..algorithms.hdmm import Workload, measure_strategy, planned_strategy
 from ..algorithms.hdpview import hdpview, hdpview_parts, published
 from ..algorithms.privtree import privtree, privtree_parameters, privtree_parts
 from ..exceptions import DomainError
 from ..expected import require_columns
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import Boxes, BoxModel, Intervals, Synopsis
+from ..workloads import Workload, measure_strategy, planned_strategy
 from .base import Synthesizer
 
 

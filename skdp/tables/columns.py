@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._keys import NO_KEY, is_missing, micros_of, number_in, written_all
+from .._keys import NO_KEY, is_missing, micros_of, number_in, written
 from .._validation import BoolArray, CodeArray, FloatArray, attempt
 from ..domain.attributes import Coding
 from ..domain.dates import Clock
@@ -62,7 +62,8 @@ class Values(NamedTuple):
             codes, uniques = pd.factorize(self.array)
             found = codes if self.missing is None else np.where(self.missing, -1, codes), uniques
         positions, uniques = found
-        return positions, uniques.tolist() if self.exact is None else written_all(uniques)
+        plain = uniques.tolist()
+        return positions, plain if self.exact is None else [*map(written, plain)]
 
     def close(self, rows: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Integers close together are their own positions among all between; None for others.

@@ -214,17 +214,12 @@ def test_boxes_are_fused_with_the_sums_of_their_cells():
 
 
 def test_what_usefulness_refuses():
-    for wrong in ((0, 1, 0.1), (2.5, 1, 0.1), (2, 0, 0.1), (2, 1, 0), (2, 1, 1), (2, 1, "a")):
-        with pytest.raises((ValueError, TypeError)):
-            usefulness(*wrong)
-    for bad in ({"n_queries": 0}, {"n_records": 0}, {"n_records": math.nan}):
-        with pytest.raises(ValueError, match=next(iter(bad))):
-            usefulness(2, 1, 0.1, **bad)
-    for wrong in ((0, 0.5), (0.5, 1), (0.5, 0.5), (0.6, 0.5), (math.nan, 0.5)):
+    for wrong, more in (((0, 1), {}), ((2, 0), {}), ((2, 1, 1), {}), ((2, 1), {"n_queries": 0})):
+        with pytest.raises(ValueError):
+            usefulness(*wrong, **more)
+    for wrong in ((0, 0.5), (0.5, 1), (0.5, 0.5), (math.nan, 0.5)):
         with pytest.raises(ValueError, match=r"before|after"):
             sufficient_epsilon(*wrong)
-    with pytest.raises(ValueError, match="n_releases"):
-        sufficient_epsilon(0.1, 0.2, n_releases=0)
 
 
 def test_usefulness_of_the_papers_example():

@@ -359,7 +359,7 @@ def test_the_papers_hyperparameters_are_those_of_its_formulas():
     # = 1 / epsilon_p, kappa = beta log2(cells).
     assert public.lam == pytest.approx(4 * 2 / 0.42, rel=1e-3)
     assert public.delta == pytest.approx(public.lam * math.log(2), abs=1 / GRID)
-    assert public.theta == pytest.approx(1 / 0.3, abs=1 / GRID)
+    assert public.theta_steps / GRID == pytest.approx(1 / 0.3, abs=1 / GRID)
     assert public.kappa == 6
     assert published() == PAPER
     # At least one cut is private; 1.2 log2(2^35) is 42 and no less.

@@ -19,7 +19,6 @@ from skdp.algorithms.linear import (
     _widest,
     fit_functional,
     most_products,
-    noisy_moments,
     objectives,
 )
 
@@ -64,17 +63,6 @@ def test_no_record_adds_more_products_than_are_paid_for(link, one_hot):
         worst = max(worst, np.abs(cross).sum() + np.abs(products[_asked(design)]).sum())
     assert 0.7 * most_products(design, reach) * UNIT**2 < worst
     assert worst <= most_products(design, reach) * UNIT**2
-
-
-@over("one_hot", ["categories", "all"])
-def test_moments_are_exact_where_noise_vanishes(one_hot):
-    records, design = some_records(one_hot=one_hot)
-    outcomes = np.eye(2, dtype=np.int64) * UNIT
-    found = noisy_moments(records, design, outcomes, 1, np.ones(2), HUGE, noise_source(0))
-    rows = np.hstack([np.ones((400, 1)), design.rows(records.groups) / UNIT])
-    weighted = rows * records.counts[:, None]
-    np.testing.assert_allclose(found.products, weighted.T @ rows, atol=1e-3)
-    np.testing.assert_allclose(found.cross, weighted.T @ np.eye(2)[records.labels], atol=1e-3)
 
 
 def test_least_squares_are_exact_where_noise_vanishes():

@@ -140,17 +140,12 @@ def test_equal_values_are_divided():
 
 
 def test_the_method_follows_from_public_facts():
-    def chosen(count, size):
-        return next(iter(plan_quantiles(evenly(count), Fraction(1), size)))
-
-    assert chosen(1, 4096) == "independent"
-    assert chosen(3, 4096) == chosen(3, 2**40) == chosen(99, 2**40) == "recursive"
-    assert chosen(99, 4096) == "tree"
+    for count, size, first in ((1, 12, "independent"), (99, 40, "recursive"), (99, 12, "tree")):
+        assert next(iter(plan_quantiles(evenly(count), Fraction(1), 2**size))) == first
     usual = {"values": range(1000), "epsilon": 1.0, "domain": (0, 999), "step": 1}
     found = private_quantiles(quantiles=np.arange(1, 100) / 100, **usual)
-    assert found.method == "tree" and (np.diff(found.values) >= 0).all()
     assert list(found.plan) == ["tree", "recursive", "independent"]
-    assert private_quantiles(quantiles=0.5, method="recursive", **usual).method == "independent"
+    assert found.method == "tree" and (np.diff(found.values) >= 0).all()
 
 
 @over("method", ["independent", "recursive", "tree"])
@@ -172,16 +167,10 @@ def test_rank_errors_hold(method, epsilon):
 
 def test_rank_errors_are_those_of_the_bound():
     # 1.0 for the median: log(size / alpha) * R / (epsilon t), R / t = 1.
-    alone = private_quantiles([], 0.5, epsilon=1.0, domain=(0, 99), step=1, method="independent")
+    usual = {"values": [], "epsilon": 1.0, "domain": (0, 99), "step": 1}
+    alone = private_quantiles(quantiles=0.5, method="independent", **usual)
     assert alone.rank_errors[0] == pytest.approx(math.log(100 / 0.05))
-    usual = {"quantiles": [0.2, 0.5], "epsilon": 1.0, "domain": (0, 100), "step": 1}
-    for method in ("recursive", "tree"):
-        half, most = (
-            private_quantiles([], **usual, method=method, level=level, random_state=1).rank_errors
-            for level in (0.5, 0.99)
-        )
-        assert (half < most).all()
-    several = private_quantiles([], [0.2, 0.5], epsilon=1.0, domain=(0, 100), step=1)
+    several = private_quantiles(quantiles=[0.2, 0.5], **usual)
     assert (several.rank_intervals(1000).mean(axis=1) == [200, 500]).all()
 
 
@@ -255,21 +244,14 @@ def test_bad_parameters_cost_nothing():
     for change, message in (
         ({"quantiles": 0}, "between 0 and 1"),
         ({"quantiles": [0.5, 0.5]}, "must differ"),
-        ({"quantiles": []}, "must be shares"),
-        ({"quantiles": [None]}, "must be a number"),
         ({"epsilon": 1e-15}, "does not fit"),
-        ({"domain": (1, 1), "step": 1}, "low < high"),
         ({"domain": (0, np.inf)}, "finite"),
-        ({"domain": 5}, "a pair"),
         ({"domain": (0, 2**63), "step": 1}, "2\\*\\*62"),
         ({"domain": (0, 5e-324), "step": None}, "too close"),
-        ({"step": 0}, "step must be"),
         ({"step": 1000}, "another step"),
         ({"method": "best"}, "method must be"),
-        ({"domain": None}, "a pair"),
         ({"level": 1}, "level must be"),
         ({"persons": [1, 2]}, "belong together"),
-        ({"max_rows_per_id": 2}, "belong together"),
         ({"persons": [1], "max_rows_per_id": 2}, "one person for each row"),
         ({"values": np.zeros((2, 2))}, "1d array"),
         ({"values": pd.to_datetime(["2020-01-01"])}, "of numbers"),

@@ -34,12 +34,8 @@ def records_of(groups, labels, n_groups):
 
 def changes(quality, counts):
     """Change of the score of a child by one record of each class."""
-    counts = np.asarray(counts)
-    n_classes = counts.shape[-1]
-    before = quality.of(counts)
-    return [
-        quality.of(counts + np.eye(n_classes, dtype=np.int64)[c]) - before for c in range(n_classes)
-    ]
+    before, more = quality.of(counts), np.eye(counts.shape[-1], dtype=np.int64)
+    return [quality.of(counts + each) - before for each in more]
 
 
 QUALITIES = {"max": None, "gini": 0.0, "clipped": 0.1, "clipped, far": 0.2}
@@ -167,31 +163,12 @@ def test_shares_are_drawn_to_the_parent_where_noise_is_large():
     growth = Growth(records_of(np.zeros((1, 1), dtype=int), [0], (2,)), [one_split(2)], 2)
     growth._split(np.array([0]), np.array([0]))
     counts = np.array([[110.0, 90.0], [100.0, 0.0], [10.0, 90.0]])
-    plain = shrunk_shares(growth.nodes, counts, np.zeros(3), np.inf)
+    plain = shrunk_shares(growth.nodes, counts, np.zeros(3), np.inf, 1)
     np.testing.assert_allclose(plain, [[0.55, 0.45], [1.0, 0.0], [0.1, 0.9]], atol=1e-5)
-    sure = shrunk_shares(growth.nodes, counts, np.zeros(3), 0.03)
-    noisy = shrunk_shares(growth.nodes, counts, np.full(3, 1e4), 0.03)
+    sure = shrunk_shares(growth.nodes, counts, np.zeros(3), 0.03, 1)
+    noisy = shrunk_shares(growth.nodes, counts, np.full(3, 1e4), 0.03, 1)
     for node in (1, 2):
         assert abs(sure[node, 0] - 0.55) > abs(noisy[node, 0] - 0.55) > 0
         assert sure[node].sum() == pytest.approx(1)
-    empty = shrunk_shares(growth.nodes, np.minimum(counts, 0) - 1, np.ones(3), 0.03)
+    empty = shrunk_shares(growth.nodes, np.minimum(counts, 0) - 1, np.ones(3), 0.03, 1)
     np.testing.assert_allclose(empty, 0.5)
-
-
-# --- forests
-
-
-def test_trees_of_a_forest_share_epsilon(monkeypatch):
-    seen = []
-
-    def note(growth, quality, epsilon, *rest):
-        seen.append((epsilon, int(growth.records.counts.sum())))
-        return stump
-
-    stump = trees.TreeModel((None,), np.ones((1, 2)), np.full((1, 2), 0.5))
-    monkeypatch.setattr(trees, "grow_tree", note)
-    records = records_of(np.zeros((100, 1), dtype=int), np.zeros(100, dtype=int), (2,))
-    parts = tree_parts(Fraction(1))
-    models, _ = fit_trees(records, [one_split(2)], 2, parts, noise_source(0), n_trees=4)
-    assert models == [stump] * 4
-    assert seen == [(Fraction(49, 200), 100)] * 4

@@ -292,7 +292,8 @@ def test_a_shell_prints_what_python_answers(view, capsys, tmp_path):
     mean = made.mean("age", "sex == 'Male'", return_interval=True, level=0.8)
     count = made.count("age > 30", return_interval=True, level=0.8)
     lines = [f"{answer}  {text}" for text, answer in zip(asked, (mean, count), strict=True)]
-    lines += [f"intervals: {answer.guarantee}" for answer in (mean, count)]
+    both = zip(asked, (mean, count), strict=True)
+    lines += [f"intervals of {text}: {answer.guarantee}" for text, answer in both]
     for words in ([*asked, "--level", 0.8], ["--level", 0.8, *asked]):
         assert said("query", view, *words).splitlines() == lines
     drawn = said("sample", view, "--rows", 20, "--seed", 1, "--where", "sex == 'Male'")

@@ -5,11 +5,11 @@ import pytest
 from cubes import DIMENSIONS, ROWS, make
 
 from skdp import DataCube
-from skdp.algorithms.cuboids import optimize
+from skdp.algorithms.cuboids import plans as planning
 
 
 def test_the_default_is_the_better_of_two(monkeypatch):
-    monkeypatch.setattr(optimize, "EVALUATIONS", 6_000)
+    monkeypatch.setattr(planning, "EVALUATIONS", 6_000)
     for objective in ("max", "mean"):
         plans = {
             strategy: make(strategy=strategy, objective=objective, epsilon=0.7).plan()

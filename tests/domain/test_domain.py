@@ -116,13 +116,10 @@ def test_encode_arrays_by_position():
         (lambda: Domain({1: Numeric(0, 1)}), "must be strings, got 1 of type int"),
         (lambda: Domain({"\udfff": Numeric(0, 1)}), "not valid Unicode"),
         (lambda: Domain({"a": ("F", "M")}), "'a': A tuple is a range.*as a list"),
-        (lambda: Domain(Numeric(0, 1)), "declared by a dict"),
         (lambda: Domain.for_array([(0, 1)], 3), "declares 1 columns, the data has 3"),
         (lambda: Domain.for_array("a", 1), "must be a Domain"),
-        (lambda: PEOPLE["x"], "'x' is not in the domain; it has 'age'"),
         (lambda: Domain.from_json("domain.json"), r"pathlib\.Path"),
         (lambda: PEOPLE.decode([[0, 0, 0, -1]]), "0..size - 1"),
-        (lambda: PEOPLE.decode([[0.0, 0, 0, 0]]), "must be integers"),
     ],
 )
 def test_what_is_refused(make, message):
@@ -213,10 +210,8 @@ def test_decoded_types():
     text = pd.Series(["a"]).dtype
     declared = {
         "real?": (Numeric(0, 1, nullable=True), np.float64),
-        "int": (Numeric(0, 9, integer=True), np.int64),
         "int?": (Numeric(0, 9, integer=True, nullable=True), pd.Int64Dtype()),
         "text?": (Categorical(["a", "b"], nullable=True), text),
-        "flag": (Categorical([True, False]), bool),
         "flag?": (Categorical([True, False], nullable=True), pd.BooleanDtype()),
         "mixed?": (Categorical(["a", 1], nullable=True), object),
         "big": (Categorical([2**70, 1]), object),
@@ -258,7 +253,6 @@ def changed(path, value):
         (changed(["inferred"], True), "'inferred': True.*public knowledge"),
         (changed(["attributes", 0, "lower"], math.nan), "finite"),
         (changed(["attributes", 0, "upper"], KeyError), "upper must be a number, got None"),
-        (changed(["attributes", 0, "extra"], 1), "'n': .* unexpected keyword argument 'extra'"),
         (changed(["attributes", 1, "categories"], ["b"]), "leaves of the taxonomy"),
         (changed(["attributes", 1, "taxonomy", "parents"], [-1, 5]), "after its parent"),
     ],

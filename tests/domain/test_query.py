@@ -140,22 +140,6 @@ def test_unions_on_every_model(model):
     assert ((rows["n"] < 2) | ((rows["s"] == "F") & (rows["o"] == "mid"))).all()
 
 
-@over("method", ["rounded", "independent"])
-def test_samples_of_a_union_follow_it(method):
-    domain = Domain({"x": Numeric(0, 8, bins=4), "s": Categorical(["F", "M"])})
-    release = one_box_each(domain, [100, 0, 100, 50, 300, 0, 0, 200], Intervals(1.0))
-    where = "x < 1 or x >= 2.5 and x < 5 and s == 'F' or x > 7"
-    rows = release.sample(4000, 0, where=where, method=method)
-    assert len(rows.query(where)) == 4000
-    for text in ("x < 1", "x > 7", "2.5 <= x < 5"):
-        share = release.count(f"({text}) and ({where})") / release.count(where)
-        assert len(rows.query(text)) / 4000 == pytest.approx(share, abs=0.04)
-    # Inside a bin that two parts divide, numbers are even.
-    inside = release.sample(4000, 0, where="x < 0.5 or x > 1.5 and x < 2", method=method)["x"]
-    assert ((inside < 0.5) | (inside > 1.5)).all()
-    assert (inside < 0.5).mean() == pytest.approx(0.5, abs=0.05)
-
-
 # --- one condition
 
 WIDE = Domain(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
-from measured_trees import measured_trees, membership, parents
+from trees import measured_trees, membership, parents
 
 from skdp import hierarchy
 from skdp.hierarchy import Blue, Tree
@@ -101,16 +101,6 @@ def test_contradicting_exact_values():
     np.testing.assert_array_equal(blue.estimate([10, 3, 4]), [7, 3, 4])
 
 
-def test_one_node():
-    tree = Tree.from_parents([-1])
-    blue = Blue(tree, [4.0])
-    assert blue.estimate([3.0]) == [3.0] and blue.variances == [4.0]
-    assert blue.query_variance([2.0]) == 16.0
-    assert hierarchy.gblue(tree, [3.0])[0] == [3.0]
-    assert hierarchy.non_negative(blue, [-3.0]) == [0.0]
-    np.testing.assert_array_equal(blue.range_variances([0.0, 0.0], [0.5, 0.0]), [1.0, 0.0])
-
-
 def test_bad_values_and_weights():
     tree = hierarchy.perfect_tree(2, 1)
     blue = Blue(tree, [1, np.inf, 1])
@@ -202,24 +192,6 @@ def test_non_negative_estimates_are_consistent(case):
         np.testing.assert_allclose(x, estimate, atol=1e-8)
 
 
-@over("kind, n", [("chain", 3_001), ("comb", 2_001)])
-def test_many_levels_without_recursion(kind, n):
-    if kind == "chain":
-        above = np.arange(-1, n - 1)
-    else:  # each inner node has a leaf and the next inner node
-        above = np.append(-1, np.repeat(np.arange(0, n - 1, 2), 2))
-    tree = Tree.from_parents(above)
-    assert tree.n_levels > n // 2
-    blue = Blue(tree, np.ones(n))
-    values = np.full(n, 5.0)
-    x = blue.estimate(values)
-    assert (hierarchy.non_negative(blue, values) >= 0).all()
-    if kind == "chain":  # n measurements of one number
-        np.testing.assert_allclose(x, 5.0)
-        assert blue.variances[-1] == pytest.approx(1 / n)
-    np.testing.assert_allclose(tree.child_sums(x)[~tree.is_leaf], x[~tree.is_leaf], atol=1e-6)
-
-
 @settings(max_examples=150)
 @given(
     values=st.lists(st.floats(-1e6, 1e6) | st.integers(-50, 200), min_size=1, max_size=30),
@@ -234,3 +206,43 @@ def test_projection_to_the_simplex(values, total):
     shift = (x - values)[x > 0]
     assert np.ptp(shift) <= 1e-6 * (1 + np.abs(values).max())
     assert (values[x == 0] + shift.max() <= 1e-6 * (1 + np.abs(values).max())).all()
+
+
+# ------------------------------------------------------------------------------------------------
+# GBLUE and Boost.
+
+
+@settings(max_examples=40)
+@given(measured_trees(exact=False, largest=12, spread=4.0))
+def test_gblue_converges_to_blue(case):
+    tree, values, variances = case
+    blue = Blue(tree, variances)
+    found, _ = hierarchy.gblue(tree, values, variances, tol=1e-9)
+    known = np.isfinite(blue.variances)
+    np.testing.assert_allclose(found[known], blue.estimate(values)[known], atol=1e-6)
+    assert np.isfinite(found).all()
+    # As in the paper: equal variances.
+    equal, _ = hierarchy.gblue(tree, values, tol=1e-9)
+    np.testing.assert_allclose(equal, Blue(tree, np.ones(tree.n_nodes)).estimate(values), atol=1e-6)
+
+
+def test_gblue_says_when_it_stops_early():
+    tree = hierarchy.perfect_tree(2, 6)
+    values = np.arange(tree.n_nodes) % 7
+    with pytest.warns(RuntimeWarning, match="3 sweeps"):
+        assert hierarchy.gblue(tree, values, max_sweeps=3)[1] == 3
+    with pytest.raises(ValueError, match="positive"):
+        hierarchy.gblue(tree, values, tol=0)
+    with pytest.raises(ValueError, match="cannot have 9 nodes"):
+        hierarchy.boost(np.zeros(9), 2)
+
+
+@over("branching, height", [(2, 0), (2, 5), (3, 3), (12, 2)])
+def test_boost_is_blue_on_perfect_trees(branching, height):
+    tree = hierarchy.perfect_tree(branching, height)
+    values = np.random.default_rng(0).normal(size=tree.n_nodes)
+    np.testing.assert_allclose(
+        hierarchy.boost(values, branching),
+        Blue(tree, np.ones(tree.n_nodes)).estimate(values),
+        atol=1e-10,
+    )

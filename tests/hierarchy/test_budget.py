@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
-from measured_trees import membership, parents
 from scipy.optimize import minimize
+from trees import membership, parents
 
 from skdp import hierarchy
 from skdp.hierarchy import Blue, Tree
+from skdp.mechanisms import discrete_laplace_quantile, discrete_laplace_variance
 
 # --- budgets
 
@@ -157,3 +158,141 @@ def test_optimal_shares_on_an_irregular_tree():
         hierarchy.level_shares(tree, [0, 0, 0, 1]),
     ]
     assert score(found) <= (1 + 1e-9) * min(map(score, others))
+
+
+# ------------------------------------------------------------------------------------------------
+# Measuring within epsilon, and the law of the noise.
+
+
+def test_shares_of_a_path_are_checked_where_they_are_spent():
+    tree = hierarchy.balanced_tree(4, 2)
+    counts, epsilon = np.zeros(4, int), Fraction(1)
+    for shares in (
+        [10**6] * tree.n_nodes,
+        [500_001, *[250_000] * 2, *[250_000] * 4],
+        [-(10**6), *[10**6] * 6],
+        [0.5] * tree.n_nodes,
+        [1],
+    ):
+        with pytest.raises(ValueError, match="shares"):
+            hierarchy.measure(tree, counts, np.array(shares), epsilon, random_state=1)
+    for bad, message in [
+        ([0.5, 0.6, 0.5], "more than 1"),
+        ([0.5, -0.1, 0.5], "not negative, got -0.1 for node 1"),
+        ([0.5, 0.5], "each of the 3 nodes"),
+        ([0.0, 0.0, 1.0], "Neither leaf 0"),
+        ([np.inf, 0, 0], "finite"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            hierarchy.exact_shares(hierarchy.perfect_tree(2, 1), bad)
+
+
+@given(parents(20), st.data())
+def test_exact_shares_never_overspend(given_parents, data):
+    tree = Tree.from_parents(given_parents)
+    costs = data.draw(st.lists(st.floats(0, 10), min_size=tree.n_nodes, max_size=tree.n_nodes))
+    shares = hierarchy.cube_root_shares(tree, costs)
+    whole = hierarchy.exact_shares(tree, shares)
+    assert whole.dtype == np.int64 and (whole >= 0).all()
+    spent = (membership(tree).T @ whole).astype(int)
+    assert (spent <= 10**6).all() and (spent >= 10**6 - tree.n_levels).all()
+    assert (spent[whole[tree.leaves] > 0] == 10**6).all()
+    assert np.abs(whole / 1e6 - shares).max() < 1e-4
+
+
+def test_many_different_shares_are_rounded_down():
+    tree = hierarchy.level_tree(5000, [1])
+    shares = np.concatenate([[0.1], np.linspace(0.2, 0.9, 5000)])
+    whole = hierarchy.exact_shares(tree, shares)
+    assert len(np.unique(whole)) < 100
+    assert (whole <= np.round(shares * 1e6)).all() and (whole >= shares * 1e6 * 0.979 - 1).all()
+
+
+# --- measuring
+
+
+def test_measure_draws_the_noise_it_reports():
+    """Scaled squares of the noise, per level: false alarm below 1e-6, a scale off by 20% fails."""
+    tree = hierarchy.level_tree(4000, [40])
+    shares = hierarchy.exact_shares(tree, hierarchy.level_shares(tree, [0, 0.5, 0.5]))
+    counts = np.arange(4000)
+    truth = tree.node_counts(counts)
+    for epsilon in (Fraction(1, 10), Fraction(1)):
+        noisy = hierarchy.measure(tree, counts, shares, epsilon, random_state=11)
+        assert noisy.dtype == np.int64
+        # What is not measured is not released.
+        variances = hierarchy.measured_variances(shares, epsilon)
+        assert noisy[0] == 0 and np.isinf(variances[0])
+        error = noisy - truth
+        for level in (1, 2):
+            at = slice(*tree.level_starts[level : level + 2])
+            part = epsilon * Fraction(int(shares[at][0]), 10**6)
+            expected = discrete_laplace_variance(part)
+            np.testing.assert_allclose(variances[at], expected)
+            n = error[at].size
+            spread = 5 * np.sqrt((5 + 1 / expected) / n)
+            ratio = (error[at] ** 2).mean() / expected
+            assert abs(ratio - 1) < spread
+            if level == 2:
+                assert abs(ratio * 1.44 - 1) > spread and abs(ratio / 1.44 - 1) > spread
+
+
+# --- the law of the noise
+
+
+@over("level", [0.5, 0.9, 0.95, 0.999])
+@over("epsilon", [0.01, 0.1, 1.0])
+def test_quantile_of_one_term(epsilon, level):
+    variance = discrete_laplace_variance(epsilon)
+    exact = discrete_laplace_quantile(level, epsilon)
+    found = hierarchy.noise_quantile([1.0], [variance], level)
+    assert found >= exact - 1
+    assert np.floor(found) >= exact or found >= exact * 0.999
+    assert found <= exact + 0.06 * np.sqrt(variance) + 1
+
+
+def laplace_draws(rng, variance, size):
+    """Discrete Laplace noise of a variance 2 r / (1 - r)^2, as a difference of geometrics."""
+    half = 1 + 1 / variance
+    r = half - np.sqrt(half**2 - 1)
+    return rng.geometric(1 - r, size) - rng.geometric(1 - r, size)
+
+
+@over("case", ["few", "many", "one dominates", "two scales"])
+def test_coverage_of_sums(case):
+    """Coverage over 200,000 draws: at least the level less 5 sigma, at most 1.5 points more."""
+    rng = np.random.default_rng(5)
+    weights, variances = {
+        "few": (rng.uniform(0.2, 1, 4), np.full(4, 200.0)),
+        "many": (rng.uniform(-1, 1, 150), np.full(150, 8.0)),
+        "one dominates": (np.append(rng.uniform(0, 0.05, 40), 1.0), np.full(41, 2e4)),
+        "two scales": (rng.uniform(0.5, 1, 60), np.repeat([200.0, 2e4], 30)),
+    }[case]
+    total = sum(w * laplace_draws(rng, v, 200_000) for w, v in zip(weights, variances, strict=True))
+    for level in (0.8, 0.95, 0.99):
+        half = hierarchy.noise_quantile(weights, variances, level)
+        covered = (np.abs(total) <= half).mean()
+        sigma = np.sqrt(level * (1 - level) / 200_000)
+        assert level - 5 * sigma <= covered <= level + 0.015
+        # The test would notice an interval that is 10% too short.
+        assert (np.abs(total) <= 0.9 * half).mean() < level - 5 * sigma
+
+
+@over("number", [1, 5, 40])
+def test_terms_may_be_given_together_and_in_any_unit(number):
+    weights, variances = np.array([0.3, 1.0, 0.7]), np.array([8.0, 8.0, 200.0])
+    times = np.array([number, 1, 2 * number])
+    expected = hierarchy.noise_quantile(
+        np.repeat(weights, times), np.repeat(variances, times), 0.95
+    )
+    found = hierarchy.noise_quantile(weights, variances, 0.95, times)
+    assert found == pytest.approx(expected, rel=2e-3)
+    # Sums in small units have weights as small and variances as large.
+    coarse = hierarchy.noise_quantile([1.0, 0.5], [1e6, 1e6], 0.95)
+    fine = hierarchy.noise_quantile([1e-7, 0.5e-7], [1e20, 1e20], 0.95)
+    assert fine == pytest.approx(coarse, rel=1e-3)
+    assert hierarchy.noise_quantile([0.0, 1.0], [1.0, 0.0], 0.95) == 0.0
+    assert hierarchy.noise_quantile([], [], 0.95) == 0.0
+    for level in (0, 1, -0.5, np.nan):
+        with pytest.raises(ValueError, match="level"):
+            hierarchy.noise_quantile([1.0], [1.0], level)

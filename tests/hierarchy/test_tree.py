@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
-from measured_trees import membership, parents
+from trees import membership, parents
 
 from skdp import hierarchy
 from skdp.hierarchy import Tree

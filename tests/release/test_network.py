@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from densities import asked
+from boxed import asked
 from loops import over
 
 from skdp.release.network import Conditional, NetworkModel

@@ -66,12 +66,12 @@ def release():
 
 
 def test_statistics_are_those_of_pandas():
-    domain = Domain({"n": Numeric(0, 9, integer=True, nullable=True), "c": Categorical(["a", "b"])})
+    domain = Domain({"n": Numeric(0, 9, integer=True, nullable=True), "c": Categorical([3, 4])})
     counts = np.random.default_rng(1).integers(0, 50, 22)
     held = pd.DataFrame(
         {
             "n": np.repeat([*range(10), np.nan], 2).repeat(counts),
-            "c": np.tile(["a", "b"], 11).repeat(counts),
+            "c": pd.Series(np.tile([3, 4], 11).repeat(counts), dtype=object),
         }
     )
     release = one_box_each(domain, counts, Intervals(1.0))
@@ -80,7 +80,8 @@ def test_statistics_are_those_of_pandas():
         assert found.loc[row, "n"].value == pytest.approx(expected.loc[row, "n"])
     for row in ("count", "freq"):
         assert found.loc[row, "c"].value == expected.loc[row, "c"]
-    assert found.loc["top", "c"] == expected.loc["top", "c"]
+    # A category that is an integer stays one beside numbers that are none.
+    assert repr(found.loc["top", "c"]) == f"{expected.loc['top', 'c']:.0f}"
     assert found.loc["std", "n"].value == pytest.approx(held["n"].std(ddof=0))
     assert found.loc[["lower", "upper"], "n"].tolist() == [0, 9]
     assert found.loc["unique", "c"] == 2 and pd.isna(found.loc["mean", "c"])

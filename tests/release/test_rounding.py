@@ -1,17 +1,10 @@
 """Samples with rounded counts: exact bounds, the rules of the domain, seeds, odd sizes."""
 
-import itertools
-import warnings
-
 import numpy as np
-import pandas as pd
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
 
-import skdp
-from skdp import Categorical, Domain, Numeric
 from skdp.release import Boxes, BoxModel
 from skdp.release.rounding import count_records, round_line
 
@@ -79,67 +72,3 @@ def test_boxes_get_their_counts_and_sides_theirs():
         assert np.abs(found - expected).max() < 3
         table = (found - expected).reshape(12, 15)
         assert max(np.abs(table.sum(axis=axis)).max() for axis in (0, 1)) < 5
-
-
-# -- what users call -------------------------------------------------------------------------------
-
-DOMAIN = Domain(
-    {
-        "age": Numeric(20, 59, integer=True),
-        "sex": Categorical(["F", "M"]),
-        "always": Categorical(["yes"]),
-    }
-)
-
-
-def people(n=2000):
-    rng = generator()
-    return pd.DataFrame(
-        {"age": rng.integers(20, 60, n), "sex": rng.choice(["F", "M"], n), "always": "yes"}
-    )
-
-
-def fitted(estimator, rows):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return estimator.fit(rows)
-
-
-ESTIMATORS = {
-    "pairs": skdp.MarginalSynthesizer(epsilon=2, domain=DOMAIN, random_state=0),
-    "classes": skdp.MarginalSynthesizer(epsilon=2, domain=DOMAIN, target="sex", random_state=0),
-    "boxes": skdp.HDPViewSynthesizer(epsilon=2, domain=DOMAIN, random_state=0),
-    "cells": skdp.PrivPfCClassifier(epsilon=2, domain=DOMAIN, target="sex", random_state=0),
-    "line": skdp.RangeTreeHistogram(epsilon=2, domain=DOMAIN.select(["age"]), random_state=0),
-    "one column": skdp.MarginalSynthesizer(
-        epsilon=2, domain=DOMAIN.select(["age"]), random_state=0
-    ),
-    "constant": skdp.HDPViewSynthesizer(
-        epsilon=2, domain=DOMAIN.select(["always"]), random_state=0
-    ),
-}
-
-
-@over("name", ESTIMATORS)
-def test_every_release_draws_both_ways(name):
-    estimator = ESTIMATORS[name]
-    release = fitted(estimator, people()[list(estimator.domain)])
-    for method, n in itertools.product(("rounded", "independent"), (0, 1, 50, 9000)):
-        rows = release.sample(n, random_state=1, method=method)
-        assert len(rows) == n
-        pd.testing.assert_frame_equal(rows, release.sample(n, random_state=1, method=method))
-        if n == 9000 and name != "constant":
-            # Rows are in random order: each half is like the other.
-            halves = [pd.get_dummies(half).mean() for half in (rows[:4500], rows[4500:])]
-            assert (halves[0] - halves[1]).abs().max() < 3
-            assert not rows.equals(release.sample(n, random_state=2, method=method))
-    pd.testing.assert_frame_equal(
-        release.sample(50, random_state=1), release.sample(50, random_state=1, method="rounded")
-    )
-    with pytest.raises(ValueError, match="method must be 'rounded' or 'independent', got"):
-        release.sample(5, method="round")
-    if name in ("pairs", "classes", "boxes"):
-        rows = release.sample(1000, 0, where="age >= 40")
-        assert (rows["age"] >= 40).all()
-        share = release.count("age >= 40 and sex == 'F'") / release.count("age >= 40")
-        assert abs((rows["sex"] == "F").sum() - 1000 * share) < 5

@@ -7,8 +7,7 @@ from functools import partial, reduce
 import numpy as np
 import pandas as pd
 import pytest
-from boxed import one_box_each
-from densities import GaussianNoise
+from boxed import GaussianNoise, one_box_each
 from loops import over
 
 import skdp

@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from boxed import WIDE
-from densities import asked, reach_of
+from boxed import WIDE, asked, reach_of
 from loops import over
 from sklearn.base import clone
 

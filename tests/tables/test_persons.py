@@ -1,7 +1,6 @@
 """Contribution bounds: the person as the unit of privacy, in memory and in engines."""
 
 import datetime
-import pickle
 from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
@@ -16,7 +15,7 @@ from scipy import stats
 from sklearn.dummy import DummyClassifier
 
 import skdp
-from skdp import Categorical, Domain, Numeric, PrivacyLoss
+from skdp import Categorical, Domain, Numeric
 from skdp._random import noise_source
 from skdp.exceptions import DomainError
 from skdp.model_selection import private_cross_val_score
@@ -233,15 +232,6 @@ def test_releases_in_files_keep_the_unit(tmp_path):
 
 
 DOMAIN_OF_PEOPLE = Domain({"age": Numeric(17, 90, bins=8), "sex": Categorical(["Female", "Male"])})
-
-
-def test_losses_of_persons():
-    loss = PrivacyLoss(1, {"a": 0.25, "b": 0.75}, max_rows_per_id=3)
-    assert loss.of_record.parts == {"a": Fraction(1, 12), "b": Fraction(1, 4)}
-    assert loss.of_record.of_record == loss.of_record
-    assert loss.neighbours == "add or remove one person (at most 3 records of each)"
-    assert (loss + loss).max_rows_per_id == 3
-    assert pickle.loads(pickle.dumps(loss)) == loss != loss.of_record
 
 
 # -- refusals

@@ -11,66 +11,31 @@ The algorithms are those of B. Ding, M. Winslett, J. Han, Z. Li, "Differentially
 Optimizing Noise Sources and Consistency", SIGMOD 2011, and one of our own, by file:
 
 ===============  =================================================================================
-``consistency``  L2 consistency: the tables that agree with each other and are closest in weighted
-                 squares
-``lattice``      the lattice of cuboids: their sizes, and which of them contain which
-``optimize``     the optimized plan: sources and unequal budgets with the least variance after
-                 least squares
-``plans``        all and Base: measure every cuboid, or the base alone; greedy covers
-``variances``    variances after least squares, from one best source, and of weighted sums of
-                 cells
+``consistency``  the lattice of cuboids; tables that agree with each other (L2, L1, Linf), their
+                 variances, also from one best source, and those of weighted sums of cells
+``plans``        which cuboids to measure: All, Base, BMax, PMost, and the optimized plan, with
+                 unequal budgets
 ===============  =================================================================================
 """
 
-from __future__ import annotations
-
 from .consistency import (
+    MAX_SOURCE_CELLS,
     ConsistencyBound,
-    check_lp_size,
-    consistency_bound,
-    consistent_l2,
-    consistent_lp,
-    simulated_interactions,
-)
-from .lattice import MAX_SOURCE_CELLS, Lattice, check_extent, dimensions_of, lattice
-from .optimize import plan_optimized
-from .plans import Plan, equal_shares, plan_all, plan_base, plan_bmax, plan_pmost
-from .variances import (
     Functional,
+    Lattice,
     Terms,
     best_sources,
     blue_variances,
     box_variances,
     cell_variances,
+    check_lp_size,
+    consistency_bound,
+    consistent_l2,
+    consistent_lp,
     derive,
+    dimensions_of,
     interaction_variances,
+    lattice,
+    simulated_interactions,
 )
-
-__all__ = [
-    "MAX_SOURCE_CELLS",
-    "ConsistencyBound",
-    "Functional",
-    "Lattice",
-    "Plan",
-    "Terms",
-    "best_sources",
-    "blue_variances",
-    "box_variances",
-    "cell_variances",
-    "check_extent",
-    "check_lp_size",
-    "consistency_bound",
-    "consistent_l2",
-    "consistent_lp",
-    "derive",
-    "dimensions_of",
-    "equal_shares",
-    "interaction_variances",
-    "lattice",
-    "plan_all",
-    "plan_base",
-    "plan_bmax",
-    "plan_optimized",
-    "plan_pmost",
-    "simulated_interactions",
-]
+from .plans import Plan, equal_shares, plan_all, plan_base, plan_bmax, plan_optimized, plan_pmost

@@ -1,4 +1,6 @@
-"""The algorithms behind `DPKMeans`: DPLloyd, DPLloyd-Impr, UGkM, MkM, EUGkM, Hybrid; a list of all.
+"""The algorithms behind `DPKMeans`, and a list of all.
+
+Here are DPLloyd, DPLloyd-Impr, UGkM, MkM, EUGkM, Hybrid, PGkM and GkM; the default is in `auto`.
 
 Every algorithm takes a `Task`, spends exactly ``task.parts`` on its points and returns a
 `Clustering`, which holds releases only. `algorithm_parts` gives the parts, which are computed from
@@ -18,21 +20,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
-from ..._validation import FloatArray, split_epsilon
-from ...mechanisms import discrete_laplace
+from ..._random import NoiseSource
+from ..._validation import CodeArray, FloatArray, IntArray, split_epsilon
+from ...mechanisms import discrete_laplace, noisy_max, top_k
 from ..grid import grid_size
 from .auto import auto
-from .genetic import genetic, sample_aggregate
-from .lloyd import residual_sums, sphere_packing
-from .projection import MANY_AXES, projected
+from .lloyd import (
+    Clustering,
+    Task,
+    best_kmeans,
+    cluster_masses,
+    cluster_released,
+    kmeans_plus_plus,
+    nearest_distances,
+    residual_sums,
+    sphere_packing,
+)
 from .sketch import full_grid_edges, measure_cells
-from .task import Clustering, Task, cluster_masses, cluster_released
-
-__all__ = ["ALGORITHMS", "GRID_ALGORITHMS", "algorithm_parts"]
 
 # --- DPLloyd and DPLloyd-Impr: Lloyd's algorithm with noise in every round
 
@@ -43,17 +52,21 @@ _RHO = 0.225
 
 
 def lloyd_round(
-    task: Task, centroids: FloatArray, epsilon_count: Fraction, epsilon_axis: Fraction
+    task: Task, centroids: FloatArray, epsilon: Fraction, weight: float = 1.0
 ) -> tuple[FloatArray, FloatArray]:
     """One round with unclipped coordinates: centroids and noisy counts.
 
+    ``weight`` is the budget of the count over that of one axis.
+
     Privacy: assignments use the frozen centroids, so a record is in one cluster. It changes one
     count by 1 (``epsilon_count``) and, on every axis, one sum of coordinates centred in the box by
-    at most half the axis (``epsilon_axis`` each): epsilon_count + d * epsilon_axis in all. Empty
-    clusters get the same noise.
+    at most half the axis (``epsilon_axis`` each): epsilon_count + d * epsilon_axis = epsilon in
+    all. Empty clusters get the same noise.
     """
     frozen = np.rint(centroids).astype(np.int64)
-    k, _ = frozen.shape
+    k, d = frozen.shape
+    epsilon_axis = epsilon / (d + Fraction(weight).limit_denominator(1000))
+    epsilon_count = epsilon - d * epsilon_axis
     exact, residuals = residual_sums(task.points, frozen, None)
     counts = discrete_laplace(exact, epsilon_count, random_state=task.source)
     moved = frozen.astype(np.float64)
@@ -73,13 +86,13 @@ def count_weight(n_axes: int) -> float:
     return float((4 * n_axes * _RHO**2) ** (1 / 3))
 
 
-def tuned_round(
-    task: Task, centroids: FloatArray, epsilon: Fraction
-) -> tuple[FloatArray, FloatArray]:
-    """A round with the best split of its budget between the count and the axes."""
-    ratio = Fraction(count_weight(task.n_axes)).limit_denominator(1000)
-    epsilon_axis = epsilon / (task.n_axes + ratio)
-    return lloyd_round(task, centroids, epsilon - task.n_axes * epsilon_axis, epsilon_axis)
+def _all_rounds(task: Task, centroids: FloatArray, rounds: int, weight: float) -> Clustering:
+    """Rounds that share the part "rounds" equally."""
+    counts = np.zeros(len(centroids))
+    for number in range(rounds):
+        task.progress(f"round {number + 1} of {rounds}")
+        centroids, counts = lloyd_round(task, centroids, task.parts["rounds"] / rounds, weight)
+    return Clustering(centroids, counts)
 
 
 def lloyd(task: Task) -> Clustering:
@@ -91,13 +104,7 @@ def lloyd(task: Task) -> Clustering:
     centroids = task.init
     if centroids is None:
         centroids = task.generator.random((k, task.n_axes)) * (np.array(task.shape) - 1)
-    counts = np.zeros(k)
-    rounds = task.n_rounds or _ROUNDS
-    share = task.parts["rounds"] / rounds / (task.n_axes + 1)
-    for number in range(rounds):
-        task.progress(f"round {number + 1} of {rounds}")
-        centroids, counts = lloyd_round(task, centroids, share, share)
-    return Clustering(centroids, counts)
+    return _all_rounds(task, centroids, task.n_rounds or _ROUNDS, 1.0)
 
 
 def lloyd_rounds(epsilon: float, n_records: int, k: int, n_axes: int) -> int:
@@ -116,15 +123,11 @@ def lloyd_improved(task: Task) -> Clustering:
     centroids = task.init
     if centroids is None:
         centroids = sphere_packing(task.shape, k, 1, task.generator)[0]
-    epsilon = task.parts["rounds"]
     rounds = task.n_rounds
     if rounds is None:
-        rounds = lloyd_rounds(float(epsilon), task.measure_total(), k, task.n_axes)
-    counts = np.zeros(k)
-    for number in range(rounds):
-        task.progress(f"round {number + 1} of {rounds}")
-        centroids, counts = tuned_round(task, centroids, epsilon / rounds)
-    return Clustering(centroids, counts)
+        epsilon = float(task.parts["rounds"])
+        rounds = lloyd_rounds(epsilon, task.measure_total(), k, task.n_axes)
+    return _all_rounds(task, centroids, rounds, count_weight(task.n_axes))
 
 
 # --- UGkM, MkM and EUGkM: k-means on a noisy grid; Hybrid: EUGkM, then a round of DPLloyd-Impr
@@ -133,10 +136,19 @@ def lloyd_improved(task: Task) -> Clustering:
 _MOST_CELLS = 2**18
 
 
-def _measured_grid(task: Task, rule: str, n_records: int, epsilon: Fraction) -> Clustering:
-    """The noisy grid of a rule, and the best k-means on its signed cells.
+def grid(task: Task, rule: str, n_records: int, epsilon: Fraction) -> Clustering:
+    """K-means on the signed cells of a noisy grid: UGkM, MkM and EUGkM by the rule for its size.
 
     Privacy: a record lies in one cell, and every cell gets noise of sensitivity 1: epsilon.
+
+    Parameters
+    ----------
+    task : Task
+    rule : {"uniform", "m-estimator", "extended"}
+        See `skdp.algorithms.grid.grid_size`.
+    n_records : int
+        Public or released.
+    epsilon : Fraction
     """
     n_cells = grid_size(rule, n_records, epsilon, task.n_axes, task.theta)
     edges = full_grid_edges(task.shape, min(max(n_cells, 2.0), _MOST_CELLS))
@@ -145,18 +157,6 @@ def _measured_grid(task: Task, rule: str, n_records: int, epsilon: Fraction) -> 
     centroids, validity = cluster_released(task, cells.centers, weights)
     counts = cluster_masses(cells.centers, weights, centroids)
     return Clustering(centroids, counts, cells, edges, epsilon, validity)
-
-
-def grid(task: Task, rule: str) -> Clustering:
-    """K-means on a noisy grid: UGkM, MkM and EUGkM by the rule for its size.
-
-    Parameters
-    ----------
-    task : Task
-    rule : {"uniform", "m-estimator", "extended"}
-        See `skdp.algorithms.grid.grid_size`.
-    """
-    return _measured_grid(task, rule, task.measure_total(), task.parts["grid"])
 
 
 # Share of the variance of the grid that remains after the round, and of that of the round: Su's
@@ -217,12 +217,163 @@ def hybrid(task: Task) -> Clustering:
     epsilon = task.parts["clustering"]
     share = hybrid_share(float(epsilon), n, max(task.clusters), task.n_axes, task.theta)
     if share is None:
-        return _measured_grid(task, "extended", n, epsilon)
-    first = _measured_grid(task, "extended", n, share * epsilon)
-    centroids, counts = tuned_round(task, first.centroids, epsilon - share * epsilon)
-    return Clustering(
-        centroids, counts, first.cells, first.edges, first.cell_epsilon, first.validity
-    )
+        return grid(task, "extended", n, epsilon)
+    first, rest = grid(task, "extended", n, share * epsilon), epsilon - share * epsilon
+    weight = count_weight(task.n_axes)
+    centroids, counts = lloyd_round(task, first.centroids, rest, weight)
+    return replace(first, centroids=centroids, counts=counts)
+
+
+# --- PGkM: k-means by the genetic algorithm of PrivGene
+
+_POPULATION = 200
+_SURVIVORS = 10
+# The rounds of PrivGene grow with N epsilon; more than this many only cost time.
+_MOST_ROUNDS = 30
+# Scores are computed from this many bits of a coordinate: their sums stay far below 2**62.
+_GENETIC_BITS = 10
+
+
+def genetic_rounds(epsilon: float, n_records: int) -> int:
+    """Rounds of the genetic algorithm, 1.25e-3 N epsilon / 10, from 8 to 30."""
+    return int(min(_MOST_ROUNDS, max(8, 1.25e-3 * n_records * epsilon / _SURVIVORS)))
+
+
+def genetic(task: Task) -> Clustering:
+    """Selection, crossover and mutation of whole sets of centroids (PGkM).
+
+    Privacy. A score is minus the sum over the records of the squared distance to the nearest
+    centroid, in coarse integers, so a record moves all scores of a round down by between 0 and the
+    largest such distance in the box, which is a range of that length. Each round releases the
+    ordered survivors by one selection of several winners; the rounds share the part "rounds"
+    equally, and the last selects one. Crossover and mutation see released candidates only.
+    """
+    (k,) = task.clusters
+    d = task.n_axes
+    bits = max(0, (max(task.shape) - 1).bit_length() - _GENETIC_BITS)
+    points = task.points >> bits
+    top = np.maximum(np.array(task.shape, dtype=np.int64) - 1 >> bits, 0)
+    rounds = task.n_rounds
+    if rounds is None:
+        rounds = genetic_rounds(float(task.parts["rounds"]), task.measure_total())
+    epsilon = task.parts["rounds"] / rounds
+    draw = task.generator
+    population = draw.integers(0, top + 1, size=(_POPULATION, k, d))
+    if task.init is not None:
+        population[0] = np.clip(np.rint(task.init / 2**bits), 0, top)
+    for number in range(rounds):
+        task.progress(f"round {number + 1} of {rounds}")
+        scores = -nearest_distances(points, population)
+        # Upper bound of the distance of any point of the box to its nearest centroid.
+        corner = (np.maximum(population, top - population) ** 2).sum(axis=2).min(axis=1)
+        reach = max(1, int(corner.max()))
+        if number == rounds - 1:
+            best = population[noisy_max(scores, epsilon, reach, random_state=task.source)]
+            break
+        chosen = top_k(scores, _SURVIVORS, epsilon, reach, random_state=task.source)
+        population = _offspring(population[chosen], top, 0.25 * 0.9**number, draw)
+    return Clustering((best + 0.5) * 2**bits - 0.5)
+
+
+def _offspring(
+    parents: IntArray, top: IntArray, spread: float, draw: np.random.Generator
+) -> IntArray:
+    """A new population: pairs of parents swap their tails, and one number of each child changes."""
+    n_parents, k, d = parents.shape
+    flat = parents.reshape(n_parents, k * d)
+    couples = np.array([draw.permutation(n_parents)[:2] for _ in range(_POPULATION // 2)])
+    first, second = flat[couples[:, 0]], flat[couples[:, 1]]
+    cut = draw.integers(1, max(2, k * d), size=len(couples))
+    tail = np.arange(k * d) >= cut[:, None]
+    children = np.concatenate([np.where(tail, second, first), np.where(tail, first, second)])
+    place = draw.integers(0, k * d, size=len(children))
+    width = top[place % d]
+    rows = np.arange(len(children))
+    step = np.rint(draw.uniform(-spread, spread, size=len(children)) * width).astype(np.int64)
+    children[rows, place] = np.clip(children[rows, place] + step, 0, width)
+    return children.reshape(-1, k, d)
+
+
+# --- GkM: sample and aggregate, after GUPT
+
+# Candidate ends of the range of an axis.
+_CANDIDATES = 64
+# The range leaves out the lowest and the highest twentieth of the records.
+_TAIL = 20
+
+
+def block_centroids(
+    points: CodeArray,
+    shape: tuple[int, ...],
+    k: int,
+    n_blocks: int,
+    source: NoiseSource,
+    generator: np.random.Generator,
+) -> IntArray:
+    """Centroids of every block of a random partition of the points: private, (blocks, k, d).
+
+    Each point draws its block independently and in secret: adding a record changes one block. The
+    centroids of a block are ordered along the first axis, so that those of different blocks
+    correspond. A block without points answers with the middle of the box.
+    """
+    d = len(shape)
+    block = source.record_below(n_blocks, len(points), points)
+    order = np.argsort(block, kind="stable")
+    ends = np.cumsum(np.bincount(block, minlength=n_blocks))
+    found = np.empty((n_blocks, k, d), dtype=np.int64)
+    for number, chosen in enumerate(np.split(order, ends[:-1])):
+        mine = points[chosen].astype(np.float64)
+        if not len(mine):
+            mine = (np.array([shape], dtype=np.float64) - 1) / 2
+        weights = np.ones(len(mine))
+        starts = kmeans_plus_plus(mine, weights, k, 3, generator)
+        centroids = np.rint(best_kmeans(mine, weights, starts, shape)[0]).astype(np.int64)
+        found[number] = centroids[np.lexsort(centroids.T[::-1])]
+    return found
+
+
+def _private_range(task: Task, axis: int, epsilon: Fraction) -> tuple[int, int]:
+    """Codes between which nearly all points lie on an axis; costs ``epsilon``.
+
+    Privacy. Two selections. With a of the records below a candidate and b not below, its score
+    for the lower end is -|(T - 1) a - b|, T = 20: adding a record moves the inner number by T - 1
+    or -1, so every score by at most T - 1 up or down, a range of 2 (T - 1).
+    """
+    size = task.shape[axis]
+    edges = np.unique(np.arange(_CANDIDATES + 1) * size // _CANDIDATES)
+    values = np.sort(task.points[:, axis])
+    below = np.searchsorted(values, edges, side="left")
+    above = len(values) - below
+    ends = [
+        int(
+            edges[noisy_max(-np.abs(score), epsilon / 2, 2 * (_TAIL - 1), random_state=task.source)]
+        )
+        for score in ((_TAIL - 1) * below - above, (_TAIL - 1) * above - below)
+    ]
+    low, high = min(ends), max(ends)
+    return min(low, size - 1), min(max(high, low + 1), size - 1)
+
+
+def sample_aggregate(task: Task) -> Clustering:
+    """Mean of the centroids of N^0.4 blocks (GkM), within a range learned by half of epsilon.
+
+    Privacy. The number of blocks is public, or follows from the noisy number of records. A record
+    changes one block, whose k centroids, clipped to the released range, move a sum of each axis
+    by at most its width: k d sums at equal parts of "centroids". The ranges of the axes are two
+    selections each, at equal parts of "range".
+    """
+    (k,) = task.clusters
+    d = task.n_axes
+    n_blocks = task.n_blocks or round(task.measure_total() ** 0.4)
+    ranges = [_private_range(task, axis, task.parts["range"] / d) for axis in range(d)]
+    found = block_centroids(task.points, task.shape, k, n_blocks, task.source, task.generator)
+    epsilon = task.parts["centroids"] / (k * d)
+    centroids = np.empty((k, d))
+    for axis, (low, high) in enumerate(ranges):
+        sums = (np.clip(found[:, :, axis], low, high) - low).sum(axis=0)
+        noisy = discrete_laplace(sums, epsilon, max(1, high - low), random_state=task.source)
+        centroids[:, axis] = low + np.clip(noisy / n_blocks, 0, high - low)
+    return Clustering(centroids)
 
 
 # --- the list of all
@@ -247,21 +398,20 @@ def algorithm_parts(
     return split_epsilon(epsilon, shares)
 
 
-def _auto(task: Task) -> Clustering:
-    """The recommended algorithm for the number of axes, which is public."""
-    return projected(task) if task.n_axes > MANY_AXES else auto(task)
+def _by_rule(rule: str) -> Callable[[Task], Clustering]:
+    return lambda task: grid(task, rule, task.measure_total(), task.parts["grid"])
 
 
 _ONE = Fraction(1)
 _HALF = Fraction(1, 2)
 # Name: the algorithm, the shares of its parts, and whether it must know the number of records.
 ALGORITHMS: dict[str, tuple[Callable[[Task], Clustering], dict[str, Fraction], bool]] = {
-    "auto": (_auto, {"clustering": _ONE}, True),
+    "auto": (auto, {"clustering": _ONE}, True),
     "lloyd": (lloyd, {"rounds": _ONE}, False),
     "lloyd-improved": (lloyd_improved, {"rounds": _ONE}, True),
-    "uniform-grid": (lambda task: grid(task, "uniform"), {"grid": _ONE}, True),
-    "m-estimator": (lambda task: grid(task, "m-estimator"), {"grid": _ONE}, True),
-    "extended-grid": (lambda task: grid(task, "extended"), {"grid": _ONE}, True),
+    "uniform-grid": (_by_rule("uniform"), {"grid": _ONE}, True),
+    "m-estimator": (_by_rule("m-estimator"), {"grid": _ONE}, True),
+    "extended-grid": (_by_rule("extended"), {"grid": _ONE}, True),
     "hybrid": (hybrid, {"clustering": _ONE}, True),
     "sample-aggregate": (sample_aggregate, {"range": _HALF, "centroids": _HALF}, True),
     "genetic": (genetic, {"rounds": _ONE}, True),

@@ -1,9 +1,12 @@
-"""K-means on released points: free post-processing."""
+"""What algorithms of k-means share: k-means on released points, and a private round.
+
+`Task` is what an algorithm is given, `Clustering` what it releases.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,30 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._random import NoiseSource
-from ..._validation import CodeArray, FloatArray, IntArray
+from ..._validation import CodeArray, FloatArray, IntArray, batches
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
-
-__all__ = [
-    "BLOCK",
-    "Round",
-    "best_kmeans",
-    "clipped",
-    "kmeans_plus_plus",
-    "lloyd_on_cells",
-    "nearest",
-    "nearest_distances",
-    "noisy_round",
-    "noisy_sums",
-    "ray_turi",
-    "residual_sums",
-    "sphere_packing",
-    "validity",
-]
+from .sketch import Cells, Leaves
 
 # --- nearest centroids of points, in blocks that fit into a cache
 
 # Numbers in one block of a distance matrix: fits into a core's cache.
 BLOCK = 1 << 19
+
+
+def blocks(n: int, width: int) -> list[slice]:
+    """Blocks of n rows, each of which stands for ``width`` numbers."""
+    return batches(n, max(1, BLOCK // width))
 
 
 def nearest(points: NDArray, centroids: FloatArray) -> IntArray:
@@ -47,13 +39,10 @@ def nearest(points: NDArray, centroids: FloatArray) -> IntArray:
         With integer points and integer centroids the result is exact.
     """
     labels = np.empty(len(points), dtype=np.int64)
-    k = len(centroids)
     weights = -2.0 * centroids.T
     norms = (centroids**2).sum(axis=1)
-    step = max(1, BLOCK // (k + points.shape[1]))
-    for first in range(0, len(points), step):
-        block = points[first : first + step].astype(np.float64)
-        labels[first : first + step] = np.argmin(block @ weights + norms, axis=1)
+    for block in blocks(len(points), sum(centroids.shape)):
+        labels[block] = np.argmin(points[block].astype(np.float64) @ weights + norms, axis=1)
     return labels
 
 
@@ -74,11 +63,10 @@ def nearest_distances(points: CodeArray, candidates: IntArray) -> IntArray:
     flat = candidates.reshape(n_sets * k, d).astype(np.float64)
     norms = (flat**2).sum(axis=1)
     totals = np.zeros(n_sets, dtype=np.int64)
-    step = max(1, BLOCK // (n_sets * k))
-    for first in range(0, len(points), step):
-        block = points[first : first + step].astype(np.float64)
-        table = (norms - 2.0 * block @ flat.T).reshape(len(block), n_sets, k)
-        least = table.min(axis=2) + (block**2).sum(axis=1)[:, None]
+    for block in blocks(len(points), n_sets * k):
+        rows = points[block].astype(np.float64)
+        table = (norms - 2.0 * rows @ flat.T).reshape(len(rows), n_sets, k)
+        least = table.min(axis=2) + (rows**2).sum(axis=1)[:, None]
         totals += least.astype(np.int64).sum(axis=0)
     return totals
 
@@ -92,14 +80,11 @@ def _nearest_of_each(
     labels = np.empty((len(points), n_starts), dtype=np.int64)
     squared = np.empty((len(points), n_starts))
     offsets = (flat**2).sum(axis=1)
-    step = max(1, BLOCK // (n_starts * k))
-    for first in range(0, len(points), step):
-        block = points[first : first + step]
-        table = (offsets - 2 * block @ flat.T).reshape(len(block), n_starts, k)
-        where = table.argmin(axis=2)
-        labels[first : first + step] = where
-        least = np.take_along_axis(table, where[:, :, None], axis=2)[:, :, 0]
-        squared[first : first + step] = np.maximum(least + norms[first : first + step, None], 0.0)
+    for block in blocks(len(points), n_starts * k):
+        table = (offsets - 2 * points[block] @ flat.T).reshape(-1, n_starts, k)
+        labels[block] = table.argmin(axis=2)
+        least = np.take_along_axis(table, labels[block][:, :, None], axis=2)[:, :, 0]
+        squared[block] = np.maximum(least + norms[block, None], 0.0)
     return labels, squared
 
 
@@ -246,9 +231,8 @@ def lloyd_on_cells(
     top = np.array(shape, dtype=np.float64) - 1
     norms = (points**2).sum(axis=1)
     costs = np.empty(n_starts)
-    step = max(1, (BLOCK * 4) // max(1, len(points) * k))
-    for first in range(0, n_starts, step):
-        active = np.arange(first, min(first + step, n_starts))
+    for some in batches(n_starts, max(1, (BLOCK * 4) // max(1, len(points) * k))):
+        active = np.arange(some.start, some.stop)
         for iteration in range(max_iter + 1):
             current = centroids[active]
             labels, squared = _nearest_of_each(points, norms, current)
@@ -347,7 +331,10 @@ def ray_turi(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> 
 # Noisy counts and sums of clipped residuals: all that private k-means reads of the rows.
 #
 def residual_sums(
-    points: CodeArray, centroids: IntArray, reach: IntArray | None
+    points: IntArray | CodeArray,
+    centroids: IntArray,
+    reach: IntArray | None,
+    labels: IntArray | None = None,
 ) -> tuple[IntArray, IntArray]:
     """Exact number of points of each centroid, and sums of their differences to it: private.
 
@@ -358,6 +345,8 @@ def residual_sums(
     reach : ndarray of int64, shape (k,), or None
         Largest L1 norm of a difference: a longer one is shrunk, toward zero on each axis. None
         shrinks none.
+    labels : ndarray of int64, shape (n,), default=None
+        Centroid of each point; None: the nearest.
 
     Returns
     -------
@@ -367,19 +356,16 @@ def residual_sums(
     k, d = centroids.shape
     counts = np.zeros(k, dtype=np.int64)
     sums = np.zeros((k, d), dtype=np.int64)
-    weights = -2.0 * centroids.T.astype(np.float64)
-    norms = (centroids.astype(np.float64) ** 2).sum(axis=1)
-    step = max(1, BLOCK // (k + 2 * d))
-    for first in range(0, len(points), step):
-        block = points[first : first + step]
-        labels = np.argmin(block.astype(np.float64) @ weights + norms, axis=1)
-        residual = block - centroids[labels]
+    for block in blocks(len(points), k + 2 * d):
+        rows = points[block]
+        own = nearest(rows, centroids.astype(np.float64)) if labels is None else labels[block]
+        residual = rows - centroids[own]
         if reach is not None:
-            clipped(residual, np.abs(residual).sum(axis=1), reach[labels])
-        counts += np.bincount(labels, minlength=k)
+            clipped(residual, np.abs(residual).sum(axis=1), reach[own])
+        counts += np.bincount(own, minlength=k)
         for axis in range(d):
             # Exact in floats: partial sums are integers below 2**53.
-            added = np.bincount(labels, weights=residual[:, axis], minlength=k)
+            added = np.bincount(own, weights=residual[:, axis], minlength=k)
             sums[:, axis] += added.astype(np.int64)
     return counts, sums
 
@@ -413,19 +399,20 @@ class Round:
 
 
 def noisy_round(
-    points: CodeArray,
+    points: IntArray | CodeArray,
     centroids: IntArray,
     reach: IntArray,
     epsilon_count: Fraction,
     epsilon_sum: Fraction,
     source: NoiseSource,
+    labels: IntArray | None = None,
 ) -> Round:
     """Release how many points each centroid has, and the sums of their clipped residuals.
 
-    Privacy. With the centroids frozen, a record belongs to one cluster j. It changes one count by
-    1 (``epsilon_count``), and the sums of cluster j by an integer vector whose absolute values
-    sum to at most reach[j]: a longer residual is shrunk toward zero in integer arithmetic, record
-    by record (``epsilon_sum``). Clusters are disjoint, so the cost does not grow with k.
+    Privacy. With centroids and labels frozen, a record belongs to one cluster j. It changes one
+    count by 1 (``epsilon_count``), and the sums of cluster j by an integer vector whose absolute
+    values sum to at most reach[j]: a longer residual is shrunk toward zero in integer arithmetic,
+    record by record (``epsilon_sum``). Clusters are disjoint, so the cost does not grow with k.
 
     Parameters
     ----------
@@ -436,20 +423,10 @@ def noisy_round(
         At least 1: largest L1 norm of a residual, computed from releases.
     epsilon_count, epsilon_sum : Fraction
     source : NoiseSource
+    labels : as for `residual_sums`
+        A function of a record and of what was released before.
     """
-    counts, sums = residual_sums(points, centroids, reach)
-    return noisy_sums(counts, sums, reach, epsilon_count, epsilon_sum, source)
-
-
-def noisy_sums(
-    counts: IntArray,
-    sums: IntArray,
-    reach: IntArray,
-    epsilon_count: Fraction,
-    epsilon_sum: Fraction,
-    source: NoiseSource,
-) -> Round:
-    """Exact counts and sums with noise, as `noisy_round` says; parameters as there."""
+    counts, sums = residual_sums(points, centroids, reach, labels)
     k = len(counts)
     noisy_counts = discrete_laplace(counts, epsilon_count, random_state=source)
     noisy_sums = np.empty_like(sums)
@@ -459,3 +436,183 @@ def noisy_sums(
         noisy_sums[j] = discrete_laplace(sums[j], epsilon_sum, sensitivity, random_state=source)
         variances[j] = discrete_laplace_variance(epsilon_sum, sensitivity)
     return Round(noisy_counts, noisy_sums, discrete_laplace_variance(epsilon_count), variances)
+
+
+# ------------------------------------------------------------------------------------------------
+# What an algorithm is given and what it releases, and the best centroids on released points.
+
+
+# More clusters than this get no starts where there are fewer points.
+_MANY = 500
+
+
+@dataclass(frozen=True)
+class Task:
+    """Private points, and the public parameters of the clustering.
+
+    Attributes
+    ----------
+    points : ndarray of int, shape (n, d)
+        Codes below ``shape``: private. They may lie in a file.
+    shape : tuple of int
+    clusters : tuple of int
+        Numbers of clusters to choose from, ascending.
+    parts : mapping of str to Fraction
+        The budget, by name.
+    n_records : int or None
+        Public number of records, or None.
+    n_init : int
+        Starts on released points.
+    n_rounds : int or None
+        Rounds of "lloyd", "lloyd-improved" and "genetic"; None for those of the algorithm.
+    init : ndarray of float64, shape (k, d), or None
+        Public starting centroids in codes, instead of drawn ones.
+    source : NoiseSource
+        Source of the noise, and of all other secret randomness.
+    generator : numpy.random.Generator
+        Generator for post-processing, and for starts.
+    theta : float
+        Records times epsilon for one cell of a grid.
+    n_blocks : int or None
+        Blocks of sample and aggregate, or None.
+    progress : callable
+        Is told, as text, which step begins, in numbers that are public or released.
+    """
+
+    points: CodeArray
+    shape: tuple[int, ...]
+    clusters: tuple[int, ...]
+    parts: Mapping[str, Fraction]
+    n_records: int | None
+    n_init: int
+    n_rounds: int | None
+    init: FloatArray | None
+    source: NoiseSource
+    generator: np.random.Generator
+    theta: float = 10.0
+    n_blocks: int | None = None
+    progress: Callable[[str], None] = lambda text: None
+
+    @property
+    def n_axes(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def measure_total(self) -> int:
+        """Number of records, at least 1: the public one, or a noisy one.
+
+        Each call without a public number spends the part "records": an algorithm calls it once.
+        """
+        if self.n_records is not None:
+            return max(1, self.n_records)
+        epsilon = self.parts["records"]
+        return max(1, int(discrete_laplace(len(self.points), epsilon, random_state=self.source)))
+
+    def starts(self, k: int) -> FloatArray:
+        """Starts that do not look at any data, (n_init, k, d)."""
+        if self.init is not None:
+            return self.init[None]
+        return sphere_packing(self.shape, k, self.n_init, self.generator)
+
+    def greedy_starts(
+        self, points: FloatArray, weights: FloatArray, k: int, n: int, ranges: IntArray
+    ) -> FloatArray:
+        """Starts on released points: two thirds by k-means++, one third spread over ranges."""
+        if self.init is not None:
+            return self.init[None]
+        greedy = n - n // 3
+        starts = kmeans_plus_plus(points, weights, k, greedy, self.generator)
+        if greedy < n:
+            low, high = ranges.T
+            spread = sphere_packing(tuple(high - low), k, n - greedy, self.generator)
+            starts = np.concatenate([starts, low + spread])
+        return starts
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """The release of an algorithm.
+
+    Attributes
+    ----------
+    centroids : ndarray of float64, shape (k, d)
+        In codes.
+    counts : ndarray of float64, shape (k,), or None
+        Noisy numbers of records of the clusters.
+    cells : Cells or None
+        The noisy grid.
+    edges : list of ndarray or None
+        Edges of the grid.
+    cell_epsilon : Fraction or None
+        The noise of the cells.
+    validity : dict of int to float, or None
+        Validity of every number of clusters tried.
+    leaves : Leaves or None
+        Boxes of a noisy tree, in parts of the axes that ``edges`` separate.
+    """
+
+    centroids: FloatArray
+    counts: FloatArray | None = None
+    cells: Cells | None = None
+    edges: list[IntArray] | None = None
+    cell_epsilon: Fraction | None = None
+    validity: dict[int, float] | None = None
+    leaves: Leaves | None = None
+
+
+def cluster_released(
+    task: Task,
+    points: FloatArray,
+    weights: FloatArray,
+    ranges: IntArray | None = None,
+    cloud: tuple[FloatArray, FloatArray] | None = None,
+) -> tuple[FloatArray, dict[int, float] | None]:
+    """Best centroids on released points, for the most valid number of clusters.
+
+    Parameters
+    ----------
+    task : Task
+    points : ndarray of float64, shape (m, d)
+        If there are none, one point in the middle of the box is used.
+    weights : ndarray of float64, shape (m,)
+        May be negative.
+    ranges : ndarray of int64, shape (d, 2), default=None
+        Start by k-means++ on the points as well, and by sphere packing in these ranges of codes.
+        None: by sphere packing in the whole box.
+    cloud : tuple of ndarray, default=None
+        Points and positive weights on which numbers of clusters are compared, by `validity`. None:
+        on the released points, by the validity of Ray and Turi, as the dissertation does.
+
+    Returns
+    -------
+    centroids : ndarray of float64, shape (k, d)
+    validity : dict of int to float, or None
+        None where there was no choice.
+    """
+    if not len(points):
+        points = (np.array([task.shape], dtype=np.float64) - 1) / 2
+        weights = np.ones(1)
+    found = {}
+    filled = points[weights > 0]
+    for k in task.clusters:
+        if task.init is None and 0 < len(filled) <= k and k > _MANY:
+            # Nothing to search for, and starts for so many clusters would take long.
+            found[k] = filled[np.arange(k) % len(filled)]
+            continue
+        if ranges is None:
+            starts = task.starts(k)
+        else:
+            starts = task.greedy_starts(points, weights, k, task.n_init, ranges)
+        found[k] = best_kmeans(points, weights, starts, task.shape)[0]
+    if len(found) == 1:
+        return found[task.clusters[0]], None
+    valid = {
+        k: validity(*cloud, c) if cloud else ray_turi(points, weights, c) for k, c in found.items()
+    }
+    return found[min(valid, key=lambda k: valid[k])], valid
+
+
+def cluster_masses(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> FloatArray:
+    """Sum of the weights of the released points that are nearest to each centroid."""
+    labels = nearest(points, centroids)
+    return np.bincount(labels, weights=weights, minlength=len(centroids)).astype(np.float64)

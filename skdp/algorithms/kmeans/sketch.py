@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._random import NoiseSource
 from ..._validation import (
@@ -20,29 +20,11 @@ from ..._validation import (
     FloatArray,
     IntArray,
     exclusive_cumsum,
-    integer_sums,
     running_sums,
 )
 from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
 from ..boxes import renumbered
 from ..grid import even_edges, least_parts
-
-__all__ = [
-    "Binned",
-    "Cells",
-    "Leaves",
-    "MOST_FLAT",
-    "Margins",
-    "count_cells",
-    "cover",
-    "edges_around",
-    "find_ranges",
-    "full_grid_edges",
-    "grid_edges",
-    "measure_cells",
-    "measure_margins",
-    "measure_tree",
-]
 
 # Cells whose noise is drawn at once.
 _CELLS_AT_ONCE = 1 << 18
@@ -433,42 +415,13 @@ def _intervals(parts: int) -> tuple[IntArray, IntArray]:
     return np.concatenate(low), np.concatenate(high)
 
 
-@dataclass(frozen=True)
-class Binned:
-    """Private points by the bins of their axes.
-
-    Attributes
-    ----------
-    bins : ndarray of int32, shape (m, d)
-    counts : ndarray of int64, shape (m,), or None
-        Points that a row stands for; None is one each.
-    edges : list of ndarray of int64
-        First codes of the bins of each axis, and the end: public or released.
-    """
-
-    bins: CodeArray
-    counts: IntArray | None
-    edges: list[IntArray]
-
-    @classmethod
-    def of(cls, points: CodeArray, edges: list[IntArray]) -> Binned:
-        """The bins of points."""
-        bins = np.empty(points.shape, dtype=np.int32, order="F")
-        for axis, edge in enumerate(edges):
-            bin_of_code = np.repeat(np.arange(len(edge) - 1, dtype=np.int32), np.diff(edge))
-            bins[:, axis] = bin_of_code[points[:, axis]]
-        return cls(bins, None, edges)
-
-    def tally(self, labels: NDArray, rows: IntArray | None, size: int) -> IntArray:
-        """Exact number of points by label, of some of the rows: private."""
-        counts = self.counts
-        if counts is not None and rows is not None:
-            counts = counts[rows]
-        return integer_sums(labels, size, counts)
-
-    def margin(self, axis: int) -> IntArray:
-        """Exact number of points in each bin of an axis: private."""
-        return self.tally(self.bins[:, axis], None, len(self.edges[axis]) - 1)
+def bins_of(points: CodeArray, edges: list[IntArray]) -> CodeArray:
+    """Bins of private points on every axis, (n, d), whose first codes and end are ``edges``."""
+    bins = np.empty(points.shape, dtype=np.int32, order="F")
+    for axis, edge in enumerate(edges):
+        bin_of_code = np.repeat(np.arange(len(edge) - 1, dtype=np.int32), np.diff(edge))
+        bins[:, axis] = bin_of_code[points[:, axis]]
+    return bins
 
 
 @dataclass(frozen=True)
@@ -543,7 +496,7 @@ def _masses_around(within: FloatArray, edges: IntArray, first: int) -> FloatArra
 
 
 def measure_margins(
-    binned: Binned, margins: Margins, n: int, epsilon: Fraction, source: NoiseSource
+    bins: CodeArray, margins: Margins, n: int, epsilon: Fraction, source: NoiseSource
 ) -> Margins:
     """Noisy histogram of the range of every axis.
 
@@ -551,8 +504,8 @@ def measure_margins(
 
     Parameters
     ----------
-    binned : Binned
-        Private.
+    bins : ndarray of int32, shape (m, d)
+        Bins of the points: private.
     margins : Margins
         Ranges and bins.
     n : int
@@ -562,11 +515,12 @@ def measure_margins(
     """
     masses = []
     for axis, (first, last) in enumerate(margins.cores.tolist()):
-        exact = binned.margin(axis)[first:last]
+        edges = margins.edges[axis]
+        exact = np.bincount(bins[:, axis], minlength=len(edges) - 1)[first:last]
         noisy = discrete_laplace(exact, epsilon / len(margins.edges), random_state=source)
         variance = discrete_laplace_variance(epsilon / len(margins.edges))
         within = _smoothed(noisy.astype(np.float64), variance, 1.0 * n) / n
-        masses.append(_masses_around(within, margins.edges[axis], first))
+        masses.append(_masses_around(within, edges, first))
     return replace(margins, masses=masses)
 
 
@@ -619,8 +573,7 @@ _LEAVES_EACH = 160
 _ZERO = 1.0
 
 
-@dataclass(frozen=True)
-class Leaves:
+class Leaves(NamedTuple):
     """Boxes that divide the domain, with estimates of their counts.
 
     Attributes
@@ -636,8 +589,7 @@ class Leaves:
     counts: FloatArray
 
 
-@dataclass(frozen=True)
-class _Level:
+class _Level(NamedTuple):
     """Children that are counted together; those that are not final are divided again, in order."""
 
     lower: IntArray
@@ -649,14 +601,14 @@ class _Level:
 
 
 def measure_tree(
-    binned: Binned, margins: Margins, n: int, k: int, epsilon: Fraction, source: NoiseSource
+    bins: CodeArray, margins: Margins, n: int, k: int, epsilon: Fraction, source: NoiseSource
 ) -> Leaves:
     """Noisy counts of a tree's boxes, made to agree; the parts along a path sum to ``epsilon``.
 
     Parameters
     ----------
-    binned : Binned
-        Private.
+    bins : ndarray of int32, shape (m, d)
+        Bins of the points: private.
     margins : Margins
         Released: a box is cut on the axis along which it is widest by its margin, at the mean.
     n : int
@@ -667,9 +619,8 @@ def measure_tree(
     source : NoiseSource
     """
     cuts = _Cuts.of(margins)
-    lower, upper, box = _roots(binned, margins)
-    # The rows in boxes that may be divided; ``box`` is that of each.
-    rows: IntArray | None = None
+    # ``bins`` are those of rows in boxes that may be divided; ``box`` is that of each.
+    lower, upper, box = _roots(bins, margins)
     estimates = np.zeros(len(lower))
     estimates[0] = n
     least = max(_CHILD, n * float(epsilon) / max(_MOST_LEAVES, _LEAVES_EACH * k))
@@ -677,14 +628,13 @@ def measure_tree(
     for depth, part in enumerate(_LEVELS):
         parts = np.maximum(estimates, 0.0) * float(part * epsilon) / least
         wanted = np.clip(parts, 1, _MOST_CHILDREN).astype(np.int64)
-        bins = binned.bins if rows is None else binned.bins[rows]
         lower, upper, parent, box = _children(lower, upper, box, bins, wanted, cuts)
         if depth == 0:
             # The parts of the ranges and the boxes beyond them are one family.
             parent = np.zeros_like(parent)
         last = depth == len(_LEVELS) - 1
         final = (np.bincount(parent)[parent] == 1) | last
-        exact = binned.tally(box, rows, len(lower))
+        exact = np.bincount(box, minlength=len(lower))
         budgets = (final, sum(_LEVELS[depth:]) * epsilon), (~final, part * epsilon)
         values, variances = _measured(exact, budgets, source)
         levels.append(_Level(lower, upper, parent, final, values, variances))
@@ -693,8 +643,7 @@ def measure_tree(
             break
         box = renumbered(open_boxes, len(final))[box]
         stay = box >= 0
-        rows = np.flatnonzero(stay) if rows is None else rows[stay]
-        box = box[stay]
+        bins, box = bins[stay], box[stay]
         lower, upper, estimates = lower[open_boxes], upper[open_boxes], values[open_boxes]
     counts = _agreeing(levels, float(n))
     return Leaves(
@@ -704,20 +653,19 @@ def measure_tree(
     )
 
 
-def _roots(binned: Binned, margins: Margins) -> tuple[IntArray, IntArray, IntArray]:
+def _roots(bins: CodeArray, margins: Margins) -> tuple[IntArray, IntArray, IntArray]:
     """The box of the ranges and, beyond them, boxes that are counted with its parts.
 
     Clusters of few records may be there, but cuts by the margins would not find them.
     """
-    low = np.zeros(len(binned.edges), dtype=np.int64)
+    low = np.zeros(len(margins.edges), dtype=np.int64)
     high = np.array([len(mass) for mass in margins.masses])
     lower, upper = [low], [high]
-    box = np.zeros(len(binned.bins), dtype=np.int64)
+    box = np.zeros(len(bins), dtype=np.int64)
     for axis, (first, last) in enumerate(margins.cores.tolist()):
-        bins = binned.bins[:, axis]
         for beyond, start, stop in (
-            (bins < first, 0, first),
-            (bins >= last, last, int(high[axis])),
+            (bins[:, axis] < first, 0, first),
+            (bins[:, axis] >= last, last, int(high[axis])),
         ):
             if start < stop:
                 box[(box == 0) & beyond] = len(lower)

@@ -1,11 +1,10 @@
 """Marginals: columns, tables of the pairs that depend most, and answers linear in them.
 
 ===============  =================================================================================
-``candidates``   which sets are worth measuring
+``candidates``   which tables are worth measuring: sets of columns, or the joint counts of all
 ``fit``          A population of rows that follows released views: proportional fitting and Gibbs
                  steps; public or released rows that they start from
 ``groups``       the facts about an attribute that rows need, all released or public
-``joint``        the counts of all columns together, at a large epsilon
 ``measure``      the whole: `measured_views`, what is measured and how epsilon is divided
 ===============  =================================================================================
 """

@@ -1,4 +1,8 @@
-"""Which sets of columns are measured: those whose counts are far from what the rows expect."""
+"""Which tables are worth measuring: sets that are far from what rows expect, or joint counts.
+
+Joint counts are those of all columns together, where they stand out from the noise of a large
+epsilon.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,35 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
+from sklearn.isotonic import IsotonicRegression
 
-from ..._random import NoiseSource
-from ..._validation import FloatArray, IntArray
-from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
+from ..._random import NoiseSource, sampling_generator
+from ..._validation import CodeArray, FloatArray, IntArray
+from ...domain import Zeros
+from ...mechanisms import (
+    discrete_laplace,
+    discrete_laplace_variance,
+    least_threshold,
+    noisy_max,
+    sparse_counts,
+)
 from ...release.basis import SCALES
 from ...release.columns import ColumnEstimate
-from ...tables import Counts
+from ...tables import Counts, CountTable
 from .fit import Population
-from .groups import TINY, TUNING, Attribute, equal_mass_bins
+from .groups import ROWS_ONCE, TINY, TUNING, Attribute, equal_mass_bins
 
-__all__ = ["Candidates", "Workload", "distance_of_pairs"]
+__all__ = [
+    "Candidates",
+    "JointCounts",
+    "Workload",
+    "distance_of_pairs",
+    "joint_share",
+    "measure_joint",
+]
 
 Axes = tuple[int, ...]
 # "all", "ranges", "cells", or sets of attributes with weights in (0, 1].
@@ -51,13 +71,13 @@ class Candidates:
         attributes: Sequence[Attribute],
         weights: Mapping[Axes, float | Fraction],
         total: float,
-        columns: Mapping[int, ColumnEstimate],
     ) -> None:
         self._weights, self._total = weights, total
         self._sizes = [len(each.order) for each in attributes]
         self._bins = [equal_mass_bins(each.grouped, each.order, TUNING.bins) for each in attributes]
-        codes = [own[each.groups] for each, own in zip(attributes, self._bins, strict=True)]
-        asked = [(axes, [codes[axis] for axis in axes]) for axes in weights]
+        # The bin of each code.
+        self._codes = [own[each.groups] for each, own in zip(attributes, self._bins, strict=True)]
+        asked = [(axes, [self._codes[axis] for axis in axes]) for axes in weights]
         # Counts of pairs stand in one matrix, in which the bins of a column are side by side.
         self._starts = np.cumsum([0, *(int(each.max()) + 1 for each in self._bins)])
         self._pairs = np.zeros((self._starts[-1], self._starts[-1]), dtype=np.int64)
@@ -67,10 +87,6 @@ class Candidates:
                 self._pairs[self._place(axes[0]), self._place(axes[1])] = counts
             else:
                 self._wider[axes] = counts
-        # Of the released counts of the bins.
-        self._variances = np.zeros(self._starts[-1])
-        for axis, column in columns.items():
-            self._variances[self._place(axis)] = _variances(column, codes[axis])
 
     def _place(self, axis: int) -> slice:
         """Where the bins of a column stand."""
@@ -107,7 +123,7 @@ class Candidates:
         # most _PARTS, up or down: the range is 2 * _PARTS. Which sets are candidates, and their
         # bins, follow from released values and the sets chosen before.
         sets = [axes for axes in self._weights if axes not in taken]
-        seen, by_chance, _ = self._distances(population, sets)
+        seen, by_chance, _ = self._distances(population, sets, {})
         cells = [math.prod(self._sizes[axis] for axis in axes) for axes in sets]
         noise = np.minimum(np.minimum(cells, TUNING.bins**2) / float(each), 1e12)
         weights = [math.floor(_PARTS * self._weights[axes]) for axes in sets]
@@ -123,6 +139,7 @@ class Candidates:
     def misfits(
         self,
         population: Population,
+        columns: Mapping[int, ColumnEstimate],
         kinds: Mapping[int, Sequence[Axes]],
         epsilon: Fraction,
         source: NoiseSource,
@@ -133,6 +150,8 @@ class Candidates:
         ----------
         population : Population
             The rows: released.
+        columns : mapping of int to ColumnEstimate
+            To which the rows were fitted.
         kinds : mapping of int to sequence of tuple of int
             Pairs, at least one of a kind, by how many of their columns are ordered.
         epsilon : Fraction
@@ -143,7 +162,7 @@ class Candidates:
         # record changes one count of each set by one: the sensitivity is the number of sets. Which
         # these are, and their bins, follow from releases before.
         sets = [axes for _, some in sorted(kinds.items()) for axes in some]
-        each = self._distances(population, sets)
+        each = self._distances(population, sets, columns)
         part, first, found = epsilon / len(kinds), 0, {}
         for kind, some in sorted(kinds.items()):
             n, first = len(some), first + len(some)
@@ -151,11 +170,14 @@ class Candidates:
             noisy = discrete_laplace(seen, part, n, random_state=source)
             deviation = math.sqrt(discrete_laplace_variance(part, n))
             means = (float(sums) / n / self._total for sums in (noisy, deviation, by_chance, doubt))
-            found[kind] = distance_of_pairs(kind, *means)
+            found[kind] = distance_of_pairs(kind, n, *means)
         return found
 
     def _distances(
-        self, population: Population, sets: Sequence[Axes]
+        self,
+        population: Population,
+        sets: Sequence[Axes],
+        columns: Mapping[int, ColumnEstimate],
     ) -> tuple[IntArray, FloatArray, FloatArray]:
         """How far exact bins of sets are from those of rows, and what adds to it, in records.
 
@@ -168,6 +190,9 @@ class Candidates:
         doubt : ndarray of float64
             What the noise of the two columns of a pair adds.
         """
+        variances = np.zeros(self._starts[-1])
+        for axis, column in columns.items():
+            variances[self._place(axis)] = _variances(column, self._codes[axis])
         binned = population.grouped(self._bins)
         number = len(self._bins)
         squares = np.concatenate([binned.margin([axis]) ** 2 for axis in range(number)])
@@ -176,8 +201,8 @@ class Candidates:
         for first, last in pairwise([*range(0, number, _COLUMNS_AT_ONCE), number]):
             here, on = slice(*self._starts[[first, last]]), slice(self._starts[first], None)
             expected = self._total * binned.margins_of_pairs(first, last)
-            variance = np.outer(self._variances[here], squares[on])
-            variance += np.outer(squares[here], self._variances[on])
+            variance = np.outer(variances[here], squares[on])
+            variance += np.outer(squares[here], variances[on])
             tables = (
                 np.abs(self._pairs[here, on] - np.rint(expected).astype(np.int64)),
                 self._chance(expected, binned),
@@ -211,7 +236,7 @@ _POINTS, _WEIGHTS = np.polynomial.laguerre.laggauss(len(SCALES))
 
 
 def distance_of_pairs(
-    n_ordered: int, seen: float, noise: float, by_chance: float, doubt: float
+    n_ordered: int, n_pairs: int, seen: float, noise: float, by_chance: float, doubt: float
 ) -> float:
     """Mean of the exponential law with the mean square that questions meet.
 
@@ -223,6 +248,8 @@ def distance_of_pairs(
     ----------
     n_ordered : int
         How many columns are numbers.
+    n_pairs : int
+        How many pairs were not measured.
     seen, noise : float
         Mean distance of the pairs of a table as released, and the standard deviation of its noise.
     by_chance, doubt : float
@@ -237,7 +264,140 @@ def distance_of_pairs(
     logs -= 0.5 * (seen - expected) ** 2 / (noise**2 + rough**2 + TINY**2)
     shares = np.exp(logs - logs.max())
     shares /= shares.sum()
-    # Of an exponential law E[x^(1 + k)] is (1 + k)! times that power of its mean: the square of the
-    # mean for categories, the mean square with one number, and with two that of pairs drawn by
-    # their distance.
-    return math.sqrt(float(shares @ SCALES**2) * math.factorial(1 + n_ordered) / 2)
+    # Of n exponential numbers of mean m, the mean power 1 + k is about this times that power of m:
+    # the square of the mean for categories, the mean square with one number, and with two that of
+    # pairs drawn by their distance.
+    power = math.prod((1 + k) * n_pairs / (n_pairs + k) for k in range(1, 1 + n_ordered))
+    return math.sqrt(float(shares @ SCALES**2) * power / 2)
+
+
+# --- joint counts
+
+# Bins by density in which cells are counted that are tried, to see where empty ones pass.
+_DENSITIES = 100
+# Released rows: a bound on memory.
+_JOINT_COUNTS = 5_000_000
+
+
+class JointCounts(NamedTuple):
+    """Rows of codes and their released counts.
+
+    Attributes
+    ----------
+    rows : ndarray of int32, shape (n_rows, n_attributes)
+    counts : ndarray of float64, shape (n_rows,)
+    noise : float
+        Variance of the noise of a count.
+    elsewhere : float
+        Variance of the sum over all other cells.
+    """
+
+    rows: CodeArray
+    counts: FloatArray
+    noise: float
+    elsewhere: float
+
+    def completed(
+        self, rows: CodeArray, weights: FloatArray, zeros: Zeros, total: float
+    ) -> tuple[CodeArray, FloatArray]:
+        """These rows and masses, and weighted ones for the records that they lack."""
+        lawful = ~zeros.breaks(self.rows)
+        counts = self.counts[lawful]
+        lacking = max(total - counts.sum(), 0.0)
+        if not counts.sum() + lacking > 0:
+            return rows, weights
+        if not lacking > 0:
+            return np.asfortranarray(self.rows[lawful]), counts
+        both = np.concatenate([self.rows[lawful], rows])
+        return np.asfortranarray(both), np.concatenate([counts, lacking * weights])
+
+
+def joint_share(views: Fraction, total: float, shape: tuple[int, ...]) -> Fraction:
+    """Budget of the joint counts: 0 if more than a few empty cells would pass for records.
+
+    Parameters
+    ----------
+    views : Fraction
+    total : float
+        The released number of records.
+    shape : tuple of int
+    """
+    share = views * (1 - TUNING.beside)
+    if not 1 <= total <= _JOINT_COUNTS:
+        return Fraction(0)
+    # Of the empty cells too no larger part may pass.
+    if float(share) < -math.log(TUNING.false):
+        return Fraction(0)
+    few = max(round(TUNING.false * total), 1)
+    return share if least_threshold(math.prod(shape), share, few) <= 1 else Fraction(0)
+
+
+def measure_joint(
+    table: Counts,
+    epsilon: Fraction,
+    attributes: Sequence[Attribute],
+    source: NoiseSource,
+) -> JointCounts:
+    """Noisy counts of all cells where they are at least 1.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+        Exact and private.
+    epsilon : Fraction
+        Their cost.
+    attributes : sequence of Attribute
+        Released: where records are likely.
+    source : NoiseSource
+    """
+    # Privacy. Released: the cells of the whole domain whose noisy count is at least 1, with these
+    # counts. Every cell gets noise, the empty ones too, and a record adds one to one cell:
+    # sensitivity 1.
+    whole = table if isinstance(table, CountTable) else table.project(range(len(table.shape)))
+    rows, noisy = sparse_counts(
+        whole.codes, whole.counts, table.shape, epsilon, 1, random_state=source
+    )
+    counts = noisy * _real(rows, noisy, table.shape, attributes, epsilon, source)
+    # How many empty cells pass is as uncertain as a Poisson number.
+    passing = math.exp(math.log(math.prod(table.shape)) - float(epsilon))
+    return JointCounts(rows.astype(np.int32), counts, discrete_laplace_variance(epsilon), passing)
+
+
+def _real(
+    rows: CodeArray | IntArray,
+    noisy: IntArray,
+    shape: Sequence[int],
+    attributes: Sequence[Attribute],
+    epsilon: Fraction,
+    source: NoiseSource,
+) -> FloatArray:
+    """Probability that a cell that passed is not empty.
+
+    Empty cells pass everywhere alike, records lie where single attributes have them: cells with a
+    count of 1 are compared with as many as must be empty among those of equal density by
+    independent attributes. Above it hardly any is empty, as epsilon is large.
+    """
+    at = noisy == 1
+    if not at.any():
+        return np.ones(len(rows))
+    logs = [np.log(np.maximum(each.mu, TINY)) for each in attributes]
+    generator = sampling_generator(source)
+    anywhere = sum(
+        log[generator.integers(0, size, ROWS_ONCE)] for log, size in zip(logs, shape, strict=True)
+    )
+    dense = sum(log[codes] for log, codes in zip(logs, rows[at].T, strict=True))
+    inner = np.linspace(0, 1, _DENSITIES + 1)[1:-1]
+    edges = np.unique(np.concatenate([np.quantile(each, inner) for each in (dense, anywhere)]))
+    bin_of = np.searchsorted(edges, dense)
+    share = np.bincount(np.searchsorted(edges, anywhere), minlength=len(edges) + 1) / ROWS_ONCE
+    # Noise is t with probability q**t (1 - q) / (1 + q), where q = exp(-epsilon).
+    q = math.exp(-float(epsilon))
+    passing = math.exp(math.log(math.prod(shape)) - float(epsilon))
+    false = share * passing * (1 - q) / (1 + q)
+    # The share of real cells grows with density. Bins without cells count too: noise averages out.
+    cells = np.maximum(np.bincount(bin_of, minlength=len(share)), TINY)
+    growing = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+    real = growing.fit_transform(np.arange(len(cells)), 1 - false / cells, sample_weight=cells)
+    kept = np.ones(len(rows))
+    kept[at] = real[bin_of]
+    return kept

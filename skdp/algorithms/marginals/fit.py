@@ -12,7 +12,7 @@ import copy
 import hashlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,7 +27,7 @@ from .groups import TINY, TUNING, Attribute
 __all__ = [
     "Population",
     "Prior",
-    "Target",
+    "alone_of",
     "nearer_to",
     "posterior_mean",
     "with_margins",
@@ -35,10 +35,8 @@ __all__ = [
 
 # Logarithm of a factor that stands for an impossible combination.
 _NEVER = float(np.log(np.finfo(np.float32).tiny))
-# That of one that rules forbid: below what any view can outweigh.
-_FORBIDDEN = -1e4
-# Rounds of drawing codes inside of groups again that break rules.
-_ROUNDS = 20
+# What is taken off that of one that rules forbid: more than any view can outweigh.
+_FORBIDDEN = 1e4
 # Numbers held at once while a column is drawn.
 _CHUNK = 1 << 17
 # The same while margins of pairs are counted.
@@ -48,6 +46,8 @@ _CHUNK_OF_CODES = 1 << 22
 Groups = Sequence[IntArray] | None
 
 Axes = tuple[int, ...]
+# What the margins of some attributes should be: probabilities, one axis for each attribute.
+Targets = Mapping[Axes, FloatArray]
 
 # Single precision is enough to draw a code, and takes half the time.
 Logs: TypeAlias = NDArray[np.float32]
@@ -116,21 +116,6 @@ def nearer_to(
 # --- rows that follow targets
 
 
-class Target(NamedTuple):
-    """What the margin of some attributes should be.
-
-    Attributes
-    ----------
-    axes : tuple of int
-        Ascending.
-    table : ndarray of float64
-        Probabilities, one axis for each attribute.
-    """
-
-    axes: tuple[int, ...]
-    table: FloatArray
-
-
 class Population:
     """Rows drawn from a product of factors.
 
@@ -154,18 +139,15 @@ class Population:
     ) -> None:
         self.sizes = [len(each.order) for each in attributes]
         self._generator = generator
-        self._barriers = [
-            (axes, np.where(_grouped(axes, allowed, attributes), 0.0, _FORBIDDEN))
-            for axes, allowed in zeros.items()
-        ]
-        self.columns: list[CodeArray] = [
-            each.groups.astype(np.int32)[column]
-            for each, column in zip(attributes, rows.T, strict=True)
-        ]
+        self._allowed = {
+            axes: _grouped(axes, allowed, attributes) for axes, allowed in zeros.items()
+        }
+        self.columns = _groups_of(attributes, rows)
         self.weights = np.full(len(rows), 1.0 / len(rows))
-        # Logarithms of a table over the codes of some attributes.
+        # Logarithms of a table over the codes of some attributes; none is so small that later
+        # tables could not raise it.
         self._factors: dict[Axes, FloatArray] = {
-            (axis,): _log(each.grouped) for axis, each in enumerate(attributes)
+            axes: np.log(np.maximum(shares, TINY)) for axes, shares in alone_of(attributes).items()
         }
 
     @classmethod
@@ -184,8 +166,7 @@ class Population:
         rows = zeros.mended(np.stack(columns, axis=1).astype(np.int32))
         found = cls(attributes, rows, zeros, generator)
         if zeros:
-            alone = [Target((axis,), each.grouped) for axis, each in enumerate(attributes)]
-            found.fit(alone, 2 * TUNING.sweeps)
+            found.fit(alone_of(attributes), 2 * TUNING.sweeps)
         return found
 
     def with_prior(self, prior: Prior, attributes: Sequence[Attribute], zeros: Zeros) -> Population:
@@ -199,10 +180,8 @@ class Population:
         weights = share * prior.weights[kept]
         found.weights = np.concatenate([weights, (1 - share) * self.weights])
         found.weights /= found.weights.sum()
-        found.columns = []
-        for axis, (each, column) in enumerate(zip(attributes, self.columns, strict=True)):
-            own = each.groups.astype(np.int32)[prior.rows[kept, axis]]
-            found.columns.append(np.concatenate([own, column]))
+        own = _groups_of(attributes, prior.rows[kept])
+        found.columns = [np.concatenate(both) for both in zip(own, self.columns, strict=True)]
         return found
 
     @property
@@ -245,7 +224,7 @@ class Population:
         found.columns = [each.astype(np.int32)[own] for each, own in pairs]
         return found
 
-    def fit(self, targets: Sequence[Target], sweeps: int) -> None:
+    def fit(self, targets: Targets, sweeps: int) -> None:
         """Move factors and rows until the margins are those wanted.
 
         Each column in turn is drawn again for some of the rows, and the tables that hold it are
@@ -254,7 +233,10 @@ class Population:
         """
         if not sweeps:
             self.scale(targets)
-        own = [[each for each in targets if axis in each.axes] for axis in range(len(self.sizes))]
+        own = [
+            {axes: table for axes, table in targets.items() if axis in axes}
+            for axis in range(len(self.sizes))
+        ]
         for _ in range(sweeps):
             self.scale(targets)
             self.resample(self.n_rows)
@@ -263,61 +245,47 @@ class Population:
                     self._draw(axis)
                     self.scale(own[axis])
 
-    def scale(self, targets: Sequence[Target]) -> None:
+    def scale(self, targets: Targets) -> None:
         """Proportional fitting of the weights, and of the factors with them."""
         # As if one more row lay in each cell.
         least = 1.0 / self.n_rows
-        for target in targets:
-            cell = self._cells(target.axes)
-            found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
-            step = np.log((target.table.ravel() + least) / (found + least)) * TUNING.damped
+        for axes, table in targets.items():
+            cell = self._cells(axes)
+            found = np.bincount(cell, weights=self.weights, minlength=table.size)
+            step = np.log((table.ravel() + least) / (found + least)) * TUNING.damped
             self.weights *= np.exp(step)[cell]
-            step = step.reshape(target.table.shape)
-            before = self._factors.get(target.axes, 0.0)
-            self._factors[target.axes] = np.maximum(before + step, _NEVER)
+            before = self._factors.get(axes, 0.0)
+            self._factors[axes] = np.maximum(before + step.reshape(table.shape), _NEVER)
         self.weights /= self.weights.sum()
 
-    def settle(self, targets: Sequence[Target], rounds: int = 2 * TUNING.sweeps) -> None:
+    def settle(self, targets: Targets, rounds: int = 2 * TUNING.sweeps) -> None:
         """Proportional fitting of the weights alone: the rows stay as they are.
 
         Rows cannot meet all tables at once where some cells have none. Single columns come last:
         they are known best, and asked for most.
         """
-        targets = sorted(targets, key=lambda target: -len(target.axes))
-        cells = [self._cells(target.axes) for target in targets]
-        for _ in range(rounds):
-            for target, cell in zip(targets, cells, strict=True):
-                found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
-                factor = (target.table.ravel() + TINY) / (found + TINY)
-                self.weights *= factor[cell]
+        wide = sorted(targets.items(), key=lambda target: -len(target[0]))
+        cells = [(table, self._cells(axes)) for axes, table in wide]
+        for table, cell in cells * rounds:
+            found = np.bincount(cell, weights=self.weights, minlength=table.size)
+            self.weights *= ((table.ravel() + TINY) / (found + TINY))[cell]
         self.weights /= self.weights.sum()
 
     def in_codes(
-        self, attributes: Sequence[Attribute], targets: Sequence[Target], zeros: Zeros
+        self, attributes: Sequence[Attribute], targets: Targets, zeros: Zeros
     ) -> tuple[CodeArray, FloatArray]:
         """Rows with codes drawn inside of groups, which break no rule, and their weights."""
-        rows = self._drawn_in_groups(attributes)
-        for _ in range(_ROUNDS if zeros else 0):
-            # Codes inside of groups were drawn without a look at the rules.
-            broken = zeros.breaks(rows)
-            if not broken.any():
-                break
-            rows[broken] = self._drawn_in_groups(attributes)[broken]
-        found = zeros.mended(rows)
-        if found is not rows:
-            # Records that replace others move the margins; weights move them back.
-            self.columns = [
-                each.groups.astype(np.int32)[column]
-                for each, column in zip(attributes, found.T, strict=True)
-            ]
-            self.settle(targets)
-        return found, self.weights
-
-    def _drawn_in_groups(self, attributes: Sequence[Attribute]) -> CodeArray:
         drawn = zip(attributes, self.columns, strict=True)
         codes = [each.codes(column, self._generator) for each, column in drawn]
         # Column by column in memory.
-        return np.stack(codes).astype(np.int32, copy=False).T
+        rows = np.stack(codes).astype(np.int32, copy=False).T
+        # Codes inside of groups were drawn without a look at the rules.
+        found = zeros.mended(rows)
+        if found is not rows:
+            # Codes that replace others move the margins; weights move them back.
+            self.columns = _groups_of(attributes, found)
+            self.settle(targets)
+        return found, self.weights
 
     def resample(self, n_rows: int) -> None:
         """Rows of equal weights, drawn by their weights."""
@@ -329,10 +297,16 @@ class Population:
 
     def _draw(self, axis: int) -> None:
         """Draw one column of some rows given the others, from the factors that hold it."""
-        factors = [*self._factors.items(), *self._barriers]
+        barriers = {axes: (each - 1.0) * _FORBIDDEN for axes, each in self._allowed.items()}
+        factors = [*self._factors.items(), *barriers.items()]
         again = np.flatnonzero(self._generator.random(self.n_rows) < TUNING.redrawn)
         u = self._generator.random(len(again))
-        lines = [(axes, _lines(axis, axes, log)) for axes, log in factors if axis in axes]
+        # Of each table the lines along the column, one for each combination of the others.
+        lines = [
+            (axes, np.moveaxis(log, axes.index(axis), -1).astype(np.float32, order="C"))
+            for axes, log in factors
+            if axis in axes
+        ]
         drawn = self.columns[axis].copy()
         step = max(1, _CHUNK // self.sizes[axis])
         for first in range(0, len(again), step):
@@ -348,16 +322,15 @@ class Population:
             for other in axes:
                 if other != axis:
                     cell = cell * self.sizes[other] + self.columns[other][rows]
-            total += np.take(own, cell, axis=0)
+            total += np.take(own.reshape(-1, own.shape[-1]), cell, axis=0)
         return total
 
     def possible(self, axes: Sequence[int]) -> BoolArray:
         """Which combinations of codes no rule among these attributes forbids."""
         allowed = np.ones([self.sizes[axis] for axis in axes], dtype=bool)
-        for held, log in self._barriers:
+        for held, each in self._allowed.items():
             if set(held) <= set(axes):
-                shape = [self.sizes[axis] if axis in held else 1 for axis in axes]
-                allowed &= (log == 0).reshape(shape)
+                allowed &= each.reshape([self.sizes[axis] if axis in held else 1 for axis in axes])
         return allowed
 
     def _cells(self, axes: Sequence[int], groups: Groups = None) -> IntArray:
@@ -367,6 +340,11 @@ class Population:
             cell *= self.sizes[axis] if groups is None else int(groups[place].max()) + 1
             cell += column if groups is None else groups[place][column]
         return cell
+
+
+def alone_of(attributes: Sequence[Attribute]) -> dict[Axes, FloatArray]:
+    """The margins of single columns."""
+    return {(axis,): each.grouped for axis, each in enumerate(attributes)}
 
 
 def _grouped(axes: Axes, allowed: BoolArray, attributes: Sequence[Attribute]) -> BoolArray:
@@ -379,16 +357,10 @@ def _grouped(axes: Axes, allowed: BoolArray, attributes: Sequence[Attribute]) ->
     return allowed
 
 
-def _lines(axis: int, axes: Axes, log: FloatArray) -> Logs:
-    """Lines of a table along an attribute: one for each combination of the others."""
-    place = axes.index(axis)
-    lines = np.moveaxis(log, place, -1).reshape(-1, log.shape[place])
-    return np.ascontiguousarray(lines, dtype=np.float32)
-
-
-def _log(mass: FloatArray) -> FloatArray:
-    """Logarithms of shares, of which none is so small that later views could not raise it."""
-    return np.log(np.maximum(mass, TINY))
+def _groups_of(attributes: Sequence[Attribute], rows: CodeArray) -> list[CodeArray]:
+    """Columns of the groups of rows of codes."""
+    pairs = zip(attributes, rows.T, strict=True)
+    return [each.groups.astype(np.int32)[column] for each, column in pairs]
 
 
 def _drawn(logs: Logs, u: FloatArray) -> IntArray:

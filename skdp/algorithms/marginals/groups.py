@@ -57,10 +57,13 @@ class Attribute(NamedTuple):
         if len(self.order) == len(self.mu):
             return drawn
         sequence = np.argsort(self.groups, kind="stable")
-        first = np.searchsorted(self.groups[sequence], np.arange(len(self.order) + 1))
-        u = generator.random(len(drawn))
-        inside = draw_in_ranges(self.mu[sequence], first[drawn], first[drawn + 1], u)
-        return sequence[inside]
+        ends = np.searchsorted(self.groups[sequence], np.arange(len(self.order) + 1))
+        first, stop = ends[drawn], ends[drawn + 1]
+        # Codes of a group of probability zero are equally likely.
+        reach = running_sums(self.mu[sequence] + _EVEN)
+        wanted = reach[first] + generator.random(len(drawn)) * (reach[stop] - reach[first])
+        found = np.searchsorted(reach, wanted, side="right") - 1
+        return sequence[np.clip(found, first, stop - 1)]
 
 
 def equal_mass_bins(mass: FloatArray, order: IntArray, n_bins: int) -> IntArray:
@@ -155,6 +158,8 @@ TUNING = Tuning()
 
 # Keeps ratios and logarithms finite.
 TINY = 1e-9
+# What rounding may leave of a probability of zero.
+_EVEN = 1e-15
 # A table of several columns has at most so many cells, and there are at most so many rows.
 MOST_CELLS = 1 << 18
 ROWS_ONCE = 100_000
@@ -274,38 +279,3 @@ def column_plan(n_codes: int, ordered: bool, signal: float = math.inf) -> Column
     finer = [blocks << (halvings * (level + 1) // depth) for level in range(depth)]
     rest = (1 - TUNING.of_blocks) / depth
     return ColumnPlan(sizes, {blocks: TUNING.of_blocks, **dict.fromkeys(finer, rest)})
-
-
-def draw_in_ranges(mass: FloatArray, first: IntArray, stop: IntArray, u: FloatArray) -> IntArray:
-    """Positions drawn in proportion to ``mass`` between ``first`` and ``stop``, one for each row.
-
-    A position without mass is never drawn where its range has any; where it has none, all
-    positions of the range are equally likely.
-
-    Parameters
-    ----------
-    mass : ndarray of shape (n_positions,)
-        Not negative.
-    first, stop : ndarray of int, shape (n_rows,)
-        ``first < stop``.
-    u : ndarray of shape (n_rows,)
-        Uniform in [0, 1).
-
-    Examples
-    --------
-    >>> mass = np.array([0.0, 0.5, 1.0, 0.0])
-    >>> draw_in_ranges(mass, np.array([0, 0, 3]), np.array([2, 4, 4]), np.array([0.9, 0.4, 0.5]))
-    array([1, 2, 3])
-    """
-    reach = running_sums(mass)
-    low, high = reach[first], reach[stop]
-    found = np.searchsorted(reach, low + u * (high - low), side="right") - 1
-    found = np.clip(found, first, stop - 1)
-    # Rounding may lead to a neighbour without mass: take the nearest position that has some.
-    positions = np.arange(len(mass))
-    before = np.maximum.accumulate(np.where(mass > 0, positions, -1))
-    after = np.minimum.accumulate(np.where(mass > 0, positions, len(mass))[::-1])[::-1]
-    nearest = np.where(before[found] >= first, before[found], after[found])
-    evenly = first + np.floor(u * (stop - first)).astype(np.int64)
-    chosen: IntArray = np.where(nearest < stop, nearest, np.minimum(evenly, stop - 1))
-    return chosen

@@ -17,20 +17,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._random import NoiseSource, noise_source, sampling_generator
-from ..._validation import BoolArray, FloatArray, IntArray, used_attributes
+from ..._validation import FloatArray, IntArray, used_attributes
 from ...domain import Zeros
 from ...hierarchy import project_to_simplex, without_negatives
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import ViewsModel
-from ...release.basis import Coefficients, Ladder, n_ordered
+from ...release.basis import Coefficients, n_ordered
 from ...release.columns import ColumnEstimate
 from ...release.rows import WeightedRows
 from ...tables import Counts
-from .candidates import Candidates, Workload
+from .candidates import Candidates, JointCounts, Workload, joint_share, measure_joint
 from .fit import (
     Population,
     Prior,
-    Target,
+    Targets,
+    alone_of,
     nearer_to,
     posterior_mean,
     with_margins,
@@ -44,7 +45,6 @@ from .groups import (
     column_plan,
     ladder_of,
 )
-from .joint import JointCounts, joint_share, measure_joint
 
 __all__ = ["Asked", "measured_views", "most_groups"]
 
@@ -127,18 +127,6 @@ def most_groups(shape: Sequence[int], max_order: int) -> int:
     return math.isqrt(MOST_CELLS) if len(used_attributes(shape)) <= 2 else TUNING.groups
 
 
-def _used_sets(workload: Workload, shape: Sequence[int]) -> Workload:
-    """Sets of columns of more than one code; the largest weight of equal sets counts."""
-    if isinstance(workload, str):
-        return workload
-    found: dict[Axes, float | Fraction] = {}
-    for axes, weight in workload.items():
-        used = tuple(axis for axis in axes if shape[axis] > 1)
-        if len(used) > 1:
-            found[used] = max(weight, found.get(used, weight))
-    return found
-
-
 class _Views:
     """What has been measured of one table so far."""
 
@@ -169,8 +157,9 @@ class _Views:
         self.sizes = tuple(int(each.max()) + 1 for each in self.told)
         self.groups = most_groups(self.sizes, asked.max_order)
         self.several = [axis for axis in self.used if self.sizes[axis] > 1]
-        distinct = [size if axis in self.several else 1 for axis, size in enumerate(self.sizes)]
-        self.asked = asked._replace(workload=_used_sets(asked.workload, distinct))
+        self.asked = asked
+        # Sets of columns that may be measured, and how much their scores count.
+        self.weights = self._weights()
         self.budget = {"total": parts["total"]}
         self.blocks: dict[int, dict[int, FloatArray]] = {}
         self.columns: dict[int, ColumnEstimate] = {}
@@ -199,15 +188,20 @@ class _Views:
         # that follow these tables. Which of these, budgets, groups and grids follow from public
         # facts and releases before them, as do the rows. Everything else is post-processing.
         left, asked = self.parts["views"], self.asked
-        joint, self.whole, sets = self.first_steps()
-        asked.progress("single columns")
-        share = TUNING.beside if joint or self.whole else Fraction(1)
-        if self.whole and self.table.shape != self.sizes:
+        joint, share = Fraction(0), Fraction(1)
+        if self.weights and isinstance(asked.workload, str):
+            joint = joint_share(left, self.total, self.table.shape)
+            self.whole = not joint and self._has_whole(left)
+        if joint:
+            share, self.weights = TUNING.beside, {}
+        elif self.whole:
+            self.weights = {tuple(self.several): 1}
             # Of codes inside of groups the table says nothing.
-            share = Fraction(1, 2)
-        elif sets and not joint and not self.whole:
+            share = TUNING.beside if self.table.shape == self.sizes else Fraction(1, 2)
+        elif self.weights:
             share = self.share_of_columns(self.records * float(left))
-        left = self.measure_columns(left, share, sets and not joint and not self.whole)
+        asked.progress("single columns")
+        left = self.measure_columns(left, share)
         candidates, rest = None, Fraction(0)
         if joint:
             asked.progress("all columns together")
@@ -216,7 +210,7 @@ class _Views:
             found = self.joint
             variance = len(found.rows) * found.noise + found.elsewhere
             self.known.average((), np.array(float(found.counts.sum())), variance)
-        elif sets:
+        elif self.weights:
             candidates, rest = self.measure_sets(left)
         asked.progress("synthetic rows")
         attributes = self._attributes()
@@ -229,7 +223,7 @@ class _Views:
 
     # ---------------------------------------------------------------- what is measured
 
-    def measure_columns(self, left: Fraction, share: Fraction, sets: bool) -> Fraction:
+    def measure_columns(self, left: Fraction, share: Fraction) -> Fraction:
         """Measure every column alone, in blocks of its own tree; what is left."""
         # Privacy. Released: noisy counts of the blocks of each level of each column's tree, the
         # empty ones too. A record lies in one block of a level: sensitivity 1. Levels and columns
@@ -256,7 +250,7 @@ class _Views:
             self._estimate(axis, plan.sizes, variances, self.total, self.total_variance)
         most = most_groups(self.sizes, 2)
         finest = math.inf
-        if sets:
+        if self.weights and not self.whole:
             signal = self.records * float(left * (1 - share))
             finest = math.sqrt(self._most_cells(signal / self._n_sets(signal)))
         ladders = {
@@ -277,25 +271,24 @@ class _Views:
         self.budget["columns"] = whole
         return left - whole
 
-    @property
-    def weights(self) -> dict[Axes, float | Fraction]:
-        """Sets of columns that may be measured, and how much their scores count.
-
-        Pairs, unless a workload names sets, or all columns are one table.
-        """
-        workload = self.asked.workload
-        if isinstance(workload, Mapping):
-            return dict(sorted(workload.items()))
-        if self.whole:
-            return {tuple(self.several): 1}
-        return dict.fromkeys(combinations(self.several, 2), 1)
+    def _weights(self) -> dict[Axes, float | Fraction]:
+        """All pairs, or the sets of a workload; the largest weight of equal sets counts."""
+        workload, found = self.asked.workload, dict[Axes, float | Fraction]()
+        if self.asked.max_order == 1:
+            return {}
+        if isinstance(workload, str):
+            return dict.fromkeys(combinations(self.several, 2), 1)
+        for axes, weight in workload.items():
+            used = tuple(axis for axis in axes if axis in self.several)
+            if len(used) > 1:
+                found[used] = max(weight, found.get(used, weight))
+        return dict(sorted(found.items()))
 
     @property
     def pairs_with_label(self) -> list[Axes]:
         """Pairs that are measured whatever the others tell; none for a workload of sets."""
-        if self.whole or isinstance(self.asked.workload, Mapping):
-            return []
-        return [pair for pair in self.weights if self.asked.label in pair]
+        asked = isinstance(self.asked.workload, str)
+        return [axes for axes in self.weights if asked and self.asked.label in axes]
 
     def measure_sets(self, left: Fraction) -> tuple[Candidates | None, Fraction]:
         """Measure tables of all sets, or choose those where independent columns fit worst.
@@ -325,7 +318,7 @@ class _Views:
             if not isinstance(self.asked.workload, Mapping):
                 rest = choice * TUNING.rest
             attributes = self._attributes()
-            candidates = Candidates(self.table, attributes, weights, self.records, self.columns)
+            candidates = Candidates(self.table, attributes, weights, self.records)
             rows = Population.of(attributes, self.zeros, self.rows, self.generator)
             part = choice - rest
             sets = own + candidates.best(rows, own, number - len(own), part, each, self.source)
@@ -350,7 +343,7 @@ class _Views:
             if axes not in self.grids:
                 kind = n_ordered(self.known.ladders[axis] for axis in axes)
                 kinds.setdefault(kind, []).append(axes)
-        return candidates.misfits(population, kinds, epsilon, self.source)
+        return candidates.misfits(population, self.columns, kinds, epsilon, self.source)
 
     def _measure(self, grids: Grids, shares: Mapping[Axes, Fraction]) -> None:
         """Noisy counts of all cells of some tables of groups, each for its share of epsilon."""
@@ -373,15 +366,6 @@ class _Views:
 
     # ---------------------------------------------------------------- how it is divided
 
-    def first_steps(self) -> tuple[Fraction, bool, bool]:
-        """Budget of joint counts, whether all columns are one table, and whether there are sets."""
-        views, asked = self.parts["views"], self.asked
-        sets = len(self.several) > 1 and asked.max_order > 1 and asked.workload != {}
-        joint = joint_share(
-            views, self.total, self.table.shape, max_order=asked.max_order, workload=asked.workload
-        )
-        return joint, sets and not joint and self._has_whole(views), sets
-
     def _n_sets(self, signal: float) -> int:
         """How many sets are worth measuring.
 
@@ -401,9 +385,7 @@ class _Views:
         sizes = [self.sizes[axis] for axis in self.several]
         cells = math.prod(sizes)
         small = max(sizes) <= self.groups and len(sizes) <= _WHOLE_COLUMN_COUNTS
-        word = isinstance(self.asked.workload, str)
-        small = small and cells <= MOST_CELLS
-        if not (small and word and self.asked.max_order >= min(len(sizes), 3)):
+        if not (small and cells <= MOST_CELLS and self.asked.max_order >= min(len(sizes), 3)):
             return False
         return self.records * float(left) / cells >= TUNING.whole
 
@@ -446,10 +428,10 @@ class _Views:
         if self.whole:
             return tuple(ladder.n_units for ladder in ladders)
         sizes = [ladder.sizes[min(1, len(ladder.sizes) - 1)] for ladder in ladders]
-        most = self._most_cells(signal)
-        while finer := list(_finer(ladders, sizes, most)):
-            _, place, size = min(finer)
-            sizes[place] = size
+        steps = [(n, place) for place, ladder in enumerate(ladders) for n in ladder.sizes[2:]]
+        for size, place in sorted(steps):
+            if math.prod(sizes) // sizes[place] * size <= self._most_cells(signal):
+                sizes[place] = size
         return tuple(sizes)
 
     def _most_cells(self, signal: float) -> float:
@@ -496,7 +478,7 @@ class _Views:
         if prior is None or not self.tables:
             return alone, None
         beside = alone.with_prior(prior, attributes, self.zeros)
-        beside.settle([Target((axis,), each.grouped) for axis, each in enumerate(attributes)])
+        beside.settle(alone_of(attributes))
         tables = [
             (axes, self._groups_of_rows(axes, told.shape, attributes), told, variance)
             for axes, told, variance in self.tables
@@ -534,25 +516,22 @@ class _Views:
 
     def _targets(
         self, attributes: Sequence[Attribute], population: Population, prior: Prior | None
-    ) -> list[Target]:
+    ) -> Targets:
         """The margins that rows should have: single columns and chosen sets.
 
         Where a table leaves cells open, independent columns are expected, or rows of a prior. The
         tables keep to what is known of their margins.
         """
-        found: dict[Axes, FloatArray] = {
-            (axis,): each.grouped for axis, each in enumerate(attributes)
-        }
+        found = alone_of(attributes)
         for axes, sizes in sorted(self.grids.items(), key=lambda each: (len(each[0]), each[0])):
-            possible = population.possible(axes)
-            if prior is None:
-                model = possible * reduce(np.multiply.outer, (found[axis,] for axis in axes))
-                model /= max(model.sum(), TINY)
-            else:
-                model = population.margin(axes)
-            refined = self._refined(axes, sizes, model, possible, attributes)
+            model = reduce(np.multiply.outer, (found[axis,] for axis in axes))
+            model = population.possible(axes) * model
+            if prior is not None:
+                # What it leaves empty has few records, and not none.
+                model = population.margin(axes) + TINY * model
+            refined = self._refined(axes, sizes, model / max(model.sum(), TINY), attributes)
             found[axes] = with_margins(refined, [found[axis,] for axis in axes])
-        return [Target(axes, table) for axes, table in found.items()]
+        return found
 
     def _groups_of_rows(
         self, axes: Axes, sizes: Sequence[int], attributes: Sequence[Attribute]
@@ -570,36 +549,24 @@ class _Views:
         axes: Axes,
         sizes: tuple[int, ...],
         model: FloatArray,
-        possible: BoolArray,
         attributes: Sequence[Attribute],
     ) -> FloatArray:
         """Shares of the cells of a model whose sums over a grid follow what was measured."""
         lines = self._groups_of_rows(axes, sizes, attributes)
-        counts, variance = self._table(axes, sizes)
-        cell = np.ravel_multi_index(np.ix_(*lines), sizes).ravel()
-        sums = np.bincount(cell, weights=model.ravel(), minlength=counts.size)
-        near: FloatArray = (self.records * sums.reshape(sizes)).astype(np.float64, copy=False)
-        mean = posterior_mean(counts, variance, near)
-        ratio = np.divide(mean, near, out=np.zeros_like(near), where=near > 0).ravel()
-        # Blocks that the model leaves empty are spread evenly, over what rules allow.
-        width = np.bincount(cell, weights=possible.ravel(), minlength=counts.size)
-        new = np.where(near > 0, 0.0, mean).ravel() / (self.records * np.maximum(width, 1.0))
-        fine = np.maximum(model * ratio[cell].reshape(model.shape), 0.0)
-        fine += np.maximum(new, 0.0)[cell].reshape(model.shape) * possible
-        return fine / max(fine.sum(), 1e-300)
-
-    def _table(self, axes: Axes, sizes: Sequence[int]) -> tuple[FloatArray, float]:
-        """Counts of the cells of a set from everything measured, and their mean variance."""
-        sums = {
+        alone = {
             axis: self.known.ladders[axis].sums(self.columns[axis].counts, size)
             for axis, size in zip(axes, sizes, strict=True)
         }
-        counts, variance = self.known.table(axes, sizes, sums)
-        return counts, float(variance.mean())
+        counts, variances = self.known.table(axes, sizes, alone)
+        cell = np.ravel_multi_index(np.ix_(*lines), sizes).ravel()
+        sums = np.bincount(cell, weights=model.ravel(), minlength=counts.size)
+        near: FloatArray = (self.records * sums.reshape(sizes)).astype(np.float64, copy=False)
+        mean = posterior_mean(counts, float(variances.mean()), near)
+        ratio = np.divide(mean, near, out=np.zeros_like(near), where=near > 0).ravel()
+        fine: FloatArray = model * ratio[cell].reshape(model.shape)
+        return fine / max(fine.sum(), 1e-300)
 
-    def _fitted(
-        self, population: Population, targets: Sequence[Target], prior: Prior | None
-    ) -> Population:
+    def _fitted(self, population: Population, targets: Targets, prior: Prior | None) -> Population:
         """Rows that follow the targets."""
         if prior is not None:
             # Rows drawn again would forget what the prior knows.
@@ -618,7 +585,7 @@ class _Views:
         self,
         attributes: Sequence[Attribute],
         population: Population,
-        targets: Sequence[Target],
+        targets: Targets,
         prior: Prior | None,
     ) -> ViewsModel:
         """The released model."""
@@ -640,7 +607,7 @@ class _Views:
             self.zeros,
             cells,
             prior="" if prior is None else prior.name,
-            followed=[each.axes for each in targets if len(each.axes) > 1],
+            followed=[axes for axes in targets if len(axes) > 1],
             misfits=self.misfits,
             budget={name: float(part) for name, part in self.budget.items() if part},
         )
@@ -660,15 +627,3 @@ def _divided(whole: Fraction, needs: Mapping[Any, float]) -> dict[Any, Fraction]
     """Shares in proportion to needs, of at least 1, which add up to the whole exactly."""
     units = {key: round(1000 * need) for key, need in needs.items()}
     return {key: whole * Fraction(each, sum(units.values())) for key, each in units.items()}
-
-
-def _finer(
-    ladders: Sequence[Ladder], sizes: Sequence[int], most: float
-) -> list[tuple[int, int, int]]:
-    """Steps to a finer grid of at most so many cells: present size, column, next size."""
-    found = []
-    for place, (ladder, size) in enumerate(zip(ladders, sizes, strict=True)):
-        above = [each for each in ladder.sizes if each > size]
-        if above and math.prod(sizes) // size * above[0] <= most:
-            found.append((size, place, above[0]))
-    return found

@@ -212,6 +212,8 @@ _WORDS = {
     "^This JSON declares no valid domain. ": "",
     "^lower ": "The smallest value ",
     "^upper ": "The largest value ",
+    "^the list ": "The list ",
+    "whole numbers: integer$": "whole numbers: “Whole numbers only”",
     "is still `...`, a placeholder. Replace it by what is publicly known, never by": (
         "is empty. Fill in what is publicly known, never"
     ),
@@ -560,11 +562,11 @@ class Wizard:
         for field in ("name", "ledger"):
             if field in form and not re.fullmatch(r"\w[\w .-]{0,80}", form[field].strip()):
                 self.wrong[field] = "Letters, digits, blanks, points, _ and - make a name."
+        if self.wrong:
+            return "ledger"
         purpose = re.sub(r"\s+", " ", form.get("purpose", "").replace("\0", "")).strip()
         if not purpose:
             self.wrong["purpose"] = "Say what the release is for: the officer asks."
-        if self.wrong:
-            return "ledger"
         old = self.ledger.exists()
         budget, field = ("", "ledger") if old else (form.get("budget", "").strip(), "budget")
         left = PrivacyLedger(path=self.ledger).remaining if old else self._epsilon(field, budget)

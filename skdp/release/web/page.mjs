@@ -428,17 +428,17 @@ class Model {
     return found;
   }
 
-  // What measured coefficients of several columns leave open, and what is beyond them.
+  // What measured coefficients leave open, what is beyond them, and what is lost: `ViewsModel.lost`.
   ofSeveral(one, other) {
     const found = one.density * other.density * this.beyond(one.part, other.part);
     const look = this.looks.get(keyOf(one.part));
     if (!look) return found;
-    const squares = one.part.map((each, place) => {
-      const size = look.sizes[place];
-      const others = other.part[place].inGroups(size).parts;
-      return each.inGroups(size).parts.map((own, k) => own * others[k]);
-    });
-    return found + under(look.variances, squares);
+    const [a, b] = [one, other].map(({ part }) =>
+      part.map((each, place) => each.inGroups(look.sizes[place]).parts));
+    const times = (x, y) => x.map((each, place) => each.map((own, k) => own * y[place][k]));
+    const lost = (x, taken = under(look.taken, x)) =>
+      Math.sign(taken) * Math.sqrt(Math.max(taken ** 2 - under(look.removed, times(x, x)), 0));
+    return found + under(look.variances, times(a, b)) + lost(a) * lost(b);
   }
 
   // Of features of weights, less what a table of groups answers of them.

@@ -1,18 +1,22 @@
-"""Consistent cuboids against dense least squares and linear programs."""
+"""The lattice, and consistent cuboids against dense least squares and linear programs."""
 
 import functools
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from cubes import measured, noise_of
 from hypothesis import given, settings
 from loops import over
-from measured_cubes import measured, noise_of
 from scipy.optimize import linprog
 
 from skdp._random import noise_source
 from skdp.algorithms.cuboids import (
+    MAX_SOURCE_CELLS,
+    Functional,
+    best_sources,
     blue_variances,
     box_variances,
     consistency_bound,
@@ -22,9 +26,71 @@ from skdp.algorithms.cuboids import (
     dimensions_of,
     interaction_variances,
     lattice,
+    plan_all,
+    plan_base,
+    plan_bmax,
+    plan_optimized,
 )
-from skdp.algorithms.cuboids.lattice import with_dimension
+from skdp.algorithms.cuboids.consistency import with_dimension
 from skdp.mechanisms import discrete_laplace
+
+# --- the lattice --------------------------------------------------------------------------------
+
+
+def test_lattice():
+    cube = lattice((3, 4, 2))
+    assert list(cube.masks) == [0, 1, 2, 4, 3, 5, 6, 7]
+    assert cube.published.all()
+    assert list(cube.cells) == [1, 3, 4, 2, 12, 6, 8, 24]
+    assert list(cube.freedom) == [1, 2, 3, 1, 6, 2, 3, 6]
+    assert cube.shape(0b101) == (3, 2)
+    for small, big in itertools.product(range(8), repeat=2):
+        places = cube.position[small], cube.position[big]
+        assert cube.above.toarray()[places] == (small & big == small)
+    assert set(cube.masks[cube.below_of(cube.position[6])]) == {0, 2, 4, 6}
+    assert dimensions_of(0b1011) == (0, 1, 3)
+    # Without dimensions, or with trivial ones.
+    assert list(lattice(()).masks) == [0]
+    assert plan_optimized(lattice(())).masks == (0,)
+    assert plan_optimized(lattice((1, 1))).shares == (Fraction(1),)
+
+
+def test_larger_cuboids_may_be_sources_but_are_not_published():
+    cube = lattice((2, 2, 2), 1)
+    assert len(cube) == 8
+    assert list(cube.masks[cube.published]) == [0, 1, 2, 4]
+    # Largest variance in units of that of one source: 8 for the base, 4 * 2 for {1, 6}, but the
+    # base is better on average; 16 for everything published.
+    assert plan_bmax(cube).masks == (7,)
+    assert set(plan_all(cube).masks) == {0, 1, 2, 4}
+
+
+def test_sources_that_cannot_be_held_are_left_out():
+    wide = lattice((200,) * 10, 2)
+    orders = [len(dimensions_of(mask)) for mask in wide.masks]
+    assert max(orders) == 3
+    assert wide.cells.max() <= MAX_SOURCE_CELLS
+    with pytest.raises(ValueError, match="strategy='base' measures"):
+        plan_base(wide)
+
+
+@over(
+    "sizes, order, match",
+    [
+        ((2,) * 30, None, "1,073,741,824 cuboids .* max_order=2 publishes"),
+        ((2,) * 13, None, "8,192 cuboids .* max_order=6"),
+        ((300,) * 4, None, "max_order=2"),
+        ((10**9,), None, "Remedies: choose fewer dimensions; or coarser bins"),
+        ((2,) * 70, 1, "62 dimensions"),
+    ],
+)
+def test_too_large(sizes, order, match):
+    with pytest.raises(ValueError, match=match):
+        lattice(sizes, order)
+
+
+# ------------------------------------------------------------------------------------------------
+# Consistency.
 
 
 def aggregation(sizes, mask):
@@ -200,3 +266,76 @@ def test_each_cuboid_is_visited_once_for_each_of_its_dimensions():
     assert sum(map(len, found.values())) == 2 * len(pairs)
     assert all(mask >> i & 1 for i, masks in found.items() for mask in masks)
     assert dimensions_of(1 << 61 | 5) == (0, 2, 61) and dimensions_of(0) == ()
+
+
+# ------------------------------------------------------------------------------------------------
+# Variances.
+
+
+@settings(max_examples=30)
+@given(measured())
+def test_least_squares_is_never_worse_than_one_source(case):
+    sizes, variances, _ = case
+    cube = lattice(sizes)
+    noise = noise_of(cube, variances)
+    single, source = best_sources(cube, noise)
+    assert (blue_variances(cube, noise) <= single * (1 + 1e-12)).all()
+    for place, variance in enumerate(single):
+        options = {
+            variances[mask] * cube.cells[cube.position[mask]] / cube.cells[place]: mask
+            for mask in variances
+            if mask & int(cube.masks[place]) == int(cube.masks[place])
+        }
+        assert variance == pytest.approx(min(options, default=math.inf))
+        assert (source[place] < 0) == (not options)
+
+
+def asked(cube, parts, factors, tables):
+    """The answer of `Functional`, from tables of every cuboid."""
+    total = 0.0
+    for factor, part in zip(factors, parts, strict=True):
+        table = tables[sum(1 << axis for axis in part)]
+        for axis in sorted(part):
+            table = np.tensordot(part[axis], table, axes=(0, 0))
+        total += factor * float(table)
+    return total
+
+
+@over("consistent", [True, False])
+def test_noise_of_a_weighted_sum_is_that_of_its_cells(consistent):
+    rng = np.random.default_rng(4)
+    cube = lattice((2, 3, 4))
+    noise = np.full(len(cube), np.inf)
+    # The sources determine all but the table over all dimensions.
+    for mask, variance in ((0b011, 3.0), (0b101, 7.0), (0b110, 2.0), (0b010, 5.0)):
+        noise[cube.position[mask]] = variance
+    sources = [int(cube.masks[place]) for place in np.flatnonzero(np.isfinite(noise))]
+    parts = [
+        {0: rng.normal(size=2), 1: np.array([1.0, 0, 1])},
+        {1: np.array([0.0, 1, 0]), 2: np.array([1.0, 1, 0, 0.5])},
+        {},
+    ]
+    factors = [1.5, 1.0, -0.25]
+    direct = []
+    for source in sources:
+        for cell in np.ndindex(cube.shape(source)):
+            tables = {mask: np.zeros(cube.shape(mask)) for mask in sources}
+            tables[source][cell] = 1.0
+            combine = consistent_l2 if consistent else derive
+            weight = asked(cube, parts, factors, combine(cube, tables, noise))
+            direct.append((weight, noise[cube.position[source]]))
+    question = Functional(cube, parts, factors)
+    interactions = interaction_variances(cube, noise)
+    if consistent:
+        terms = question.terms(noise, interactions)
+    else:
+        _, nearest = best_sources(cube, noise)
+        own = [sum(1 << axis for axis in part) for part in parts]
+        terms = question.terms_of_sources(noise, [int(nearest[cube.position[m]]) for m in own])
+    for power in (1, 2, 4):
+        expected = sum(variance * weight**power for weight, variance in direct)
+        assert terms.times @ (terms.variance * terms.weight**power) == pytest.approx(expected)
+    if consistent:
+        assert terms.times.sum() == len(direct)
+        assert question.cells(sources) == len(terms.weight)
+        assert question.variance(interactions) == pytest.approx(terms.total)

@@ -1,13 +1,16 @@
-"""The default algorithm of k-means: clipping, grids of ranges, and cells that are kept."""
+"""The default algorithm of k-means: clipping, grids of ranges, cells that are kept, projections."""
 
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from clustered import EXACT, make_task, points_in
+from clustered import EXACT, make_task, points_in, seeded
+from sklearn.cluster import KMeans
 
+from skdp import DPKMeans
 from skdp.algorithms.kmeans import auto as kmeans_sketch
+from skdp.algorithms.kmeans.auto import MANY_AXES, _reach_within, _Rows
 
 
 def test_clipping_moves_no_mean_of_a_grid():
@@ -20,7 +23,7 @@ def test_clipping_moves_no_mean_of_a_grid():
     center = points.mean(axis=0)[None]
     for fine, near in ((True, 2.0), (False, 1_000.0)):
         cloud = kmeans_sketch._Cloud(points.astype(np.float64), np.ones(len(points)), fine)
-        moved = np.abs(kmeans_sketch._round(task, cloud, center, Fraction(1_000)).means - center)
+        moved = np.abs(kmeans_sketch._round(task, cloud, center, Fraction(1_000))[0].means - center)
         assert moved.max() < near
         assert fine or moved.max() > 10
 
@@ -41,3 +44,68 @@ def test_a_grid_of_ranges_covers_the_box_and_uses_its_own_cells_only(monkeypatch
         1
     )
     assert sketch.cloud.weights[inside].sum() == pytest.approx(4_950, rel=0.01)
+
+
+# ------------------------------------------------------------------------------------------------
+# Many columns.
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
+
+
+def mixture(n, d, k, seed, spread=0.1):
+    """Gaussian clusters in [-1, 1]^d, and their labels."""
+    generator = np.random.default_rng(seed)
+    middles = generator.uniform(-0.8, 0.8, (k, d))
+    labels = generator.integers(0, k, n)
+    return np.clip(middles[labels] + generator.normal(0, spread, (n, d)), -1, 1), labels
+
+
+def excess(model, X, labels):
+    means = np.stack([X[labels == j].mean(axis=0) for j in np.unique(labels)])
+    best = KMeans(len(means), init=means, n_init=1).fit(X).inertia_
+    return -model.score(X) / best - 1
+
+
+def test_clusters_of_many_columns_are_found():
+    # The tree of boxes, for fewer columns, has an excess of 0.7 with 100 columns like these.
+    X, labels = mixture(10_000, 100, 5, 1)
+    model = DPKMeans(5, domain=(-1, 1), random_state=0).fit(X)
+    assert excess(model, X, labels) < 0.3
+    assert model.cluster_counts_.sum() == pytest.approx(len(X), rel=0.05)
+    assert model.synopsis_ is None and model.validity_ is None
+
+
+def test_little_noise_leaves_no_error():
+    X, labels = mixture(2_000, 60, 4, 2)
+    model = DPKMeans(4, epsilon=1_000, domain=(-1, 1), random_state=0).fit(X)
+    assert excess(model, X, labels) < 0.002
+    assert np.sort(model.cluster_counts_) == pytest.approx(np.sort(np.bincount(labels)), abs=1)
+
+
+def test_few_columns_have_a_tree():
+    X, _ = mixture(400, MANY_AXES, 2, 6)
+    assert DPKMeans(2, domain=(-1, 1), n_init=2).fit(X).synopsis_ is not None
+
+
+def test_reach_is_a_quantile_of_the_lengths():
+    generator = np.random.default_rng(10)
+    points = generator.integers(0, 1_000, (4_000, 6)).astype(np.int32)
+    labels = generator.integers(0, 2, 4_000)
+    points[labels == 1] //= 8
+    rows = _Rows(points, labels, 6_000)
+    reach = _reach_within(rows, np.zeros((2, 6), dtype=np.int64), Fraction(1), 0.75, seeded(0))
+    lengths = points.sum(axis=1)
+    for j in range(2):
+        share = (lengths[labels == j] <= reach[j]).mean()
+        # Bins are an eighth wide, and the reach is the end of one.
+        assert 0.74 < share < 0.97
+
+
+def test_fewer_clusters_are_found_where_noise_would_hide_more():
+    rows = np.random.default_rng(0).uniform(0.5, 0.9, (400, 60))
+    model = DPKMeans(5, epsilon=1, domain=(0, 1), random_state=0).fit(rows)
+    assert model.cluster_centers_.shape == (5, 60) and model.n_clusters_ == 5
+    # All repeat one, to which all rows belong.
+    assert (model.cluster_centers_ == model.cluster_centers_[0]).all()
+    assert not model.predict(rows).any() and not model.cluster_counts_[1:].any()

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from skdp.algorithms.kmeans import lloyd
-from skdp.algorithms.kmeans import lloyd as kmeans_rows
 from skdp.algorithms.kmeans.lloyd import (
     best_kmeans,
     kmeans_plus_plus,
@@ -146,18 +145,22 @@ def test_a_record_moves_a_round_by_what_its_noise_covers(data):
     points = points_in(shape, 30, seed)
     centroids = generator.integers(0, 2**20, size=(k, d))
     reach = generator.integers(1, 2 ** generator.integers(1, 22), size=k)
+    # Labels that were released before, or the nearest centroids.
+    given = generator.integers(0, k, 30) if data.draw(st.booleans()) else None
     exact = []
-    for rows in (points, points[1:]):
+    for first in (0, 1):
+        rows, labels = points[first:], None if given is None else given[first:]
         recorder = Exact()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(kmeans_rows, "discrete_laplace", recorder)
-            noisy_round(rows, centroids, reach, Fraction(1), Fraction(1), None)
+            patch.setattr(lloyd, "discrete_laplace", recorder)
+            noisy_round(rows, centroids, reach, Fraction(1), Fraction(1), None, labels)
         assert recorder.calls[0][2] == 1
         assert [call[2] for call in recorder.calls[1:]] == reach.tolist()
         exact.append((recorder.calls[0][0], np.array([call[0] for call in recorder.calls[1:]])))
     counts, sums = exact[0][0] - exact[1][0], exact[0][1] - exact[1][1]
     assert sorted(counts.tolist()) == [0] * (k - 1) + [1]
     mine = int(counts.argmax())
+    assert given is None or given[0] == mine
     assert (np.delete(sums, mine, axis=0) == 0).all()
     residual = points[0] - centroids[mine]
     length = int(np.abs(residual).sum())

@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
 
-from skdp.algorithms.kmeans import sketch as kmeans_cells
-from skdp.algorithms.kmeans import sketch as kmeans_ranges
-from skdp.algorithms.kmeans import sketch as kmeans_tree
+from skdp.algorithms.kmeans import sketch
 from skdp.algorithms.kmeans.sketch import cover, full_grid_edges, grid_edges, measure_cells
 from skdp.release import Boxes
 
@@ -40,7 +38,7 @@ def test_grids_cover_the_box_and_stay_small(shape, n_cells):
 
 @over("at_once", [2**18, 7])
 def test_cells_hold_the_points_and_no_cell_is_missed(monkeypatch, at_once):
-    monkeypatch.setattr(kmeans_cells, "_CELLS_AT_ONCE", at_once)
+    monkeypatch.setattr(sketch, "_CELLS_AT_ONCE", at_once)
     points = points_in((30, 17, 1), 400, 4)
     edges = full_grid_edges((30, 17, 1), 20)
     truth = np.histogramdd(points, bins=[np.asarray(edge) - 0.5 for edge in edges])[0].astype(int)
@@ -80,26 +78,20 @@ def skewed_points(n, d, seed):
 def even_margins(shape, units=80.0):
     """Margins of whole axes in bins of 64 with so many units of noise."""
     whole = np.array([[0, size] for size in shape])
-    return kmeans_ranges.Margins.even(shape, whole, units)
+    return sketch.Margins.even(shape, whole, units)
 
 
-@over("weighted", [False, True])
-def test_a_tree_divides_the_box_and_its_exact_counts_are_true(monkeypatch, weighted):
+def test_a_tree_divides_the_box_and_its_exact_counts_are_true(monkeypatch):
     exact = Exact()
-    monkeypatch.setattr(kmeans_tree, "discrete_laplace", exact)
-    monkeypatch.setattr(kmeans_ranges, "discrete_laplace", exact)
-    monkeypatch.setattr(kmeans_tree, "_ZERO", 0.0)
+    monkeypatch.setattr(sketch, "discrete_laplace", exact)
+    monkeypatch.setattr(sketch, "_ZERO", 0.0)
     points = skewed_points(3_000, 4, 0)
     margins = even_margins((1024,) * 4)
-    binned = kmeans_ranges.Binned.of(points, margins.edges)
-    if weighted:
-        bins, counts = np.unique(binned.bins, axis=0, return_counts=True)
-        binned = kmeans_ranges.Binned(bins, counts, binned.edges)
-    margins = kmeans_ranges.measure_margins(binned, margins, 3_000, Fraction(1), None)
+    bins = sketch.bins_of(points, margins.edges)
+    margins = sketch.measure_margins(bins, margins, 3_000, Fraction(1), None)
     assert all(mass.sum() == pytest.approx(1) for mass in margins.masses)
     assert sum(cost for _, cost, _ in exact.calls) == 1
-    leaves = kmeans_tree.measure_tree(binned, margins, 3_000, 3, Fraction(1), None)
-    bins = kmeans_ranges.Binned.of(points, margins.edges).bins
+    leaves = sketch.measure_tree(bins, margins, 3_000, 3, Fraction(1), None)
     inside = (leaves.lower[None] <= bins[:, None]) & (bins[:, None] < leaves.upper[None])
     inside = inside.all(axis=2)
     assert (inside.sum(axis=1) == 1).all()
@@ -130,9 +122,9 @@ def test_ranges_of_wide_axes_are_found_for_what_is_said_to_be_spent(monkeypatch)
     points[:, 3] = 777
     spec = (size,) * 4, n, Fraction(1, 2)
     best, look = _Best(), Exact()
-    monkeypatch.setattr(kmeans_ranges, "noisy_max", best)
-    monkeypatch.setattr(kmeans_ranges, "discrete_laplace", look)
-    found, spent = kmeans_ranges.find_ranges(points, *spec, None)
+    monkeypatch.setattr(sketch, "noisy_max", best)
+    monkeypatch.setattr(sketch, "discrete_laplace", look)
+    found, spent = sketch.find_ranges(points, *spec, None)
     ((largest, price, sensitivity),) = look.calls
     # A single value: all records are in a short interval.
     assert largest.tolist() == [n] and sensitivity == 1 and price == Fraction(20, n)
@@ -143,31 +135,31 @@ def test_ranges_of_wide_axes_are_found_for_what_is_said_to_be_spent(monkeypatch)
     assert widths[1] < size / 5 and widths[2] < size / 200 and widths[3] < size / 200
     # One record more lowers or raises no score of a selection by more than one against another.
     fewer = _Best()
-    monkeypatch.setattr(kmeans_ranges, "noisy_max", fewer)
-    kmeans_ranges.find_ranges(points[:-1], *spec, None)
+    monkeypatch.setattr(sketch, "noisy_max", fewer)
+    sketch.find_ranges(points[:-1], *spec, None)
     assert look.calls[1][0].tolist() == [n - 1]
     assert len(fewer.calls) == len(best.calls) > 6
     for (scores, _, reach), (others, _, _) in zip(best.calls, fewer.calls, strict=True):
         assert reach == 1 and np.ptp(scores - others) == 1
     # Where noise would decide, ranges cost nothing.
     best.calls.clear()
-    monkeypatch.setattr(kmeans_ranges, "noisy_max", best)
+    monkeypatch.setattr(sketch, "noisy_max", best)
     few = np.full((200, 2), 5, dtype=np.int32)
     for records in (-40.0, 1, 200):
-        found, spent = kmeans_ranges.find_ranges(few, (size,) * 2, records, Fraction(1, 6), None)
+        found, spent = sketch.find_ranges(few, (size,) * 2, records, Fraction(1, 6), None)
         assert found.tolist() == [[0, size]] * 2 and spent == 0 and not best.calls
 
 
 def test_margins_are_exact_without_noise_and_even_where_noise_hides_them(monkeypatch):
     points = skewed_points(20_000, 1, 3)
     margins = even_margins((1024,))
-    binned = kmeans_ranges.Binned.of(points, margins.edges)
-    noisy = kmeans_ranges.measure_margins(binned, margins, 20_000, Fraction(1, 1_000), seeded(1))
-    below = np.cumsum(noisy.masses[0]) - np.cumsum(binned.margin(0)) / 20_000
+    bins = sketch.bins_of(points, margins.edges)
+    noisy = sketch.measure_margins(bins, margins, 20_000, Fraction(1, 1_000), seeded(1))
+    below = np.cumsum(noisy.masses[0]) - np.cumsum(np.bincount(bins[:, 0], minlength=64)) / 20_000
     assert 1e-4 < np.abs(below).max() < 0.7
     exact = Exact()
-    monkeypatch.setattr(kmeans_ranges, "discrete_laplace", exact)
-    found = kmeans_ranges.measure_margins(binned, margins, 20_000, Fraction(10), None)
+    monkeypatch.setattr(sketch, "discrete_laplace", exact)
+    found = sketch.measure_margins(bins, margins, 20_000, Fraction(10), None)
     ((values, epsilon, sensitivity),) = exact.calls
     assert epsilon == 10 and sensitivity == 1
     np.testing.assert_allclose(found.masses[0], 0.98 * values / 20_000 + 0.02 / 64, atol=1e-4)
@@ -179,16 +171,16 @@ def test_a_tree_has_boxes_of_their_own_beyond_the_ranges():
     points = (size // 2 + generator.integers(0, size // 50, (n, 2))).astype(np.int32)
     points[:200] = size // 2 + size // 20 + generator.integers(0, size // 500, (200, 2))
     ranges = np.array([[size // 2, size // 2 + size // 50]] * 2)
-    margins = kmeans_ranges.Margins.even((size,) * 2, ranges, 80.0)
+    margins = sketch.Margins.even((size,) * 2, ranges, 80.0)
     assert margins.ranges.tolist() == ranges.tolist()
     for edge, mass in zip(margins.edges, margins.masses, strict=True):
         assert edge[0] == 0 and edge[-1] == size and (np.diff(edge) > 0).all()
         assert mass.sum() == pytest.approx(1) and (mass > 0).all()
-    binned = kmeans_ranges.Binned.of(points, margins.edges)
+    bins = sketch.bins_of(points, margins.edges)
     for axis, edge in enumerate(margins.edges):
-        at = binned.bins[:, axis]
+        at = bins[:, axis]
         assert ((edge[at] <= points[:, axis]) & (points[:, axis] < edge[at + 1])).all()
-    leaves = kmeans_tree.measure_tree(binned, margins, n, 3, Fraction(1), seeded(4))
+    leaves = sketch.measure_tree(bins, margins, n, 3, Fraction(1), seeded(4))
     volume = np.prod(leaves.upper - leaves.lower, axis=1).sum()
     assert volume == math.prod(len(edge) - 1 for edge in margins.edges)
     beyond = (leaves.lower >= margins.cores[:, 1]).any(axis=1)

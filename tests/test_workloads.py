@@ -9,10 +9,16 @@ from boxed import Recorder, as_table
 from loops import over
 
 import skdp
-from skdp.algorithms import hdmm
-from skdp.algorithms.hdmm import Workload, p_identity, planned_strategy, product_strategy
+from skdp import workloads
 from skdp.exceptions import DomainError
-from skdp.workloads import error_on
+from skdp.workloads import (
+    Workload,
+    error_on,
+    measure_strategy,
+    p_identity,
+    planned_strategy,
+    product_strategy,
+)
 
 KINDS = ["marginals", "prefixes", "ranges", "random ranges"]
 
@@ -64,17 +70,17 @@ def test_the_error_is_that_of_least_squares_over_all_queries(kind, k):
 
 
 def test_without_noise_it_is_exact_and_every_measurement_has_its_noise(monkeypatch):
-    monkeypatch.setattr(hdmm, "discrete_laplace", asked := Recorder())
+    monkeypatch.setattr(workloads, "discrete_laplace", asked := Recorder())
     cells = np.random.default_rng(0).integers(0, 9, (6, 5, 1)) * (np.arange(5)[:, None] > 1)
     strategy = planned_strategy(Workload("ranges", 2), cells.shape)
-    made = hdmm.measure_strategy(as_table(cells), strategy, Fraction(1, 3))
+    made = measure_strategy(as_table(cells), strategy, Fraction(1, 3))
     np.testing.assert_allclose(made.counts, cells.ravel(), atol=1e-8)
     ((values, epsilon, sensitivity),) = asked.calls
     assert values.shape == tuple(map(len, strategy.matrices)) and epsilon == Fraction(1, 3)
     assert sensitivity == math.prod(strategy.sums) <= 2**30
     # One record more adds just so much in all.
     cells[3, 0, 0] += 1
-    hdmm.measure_strategy(as_table(cells), strategy, Fraction(1, 3))
+    measure_strategy(as_table(cells), strategy, Fraction(1, 3))
     assert np.abs(asked.calls[1][0] - values).sum() == sensitivity
 
 
