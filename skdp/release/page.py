@@ -33,9 +33,8 @@ from ..domain import Categorical, Date, Datetime, Domain, Numeric
 from ..domain.bins import Points
 from ..domain.query import Query
 from .basis import basis_of
-from .boxes import BoxModel
+from .boxes import BoxModel, LeafErrorBound
 from .grouping import Bands, Groups, case_of, has_numbers, spans_of, view_of
-from .intervals import LeafErrorBound
 from .marginals import ViewsModel
 from .network import NetworkModel
 from .products import lumps
