@@ -8,6 +8,7 @@ private. Nothing is fitted, and no row is read.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,8 +23,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from ._foreign import is_installed, library, replaced
-from ._random import NoiseSource
+from ._random import NoiseSource, is_installed
 from ._validation import as_epsilon
 from .accounting import PrivacyLedger, neighbours
 from .algorithms.cuboids import consistency_bound
@@ -41,6 +41,39 @@ __all__ = [
     "sufficient_epsilon",
     "usefulness",
 ]
+
+# --- who wrote an object
+
+
+def library(thing: object) -> str:
+    """The top-level package that defines an object's class, or "" where that cannot be verified.
+
+    A class can name any module as its own. It counts as a library's only where that module holds
+    it under its name. A subclass belongs to whoever wrote it; a class with a borrowed name belongs
+    to no library.
+    """
+    kind = type(thing)
+    return kind.__module__.partition(".")[0] if is_held(kind) else ""
+
+
+def is_held(thing: object) -> bool:
+    """Whether a class is found in its module under its own name."""
+    found: object = sys.modules.get(getattr(thing, "__module__", None) or "")
+    for part in getattr(thing, "__qualname__", "?").split("."):
+        found = getattr(found, part, None)
+    return found is thing
+
+
+def replaced(thing: object) -> str:
+    """The first method or property of the class that the instance overrides, or ""."""
+    classes = [vars(kind) for kind in type(thing).__mro__]
+    for name in getattr(thing, "__dict__", {}):
+        held = next((names[name] for names in classes if name in names), None)
+        # A cached property keeps its own value there.
+        if hasattr(held, "__get__") and not isinstance(held, functools.cached_property):
+            return name
+    return ""
+
 
 # --- what is reported about a step
 

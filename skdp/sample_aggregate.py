@@ -14,8 +14,7 @@ import pandas as pd
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
-from ._foreign import copied, kept_apart, quietly, shared_generators
-from ._random import sampling_generator
+from ._random import copied, kept_apart, quietly, sampling_generator, shared_generators
 from ._validation import (
     FloatArray,
     IntArray,

@@ -33,7 +33,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
@@ -47,8 +47,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
+from skdp._random import shared_generators
 from skdp.audit import replay
-from skdp.inspection import assert_private, privacy_report
+from skdp.inspection import assert_private, is_held, library, privacy_report, replaced
 from skdp.model_selection import PrivateGridSearchCV, PrivateKFold
 from skdp.preprocessing import as_numbers, as_texts
 
@@ -468,3 +469,63 @@ def test_the_ledger_sees_what_was_forecast(epsilon, other, number):
         assert ledger.spent == before
         estimator.fit(TWO, LABELS)
         assert ledger.spent - before == report.epsilon > 0
+
+
+GLOBAL = np.random.RandomState(0)
+NESTED = {"deep": [random.Random(0)]}
+
+
+def test_libraries():
+    assert library(StandardScaler()) == "sklearn" and library(release()) == "skdp"
+    assert library(Borrowed()) == "" and library(Subclass()) == __name__.partition(".")[0]
+    assert is_held(StandardScaler) and is_held(Subclass) and not is_held(Borrowed)
+
+
+def test_instances():
+    assert replaced(StandardScaler().fit([[1.0]])) == "" == replaced(model())
+    assert replaced(patched(LinearRegression())) == "fit"
+    assert replaced(patched(model(), "classes_")) == ""
+
+
+class OfTheClass(LinearRegression):
+    generator = np.random.default_rng(0)
+
+
+class OfTheMethod(LinearRegression):
+    def fit(self, X, y):
+        return [GLOBAL.random() for _ in X]
+
+
+class OfTheHelper(LinearRegression):
+    def fit(self, X, y):
+        return helper()
+
+
+def helper(default=random.Random(0)):  # noqa: B008
+    return [lambda: NESTED["deep"][0].random(), default]
+
+
+def closes_over(generator):
+    return lambda X: generator.random()
+
+
+@pytest.mark.parametrize(
+    "make, n_shared",
+    [
+        (LinearRegression, 0),
+        (OfTheClass, 1),
+        (OfTheMethod, 1),
+        # In a default, and in a list in a dict that a function within it names.
+        (OfTheHelper, 2),
+        (lambda: closes_over(random.Random(0)), 1),
+        (lambda: np.array([closes_over(np.random.default_rng(0))]), 1),
+        # Copies have generators of their own.
+        (lambda: [np.random.default_rng(0), {"a": random.Random(0)}], 0),
+        (lambda: LinearRegression().set_params(n_jobs=GLOBAL), 0),
+    ],
+)
+def test_generators_that_copies_share(make, n_shared):
+    one = make()
+    shared = shared_generators(one, copy.deepcopy(one))
+    assert len(shared) == n_shared
+    assert all(hasattr(each, "random") for each in shared)

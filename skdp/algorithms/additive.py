@@ -2,7 +2,7 @@
 
 A noisy histogram of each column and the label gives each column by itself; rounds of residuals, one
 column after the other, keep columns that say the same from counting twice; and a histogram of the
-scores tells how much all functions count, one number for all. Scores of classes are logits; those
+scores says how much all functions count, one number for all. Scores of classes are logits; those
 of numbers are about the released mean, in units of `unit` released standard deviations.
 """
 

@@ -28,7 +28,7 @@ from .query import Part, Region, Schema, attribute_of, parts_of, region_of_range
 
 # Cells of one table: 16 MB of booleans.
 MAX_CELLS = 2**24
-# Partial rows that a search for a row looks at: a bound that depends on no record.
+# Partial rows that a search for a row tries: a bound that depends on no record.
 MAX_STEPS = 1_000
 
 

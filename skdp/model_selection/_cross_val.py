@@ -13,8 +13,13 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import BaseCrossValidator
 
-from .._foreign import copied, shared_generators
-from .._random import noise_source, shared_generators_kept, warn_after_charge
+from .._random import (
+    copied,
+    noise_source,
+    shared_generators,
+    shared_generators_kept,
+    warn_after_charge,
+)
 from .._validation import IntArray, as_epsilon, as_integer
 from ..accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
 from ..base import HidesSeed, PrivateEstimator, composed

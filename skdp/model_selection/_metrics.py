@@ -22,10 +22,9 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._foreign import quietly
 from .._keys import NO_KEY, Key
 from .._keys import positions_of as places_of
-from .._random import NoiseSource, noise_source, sampling_generator, shared_generators_kept
+from .._random import NoiseSource, noise_source, quietly, sampling_generator, shared_generators_kept
 from .._validation import (
     BoolArray,
     FloatArray,

@@ -7,10 +7,10 @@ distinct coded rows. Nothing here is ever an attribute of an estimator.
 ===============  =================================================================================
 ``columns``      `Column`: the values of a column of any library, in four forms
 ``counts``       `Coded`: from rows to counts; `CountTable`: distinct coded rows and their numbers;
-                 `ProjectedCounts` where they are too many; many tables counted in one pass
+                 `ProjectedCounts` where they are too many; many tables counted in one pass; the
+                 person that a row belongs to, and which rows of a person are kept
 ``frame``        `Frame`: the columns of a table in memory; `LazyRows`: those of a lazy frame;
                  `Layout`: tables that are given back, in the library of the user's table
-``persons``      the person that a row belongs to, and which rows of a person are kept
 ===============  =================================================================================
 """
 
@@ -21,10 +21,13 @@ from .columns import Column, object_array
 from .counts import (
     MOST_AT_ONCE,
     Coded,
+    Contributions,
     Counts,
     CountTable,
     ProjectedCounts,
     count_rows,
+    few_of_each,
+    identities,
     weighted_rows,
     weighted_tables,
 )
@@ -49,4 +52,3 @@ from .frame import (
     select_columns,
     take_rows,
 )
-from .persons import Contributions, few_of_each, identities
