@@ -119,8 +119,11 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         params = {name: getattr(self, name) for name in _OWN}
         if self.synthesizer is not None:
             # A search gives its ledger to both.
-            own = _OWN[:-1] if self.ledger is getattr(self.synthesizer, "ledger", None) else _OWN
-            given = [name for name in own if params[name] is not None]
+            if isinstance(self.synthesizer, FrozenEstimator) or (
+                self.ledger is getattr(self.synthesizer, "ledger", None)
+            ):
+                del params["ledger"]
+            given = [name for name, value in params.items() if value is not None]
             if given or self.estimator is None:
                 raise ValueError(
                     f"{type(self).__name__} got a synthesizer, which reads the rows, and "

@@ -65,10 +65,8 @@ def as_table(X: Any) -> Any:
 def only_attribute(domain: Domain) -> Any:
     """The attribute of a domain that must have just one."""
     if len(domain.names) != 1:
-        raise DomainError(
-            f"A RangeTreeHistogram has one attribute, but there are {len(domain.names)}: "
-            f"{list(domain.names)[:8]}. Select a column, and declare its domain alone."
-        )
+        some = list(domain.names)[:8]
+        raise DomainError(f"A RangeTreeHistogram has one attribute: select one of {some}.")
     return domain.attributes[0]
 
 
@@ -118,10 +116,7 @@ def as_conditions(query: Any, name: str) -> Any:
     """A query about the one column, or a list of them, as synopses understand it."""
     if isinstance(query, np.ndarray):
         if query.ndim != 2 or query.shape[1] != 2:
-            raise ValueError(
-                f"An array of ranges has the shape (m, 2), the ends of each, got {query.shape}. "
-                "Give other queries as a list."
-            )
+            raise ValueError(f"An array of ranges has the shape (m, 2), got {query.shape}.")
         query = [tuple(ends) for ends in query.tolist()]
     if isinstance(query, list):
         return [as_conditions(each, name) for each in query]
@@ -226,9 +221,8 @@ class HistogramModel(KnownLaw):
     @property
     def covers(self) -> str:
         """What variances cover."""
-        if self.kind is None:
-            return "the noise"
-        return "the noise, and where records lie in the groups of bins that were measured"
+        groups = ", and where records lie in the groups of bins that were measured"
+        return "the noise" + (groups if self.kind else "")
 
     def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Weighted sum of bins, one float for each query."""
@@ -543,8 +537,7 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         given = self._given_tree(attribute)
         if given is not None and not is_word(self.branching, "auto"):
             raise ValueError(
-                f"branching={self.branching!r} makes a tree, but one is given already: give tree "
-                "(or a taxonomy) or branching."
+                f"branching={self.branching!r} makes a tree, and one is given already."
             )
         if isinstance(given, Taxonomy):
             if isinstance(attribute, Categorical):
@@ -565,8 +558,7 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
             tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING if auto else self.branching)
         if tree.n_bins != n:
             raise ValueError(
-                f"The tree has {tree.n_bins} bins, but the attribute has {n} values (without the "
-                "missing cell, which is added)."
+                f"The tree has {tree.n_bins} bins for {n} values, the missing cell aside."
             )
         return tree, codes
 
@@ -600,9 +592,8 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
             return self.partition
         raise ValueError(
             f"partition={self.partition!r} makes the tree and its budget from released counts: "
-            "leave tree, branching, budget and consistency at their defaults, and declare "
-            "categories without a taxonomy. Categories that have no order take 'ahp' alone, which "
-            "groups any bins; ordered=True declares that they have one."
+            "leave tree, branching, budget, consistency and a taxonomy out, and take 'ahp' for "
+            "categories that have no order."
         )
 
     def _grouped(
@@ -655,9 +646,9 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
 
     # -- queries
 
-    def _asked(self) -> Synopsis:
+    def _asked(self, positive: bool = False) -> Synopsis:
         check_is_fitted(self)
-        model: Any = self._model
+        model: Any = self._model.positive if positive else self._model
         return Synopsis(self.domain_, model, privacy_loss=self.privacy_loss_)
 
     def count(  # type: ignore[override]
@@ -691,9 +682,8 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         ValueError
             If a range is reversed, or a query does not fit the attribute.
         """
-        asked = self._asked()
-        query = query if upper is None else (query, upper)
-        return asked.count(as_conditions(query, self.domain_.names[0]), **how)
+        asked, given = self._asked(), query if upper is None else (query, upper)
+        return asked.count(as_conditions(given, self.domain_.names[0]), **how)
 
     def quantile(self, q: Any, **how: Any) -> Any:  # type: ignore[override]
         """Values below which given shares of the records lie.
@@ -716,9 +706,7 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         ValueError
             If q is not between 0 and 1, or the values have no order.
         """
-        check_is_fitted(self)
-        asked = Synopsis(self.domain_, self._model.positive)  # type: ignore[arg-type]
-        return asked.quantile(self.domain_.names[0], q, **how)
+        return self._asked(positive=True).quantile(self.domain_.names[0], q, **how)
 
     def score_samples(self, X: Any, y: Any = None) -> FloatArray:
         """Logarithm of the probability of each row in the release, in nats.

@@ -30,8 +30,6 @@ __all__ = ["QualityReport", "k_marginal", "quality_report"]
 
 # Shares of epsilon. Sums over all pairs need little; columns divide theirs.
 _SHARES = {"rows": 1, "pairs": 1, "triples": 1, "columns": 4}
-# More synthetic rows than this say nothing new.
-_MOST_SYNTHETIC = 100_000
 # Numbers are compared in at most this many groups of codes, as NIST's excerpts are, and
 # categories in at most this many.
 _GROUPS, _CATEGORIES = 20, 100
@@ -223,8 +221,6 @@ class _Measured:
         random_state: Any,
     ) -> None:
         rng = sampling_generator(random_state)
-        if len(synthetic) > _MOST_SYNTHETIC:
-            synthetic = synthetic[rng.permutation(len(synthetic))[:_MOST_SYNTHETIC]]
         self._synthetic, self._domain, self._level = synthetic, domain, level
         self._side = (1 + level) / 2
         self._sets = {order: _chosen_axes(len(domain), order, rng) for order in (2, 3)}
@@ -352,13 +348,12 @@ def imbalance(
         for axis in axes:
             cell = cell * shape[axis] + codes[:, axis]
         cells.append(cell)
-    size = math.prod(shape[axis] for axis in axes)
-    if size > 4 * (len(left) + len(right)) + 1000:
-        # Cells empty in both tables are left out.
-        found = np.unique(np.concatenate(cells), return_inverse=True)[1]
-        cells, size = [found[: len(left)], found[len(left) :]], int(found.max(initial=-1)) + 1
-    here, there = (np.bincount(cell, minlength=size).astype(np.int64) for cell in cells)
-    return int(np.abs(len(right) * here - len(left) * there).sum())
+    # Cells empty in both tables are left out.
+    _, cell = np.unique(np.concatenate(cells), return_inverse=True)
+    each = np.repeat([len(right), -len(left)], [len(left), len(right)])
+    sums = np.zeros(int(cell.max(initial=-1)) + 1, dtype=np.int64)
+    np.add.at(sums, cell, each)
+    return int(np.abs(sums).sum())
 
 
 def k_marginal(

@@ -177,7 +177,15 @@ class _ModelOfTrees(ModelOfGroups, ModelOfClasses):
         names, groupings = tuple(columns), tuple(columns.values())
         trees = [ReleasedTree(names, self.classes_, groupings, model) for model in models]
         self.feature_importances_ = np.mean([tree.importances() for tree in trees], axis=0)
-        self._trees = trees
+        self._keep(trees)
+
+    def _keep(self, trees):
+        """Set the trees."""
+        self.trees_ = trees
+
+    @property
+    def _trees(self):
+        return vars(self).get("trees_") or [vars(self)["tree_"]]
 
     def _settings(self, **more):
         """Checked parameters of the kernel; raises before anything is spent."""
@@ -319,9 +327,8 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
         # The published algorithms know nothing of released groups.
         return self.algorithm == "auto"
 
-    def _publish(self, models, columns):
-        super()._publish(models, columns)
-        (self.tree_,) = self._trees
+    def _keep(self, trees):
+        (self.tree_,) = trees
 
 
 def _splits(grouping, algorithm):
@@ -422,7 +429,3 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
 
     def _settings(self, **more):
         return super()._settings(n_trees=as_integer(self.n_trees, "n_trees", 1), **more)
-
-    def _publish(self, models, columns):
-        super()._publish(models, columns)
-        self.trees_ = self._trees

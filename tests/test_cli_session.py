@@ -8,8 +8,6 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 from skdp.__main__ import main
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "user_guide" / "command_line.rst"
@@ -84,20 +82,10 @@ def test_the_session_of_the_guide(tmp_path, monkeypatch):
         assert alike(step.output, got), f"$ {step.command}\n{got}"
 
 
-@pytest.mark.parametrize(
-    ("want", "got", "same"),
-    [
-        ("a 1.5 b\n", "a  -2e-7  b", True),
-        ("a 1", "b 1", False),
-        ("a ... c", "a 1 2 b c", True),
-        ("1\n2", "1", False),
-        ("4,000 rows", "4001 rows", True),
-        ("1,2023-03-01,57", "2,2024-12-31,8", True),
-        ("1.5,2", "17,2.25", True),
-    ],
-)
-def test_outputs_are_compared_but_for_numbers(want, got, same):
-    assert alike(want, got) == same
+def test_outputs_are_compared_but_for_numbers():
+    assert alike("a 1.5 b\n", "a  -2e-7  b") and alike("4,000 rows", "4001 rows")
+    assert alike("1,2023-03-01,57", "2,2024-12-31,8") and alike("a ... c", "a 1 2 b c")
+    assert not alike("a 1", "b 1") and not alike("1\n2", "1")
 
 
 def test_commands_and_outputs_are_told_apart():

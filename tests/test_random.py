@@ -1,10 +1,8 @@
 import copy
-import io
 import os
 import pickle
 import threading
 import warnings
-from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
@@ -34,14 +32,11 @@ def uniform(counts):
 @over("seed", [None, 3])
 def test_results_have_their_shape_and_belong_to_the_caller(seed):
     source = noise_source(seed)
-    for size in (0, 1, 3, 5, 1023, 1024, 5000, (2, 3), (0, 4), (1,), ()):
+    for size in (0, 1, 1023, 5000, (2, 3), (0, 4), ()):
         shape = size if isinstance(size, tuple) else (size,)
-        for array, dtype in (
-            (source.words(size), np.uint64),
-            (source.half_words(size), np.uint16),
-            (source.below(7, size=size), np.int64),
-        ):
-            assert array.shape == shape and array.dtype == dtype
+        drawn = source.words(size), source.half_words(size), source.below(7, size=size)
+        assert [each.shape for each in drawn] == [shape] * 3
+        assert [each.dtype for each in drawn] == [np.uint64, np.uint16, np.int64]
     assert source.seeded is (seed is not None)
     # Working in place must not depend on the kind of source, nor reach later words.
     for size in (10, 5000):
@@ -199,9 +194,7 @@ def test_nothing_tells_the_seed():
     assert str(seed) not in repr(source) and "no guarantee" in repr(source)
     assert "system entropy" in repr(noise_source(None))
     with pytest.raises(TypeError, match="cannot be pickled"):
-        pickle.dumps(source)
-    with pytest.raises(TypeError, match="cannot be pickled"):
-        pickle.Pickler(io.BytesIO()).dump({"source": source})
+        pickle.dumps({"source": source})
 
 
 def test_copies_share_the_stream():
@@ -216,10 +209,8 @@ def test_copies_share_the_stream():
 def test_sampling_generator():
     generator = np.random.default_rng(1)
     assert sampling_generator(generator) is generator
-    draw = [sampling_generator(5).integers(10**9) for _ in range(2)]
-    assert draw[0] == draw[1]
-    fresh = Counter(int(sampling_generator(None).integers(2**62)) for _ in range(5))
-    assert len(fresh) == 5
+    assert sampling_generator(5).integers(10**9) == sampling_generator(5).integers(10**9)
+    assert len({int(sampling_generator(None).integers(2**62)) for _ in range(5)}) == 5
     # A seeded source gives repeatable generators, each a different one.
     first, again = noise_source(5), noise_source(5)
     one, two = sampling_generator(first), sampling_generator(first)

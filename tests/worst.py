@@ -34,7 +34,7 @@ from skdp.mechanisms import laplace
 # A change of this share is as large as declared: sensitivities are rounded up, and a record among
 # n changes some scores by n / (n + 1) of the range.
 REACHED = 0.97
-_DRAWING = ("laplace", "selection", "sparse_counts", "sparse_vector")
+_DRAWING = ("laplace", "selection", "sparse_vector")
 
 # While replays are watched, another function has its place.
 _noise_rate = laplace.noise_rate

@@ -4,15 +4,15 @@ Losses are exact fractions and compose sequentially (they add up): every release
 people, whichever columns it uses.
 
 ===============  ===================================================================================
-``_loss``        `PrivacyLoss`: an exact epsilon with named parts
 ``_ledger``      `PrivacyLedger`: budget and charges of one data set, also as a table
-``_stores``      one charge, the rules for the next; charges in memory, in an SQLite file
+``_stores``      `PrivacyLoss`: an exact epsilon with named parts; one charge, and the rules for the
+                 next; charges in memory, in an SQLite file
 ===============  ===================================================================================
 """
 
 from ..exceptions import LedgerError
 from ._ledger import Part, PrivacyLedger, charge, for_trial, prepaid, same_budget, settle
-from ._loss import PrivacyLoss, extremes_text, neighbours, parts_text
+from ._stores import PrivacyLoss, extremes_text, neighbours, parts_text
 
 __all__ = [
     "LedgerError",

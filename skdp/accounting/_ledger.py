@@ -15,7 +15,6 @@ import pandas as pd
 from .._keys import NO_KEY, key_of
 from .._validation import as_epsilon, as_fraction
 from ..exceptions import LedgerError
-from ._loss import PrivacyLoss, parts_text, short_text
 from ._stores import (
     ABOUT,
     PERSON,
@@ -23,9 +22,12 @@ from ._stores import (
     Entry,
     FileStore,
     MemoryStore,
+    PrivacyLoss,
     Store,
     for_travel,
     new_entry,
+    parts_text,
+    short_text,
     total_of,
 )
 

@@ -2,7 +2,7 @@
 
 A noisy histogram of each column and the label gives each column by itself; rounds of residuals, one
 column after the other, keep columns that say the same from counting twice; and a histogram of the
-scores tells how much all functions count, one number for all. Scores of classes are logits; those
+scores says how much all functions count, one number for all. Scores of classes are logits; those
 of numbers are about the released mean, in units of `unit` released standard deviations.
 """
 
@@ -527,8 +527,8 @@ class Records:
         return replace(self, scores=scores)
 
     def blocks(self, size: int = _CHUNK) -> Iterator[Records]:
-        """The records, some at a time."""
-        for start in range(0, len(self.counts), size):
+        """The records, some at a time; one block where there are none."""
+        for start in range(0, max(len(self.counts), 1), size):
             part = slice(start, start + size)
             groups, labels, counts = self.groups[part], self.labels[part], self.counts[part]
             yield Records(groups, labels, counts, self.n_groups, self.scores[part])

@@ -8,10 +8,9 @@ as long as its stream, takes a ledger.
 ``laplace``        the exact sampler of all noise: discrete Laplace and geometric, by inversion
                    with tables
 ``selection``      which of many random times is the least, decided exactly
-``sparse_counts``  `sparse_counts`: noisy counts of all cells of a huge domain; the large ones are
-                   released
 ``sparse_vector``  sparse vector: find the queries above a threshold, and pay only for those;
-                   bounds and errors of selections, by the dissertation's measures
+                   `sparse_counts`: noisy counts of all cells of a huge domain; the large ones are
+                   released; bounds and errors of selections, by the dissertation's measures
 =================  ===============================================================================
 """
 
@@ -34,12 +33,13 @@ from .selection import (
     select_on_line,
     top_k,
 )
-from .sparse_counts import least_threshold, sparse_counts
 from .sparse_vector import (
     SparseVector,
     exponential_alpha,
     false_negative_rate,
+    least_threshold,
     score_error_rate,
+    sparse_counts,
     sparse_vector_alpha,
     sparse_vector_top_k,
 )

@@ -3,20 +3,18 @@
 Everything here is post-processing. The package can reach neither rows nor exact counts.
 
 ================  ================================================================================
-``boxes``         BoxModel: noisy counts over boxes, records spread evenly inside each
+``boxes``         BoxModel: noisy counts over boxes, a partition of the domain, and their errors
 ``basis``         coefficients of noisy tables in one orthonormal basis, and their prior
 ``columns``       ColumnEstimate: the counts of one column from everything measured, and their
                   exact covariance
 ``combined``      `combine`: several releases of one table answer together
 ``files``         a zip archive of JSON and plain arrays
 ``grouping``      which records a statistic is about: groups, views of columns, and their numbers
-``intervals``     boxes, a partition of the domain, and how far answers over them may be off
 ``marginals``     ViewsModel: linear answers from coefficients with known variances, and rows that
                   agree with them
 ``model``         `Release`: what every release answers, and what its kinds share
 ``network``       NetworkModel: a released Bayesian network as a model of the records
 ``page``          `Synopsis.page`: the page that answers questions; plain documents
-``prepared``      what the script of a page computes from: a model and its columns as arrays
 ``products``      what marginals answer to products of weights, and covariances of the errors
 ``quantiles``     quantiles of a column with intervals
 ``result``        an answer with its error bar
@@ -30,9 +28,8 @@ Everything here is post-processing. The package can reach neither rows nor exact
 """
 
 from ..domain.query import Query, parse
-from .boxes import BoxModel, StrategyModel
+from .boxes import Boxes, BoxModel, Intervals, LeafErrorBound, StrategyModel
 from .combined import CombinedRelease, combine
-from .intervals import Boxes, Intervals, LeafErrorBound
 from .marginals import ViewsModel
 from .model import Release
 from .network import NetworkModel

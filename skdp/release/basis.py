@@ -103,7 +103,9 @@ def basis_of(sizes: tuple[int, ...]) -> FloatArray:
 
 def under(values: FloatArray, vectors: Sequence[FloatArray]) -> FloatArray:
     """Sums of an array times the outer products of vectors, (n_a, n) of each axis."""
-    found = (vectors[0].T @ values.reshape(len(values), -1)).reshape(-1, *values.shape[1:])
+    others = values.shape[1:]
+    found = vectors[0].T @ values.reshape(len(values), math.prod(others))
+    found = found.reshape(len(found), *others)
     for vector in vectors[1:]:
         found = np.einsum("nk...,kn->n...", found, vector)
     return found
@@ -326,7 +328,7 @@ class ColumnBasis:
         ranks = np.append(0.0, np.cumsum(self._ordered))
         angles = np.arcsin(np.sqrt(np.minimum(ranks / max(ranks[-1], 1e-300), 1.0)))
         self.steps = np.sqrt(np.diff(angles) * 2.0 / math.pi)[:, None]
-        self._kept: dict[int, csr_array] = {}
+        self._kept: dict[int, tuple[csr_array, IntArray]] = {}
         self._turns: dict[int, tuple[FloatArray, FloatArray]] = {}
 
     def features(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -362,8 +364,8 @@ class ColumnBasis:
             ]
         return np.concatenate(found)
 
-    def _averages(self, size: int) -> csr_array:
-        """What makes means of groups of weights, (size, n_codes).
+    def _averages(self, size: int) -> tuple[csr_array, IntArray]:
+        """What makes means of groups of weights, (size, n_codes); number of codes of each group.
 
         Nothing is in groups without codes: they have the weight of the groups around them.
         """
@@ -380,22 +382,22 @@ class ColumnBasis:
                 for place in empty[around[empty] > 0].tolist():
                     near = slice(place // wide * wide, (place // wide + 1) * wide)
                     filled[place, near] = whole[near] / whole[near].sum()
-            self._kept[size] = csr_array(filled) @ averages
+            self._kept[size] = csr_array(filled) @ averages, np.bincount(group, minlength=size)
         return self._kept[size]
 
     def is_whole(self, size: int) -> bool:
         """Whether each code has a group to itself."""
-        return bool(np.bincount(self.ladder.groups(size)).max() <= 1)
+        return bool(self._averages(size)[1].max() <= 1)
 
     def means(self, weights: FloatArray, size: int) -> FloatArray:
         """Means of the weights of codes in groups, (size, n)."""
-        found: FloatArray = self._averages(size) @ weights
+        found: FloatArray = self._averages(size)[0] @ weights
         return found
 
-    def within(self, weights: FloatArray, size: int) -> FloatArray:
-        """Variances of the weights of codes in each group, (size, n); none where it has no code."""
-        held = self.ladder.sums(self.mass, size)[:, None] > 0
-        found: FloatArray = held * (self.means(weights**2, size) - self.means(weights, size) ** 2)
+    def within(self, weights: FloatArray, means: FloatArray) -> FloatArray:
+        """Variances of the weights of codes in groups of these means; 0 where there is no code."""
+        averages, n_codes = self._averages(len(means))
+        found: FloatArray = (n_codes > 0)[:, None] * (averages @ weights**2 - means**2)
         return found
 
     def coefficients(self, means: FloatArray) -> FloatArray:
@@ -407,13 +409,13 @@ class ColumnBasis:
 
     def of_codes(self, size: int) -> FloatArray:
         """`coefficients` of a weight of 1 for each code, (size - 1, n_codes)."""
-        return self.coefficients(self._averages(size))
+        return self.coefficients(self._averages(size)[0])
 
     @functools.cached_property
     def even(self) -> FloatArray:
         """Shares of the codes if all units count alike: a mean over them is that of weights."""
         size = self.ladder.n_units
-        shares: FloatArray = self._averages(size).sum(axis=0) / size
+        shares: FloatArray = self._averages(size)[0].sum(axis=0) / size
         return shares
 
     def turn(self, size: int) -> tuple[FloatArray, FloatArray]:

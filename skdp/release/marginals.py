@@ -9,7 +9,7 @@ columns, what measured sets leave open, and what sets that were not measured may
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import combinations, pairwise
 from typing import Any, ClassVar
@@ -31,7 +31,7 @@ from .basis import (
 from .columns import ColumnEstimate
 from .files import as_probabilities, demand, packed, unpacked
 from .model import Release, added, product_of_weights
-from .products import Products, Stacked, covariances
+from .products import Products, Stacked, covariances, kept
 from .rows import ENOUGH, WeightedRows
 
 __all__ = ["ViewsModel"]
@@ -94,7 +94,7 @@ class ViewsModel(Release):
         self.misfits = dict(misfits or {})
         self.budget = dict(budget or {})
         self.total = float(coefficients.looks[()].values)
-        self._caches: dict[Any, Any] = {}
+        self._kept: dict[Any, Any] = {}
         self._cells: dict[Axes, tuple[Any, list[CodeArray]]] = {}
         self._latest: Products | None = None
 
@@ -152,14 +152,10 @@ class ViewsModel(Release):
 
     # ---------------------------------------------------------------- rows
 
+    @kept
     def rows_in_groups(self, axes: Axes) -> FloatArray:
         """Counts of the rows in the cells of the finest table of a set."""
-
-        def counts() -> FloatArray:
-            return self.total * self.rows.table_of(self._groups_of_rows(axes), self.sizes(axes))
-
-        found: FloatArray = self.once(("groups", axes), counts)
-        return found
+        return self.total * self.rows.table_of(self._groups_of_rows(axes), self.sizes(axes))
 
     def _groups_of_rows(self, axes: Axes) -> list[IntArray]:
         """Group of each row in each of some columns, in the finest table of these."""
@@ -169,26 +165,16 @@ class ViewsModel(Release):
             for axis, size in zip(axes, self.sizes(axes), strict=True)
         ]
 
-    def once(self, key: Any, find: Callable[[], Any]) -> Any:
-        """What is found once and kept."""
-        if key not in self._caches:
-            self._caches[key] = find()
-        return self._caches[key]
-
     def _row_coefficients(self, axes: Axes) -> FloatArray:
         """Coefficients of a set among the rows."""
         return self.coefficients.of_table(axes, self.rows_in_groups(axes))
 
+    @kept
     def _away(self, axes: Axes) -> FloatArray:
         """Coefficients of a set as measured, in the functions of `turn`, less those of the rows."""
-
-        def found() -> FloatArray:
-            away = self.coefficients.looks[axes].less(self._row_coefficients(axes))
-            for place, (axis, size) in enumerate(zip(axes, self.sizes(axes), strict=True)):
-                away = along(self.bases[axis].turn(size)[0].T, away, place)
-            return away
-
-        away: FloatArray = self.once(("away", axes), found)
+        away = self.coefficients.looks[axes].less(self._row_coefficients(axes))
+        for place, (axis, size) in enumerate(zip(axes, self.sizes(axes), strict=True)):
+            away = along(self.bases[axis].turn(size)[0].T, away, place)
         return away
 
     def corrected(self, axes: Axes) -> FloatArray:
@@ -211,10 +197,10 @@ class ViewsModel(Release):
         found: FloatArray = np.sign(taken) * np.sqrt(np.maximum(taken**2 - removed, 0.0))
         return found
 
+    @kept
     def _row_shares(self, axis: int) -> FloatArray:
-        """Shares of the rows with each code; kept."""
-        found: FloatArray = self.once(("rows", axis), lambda: self.rows.table((axis,)))
-        return found
+        """Shares of the rows with each code."""
+        return self.rows.table((axis,))
 
     def of_rows(self, axes: Axes, weights: Stacked) -> FloatArray:
         """Share of the rows under each of n products of weights, (n_codes, n) for each column."""
@@ -256,7 +242,7 @@ class ViewsModel(Release):
 
     def asked(self, products: Sequence[Weights]) -> Products:
         """Products with what follows from them; a single one is kept, as its error comes next."""
-        if len(products) != 1:
+        if len(products) != 1 or not products[0]:
             return Products(self, products)
         if self._latest is None or self._latest.products[0] is not products[0]:
             self._latest = Products(self, products)
@@ -274,14 +260,10 @@ class ViewsModel(Release):
         spread = self.of_total(axis)
         return spread / spread.sum()
 
+    @kept
     def of_total(self, axis: int) -> FloatArray:
-        """Covariances of the counts of a column with their sum; kept."""
-
-        def of_total() -> FloatArray:
-            return self.columns[axis].covariance(np.ones(self.shape[axis]))
-
-        found: FloatArray = self.once(("total", axis), of_total)
-        return found
+        """Covariances of the counts of a column with their sum."""
+        return self.columns[axis].covariance(np.ones(self.shape[axis]))
 
     def measured(self, axes: Axes) -> Iterator[Axes]:
         """Subsets of two and more columns that were measured together."""

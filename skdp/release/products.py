@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,23 @@ _ROUNDING = 1e-9
 _MOST_TOGETHER = 3
 # Numbers of the widest column that are computed together.
 _AT_ONCE = 1 << 20
+
+
+_Found = TypeVar("_Found")
+
+
+def kept(find: Callable[..., _Found]) -> Callable[..., _Found]:
+    """A method that finds once what it is asked for, and keeps it in ``_kept`` of its object."""
+
+    @functools.wraps(find)
+    def found(self: Any, *of: Any) -> _Found:
+        key = find.__name__, *of
+        if key not in self._kept:
+            self._kept[key] = find(self, *of)
+        result: _Found = self._kept[key]
+        return result
+
+    return found
 
 
 class Asked:
@@ -125,11 +142,6 @@ class _Given:
         self.cuts = bool(self.cut.any())
         self._kept: dict[Any, Any] = {}
 
-    def _once(self, key: Any, find: Callable[[], Any]) -> Any:
-        if key not in self._kept:
-            self._kept[key] = find()
-        return self._kept[key]
-
     @functools.cached_property
     def are_shares(self) -> BoolArray:
         """Whether the weights are shares of codes."""
@@ -155,14 +167,25 @@ class _Given:
         found: FloatArray = np.sqrt(np.maximum(variance, 0.0))
         return found
 
+    @kept
     def means(self, size: int) -> FloatArray:
         """Means of the weights in so many groups."""
-        found: FloatArray = self._once(size, lambda: self.basis.means(self.weights, size))
+        found: FloatArray = self.basis.means(self.weights, size)
         return found
 
     def coefficients(self, size: int) -> FloatArray:
         """Coefficients of these means."""
         found: FloatArray = self.basis.coefficients(self.means(size))
+        return found
+
+    @kept
+    def _features(self, size: int | None) -> Features:
+        """Features of the weights, and with groups those of their means in so many groups."""
+        weights = self.weights
+        if size is not None:
+            grouped = self.means(size)[self.basis.ladder.groups(size)]
+            weights = np.concatenate([weights, grouped], axis=1)
+        found: Features = self.basis.features(weights)
         return found
 
     def inner(self, size: int | None, i: IntArray, j: IntArray) -> FloatArray:
@@ -171,23 +194,12 @@ class _Given:
         By the field of a column, and by chance. With groups also of those of the weights with those
         of their means in so many groups, of these with those of the weights, and of the means.
         """
-        n = self.weights.shape[1]
-
-        def features() -> Features:
-            weights = self.weights
-            if size is not None:
-                grouped = self.means(size)[self.basis.ladder.groups(size)]
-                weights = np.concatenate([weights, grouped], axis=1)
-            return self.basis.features(weights)
-
-        shifts = (0, n) if size is not None else (0,)
-        first, second = (
-            np.concatenate(each)
-            for each in zip(*((i + a, j + b) for a, b in product(shifts, shifts)), strict=True)
-        )
-        laws = self._once(("features", size), features)
+        shifts = (0, self.weights.shape[1]) if size is not None else (0,)
+        pairs = [(i + a, j + b) for a, b in product(shifts, shifts)]
+        first, second = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        laws = self._features(size)
         found = np.array([_inner(law, law, first, second) for law in laws])
-        found = found.reshape(len(found), -1, len(i))
+        found = found.reshape(len(found), len(shifts) ** 2, len(i))
         if self.cuts:
             found[:, 0] += [_inner(each, each, i, j) for each in self.basis.ends(self.cut)]
         return found
@@ -363,8 +375,8 @@ class Products:
         def covariance(i: IntArray, j: IntArray) -> FloatArray:
             found = np.zeros(len(i))
             if not whole:
-                both = own[i] if np.array_equal(i, j) else beyond(i, j)
-                found += density[i] * density[j] * both
+                each = own[i] if np.array_equal(i, j) else beyond(i, j)
+                found += density[i] * density[j] * each
             if known:
                 variance = model.believed.belief(axes).variance
                 pairs = [hat[:, to[i]] * hat[:, to[j]] for hat, to in zip(hats, at, strict=True)]
@@ -407,8 +419,9 @@ class Products:
         sides = []
         for axis, size in zip(axes, self.model.sizes(axes), strict=True):
             given, at = self.given[axis], self.at[axis][members]
-            cut = given.basis.within(given.weights, size) > _ROUNDING
-            sides.append((given.means(size)[:, at], cut[:, at]))
+            means = given.means(size)
+            cut = given.basis.within(given.weights, means) > _ROUNDING
+            sides.append((means[:, at], cut[:, at]))
         table, found = self.model.rows_in_groups(axes), np.zeros(len(members))
         for counts, (own, cut), (other, _) in ((table, *sides), (table.T, *reversed(sides))):
             if cut.any():

@@ -18,7 +18,7 @@ from .._validation import BoolArray, FloatArray, as_level, running_sums
 from ..domain import Categorical, Numeric
 from ..domain.query import Query, attribute_of, everything, parts_of, weights_of
 from ..hierarchy import without_negatives
-from .grouping import Groups, spans_of, view_of
+from .grouping import Groups, spans_of
 from .result import QueryResult
 from .statistics import BINS, NOTHING, Estimates, Statistics, said_of
 
@@ -105,11 +105,8 @@ class _Ranked:
                 "its categories, or declare Categorical(..., ordered=True)."
             )
         groups = Groups([column], self.domain, by_code=True)
-        if query is None:
-            counts = view_of(asked.release, groups)
-        else:
-            counts = Statistics(asked.release, self.domain, None).groups(groups, query, None)[0]
-        self.counts = np.asarray(counts, dtype=np.float64)[: attribute.n_values]
+        counts = Statistics(asked.release, self.domain, None).groups(groups, query, None)[0]
+        self.counts: FloatArray = counts[: attribute.n_values]
         self.low, self.high = spans_of(attribute)
         # Special values lie among the bins.
         self.order = np.argsort(self.low, kind="stable")

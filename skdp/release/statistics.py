@@ -137,14 +137,12 @@ def possible_ends(
     return lower, upper
 
 
-# Sums over records that a statistic is a function of: powers of the numbers of each column.
-_OF_PAIRS = [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)]
-_TERMS: dict[str, list[Powers]] = {
-    "mean": [(0,), (1,)],
-    "std": [(0,), (1,), (2,)],
-    "covariance": _OF_PAIRS,
-    "correlation": _OF_PAIRS,
-}
+def _terms(statistic: str) -> list[Powers]:
+    """Sums over records that a statistic is a function of: powers of the numbers of each column."""
+    of_one: list[Powers] = [(0,), (1,), (2,)]
+    if statistic in ("mean", "std"):
+        return of_one[: 2 + (statistic == "std")]
+    return [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)]
 
 
 def _spread(statistic: str, drawn: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -345,7 +343,7 @@ class Statistics:
         # Numbers count from their mean, in units of their range.
         scale = np.where(high > low, high - low, 1.0)
         centre = np.where(np.isnan(means), (low + high) / 2, means)
-        asked = cases.moments(_TERMS[statistic], centre, scale)
+        asked = cases.moments(_terms(statistic), centre, scale)
         values = [count, (totals - centre * count) / scale]
         if others := [query for each in asked for query in each[sums.shape[1] :]]:
             values.append(self.release.answer(others).reshape(len(asked), -1))
@@ -410,9 +408,10 @@ class Statistics:
         low, high = _simulated(statistic, answers, scale, errors, confidence.quantile)
         *_, least, most = scale
         nothing = (low <= least) & (high >= most) & (least < most)
-        said = said_of(self.release, confidence, cut) + BINS * bool(bins.any())
+        said = said_of(self.release, confidence, cut)
         said += _EVEN * (statistic != "mean") + _CORRELATED * (statistic == "correlation")
-        texts = [said + NOTHING * each for each in nothing.tolist()]
+        each = zip((bins > 0).tolist(), nothing.tolist(), strict=True)
+        texts = [said + BINS * anywhere + NOTHING * none for anywhere, none in each]
         return Estimates(value, (high - low) / (2.0 * confidence.quantile), low, high, texts)
 
     def groups(self, groups: Groups, query: Any, column: str | None) -> tuple[Any, Any, Any]:

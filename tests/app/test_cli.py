@@ -15,7 +15,7 @@ from loops import over
 
 import skdp
 from skdp import Categorical, Domain, Numeric
-from skdp.__main__ import _in_a_shell, main
+from skdp.__main__ import main
 from skdp.algorithms.marginals import measure
 from skdp.app.cli import METHODS, parser
 
@@ -337,6 +337,12 @@ def test_persons_are_protected_with_unit(files, capsys):
     view = skdp.Synopsis.load(files / "view.skdp")
     run("info", files / "view.skdp")
     assert "of at most 3 rows of each person" in capsys.readouterr().out
+    ledger = skdp.PrivacyLedger(3, files / "l")
+    ledger.charge("records", 1)
+    again = ["--ledger", ledger.path, "--out", files / "again.skdp"]
+    assert release(files, *GRID, *persons, *again, data="rows.csv") == 2
+    shown = capsys.readouterr().err
+    assert "--max-rows-per-id= and --privacy-id=" in shown and "charge(" not in shown
     # 199 persons, three rows of each.
     assert abs(view.count() - 597) < 400
 
@@ -401,12 +407,3 @@ def test_check_counts_exactly_and_says_so(lent, capsys):
     # A proposal says so too, in the file that keeps it.
     assert run("domain", "check", *arguments) == 1
     assert '"about": "NOT PRIVATE' in capsys.readouterr().out
-
-
-def test_a_ledger_of_records_refuses_persons_in_the_words_of_a_shell():
-    ledger = skdp.PrivacyLedger(3)
-    ledger.charge("records", skdp.PrivacyLoss(1))
-    with pytest.raises(skdp.exceptions.LedgerError) as caught:
-        ledger.charge("persons", skdp.PrivacyLoss(1, max_rows_per_id=2))
-    said = _in_a_shell(caught.value)
-    assert "--max-rows-per-id= and --privacy-id=" in said and "charge(" not in said

@@ -83,16 +83,13 @@ def test_cuboid_is_tidy(exact):
     frame = exact.to_frame().query("cuboid == 'age, sex'")
     assert (frame["region"] == "*").all()
     np.testing.assert_allclose(frame["count"], true_table(ROWS, ["age", "sex"]).ravel())
-    total = exact.cuboid()
-    assert total.shape == (1, 2) and total["count"][0] == pytest.approx(500)
+    assert exact.cuboid()["count"].tolist() == pytest.approx([500])
 
 
 def test_slice(exact):
     female = ROWS[ROWS["sex"] == "F"]
-    for query in ({"sex": "F"}, "sex == 'F'"):
-        table = exact.cuboid(["age"], query)
-        assert table.columns.to_list() == ["age", "count", "std_error"]
-        np.testing.assert_allclose(table["count"], true_table(female, ["age"]))
+    table = exact.cuboid(["age"], {"sex": "F"})
+    np.testing.assert_allclose(table["count"], true_table(female, ["age"]))
     young = exact.cuboid(["region", "sex"], "age < 40 and region in ['N', 'E']")
     assert young["region"].to_list() == ["N", "N", "E", "E"]
     chosen = ROWS[(ROWS["age"] < 40) & ROWS["region"].isin(["N", "E"])]
@@ -305,8 +302,6 @@ def test_errors_of_counts_are_those_of_slices(exact):
         assert result.std == pytest.approx(sliced["std_error"])
         assert result.lower < result.value < result.upper
         assert "at least 95%" in result.guarantee and "exact law" in result.guarantee
-    wide = exact.count(query, return_interval=True, level=0.999)
-    assert wide.upper > result.upper
 
 
 @over("params, method, reach, step", [({}, "count", 1, 1), (MEANS, "sum", 10_000, 0.01)])

@@ -40,11 +40,13 @@ def test_known_cuboids_have_no_error_and_all_agree_with_them():
     assert cube.plan_.std_error(["sex"]) == 0
     # The least squares of all tables together, where those that are known have hardly any noise.
     plan, rows, values = cube.plan_, [], []
-    tables = [(t, plan._noise[plan._lattice.position[m]]) for m, t in _by_mask(cube, plan)]
-    tables += [(table, 1e-8) for table in _masked(known, domain)]
+    tables = [(*each, cube.plan_._noise) for each in cube.sources_.items()]
+    tables += [(*each, np.full(len(plan._noise), 1e-8)) for each in known.items()]
     index = np.indices(cells.shape).reshape(3, -1)
-    for (mask, table), variance in tables:
-        axes = [axis for axis in range(3) if mask >> axis & 1]
+    for names, given, noise in tables:
+        order = sorted(domain.index(name) for name in names)
+        table = np.transpose(given, np.argsort([domain.index(name) for name in names]))
+        axes, variance = order, noise[plan._lattice.position[sum(1 << axis for axis in order)]]
         place = (
             np.ravel_multi_index(index[axes], table.shape) if axes else np.zeros(cells.size, int)
         )
@@ -60,18 +62,6 @@ def test_known_cuboids_have_no_error_and_all_agree_with_them():
     assert plan.std_error(DIMENSIONS) == pytest.approx(std, rel=1e-4)
     # A plan for it is better, and another cube with other known tables has another plan.
     assert make(known=known).plan().max_std_error < make().plan().max_std_error
-
-
-def _by_mask(cube, plan):
-    for names, table in cube.sources_.items():
-        mask = sum(1 << plan.domain.index(name) for name in names)
-        yield mask, (mask, table)
-
-
-def _masked(known, domain):
-    for names, table in known.items():
-        order = np.argsort([domain.index(name) for name in names])
-        yield sum(1 << domain.index(name) for name in names), np.transpose(table, order)
 
 
 @pytest.mark.parametrize(

@@ -210,29 +210,20 @@ def test_covariances_are_those_of_sums_and_positive(model):
         assert both == pytest.approx(parts, rel=1e-6, abs=1e-6 * (whole[i, i] + whole[j, j]))
 
 
-def test_many_questions_together_have_the_answers_of_each(model):
-    rng = np.random.default_rng(4)
-    blocks = [asked(rng, 3, model.shape) for _ in range(20)]
-    together = model.covariances(blocks)
+def test_questions_in_parts_of_any_size_have_the_answers_of_each(model, monkeypatch):
+    blocks = [asked(np.random.default_rng(4), 3, model.shape) for _ in range(20)]
+    together, every = model.covariances(blocks), sum(blocks, [])
     for block, found in zip(blocks, together, strict=True):
-        largest = np.diag(found).max()
-        np.testing.assert_allclose(found, model.covariance(block), atol=1e-9 * largest)
-        np.testing.assert_allclose(
-            model.answer(block), [model.answer([query])[0] for query in block], atol=1e-6
-        )
-
-
-def test_columns_of_few_codes_and_of_many_are_computed_alike(model, monkeypatch):
-    """Of few codes linear functions are kept as matrices; rows of many questions are merged."""
-    rng = np.random.default_rng(6)
-    blocks = [asked(rng, 2, model.shape) for _ in range(30)]
-    found = model.covariances(blocks), model.answer(sum(blocks, []))
-    again = type(model).from_arrays(model.shape, *model.to_arrays())
+        near = 1e-9 * np.diag(found).max()
+        np.testing.assert_allclose(found, model.covariance(block), atol=near)
+    each = np.array([model.answer([query])[0] for query in every])
+    np.testing.assert_allclose(model.answer(every), each, atol=1e-6)
     monkeypatch.setattr(products_module, "_AT_ONCE", 1)
     monkeypatch.setattr(marginals_module, "_AT_ONCE", 1)
-    scale = np.abs(found[0]).max()
-    np.testing.assert_allclose(again.covariances(blocks), found[0], atol=1e-10 * scale)
-    np.testing.assert_allclose(again.answer(sum(blocks, [])), found[1], atol=1e-9 * model.total)
+    np.testing.assert_allclose(
+        model.covariances(blocks), together, atol=1e-10 * np.abs(together).max()
+    )
+    np.testing.assert_allclose(model.answer(every), each, atol=1e-6)
 
 
 def test_a_column_by_itself_has_the_variance_of_its_noise(model):

@@ -13,10 +13,4 @@ from .fit import Prior
 from .groups import TUNING
 from .measure import Asked, measured_views, most_groups
 
-__all__ = [
-    "TUNING",
-    "Asked",
-    "Prior",
-    "measured_views",
-    "most_groups",
-]
+__all__ = ["TUNING", "Asked", "Prior", "measured_views", "most_groups"]

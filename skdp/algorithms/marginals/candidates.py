@@ -31,14 +31,7 @@ from ...tables import Counts, CountTable
 from .fit import Population
 from .groups import ROWS_ONCE, TINY, TUNING, Attribute, equal_mass_bins
 
-__all__ = [
-    "Candidates",
-    "JointCounts",
-    "Workload",
-    "distance_of_pairs",
-    "joint_share",
-    "measure_joint",
-]
+__all__ = ["Candidates", "JointCounts", "Workload", "joint_share", "measure_joint"]
 
 Axes = tuple[int, ...]
 # "all", "ranges", "cells", or sets of attributes with weights in (0, 1].
@@ -193,8 +186,8 @@ class Candidates:
         variances = np.zeros(self._starts[-1])
         for axis, column in columns.items():
             variances[self._place(axis)] = _variances(column, self._codes[axis])
-        binned = population.grouped(self._bins)
         number = len(self._bins)
+        binned = population.grouped(range(number), self._bins, np.diff(self._starts).tolist())
         squares = np.concatenate([binned.margin([axis]) ** 2 for axis in range(number)])
         found = np.zeros((3, number, number))
         # Some columns at a time: memory grows with the number of columns.
@@ -304,12 +297,10 @@ class JointCounts(NamedTuple):
         lawful = ~zeros.breaks(self.rows)
         counts = self.counts[lawful]
         lacking = max(total - counts.sum(), 0.0)
-        if not counts.sum() + lacking > 0:
-            return rows, weights
-        if not lacking > 0:
+        if counts.sum() > 0 and not lacking:
             return np.asfortranarray(self.rows[lawful]), counts
         both = np.concatenate([self.rows[lawful], rows])
-        return np.asfortranarray(both), np.concatenate([counts, lacking * weights])
+        return np.asfortranarray(both), np.append(counts, max(lacking, TINY) * weights)
 
 
 def joint_share(views: Fraction, total: float, shape: tuple[int, ...]) -> Fraction:

@@ -24,14 +24,7 @@ from ...release.columns import EffectLaw
 from ...release.rows import inverse
 from .groups import TINY, TUNING, Attribute
 
-__all__ = [
-    "Population",
-    "Prior",
-    "alone_of",
-    "nearer_to",
-    "posterior_mean",
-    "with_margins",
-]
+__all__ = ["Population", "Prior", "alone_of", "nearer_to", "posterior_mean", "with_margins"]
 
 # Logarithm of a factor that stands for an impossible combination.
 _NEVER = float(np.log(np.finfo(np.float32).tiny))
@@ -41,9 +34,6 @@ _FORBIDDEN = 1e4
 _CHUNK = 1 << 17
 # The same while margins of pairs are counted.
 _CHUNK_OF_CODES = 1 << 22
-
-# Group of each code of some attributes; None for the codes themselves.
-Groups = Sequence[IntArray] | None
 
 Axes = tuple[int, ...]
 # What the margins of some attributes should be: probabilities, one axis for each attribute.
@@ -92,7 +82,7 @@ class Prior(NamedTuple):
 def nearer_to(
     second: Population,
     first: Population,
-    tables: Sequence[tuple[Axes, Groups, FloatArray, float]],
+    tables: Sequence[tuple[Axes, Sequence[IntArray], FloatArray, float]],
     records: float,
 ) -> bool:
     """Whether released tables are clearly nearer to the second of two populations.
@@ -103,10 +93,10 @@ def nearer_to(
     """
     nearer = doubt = 0.0
     for axes, groups, told, variance in tables:
-        two, one = np.zeros(told.shape), np.zeros(told.shape)
-        for rows, found in ((second, two), (first, one)):
-            shares = rows.margin(axes, groups)
-            found[tuple(slice(0, n) for n in shares.shape)] = records * shares
+        one, two = (
+            records * rows.grouped(axes, groups, told.shape).margin(axes)
+            for rows in (first, second)
+        )
         spread = variance + (one + two) / 2
         nearer += float((((told - one) ** 2 - (told - two) ** 2) / spread).sum())
         doubt += float((4 * (two - one) ** 2 / spread).sum())
@@ -189,14 +179,10 @@ class Population:
         """Number of rows."""
         return len(self.weights)
 
-    def margin(self, axes: Sequence[int], groups: Groups = None) -> FloatArray:
-        """Weighted shares of the combinations of codes, or of groups, of some attributes."""
+    def margin(self, axes: Sequence[int]) -> FloatArray:
+        """Weighted shares of the combinations of codes of some attributes."""
         sizes = [self.sizes[axis] for axis in axes]
-        if groups is not None:
-            sizes = [int(each.max()) + 1 for each in groups]
-        found = np.bincount(
-            self._cells(axes, groups), weights=self.weights, minlength=math.prod(sizes)
-        )
+        found = np.bincount(self._cells(axes), weights=self.weights, minlength=math.prod(sizes))
         return found.astype(np.float64, copy=False).reshape(sizes)
 
     def margins_of_pairs(self, first: int, last: int) -> FloatArray:
@@ -216,12 +202,15 @@ class Population:
             found += (held[:, :n_codes] * self.weights[part, None]).T @ held
         return found
 
-    def grouped(self, groups: Sequence[IntArray]) -> Population:
-        """The rows with groups in place of the codes of each column."""
+    def grouped(
+        self, axes: Sequence[int], groups: Sequence[IntArray], sizes: Sequence[int]
+    ) -> Population:
+        """The rows with groups, of which there are so many, in place of the codes of columns."""
         found = copy.copy(self)
-        found.sizes = [int(each.max()) + 1 for each in groups]
-        pairs = zip(groups, self.columns, strict=True)
-        found.columns = [each.astype(np.int32)[own] for each, own in pairs]
+        found.sizes, found.columns = [*self.sizes], [*self.columns]
+        for axis, each, size in zip(axes, groups, sizes, strict=True):
+            found.sizes[axis] = size
+            found.columns[axis] = each.astype(np.int32)[self.columns[axis]]
         return found
 
     def fit(self, targets: Targets, sweeps: int) -> None:
@@ -333,13 +322,11 @@ class Population:
                 allowed &= each.reshape([self.sizes[axis] if axis in held else 1 for axis in axes])
         return allowed
 
-    def _cells(self, axes: Sequence[int], groups: Groups = None) -> IntArray:
-        cell = np.zeros(self.n_rows, dtype=np.int64)
-        for place, axis in enumerate(axes):
-            column = self.columns[axis]
-            cell *= self.sizes[axis] if groups is None else int(groups[place].max()) + 1
-            cell += column if groups is None else groups[place][column]
-        return cell
+    def _cells(self, axes: Sequence[int]) -> IntArray:
+        columns, sizes = zip(
+            *((self.columns[axis], self.sizes[axis]) for axis in axes), strict=True
+        )
+        return np.ravel_multi_index(columns, sizes)
 
 
 def alone_of(attributes: Sequence[Attribute]) -> dict[Axes, FloatArray]:

@@ -27,24 +27,8 @@ from ...release.columns import ColumnEstimate
 from ...release.rows import WeightedRows
 from ...tables import Counts
 from .candidates import Candidates, JointCounts, Workload, joint_share, measure_joint
-from .fit import (
-    Population,
-    Prior,
-    Targets,
-    alone_of,
-    nearer_to,
-    posterior_mean,
-    with_margins,
-)
-from .groups import (
-    MOST_CELLS,
-    ROWS_ONCE,
-    TINY,
-    TUNING,
-    Attribute,
-    column_plan,
-    ladder_of,
-)
+from .fit import Population, Prior, Targets, alone_of, nearer_to, posterior_mean, with_margins
+from .groups import MOST_CELLS, ROWS_ONCE, TINY, TUNING, Attribute, column_plan, ladder_of
 
 __all__ = ["Asked", "measured_views", "most_groups"]
 
@@ -238,29 +222,24 @@ class _Views:
             )
             exact = np.zeros(plan.sizes[-1], dtype=np.int64)
             exact[: len(codes)] = self.table.regrouped([axis], [None])[codes]
-            self.blocks[axis] = {
-                n: discrete_laplace(
-                    exact.reshape(n, -1).sum(axis=1), each * part, random_state=self.source
-                ).astype(np.float64)
-                for n, part in plan.shares.items()
-            }
-            variances = {
-                n: discrete_laplace_variance(each * part) for n, part in plan.shares.items()
-            }
+            self.blocks[axis] = {}
+            variances = {}
+            for n, part in plan.shares.items():
+                blocks = exact.reshape(n, -1).sum(axis=1)
+                noisy = discrete_laplace(blocks, each * part, random_state=self.source)
+                self.blocks[axis][n] = noisy.astype(np.float64)
+                variances[n] = discrete_laplace_variance(each * part)
             self._estimate(axis, plan.sizes, variances, self.total, self.total_variance)
         most = most_groups(self.sizes, 2)
         finest = math.inf
         if self.weights and not self.whole:
             signal = self.records * float(left * (1 - share))
             finest = math.sqrt(self._most_cells(signal / self._n_sets(signal)))
-        ladders = {
-            axis: ladder_of(
-                column.counts, self.orders[axis], most, finest, self.told[axis]
-            )._replace(
-                n_ordered=0 if self.orders[axis] is None else column.n_codes - column.n_alone
-            )
-            for axis, column in self.columns.items()
-        }
+        ladders = {}
+        for axis, column in self.columns.items():
+            order, n_ordered = self.orders[axis], column.n_codes - column.n_alone
+            found = ladder_of(column.counts, order, most, finest, self.told[axis])
+            ladders[axis] = found._replace(n_ordered=0 if order is None else n_ordered)
         self.known = Coefficients(ladders)
         self.known.average((), np.array(self.total), self.total_variance)
         for axis, column in self.columns.items():

@@ -1,6 +1,6 @@
 // The page of a release: answers questions from the numbers that it holds, which is post-processing.
 // It repeats `ViewsModel`, `BoxModel` and the statistics of a `Synopsis` with the same names, from
-// arrays that prepared.py makes; tests/release/test_page.py compares the two. `desk.mjs` draws. What
+// arrays that page.py makes; tests/release/test_page.py compares the two. `desk.mjs` draws. What
 // is called rows are synthetic rows of the release, or boxes.
 
 const zeros = (n) => new Float64Array(n);
