@@ -3,7 +3,8 @@
 =============  ===================================================================================
 ``estimator``  `PrivateEstimator`: parts of the budget, charge, noise; what copies and pages hold
 ``schema``     rows and labels matched with the declared domain by names and types; weights
-               refused; exact scores, which warn; where estimators belong that have none
+               refused
+``scores``     exact scores, which warn; where estimators belong that have none
 =============  ===================================================================================
 """
 
@@ -21,12 +22,7 @@ from .estimator import (  # pickles name _Kept
 )
 from .schema import (
     AnswersStatistics,
-    ExactScore,
-    KeepsTrueRows,
-    Likelihood,
-    NoScore,
     RefusesWeights,
-    composed,
     declare_label,
     feature_ranges,
     feature_rows,
@@ -38,7 +34,7 @@ from .schema import (
     refuse_beside_rows,
     require_y,
     take_features,
-    warn_of_score,
     without_id,
     without_label,
 )
+from .scores import ExactScore, KeepsTrueRows, Likelihood, NoScore, composed, warn_of_score

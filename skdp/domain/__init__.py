@@ -9,8 +9,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 
 ===============  =================================================================================
 ``attributes``   what attributes share: codes, labels and levels; :class:`Categorical`,
-                 `Taxonomy`: nested groups of them; `Numeric`: a range, cut into bins; `Identifier`,
-                 `Text`; how a domain gets at rows
+                 `Numeric`: a range, cut into bins; `Identifier`, `Text`; how a domain gets at rows
 ``bins``         numbers, categories and flags as they are declared; how a range is cut into bins,
                  which numbers each holds, automatic fine bins
 ``check``        what a declaration does to the records of a table, and what it misses: not
@@ -21,15 +20,17 @@ membership question for free. Only the schema (columns and declared types) is ch
                  short, in JSON, from frames and code books
 ``query``        conditions on columns: regions, the part of an attribute that each covers; parsed
                  from text or from a dict, joined by or and not; as weights
+``taxonomy``     `Taxonomy`: nested groups of categories
 ===============  =================================================================================
 """
 
-from .attributes import Attribute, Categorical, Identifier, Level, Numeric, Taxonomy, Text
+from .attributes import Attribute, Categorical, Identifier, Level, Numeric, Text
 from .bins import FEW_BINS
 from .check import DomainReport
 from .constraints import Rule, Structure, Zeros, at_most, derived, forbid
 from .dates import Date, Datetime
 from .domain import Domain
+from .taxonomy import Taxonomy
 
 __all__ = [
     "FEW_BINS",

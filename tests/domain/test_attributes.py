@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from loops import over
 
-from skdp.domain import Categorical, Domain, Numeric, Taxonomy
+from skdp.domain import Categorical, Domain, Taxonomy
 from skdp.exceptions import DomainError
 from skdp.tables import as_column, object_array
 
@@ -90,61 +90,3 @@ def test_members_of_an_enum_are_read_as_their_values():
     grades = pd.Series([Grade.TOP, 1, Grade.LOW, Grade.LOW], dtype=object)
     codes = domain.encode(pd.DataFrame({"sex": sexes, "grade": grades}))
     assert codes.tolist() == [[1, 1], [0, 0], [-1, 0], [-1, 0]]
-
-
-WORLD = {"World": {"Europe": ["DE", "FR"], "Asia": {"East": ["JP", "KR"], "South": ["IN"]}}}
-
-
-def test_taxonomy_from_tree():
-    tree = Taxonomy.from_tree(WORLD)
-    assert tree.labels[:3] == ("World", "Europe", "Asia")
-    assert tree.leaves == ("DE", "FR", "JP", "KR", "IN")
-    assert tree.height == 3
-    assert [tree.groups(level).tolist() for level in range(4)] == [
-        [0, 0, 0, 0, 0],
-        [0, 0, 1, 1, 1],
-        [0, 1, 2, 2, 3],
-        [0, 1, 2, 3, 4],
-    ]
-    assert [tree.labels[node] for node in tree.cut(2)] == ["DE", "FR", "East", "South"]
-
-
-def test_taxonomy_shorthands():
-    assert Taxonomy.from_tree(["a", "b"]).labels == ("Any", "a", "b")
-    assert Taxonomy.from_tree({"x": "a", "y": ["b"]}).labels == ("Any", "x", "y", "a", "b")
-    assert Taxonomy.from_tree({"all": ["a", {"rest": ["b", "c"]}]}).leaves == ("a", "b", "c")
-    assert Taxonomy.from_tree({"all": {"a": None, "b": None}}).leaves == ("a", "b")
-    # A group may be called like its only leaf.
-    assert Taxonomy.from_tree({"all": {"other": ["other"], "x": ["a"]}}).leaves == ("other", "a")
-
-
-@over(
-    "make, message",
-    [
-        (lambda: Taxonomy.from_tree({}), "'Any' is empty"),
-        (lambda: Taxonomy.from_tree({"r": {"x": ["a"], "y": ["a"]}}), "'a' occur more than once"),
-        (lambda: Taxonomy(["a", "b"], [-1, 1]), "after its parent"),
-        (lambda: Taxonomy(["a"], [-1, 0]), "one parent for each node"),
-        (lambda: Taxonomy([*"abcde"], [-1, 0, 0, 2, 1]), "in the order of the parents"),
-    ],
-)
-def test_refused_trees(make, message):
-    with pytest.raises(DomainError, match=message):
-        make()
-
-
-def test_levels_of_attributes():
-    tree = Taxonomy.from_tree(WORLD)
-    country = Categorical(["IN", "FR", "KR", "DE", "JP"], taxonomy=tree, nullable=True)
-    for attribute, groups in (
-        (country, [[0] * 6, [1, 0, 1, 0, 1, 2], [3, 1, 2, 0, 2, 4], [4, 1, 3, 0, 2, 5]]),
-        (Numeric(0, 3, integer=True), [[0] * 4, [0, 0, 1, 1], [0, 1, 2, 3]]),
-        (Categorical(["a", "b", "c"]), [[0, 0, 0], [0, 1, 2]]),
-        (Categorical(["a", "b", "c"], ordered=True), [[0] * 3, [0, 0, 1], [0, 1, 2]]),
-        (Numeric(1, 1, integer=True, nullable=True), [[0, 0], [0, 1]]),
-    ):
-        assert [level.groups.tolist() for level in attribute.levels()] == groups
-    labels = [level.labels for level in country.levels()]
-    assert labels[1] == ["Europe", "Asia", "missing"]
-    assert labels[3] == ["DE", "FR", "JP", "KR", "IN", "missing"]
-    assert Numeric(0, 3, integer=True).levels()[1].labels == ["0 to 1", "2 to 3"]

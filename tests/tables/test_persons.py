@@ -28,7 +28,7 @@ from skdp.tables import (
     identities,
     read_rows,
 )
-from skdp.tables.counts import some_of_each
+from skdp.tables.persons import some_of_each
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
