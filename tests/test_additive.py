@@ -144,22 +144,18 @@ def test_a_regressor_learns_sums_of_functions():
 def test_pictures_name_dates_classes_and_categories():
     pytest.importorskip("matplotlib")
     rng, n = np.random.default_rng(0), 20_000
-    cities = [f"c{place:02}" for place in range(40)]
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, n), unit="D")
-    rows = pd.DataFrame({"day": days, "city": rng.choice(cities, n)})
-    day = skdp.Date("2020-01-01", "2020-12-31", bins=12)
-    domain = skdp.Domain({"day": day, "city": skdp.Categorical(cities)})
-    # The last ten cities have the lowest scores.
-    labels = np.where(rows["day"] < "2020-06-01", "b", np.where(rows["city"] < "c30", "c", "a"))
-    params = {"classes": list("abc"), "random_state": 0}
-    model = skdp.PrivateAdditiveClassifier(epsilon=100.0, domain=domain, **params)
-    figure = model.fit(rows, labels).plot(["day", "city"])
+    rows = pd.DataFrame({"day": days, "city": rng.choice(list("pqrs"), n)})
+    domain = {"day": skdp.Date("2020-01-01", "2020-12-31", bins=12), "city": list("pqrs")}
+    labels = np.where(rows["day"] < "2020-06-01", "b", np.where(rows["city"] < "r", "c", "a"))
+    model = skdp.PrivateAdditiveClassifier(epsilon=100.0, domain=domain, classes=list("abc"))
+    figure = model.fit(rows, labels).plot()
     figure.canvas.draw()
-    day, city = figure.axes
-    assert "2020" in " ".join(each.get_text() for each in day.get_xticklabels())
-    assert [each.get_text() for each in day.get_legend().get_texts()] == list("abc")
-    assert city.get_xlabel() == "city (20 of 40)"
-    assert {each.get_text() for each in city.get_xticklabels()} >= set(cities[30:])
+    for axes in figure.axes:
+        ticks = {each.get_text() for each in axes.get_xticklabels()}
+        assert ticks == set("pqrs") if axes.get_xlabel() == "city" else "2020" in " ".join(ticks)
+    shown = figure.axes[0].get_legend().get_texts()
+    assert [each.get_text() for each in shown] == list("abc")
     with pytest.raises(DomainError, match="no column"):
         model.plot(["shoe"])
 

@@ -115,14 +115,12 @@ class Withheld(Exception):
 # --- domains
 
 
-def read_domain(path: str, data: str | None = None, *, owner: bool = False) -> Domain:
+def read_domain(path: str, *, owner: bool = False) -> Domain:
     """A domain from a file: JSON, or a code book.
 
     Parameters
     ----------
     path : str
-    data : str, default=None
-        The file of records, which declares no domain.
     owner : bool, default=False
         Whether what the file holds is quoted to the owner of the records, which it may be by
         mistake.
@@ -135,11 +133,6 @@ def read_domain(path: str, data: str | None = None, *, owner: bool = False) -> D
         If it cannot be opened.
     """
     file = Path(path)
-    if data is not None and os.path.exists(data) and file.exists() and file.samefile(data):
-        raise DomainError(
-            f"{path} was given both as the data and as the domain. The domain is public and "
-            "declared in a file of its own, JSON or a code book."
-        )
     json = file.suffix.lower() == ".json"
     try:
         return Domain.from_json(file) if json else Domain.from_schema(file)
@@ -166,7 +159,7 @@ def check(options: Namespace) -> int:
         print("\n".join(f"- {line}" for line in report.findings), file=sys.stderr)
         print(report.declaration())
         return 1
-    report = checked(options, read_domain(options.domain, options.data, owner=True))
+    report = checked(options, read_domain(options.domain, owner=True))
     print(report)
     if report.findings:
         print(f"\n{report.declaration()}")
@@ -214,7 +207,7 @@ def _say(text: str) -> None:
 
 def release(options: Namespace) -> int:
     """Charge the ledger, measure the file, and write the release."""
-    domain = read_domain(options.domain, options.data)
+    domain = read_domain(options.domain)
     refuse_inputs(options.out, [options.data, options.domain, *ledger_files(options.ledger)])
     columns = columns_of(domain, options.privacy_id)
     with (

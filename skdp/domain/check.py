@@ -22,6 +22,7 @@ from .._keys import key_of, number_in, number_written
 from .._validation import BoolArray, FloatArray, IntArray, digits
 from ..exceptions import PrivacyLeakWarning
 from .attributes import MOST_SINGLE
+from .constraints import Structure
 from .dates import DAY, EXCEL, in_form, moment
 
 _ABOUT = (
@@ -549,7 +550,13 @@ def examined(domain: Any, frame: Any) -> DomainReport:
         return DomainReport(pd.DataFrame(), frame.n_rows, 0, pd.DataFrame(), (*lines,), drafts)
     structure, codes = domain.structure, domain.plain(domain.names).encode_columns(frame)
     fates = {k: _fates(frame.column(k), columns[k], readable, each) for k, each in domain.items()}
-    kept = {repr(rule): int(wrong.sum()) for rule, wrong in structure.broken_by_rule(codes)}
+    derived = structure.derived.values()
+    alone = {
+        repr(rule): Structure([*derived, rule], structure._declared).zeros
+        for rule in structure.rules
+        if not rule.from_
+    }
+    kept = {name: int(zeros.breaks(codes).sum()) for name, zeros in alone.items()}
     table = pd.DataFrame.from_dict(fates, orient="index")
     rules = pd.DataFrame.from_dict(kept, orient="index", columns=["breaks"])
     skipped = int(((codes < 0).any(axis=1) | structure.zeros.breaks(codes)).sum())

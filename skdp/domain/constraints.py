@@ -363,14 +363,6 @@ class Structure(Schema):
 
         return tuple(rule for rule in self.rules if named(rule) <= {"", *columns})
 
-    def broken_by_rule(self, codes: CodeArray) -> list[tuple[Rule, BoolArray]]:
-        """Which rows break each rule that forbids cells: for reports to the data owner."""
-        return [
-            (rule, Structure([*self.derived.values(), rule], self._declared).zeros.breaks(codes))
-            for rule in self.rules
-            if not rule.from_
-        ]
-
     # --- columns that follow from others
 
     def base_of(self, column: str) -> str:
@@ -481,18 +473,12 @@ class Structure(Schema):
         bounded = [column for column, _ in self.pairs]
         numbers: dict[str, Any] = {}
         for name in sorted(numeric, key=bounded.count):
-            below = [column for column, bound in self.pairs if bound == name]
+            below = [least[column] for column, bound in self.pairs if bound == name]
             above = [numbers[bound] for column, bound in self.pairs if column == name]
             most = functools.reduce(np.fmin, above, np.inf)
-            low = functools.reduce(np.fmax, [ends[name][0], *(least[k] for k in below)], -np.inf)
-            low = np.fmin(low, most)
+            low = np.fmin(functools.reduce(np.fmax, [ends[name][0], *below], -np.inf), most)
             high = np.fmax(np.fmin(ends[name][1], most), low)
             numbers[name] = numeric[name].draw(codes[name], rng, low, high)
-            for column in below:
-                # It is the larger one of two evenly drawn numbers, if both are of one cell.
-                alike = np.equal(spans[name], spans[column]).all(axis=0)
-                other = numeric[name].draw(codes[name], rng, low, high)
-                numbers[name] = np.where(alike, np.fmax(numbers[name], other), numbers[name])
         drawn: dict[str, pd.Series] = {}
         for name, attribute in self._declared.items():
             if isinstance(attribute, Identifier):

@@ -108,12 +108,13 @@ class Page:
             for name, (_, of) in zip(domain.known, described.iterrows(), strict=True)
         ]
         answers = _prepared_model(model)
-        confidences = [Confidence(each, about=synopsis.about) for each in _LEVELS]
+        levels = _LEVELS if answers else ()
+        confidences = [Confidence(each, about=synopsis.about) for each in levels]
         data: dict[str, Any] = {
             "source": source,
             "epsilon": None if loss is None else epsilon,
             "level": 100 * level,
-            "levels": dict(_law(each, synopsis) for each in confidences) if answers else {},
+            "levels": {f"{100 * each.level:g}": _law(model, each) for each in confidences},
             "columns": columns,
             "counted": synopsis.rows,
             "estimated": isinstance(model, NetworkModel),
@@ -166,17 +167,6 @@ def _packed(data: dict[str, Any]) -> str:
     # Half of a pair of surrogates is no text of UTF-8; nor would HTML keep the end of a line.
     text = f'{text[:-1]}, "bytes": "{arrays}"}}'.encode("utf-8", "backslashreplace").decode()
     return text.replace("<", "\\u003c").replace("\r", "\\r")
-
-
-def _law(confidence: Confidence, synopsis: Any) -> tuple[str, dict[str, Any]]:
-    """A level, how wide its intervals are, and what they cover."""
-    try:
-        simulated = said_of(synopsis.model, confidence)
-        law = {**_prepared_law(synopsis.model, confidence), "simulated": simulated}
-    except ValueError as error:
-        # Nothing is known of errors: answers are estimates.
-        law = {"quantile": confidence.quantile} | dict.fromkeys(("counts", "simulated"), str(error))
-    return f"{100 * confidence.level:g}", law
 
 
 # --- columns
@@ -416,11 +406,16 @@ def _boxes(model: BoxModel) -> dict[str, Any]:
     return {"total": model.total, "masses": counts, "columns": columns, "cells": cells, **nothing}
 
 
-def _prepared_law(model: Any, confidence: Confidence) -> dict[str, Any]:
-    """How wide the intervals of counts are at a level, and what they cover."""
-    # Of two, as the law of one has no short form.
-    text = model.reach([Query(({},))] * 2, confidence.level).guarantee
-    found = {"quantile": confidence.quantile, "counts": text + confidence.about}
+def _law(model: Any, confidence: Confidence) -> dict[str, Any]:
+    """How wide intervals are at a level, and what they cover."""
+    found: dict[str, Any] = {"quantile": confidence.quantile}
+    try:
+        # Of two, as the law of one has no short form.
+        text = model.reach([Query(({},))] * 2, confidence.level).guarantee
+        found |= {"counts": text + confidence.about, "simulated": said_of(model, confidence)}
+    except ValueError as error:
+        # Nothing is known of errors: answers are estimates.
+        return found | dict.fromkeys(("counts", "simulated"), str(error))
     if not isinstance(model, BoxModel):
         return found
     alpha, spread = (1.0 - confidence.level) / 2, model.intervals.spread

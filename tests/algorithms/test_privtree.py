@@ -4,9 +4,8 @@ import itertools
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
-from boxed import Recorder, as_table, dense_tables, quieted, slices
+from boxed import Recorder, as_table, dense_tables, slices
 from exact_laws import probability_of_split
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -137,18 +136,3 @@ def test_privtree_without_noise_equals_the_recursion(cells, n_split, epsilon):
     assert found == sorted(
         privtree_by_recursion(cells, public, [0] * d, list(cells.shape), [0] * d, 0)
     )
-
-
-def test_privtree_noises_every_test_and_every_count(monkeypatch):
-    quiet = quieted(monkeypatch)
-    cells = np.zeros((8, 8), dtype=np.int64)
-    cells[0, 0] = 100
-    parts = privtree_parts(Fraction(1), cells.shape)
-    public = privtree_parameters(parts, cells.shape)
-    view = privtree(as_table(cells), parts)
-    *tests, counts = quiet.calls
-    assert all(call[1:] == (public.rate, 1) for call in tests)
-    assert counts[1:] == (parts["counts"], 1) and len(counts[0]) == len(view.boxes)
-    # All four parts of a divided box are tested, those without records too.
-    assert [len(values) for values, _, _ in tests[:3]] == [1, 4, 4]
-    assert (view.boxes.lower[view.counts > 0] == 0).all()

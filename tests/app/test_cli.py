@@ -184,7 +184,7 @@ REFUSED_BY_RELEASE = [
     (["--domain", "nowhere.json"], "nowhere.json"),
     (["--domain", "bad.json"], "domain"),
     (["--domain", "book.csv"], "declares no valid domain. `skdp domain check DATA"),
-    (["--domain", "data.csv"], "both as the data and as the domain"),
+    (["--domain", "data.csv"], "declares no valid domain. `skdp domain check DATA"),
     (["--privacy-id", "nobody", "--max-rows-per-id", "2"], "'nobody'"),
     (["--out", "no/such/folder/view.skdp"], "No such file"),
     (["--out", "."], "exists already"),

@@ -295,17 +295,6 @@ def test_tables_are_narrowed_to_what_rows_can_have(data):
 # -- numbers
 
 
-@over("column", [Numeric(0, 100, bins=1), Numeric(0, 100, bins=1, integer=True)])
-def test_numbers_of_one_cell_are_drawn_evenly_from_those_that_rules_allow(column):
-    columns = {**dict.fromkeys("abc", column), "wide": Numeric(-900, 100, bins=1)}
-    domain = Domain(columns, structure=[at_most("a", "b"), at_most("b", "c"), at_most("wide", "c")])
-    frame = domain.decode(np.zeros((4_000, 4), dtype=int), 0)
-    assert np.allclose(frame[["a", "b", "c"]].mean(), [25, 50, 75], atol=3)
-    assert (frame["wide"] <= frame["c"]).all() and frame["wide"].mean() == pytest.approx(
-        -412, abs=20
-    )
-
-
 def test_derived_columns():
     # Where entries overlap, the later one counts.
     bands = {(0, 18): "child", (18, 65): "adult", (65, 99): "old", 98: "child"}

@@ -424,7 +424,7 @@ class Wizard:
         if self.wrong or self._read == read:
             return "columns"
         self.lines.append("Reading the records, to say what they hold.")
-        start = self.options.domain and read_domain(self.options.domain, self.options.data)
+        start = self.options.domain and read_domain(self.options.domain)
         self.report = checked(self.source, start or None)
         self.kept = kept(self.source, unit) if unit else ""
         # Without what follows from the rest, so that the rest can be changed.
