@@ -212,14 +212,13 @@ class _ModelOfTrees(ModelOfGroups, ModelOfClasses):
             node that asks for it.
         """
         check_is_fitted(self)
-        columns, groupings = self._trees[0].columns, self._trees[0].groupings
-        codes = self._codes(X, list(columns))
-        maps = [np.append(grouping.groups, -1) for grouping in groupings]
+        codes = self._codes(X, list(self._trees[0].columns))
+        maps = [np.append(grouping.groups, -1) for grouping in self._trees[0].groupings]
         groups = np.stack(
             [each[column] for each, column in zip(maps, codes.T, strict=True)], axis=1
         )
-        models = [tree.model for tree in self._trees]
-        return np.mean([model.shares[model.reach(groups)] for model in models], axis=0)
+        shares = (tree.model.shares[tree.model.reach(groups)] for tree in self._trees)
+        return np.mean(list(shares), axis=0)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
