@@ -22,21 +22,6 @@ from scipy.sparse import csr_array
 
 from .._validation import FloatArray, IntArray
 
-__all__ = [
-    "Coefficients",
-    "ColumnBasis",
-    "Ladder",
-    "Look",
-    "Prior",
-    "SCALES",
-    "along",
-    "basis_of",
-    "by_attributes",
-    "cut_shares",
-    "n_ordered",
-    "under",
-]
-
 Axes = tuple[int, ...]
 
 

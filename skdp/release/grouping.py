@@ -115,10 +115,10 @@ class Groups:
         by_code: bool = False,
     ) -> None:
         self.names = [names] if isinstance(names, str) else list(names)
-        if not isinstance(bands, Mapping | None):
+        bands = {} if bands is None else bands
+        if not isinstance(bands, Mapping):
             raise TypeError(f"bands must be a mapping of columns to edges, got {bands!r}.")
-        given = (bands or {}).items()
-        self.bands = {column: Bands(column, edges, domain, right) for column, edges in given}
+        self.bands = {name: Bands(name, edges, domain, right) for name, edges in bands.items()}
         self.domain = domain
         if not self.names or len(set(self.names)) < len(self.names):
             raise ValueError(f"by must name one or more different columns, got {names!r}.")
@@ -129,12 +129,10 @@ class Groups:
             raise ValueError(f"bands names {some(others)}, but groups are by {some(self.names)}.")
         structure = domain.structure
         self.coded = [name for name in self.names if name not in self.bands]
-        bases = [structure.base_of(name) for name in self.coded]
-        self.axes = [domain.index(base) for base in bases]
+        self.axes = [domain.index(structure.base_of(name)) for name in self.coded]
         self._attributes = {
             name: domain[name] if by_code else domain[name].declared for name in self.names
         }
-        self.sizes = [self._attributes[name].size for name in self.coded]
         # Code of each column for each code of the measured column that decides it.
         self.codes: list[IntArray] = []
         for name in self.coded:
@@ -213,15 +211,11 @@ def view_of(release: Release, groups: Groups) -> FloatArray:
     """
     axes = list(dict.fromkeys(groups.axes))
     table = release.view(axes)
-    if len(axes) == len(groups.axes) and table.shape == tuple(groups.sizes):
-        whole = [np.array_equal(codes, np.arange(len(codes))) for codes in groups.codes]
-        if all(whole):
-            return table
     places = [
         codes.reshape([-1 if axes[place] == axis else 1 for place in range(len(axes))])
         for axis, codes in zip(groups.axes, groups.codes, strict=True)
     ]
-    view = np.zeros(groups.sizes)
+    view = np.zeros(groups.shape)
     np.add.at(view, tuple(np.broadcast_to(place, table.shape) for place in places), table)
     return view
 

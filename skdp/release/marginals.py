@@ -34,8 +34,6 @@ from .model import Release, added, product_of_weights
 from .products import Products, Stacked, covariances, kept
 from .rows import ENOUGH, WeightedRows
 
-__all__ = ["ViewsModel"]
-
 Axes = tuple[int, ...]
 
 # Tables of the rows that are kept, and numbers that are computed together.
@@ -391,7 +389,7 @@ class ViewsModel(Release):
                 "variances": [*each.variances.items()],
                 "total_variance": each.total_variance,
                 "counts": each.counts,
-                "finer": each.finer,
+                "finer": np.concatenate([np.zeros(0), *each.scales[2:]]),
                 "margins": np.zeros(0) if each.looks is None else each.looks[1],
                 "groups": ladders[axis].sizes,
                 "units": ladders[axis].units,
@@ -492,11 +490,13 @@ def _column_of(facts: Mapping[str, Any], allowed: BoolArray) -> tuple[ColumnEsti
     demand(fits, "the blocks of a column do not fit the domain")
     codes = np.flatnonzero(allowed)
     column = ColumnEstimate(size, blocks, variances, total_variance, codes=codes)
-    fits = facts["counts"].shape == (size,) and facts["finer"].shape == column.finer.shape
+    ends = np.cumsum([0, *map(len, column.scales[2:])])
+    fits = facts["counts"].shape == (size,) and facts["finer"].shape == (ends[-1],)
     demand(fits, "the counts of a column do not fit the domain")
     positive = [*variances.values(), total_variance, *facts["finer"], *margins]
     demand(all(0 < each < math.inf for each in positive), "a variance must be positive")
-    column.counts, column.finer = facts["counts"].astype(np.float64), facts["finer"]
+    column.counts = facts["counts"].astype(np.float64)
+    column.scales[2:] = [facts["finer"][a:b] for a, b in pairwise(ends)]
     column.join(ladder, None, margins)
     return column, ladder
 

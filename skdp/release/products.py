@@ -19,8 +19,6 @@ from .._validation import BoolArray, FloatArray, IntArray
 from ..domain.query import Query, Weights, weights_in
 from .basis import cut_shares, under
 
-__all__ = ["Products", "covariances", "lumps"]
-
 Axes = tuple[int, ...]
 # Weights of codes, (n_codes, n), of some columns.
 Stacked = dict[int, FloatArray]

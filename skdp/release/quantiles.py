@@ -16,7 +16,7 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, as_level, running_sums
 from ..domain import Categorical, Numeric
-from ..domain.query import Query, attribute_of, everything, parts_of, weights_of
+from ..domain.query import attribute_of, parse_all
 from ..hierarchy import without_negatives
 from .grouping import Groups, spans_of
 from .result import QueryResult
@@ -151,12 +151,7 @@ class _Ranked:
         # A little less: where codes are empty, rounding would decide which of them it is.
         at = np.unique(np.minimum(np.searchsorted(below, wanted * (1.0 - 1e-9)), n - 1))
         ranks = np.argsort(self.order)
-        everyone = everything(self.column, self.attribute)
-        parts = [
-            {**part, self.column: part.get(self.column, everyone).without_missing}
-            for part in parts_of(self.query, self.domain)
-        ]
-        present = Query(tuple(weights_of(part, self.domain) for part in parts))
+        [present] = parse_all([self.query], self.domain)
         structure = self.domain.structure
         axis = self.domain.index(structure.base_of(self.column))
         asked = []

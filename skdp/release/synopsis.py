@@ -263,11 +263,6 @@ class Synopsis:
         ValueError
             If the column has no numbers, a query cannot be understood, or as in `count`.
         """
-        if column in self.counted and not self.counted[column].summable:
-            raise ValueError(
-                f"Column {column!r} holds dates, which have no sum. Ask for its mean, or count "
-                "the records of a range."
-            )
         return self._of_each(query, how, Statistics.sums, column)
 
     def mean(self, column: str, query: Any = None, **how: Unpack[How]) -> Any:
