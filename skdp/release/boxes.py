@@ -440,9 +440,6 @@ class BoxModel(DrawsRecords, KnownLaw, Release):
         self.intervals.check(len(boxes))
         self._sides: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_sides": {}}
-
     @property
     def total(self) -> float:  # type: ignore[override]
         """Estimated number of records, the sum of the counts."""

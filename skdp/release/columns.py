@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -104,6 +105,7 @@ class EffectLaw(NamedTuple):
         return found
 
 
+@dataclass(eq=False, repr=False)
 class ColumnEstimate:
     """Counts of the codes of a column, with covariance.
 
@@ -119,27 +121,21 @@ class ColumnEstimate:
         Variance of what else is known of the total; infinite if nothing is.
     n_alone : int, default=0
         Last codes that say nothing of their neighbours: special values, the missing one.
-    codes : ndarray of int, optional
-        Codes that records can have, in the order of the lattice; by default all.
+    codes : ndarray of int
+        Codes that records can have, in the order of the lattice.
     """
 
-    def __init__(
-        self,
-        n_codes: int,
-        sizes: Sequence[int],
-        variances: Mapping[int, float],
-        total_variance: float = math.inf,
-        n_alone: int = 0,
-        codes: IntArray | None = None,
-    ) -> None:
-        self.n_codes, self.n_alone = n_codes, n_alone
-        self.sizes = tuple(sizes)
-        self.variances = dict(variances)
-        self.total_variance = total_variance
+    n_codes: int
+    sizes: Sequence[int]
+    variances: Mapping[int, float]
+    total_variance: float = math.inf
+    n_alone: int = 0
+    codes: IntArray = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.sizes = tuple(self.sizes)
         self.scales = self._scale_variances()
-        self.counts = np.zeros(n_codes)
-        # Codes that records can have, in the order of the lattice.
-        self.codes = np.arange(n_codes) if codes is None else codes
+        self.counts = np.zeros(self.n_codes)
         # The covariance is that of the levels less ``lowered @ lowered.T``.
         self._lowered: FloatArray | None = None
         # And with it, the covariance is larger by ``outer(restored, restored)``.

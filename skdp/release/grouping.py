@@ -55,11 +55,6 @@ class Bands:
 
     def __init__(self, column: str, edges: Any, domain: Domain, right: bool) -> None:
         attribute = attribute_of(column, domain)
-        if isinstance(attribute, Categorical):
-            raise ValueError(
-                f"Column {column!r} is a Categorical, which has no bands. Group by its "
-                "categories, or declare a derived column that joins some."
-            )
         self.labels = _intervals(column, edges, right)
         strict = "<" if right else ">"
         self.regions: list[Region] = [
@@ -291,13 +286,6 @@ def spans_of(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
     low, high = attribute.contents.span(np.arange(attribute.bins))
     special = np.array(attribute.special, dtype=np.float64)
     return np.append(low, special).astype(np.float64), np.append(high, special).astype(np.float64)
-
-
-def has_numbers(attribute: Numeric | Categorical) -> bool:
-    """Whether a mean of a column can be asked for."""
-    if isinstance(attribute, Numeric):
-        return True
-    return not any(isinstance(each, str) for each in attribute.categories)
 
 
 class Selected(NamedTuple):

@@ -34,7 +34,7 @@ from ..domain.bins import Points
 from ..domain.query import Query
 from .basis import basis_of
 from .boxes import BoxModel, LeafErrorBound
-from .grouping import Bands, Groups, case_of, has_numbers, spans_of, view_of
+from .grouping import Bands, Groups, case_of, spans_of, view_of
 from .marginals import ViewsModel
 from .network import NetworkModel
 from .products import lumps
@@ -440,11 +440,10 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
         return found
     column, basis, codes = model.columns[axis], model.bases[axis], np.flatnonzero(allowed)
     ladder, sizes = basis.ladder, column.sizes
-    rows = np.bincount(found["rows"], model.rows.weights, len(allowed))
     found |= {
         "counts": column.counts,
         # What is counted less what the rows say.
-        "residual": column.counts - model.total * rows,
+        "residual": model.column_residual(axis),
         "mass": basis.mass,
         "even": basis.even,
         "alone": model.mean_of(axis, (axis,)),
@@ -505,11 +504,12 @@ def _prepared_column(domain: Domain, name: str) -> dict[str, Any]:
             )
         found |= _numbers_of(domain, name, low, high)
     found |= {"low": low, "high": high, "order": np.argsort(low, kind="stable")}
-    # Times of other units need calendars.
-    if has_numbers(attribute) and _is_plain(attribute):
-        [each] = case_of(None, domain, [name])
-        [of] = each.numbers
-        found["numbers"] = {part: getattr(of, part) for part in ("mean", "reach", "low", "high")}
+    # Times of other units need calendars, and text is no number.
+    if _is_plain(attribute):
+        with contextlib.suppress(ValueError):
+            [[_, [of]]] = case_of(None, domain, [name])
+            parts = ("mean", "reach", "low", "high")
+            found["numbers"] = {part: getattr(of, part) for part in parts}
     return found
 
 

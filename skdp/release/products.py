@@ -11,13 +11,13 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray
-from ..domain.query import Query, Weights, weights_in
-from .basis import cut_shares, under
+from ..domain.query import Query, Weights, is_cut, weights_in
+from .basis import by_attributes, cut_shares, kept, under
 
 Axes = tuple[int, ...]
 # Weights of codes, (n_codes, n), of some columns.
@@ -36,23 +36,6 @@ _ROUNDING = 1e-9
 _MOST_TOGETHER = 3
 # Numbers of the widest column that are computed together.
 _AT_ONCE = 1 << 20
-
-
-_Found = TypeVar("_Found")
-
-
-def kept(find: Callable[..., _Found]) -> Callable[..., _Found]:
-    """A method that finds once what it is asked for, and keeps it in ``_kept`` of its object."""
-
-    @functools.wraps(find)
-    def found(self: Any, *of: Any) -> _Found:
-        key = find.__name__, *of
-        if key not in self._kept:
-            self._kept[key] = find(self, *of)
-        result: _Found = self._kept[key]
-        return result
-
-    return found
 
 
 class Asked:
@@ -134,11 +117,9 @@ class _Given:
 
     def __init__(self, model: Any, axis: int, weights: FloatArray) -> None:
         self.basis, self.column, self.weights = model.bases[axis], model.columns[axis], weights
-        cut = ((weights > 0) & (weights < 1)).any()
-        self.cut = cut_shares(weights) if cut else np.zeros((1, 1))
+        self.cut = cut_shares(weights) if is_cut(weights) else np.zeros((1, 1))
         # Whether any code is covered in part.
         self.cuts = bool(self.cut.any())
-        self._kept: dict[Any, Any] = {}
 
     @functools.cached_property
     def are_shares(self) -> BoolArray:
@@ -279,10 +260,8 @@ class Products:
                     met = [self.given[axis].weights[:, self.at[axis][place]] for axis in ruled]
                     factors[place] *= possible[np.ix_(*map(np.flatnonzero, met))].any()
         self.factors = np.array(factors)
-        groups: dict[Axes, list[int]] = {}
-        for place, axes in enumerate(held):
-            groups.setdefault(tuple(axes), []).append(place)
-        self._asked = [Asked(self, axes, np.array(own)) for axes, own in groups.items()]
+        groups = by_attributes(held).items()
+        self._asked = [Asked(self, axes, np.array(own)) for axes, own in groups]
 
     def answers(self) -> FloatArray:
         """Expected counts under the weights."""

@@ -445,7 +445,7 @@ class _Views:
         """Estimate a column from its blocks, and from what else is known of the total."""
         alone = self.asked.n_alone[axis] if self.asked.n_alone else 0
         found = ColumnEstimate(
-            self.table.shape[axis], sizes, variances, total_variance, alone, self.codes[axis]
+            self.table.shape[axis], sizes, variances, total_variance, alone, codes=self.codes[axis]
         )
         found.fit(self.blocks[axis], total)
         self.columns[axis] = found
