@@ -200,7 +200,7 @@ class ColumnEstimate:
         n_inside = len(self.codes)
         inside = counts[:n_inside]
         if self.lattice > n_inside:
-            inside = inside + self._beyond * counts[n_inside:].sum()
+            inside = inside + self._shares * counts[n_inside:].sum()
         self.counts[self.codes] = inside
 
     def _believed(
@@ -296,7 +296,7 @@ class ColumnEstimate:
         return found
 
     @cached_property
-    def _beyond(self) -> FloatArray:
+    def _shares(self) -> FloatArray:
         """How what blocks hold beyond the last code is shared out over the codes; it adds up to 1.
 
         Nobody is there: the noise of these cells tells what the others have too little, and with it
@@ -316,7 +316,7 @@ class ColumnEstimate:
         padded[:n_inside] = weights
         if n_inside == self.lattice:
             return self._spread(padded, self.scales)
-        shares = self._beyond
+        shares = self._shares
         padded[n_inside:] = shares @ weights
         found = self._spread(padded, self.scales)
         return found[:n_inside] + np.multiply.outer(shares, found[n_inside:].sum(axis=0))
