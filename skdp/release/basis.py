@@ -68,9 +68,8 @@ class Ladder(NamedTuple):
         """Group of each code at the level that has so many groups."""
         return self.units // (self.n_units // size)
 
-    def sums(self, values: FloatArray, size: int | None = None) -> FloatArray:
-        """Sums of values of codes over the groups of a level, by default over units."""
-        size = self.n_units if size is None else size
+    def sums(self, values: FloatArray, size: int) -> FloatArray:
+        """Sums of values of codes over the groups of a level."""
         found = np.bincount(self.groups(size), weights=values, minlength=size)
         return found.astype(np.float64, copy=False)
 

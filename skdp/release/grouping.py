@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,25 +56,20 @@ class Bands:
 
     def __init__(self, column: str, edges: Any, domain: Domain, right: bool) -> None:
         attribute = attribute_of(column, domain)
-        self.labels = _intervals(column, edges, right)
+        found: Any = ()
+        with contextlib.suppress(TypeError, ValueError):
+            listed = [pd.Timestamp(each) if isinstance(each, str) else each for each in edges]
+            found = pd.IntervalIndex.from_breaks(listed, closed="right" if right else "left")
+        if not len(found) or not (found.left < found.right).all():
+            raise ValueError(
+                f"bands of {column!r} must be two or more ascending edges, such as [18, 40, 65], "
+                f"got {edges!r}."
+            )
+        self.labels: pd.IntervalIndex = found
         strict = "<" if right else ">"
         self.regions: list[Region] = [
-            region_of_range(column, attribute, one.left, one.right, strict) for one in self.labels
+            region_of_range(column, attribute, one.left, one.right, strict) for one in found
         ]
-
-
-def _intervals(column: str, edges: Any, right: bool) -> pd.IntervalIndex:
-    try:
-        listed = [pd.Timestamp(each) if isinstance(each, str) else each for each in edges]
-        found = pd.IntervalIndex.from_breaks(listed, closed="right" if right else "left")
-        if len(found) and (found.left < found.right).all():
-            return found
-    except (TypeError, ValueError):
-        pass
-    raise ValueError(
-        f"bands of {column!r} must be two or more ascending edges, such as [18, 40, 65], got "
-        f"{edges!r}."
-    )
 
 
 class Groups:
@@ -152,14 +148,14 @@ class Groups:
             for name, each in self._attributes.items()
         ]
 
-    def within(self, query: Any, of: Callable[[dict[str, Region]], Any]) -> Iterator[list[Any]]:
+    def within(self, query: Any, columns: Sequence[str]) -> Iterator[Case]:
         """The records of a query in each group, lexicographic; groups share arrays that are equal.
 
         Parameters
         ----------
         query : dict, str or None
-        of : callable
-            What a conjunction is, as a named tuple with ``weights``.
+        columns : sequence of str
+            Whose numbers matter.
         """
         parts = parts_of(query, self.domain)
         banded: dict[tuple[int, ...], list[Any]] = {}
@@ -169,7 +165,9 @@ class Groups:
             chosen = tuple(place[name] for name in self.bands)
             if chosen not in banded:
                 band = {name: each.regions[place[name]] for name, each in self.bands.items()}
-                banded[chosen] = [of(both(part, band)) for part in parts]
+                banded[chosen] = [
+                    Selected.of(both(part, band), self.domain, columns) for part in parts
+                ]
             case = []
             for one in banded[chosen]:
                 weights = dict(one.weights)

@@ -425,11 +425,10 @@ def _column_of(facts: Mapping[str, Any], allowed: BoolArray) -> tuple[ColumnEsti
     units, margins = ladder.units, facts["margins"]
     fits = units.shape == (size,) and 0 <= units.min() and units.max() < ladder.n_units
     fits = fits and 0 <= ladder.n_ordered <= size and len(margins) < ladder.n_units
-    demand(fits, "the groups of a column do not fit the domain")
     blocks, total_variance = _levels(facts["blocks"]), float(facts["total_variance"])
     variances = {int(blocks): float(value) for blocks, value in facts["variances"]}
-    fits = variances and {*variances} <= {*blocks} and n_inside <= blocks[-1]
-    demand(fits, "the blocks of a column do not fit the domain")
+    fits = fits and variances and {*variances} <= {*blocks} and n_inside <= blocks[-1]
+    demand(fits, "the groups of a column do not fit the domain")
     codes = np.flatnonzero(allowed)
     column = ColumnEstimate(size, blocks, variances, total_variance, codes=codes)
     ends = np.cumsum([0, *map(len, column.scales[2:])])

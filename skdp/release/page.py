@@ -38,6 +38,7 @@ from .grouping import Bands, Groups, case_of, spans_of, view_of
 from .marginals import ViewsModel
 from .network import NetworkModel
 from .products import lumps
+from .quantiles import pieces_of
 from .result import range_label, rounded_to
 from .skipped import SkippedRecords
 from .statistics import BINS, NOTHING, Confidence, normal_draws, said_of
@@ -542,23 +543,18 @@ def _pieces(attribute: Numeric) -> dict[str, FloatArray]:
 
     Of each the code, what part of it, the first and the last number, and of how many on a grid.
     """
-    held, bins = attribute.contents, attribute.bins
-    special = np.array(attribute.special, dtype=np.float64)
-    rising = np.argsort(special)
-    positions = held.positions(special[rising])
-    cuts = np.unique([*range(bins + 1), *positions])
-    codes, parts = cuts[:-1].astype(np.int64), np.diff(cuts)
-    ends = np.interp(cuts, np.arange(bins + 1), np.asarray(attribute.edges, dtype=np.float64))
-    low, high, points = ends[:-1], ends[1:], np.zeros(len(codes))
+    codes, starts, stops = pieces_of(attribute)
+    held, bins, parts = attribute.contents, attribute.bins, stops - starts
+    at, edges = np.minimum(codes, bins - 1), np.asarray(attribute.edges, dtype=np.float64)
+    low, high = (np.interp(codes + each, np.arange(bins + 1), edges) for each in (starts, stops))
+    points = np.zeros(len(codes))
     if isinstance(held, Points):
-        points = np.rint(parts * held.whole[0][codes])
-        high = held.values_at(codes, cuts[1:] - codes)
+        points, high = np.rint(parts * held.whole[0][at]), held.values_at(at, stops)
         low = high - (points - 1.0) * held.step
-    one = np.ones(len(special))
-    single = np.stack([rising + bins, one, special[rising], special[rising], one])
-    both = np.concatenate([single, np.stack([codes, parts, low, high, points])], axis=1)
-    rows = both[:, np.argsort(np.append(positions, cuts[:-1]), kind="stable")]
-    return dict(zip(_PIECES, rows, strict=True))
+    single = np.append(np.zeros(bins), attribute.special)[codes]
+    each = ((single, low), (single, high), (1.0, points))
+    rows = (np.where(codes >= bins, *both) for both in each)
+    return dict(zip(_PIECES, (codes, parts, *rows), strict=True))
 
 
 def _bands(domain: Domain, name: str, low: FloatArray, high: FloatArray) -> dict[str, Any]:

@@ -17,7 +17,8 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray
 from ..domain.query import Query, Weights, is_cut, weights_in
-from .basis import by_attributes, cut_shares, kept, under
+from .basis import ColumnBasis, by_attributes, cut_shares, kept, under
+from .columns import ColumnEstimate
 
 Axes = tuple[int, ...]
 # Weights of codes, (n_codes, n), of some columns.
@@ -116,7 +117,9 @@ class _Given:
     """Weights of the codes of one column, (n_codes, n), in all products that have any."""
 
     def __init__(self, model: Any, axis: int, weights: FloatArray) -> None:
-        self.basis, self.column, self.weights = model.bases[axis], model.columns[axis], weights
+        self.basis: ColumnBasis = model.bases[axis]
+        self.column: ColumnEstimate = model.columns[axis]
+        self.weights = weights
         self.cut = cut_shares(weights) if is_cut(weights) else np.zeros((1, 1))
         # Whether any code is covered in part.
         self.cuts = bool(self.cut.any())
@@ -136,8 +139,7 @@ class _Given:
     @functools.cached_property
     def covariance(self) -> FloatArray:
         """Covariances of the counts of the column with sums under the weights."""
-        found: FloatArray = self.column.covariance(self.weights)
-        return found
+        return self.column.covariance(self.weights)
 
     @functools.cached_property
     def noise(self) -> FloatArray:
@@ -149,13 +151,11 @@ class _Given:
     @kept
     def means(self, size: int) -> FloatArray:
         """Means of the weights in so many groups."""
-        found: FloatArray = self.basis.means(self.weights, size)
-        return found
+        return self.basis.means(self.weights, size)
 
     def coefficients(self, size: int) -> FloatArray:
         """Coefficients of these means."""
-        found: FloatArray = self.basis.coefficients(self.means(size))
-        return found
+        return self.basis.coefficients(self.means(size))
 
     @kept
     def _features(self, size: int | None) -> Features:
@@ -164,8 +164,7 @@ class _Given:
         if size is not None:
             grouped = self.means(size)[self.basis.ladder.groups(size)]
             weights = np.concatenate([weights, grouped], axis=1)
-        found: Features = self.basis.features(weights)
-        return found
+        return self.basis.features(weights)
 
     def inner(self, size: int | None, i: IntArray, j: IntArray) -> FloatArray:
         """Inner products of features of weights i with those of weights j, (2, n_pairs, n).

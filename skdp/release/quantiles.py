@@ -25,16 +25,23 @@ from .statistics import BINS, NOTHING, Estimates, Statistics, said_of
 # --- values up to which a share of counts lies
 
 
-def as_shares(q: Any) -> tuple[list[float], bool]:
-    """Shares as a list, and whether there was only one without a list.
+def pieces_of(attribute: Numeric | Categorical) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Parts of codes in the order of their values: the codes, and where each part begins and ends.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If one is no number or lies outside of (0, 1).
+    Special values cut the bins they lie in.
     """
-    single = np.ndim(q) == 0
-    return [as_level(each, "q") for each in ([q] if single else list(q))], single
+    special = np.array(attribute.special, dtype=np.float64)
+    bins = attribute.n_values - len(special)
+    positions = attribute.contents.positions(special) if isinstance(attribute, Numeric) else special
+    cuts = np.unique([*range(bins + 1), *positions])
+    inside = cuts[:-1].astype(np.int64)
+    codes = np.append(np.arange(bins, attribute.n_values), inside)
+    starts = np.append(np.zeros(len(special)), cuts[:-1] - inside)
+    stops = np.append(np.ones(len(special)), cuts[1:] - inside)
+    # Special values at the same place by their size, and before what follows.
+    after = np.append(special, np.full(len(inside), np.inf))
+    order = np.lexsort((after, np.append(positions, cuts[:-1])))
+    return codes[order], starts[order], stops[order]
 
 
 def value_below(attribute: Numeric | Categorical, counts: FloatArray, share: float) -> float:
@@ -50,28 +57,20 @@ def value_below(attribute: Numeric | Categorical, counts: FloatArray, share: flo
     """
     if not counts.any():
         return math.nan
-    n_bins = attribute.n_values - len(attribute.special)
-    special = np.array(attribute.special, dtype=np.float64)
-    order = np.argsort(special)
-    special, weights = special[order], running_sums(counts[n_bins:][order])
-    running = running_sums(counts[:n_bins])
-    target = share * (running[-1] + weights[-1])
-    if len(special):
-        target = max(target, np.nextafter(0.0, 1.0))
-        # What lies before each special value.
-        position = attribute.contents.positions(special)
-        before = np.interp(position, np.arange(len(running)), running) + weights[:-1]
-        passed = np.searchsorted(before, target, side="left")
-        if passed and target <= before[passed - 1] + weights[passed] - weights[passed - 1]:
-            return float(special[passed - 1])
-        target = np.clip(target - weights[passed], 0.0, running[-1])
-    # The first bin that reaches it, and how far into it.
+    codes, starts, stops = pieces_of(attribute)
+    heights = counts[codes] * (stops - starts)
+    running = running_sums(heights)
+    target = share * running[-1]
+    # The first part that reaches it, and how far into it.
     place = np.searchsorted(running[1:-1], target, side="left")
+    code, height = int(codes[place]), heights[place]
     if isinstance(attribute, Categorical):
-        return float(place)
-    height = running[place + 1] - running[place]
+        return float(code)
+    if code >= attribute.bins:
+        return float(attribute.special[code - attribute.bins])
     inside = np.clip((target - running[place]) / height, 0.0, 1.0) if height > 0 else 0.0
-    return float(attribute.contents.values_at(np.array([place]), np.array([inside]))[0])
+    inside = starts[place] + inside * (stops[place] - starts[place])
+    return float(attribute.contents.values_at(np.array([code]), np.array([inside]))[0])
 
 
 # --- intervals
@@ -84,9 +83,10 @@ def quantiles(asked: Statistics, column: str, shares: Sequence[float], query: An
 
     Raises
     ------
-    ValueError
-        If the categories of the column have no order.
+    TypeError, ValueError
+        If a share is no number or lies outside of (0, 1), or the categories have no order.
     """
+    shares = [as_level(each, "q") for each in shares]
     attribute, confidence = attribute_of(column, asked.domain), asked.confidence
     named = isinstance(attribute, Categorical)
     if named and not attribute.ordered:

@@ -21,7 +21,7 @@ from scipy.special import ndtri
 from .._validation import BoolArray, FloatArray
 from ..domain import Domain
 from ..domain.query import Query, both, is_cut, parse_all, parts_of, weights_in, weights_of
-from .grouping import Cases, Groups, Powers, Selected, case_of
+from .grouping import Cases, Groups, Powers, case_of
 from .model import Release, roots
 from .result import QueryResult
 
@@ -436,8 +436,7 @@ class Statistics:
                 "that matter by queries."
             )
         columns = [] if column is None else [column]
-        every = groups.within(query, lambda part: Selected.of(part, self.domain, columns))
-        cases = Cases([*every])
+        cases = Cases([*groups.within(query, columns)])
         sums = self._sums(cases, len(columns))
         if column is not None:
             return sums[:, 0], sums[:, 1], self._moments("mean", cases, sums)

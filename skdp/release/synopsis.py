@@ -31,7 +31,7 @@ from .marginals import ViewsModel
 from .model import Release
 from .network import NetworkModel
 from .page import Page
-from .quantiles import as_shares, quantiles
+from .quantiles import quantiles
 from .result import Answer, of_records, plot_axis
 from .sampling import Draws
 from .skipped import SkippedRecords
@@ -386,9 +386,8 @@ class Synopsis:
         ValueError
             If ``q`` lies outside of (0, 1), the categories have no order, or as in `count`.
         """
-        shares, single = as_shares(q)
-        statistics = self._asked(**how)
-        found = quantiles(statistics, column, shares, query)
+        single = np.ndim(q) == 0
+        found = quantiles(self._asked(**how), column, [q] if single else q, query)
         return found[0] if single else found
 
     def proportion(self, query: Any, among: Any = None, **how: Unpack[How]) -> Any:
