@@ -248,10 +248,10 @@ function largest(records, a, b) {
 // Weighted rows, and the coefficients of everything measured, or boxes: see `ViewsModel`, `BoxModel`.
 class Model {
   constructor(facts) {
-    Object.assign(this, facts);
+    Object.assign(this, { possible: [], tables: [] }, facts);
     this.records = Math.max(this.total, 1);
     this.columns = facts.columns.map((each) => new Column(each));
-    this.looks = new Map(facts.tables.map((each) => [each.axes.join(), each]));
+    this.looks = new Map(this.tables.map((each) => [each.axes.join(), each]));
   }
 
   // The weights that matter, and the product of all others.
