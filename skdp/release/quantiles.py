@@ -132,12 +132,7 @@ def _categories(attribute: Categorical, codes: FloatArray) -> list[Any]:
 
 
 def _variances(
-    asked: Statistics,
-    column: str,
-    query: Any,
-    order: IntArray,
-    rising: FloatArray,
-    share: float,
+    asked: Statistics, column: str, query: Any, order: IntArray, rising: FloatArray, share: float
 ) -> tuple[FloatArray, bool]:
     """Variance of the balance after each code, and whether the query cuts bins.
 
