@@ -379,9 +379,13 @@ class BoxModel(DrawsRecords, KnownLaw, Release):
         self.boxes = boxes
         self.shape = tuple(int(size) for size in shape)
         self.counts = checked_counts(counts, len(boxes))
-        self.total = float(self.counts.sum(dtype=np.float64))
         self.intervals = Intervals() if intervals is None else intervals
         self.intervals.check(len(boxes))
+
+    @property
+    def total(self) -> float:  # type: ignore[override]
+        """Estimated number of records, the sum of the counts."""
+        return float(self.counts.sum(dtype=np.float64))
 
     @kept
     def sides(self, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
