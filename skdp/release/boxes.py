@@ -241,13 +241,14 @@ class Intervals:
         demand(measured is None or spread == "any", "measured needs any spread")
         self.spread = spread
         self.measured = None if measured is None else np.asarray(measured)
-        listed = [] if epsilon is None else [epsilon] if np.ndim(epsilon) == 0 else list(epsilon)
-        known = [*dict.fromkeys(listed)]
+        listed = [epsilon] if np.ndim(epsilon) == 0 else list(epsilon)
+        known = [] if epsilon is None else [*dict.fromkeys(listed)]
         self.epsilons = [as_epsilon(each, "noise_epsilon") for each in known]
         place = {each: number for number, each in enumerate(known)}
-        self._index = np.array([place[each] for each in listed], dtype=np.int64)
+        self._index = np.array([place.get(each, 0) for each in listed], dtype=np.int64)
         # Refuses what cannot be drawn.
-        self._variances = np.array([discrete_laplace_variance(each) for each in self.epsilons])
+        variances = [discrete_laplace_variance(each) for each in self.epsilons]
+        self._variances = np.array(variances or [0.0])
 
     def check(self, n_boxes: int) -> None:
         """Raise ValueError if this does not fit the number of boxes."""
