@@ -35,9 +35,9 @@ def pieces_of(attribute: Numeric | Categorical) -> tuple[IntArray, FloatArray, F
     positions = attribute.contents.positions(special) if isinstance(attribute, Numeric) else special
     cuts = np.unique([*range(bins + 1), *positions])
     inside = cuts[:-1].astype(np.int64)
-    codes = np.append(np.arange(bins, attribute.n_values), inside)
-    starts = np.append(np.zeros(len(special)), cuts[:-1] - inside)
-    stops = np.append(np.ones(len(special)), cuts[1:] - inside)
+    codes: IntArray = np.append(np.arange(bins, attribute.n_values), inside).astype(np.int64)
+    starts: FloatArray = np.append(np.zeros(len(special)), cuts[:-1] - inside).astype(np.float64)
+    stops: FloatArray = np.append(np.ones(len(special)), cuts[1:] - inside).astype(np.float64)
     # Special values at the same place by their size, and before what follows.
     after = np.append(special, np.full(len(inside), np.inf))
     order = np.lexsort((after, np.append(positions, cuts[:-1])))
