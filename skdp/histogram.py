@@ -36,7 +36,7 @@ from .hierarchy import Blue, Tree
 from .mechanisms import discrete_laplace_variance
 from .release import Synopsis
 from .release.model import KnownLaw, Reach, covariances_from
-from .release.result import group_labels, plot_axis
+from .release.result import group_labels
 from .release.rounding import shuffled_line
 from .release.sampling import METHODS
 from .tables import Layout, count_rows, list_entries
@@ -821,7 +821,7 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         ImportError
             If matplotlib is missing.
         """
-        from .plotting import loss_title, plot_view
+        from .plotting import loss_title, plot_axis, plot_view
 
         check_is_fitted(self)
         level = as_level(level)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._validation import as_level
+from .domain import Categorical, Date, Datetime, Numeric
 
 _COUNTED = "expected records"
 _MAX_LABELS = 20
@@ -60,6 +61,23 @@ class PlotAxis(NamedTuple):
     dates: bool = False
     log: bool = False
     ordered: bool = False
+
+
+def plot_axis(name: str, attribute: Numeric | Categorical) -> PlotAxis:
+    """How the codes of a column lie along an axis of a picture."""
+    dates, log = False, False
+    labels: list[str] | None = None
+    if isinstance(attribute, Categorical) or attribute.special:
+        # Special values lie anywhere on the number line: each code has a bar of its own.
+        edges = np.arange(attribute.n_values + 1) - 0.5
+        labels = attribute.labels()[: attribute.n_values]
+    elif dates := isinstance(attribute, Date | Datetime):
+        edges = attribute.days(attribute.edges)
+    else:
+        # A bar stands over its integers, the first one included.
+        edges, log = attribute.edges - 0.5 * attribute.integer, attribute.scale == "log"
+    ordered = getattr(attribute, "ordered", True)
+    return PlotAxis(name, edges, labels, attribute.nullable, dates, log, ordered)
 
 
 def _ink() -> Any:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,22 +22,24 @@ from scipy.sparse import csr_array
 
 from .._validation import FloatArray, IntArray
 
-__all__ = [
-    "Coefficients",
-    "ColumnBasis",
-    "Ladder",
-    "Look",
-    "Prior",
-    "SCALES",
-    "along",
-    "basis_of",
-    "by_attributes",
-    "cut_shares",
-    "n_ordered",
-    "under",
-]
-
 Axes = tuple[int, ...]
+
+
+_Found = TypeVar("_Found")
+
+
+def kept(find: Callable[..., _Found]) -> Callable[..., _Found]:
+    """A method that finds once what it is asked for, and keeps it in ``_kept`` of its object."""
+
+    @functools.wraps(find)
+    def found(self: Any, *of: Any) -> _Found:
+        known, key = vars(self).setdefault("_kept", {}), (find.__name__, *of)
+        if key not in known:
+            known[key] = find(self, *of)
+        result: _Found = known[key]
+        return result
+
+    return found
 
 
 class Ladder(NamedTuple):
@@ -66,11 +68,14 @@ class Ladder(NamedTuple):
         """Group of each code at the level that has so many groups."""
         return self.units // (self.n_units // size)
 
-    def sums(self, values: FloatArray, size: int | None = None) -> FloatArray:
-        """Sums of values of codes over the groups of a level, by default over units."""
-        size = self.n_units if size is None else size
+    def sums(self, values: FloatArray, size: int) -> FloatArray:
+        """Sums of values of codes over the groups of a level."""
         found = np.bincount(self.groups(size), weights=values, minlength=size)
         return found.astype(np.float64, copy=False)
+
+    def functions(self, size: int) -> FloatArray:
+        """Orthonormal functions of the groups of a level."""
+        return basis_of(self.sizes[: self.sizes.index(size) + 1])
 
 
 def n_ordered(ladders: Iterable[Ladder]) -> int:
@@ -111,7 +116,7 @@ def under(values: FloatArray, vectors: Sequence[FloatArray]) -> FloatArray:
     return found
 
 
-def by_attributes(products: Sequence[Mapping[int, Any]]) -> dict[tuple[int, ...], list[int]]:
+def by_attributes(products: Sequence[Collection[int]]) -> dict[tuple[int, ...], list[int]]:
     """Positions of the products that constrain the same attributes, by these attributes."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for position, weights in enumerate(products):
@@ -178,8 +183,9 @@ class Coefficients:
 
         For a variance of 1 of each cell.
         """
-        for inner in _subsets(len(axes)):
-            at = [slice(1, None) if place in inner else 0 for place in range(len(axes))]
+        places = range(len(axes))
+        for inner in chain.from_iterable(combinations(places, n) for n in range(len(axes) + 1)):
+            at = [slice(1, None) if place in inner else 0 for place in places]
             factors = [
                 1.0 / self.ladders[axis].n_units if place in inner else 1.0
                 for place, axis in enumerate(axes)
@@ -205,13 +211,8 @@ class Coefficients:
     def _forward(self, axes: Axes, table: FloatArray) -> FloatArray:
         """Coefficients of a table of groups, in the basis of these groups."""
         for place, axis in enumerate(axes):
-            table = along(self.functions(axis, table.shape[place]).T, table, place)
+            table = along(self.ladders[axis].functions(table.shape[place]).T, table, place)
         return table
-
-    def functions(self, axis: int, size: int) -> FloatArray:
-        """Orthonormal functions of the groups of a level."""
-        sizes = self.ladders[axis].sizes
-        return basis_of(sizes[: sizes.index(size) + 1])
 
     def of_table(self, axes: Axes, counts: FloatArray) -> FloatArray:
         """Coefficients of a table over the groups of some level of each column."""
@@ -249,7 +250,7 @@ class Coefficients:
                 hat[at][cut] = look.values[cut] / math.sqrt(scale)
                 spread[at][cut] = look.variances[cut] / scale
         for place, axis in enumerate(axes):
-            functions = self.functions(axis, sizes[place])
+            functions = self.ladders[axis].functions(sizes[place])
             hat = along(functions, hat, place)
             spread = along(functions**2, spread, place)
         for place, axis in enumerate(axes):
@@ -258,11 +259,6 @@ class Coefficients:
             shape[place] = -1
             hat = hat + pure.reshape(shape)
         return hat, spread
-
-
-def _subsets(n: int) -> Iterator[tuple[int, ...]]:
-    for order in range(n + 1):
-        yield from combinations(range(n), order)
 
 
 def along(matrix: FloatArray, table: FloatArray, place: int) -> FloatArray:
@@ -328,8 +324,6 @@ class ColumnBasis:
         ranks = np.append(0.0, np.cumsum(self._ordered))
         angles = np.arcsin(np.sqrt(np.minimum(ranks / max(ranks[-1], 1e-300), 1.0)))
         self.steps = np.sqrt(np.diff(angles) * 2.0 / math.pi)[:, None]
-        self._kept: dict[int, tuple[csr_array, IntArray]] = {}
-        self._turns: dict[int, tuple[FloatArray, FloatArray]] = {}
 
     def features(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Features of the field of a column, and of what independent records do by chance.
@@ -364,26 +358,25 @@ class ColumnBasis:
             ]
         return np.concatenate(found)
 
+    @kept
     def _averages(self, size: int) -> tuple[csr_array, IntArray]:
         """What makes means of groups of weights, (size, n_codes); number of codes of each group.
 
         Nothing is in groups without codes: they have the weight of the groups around them.
         """
-        if size not in self._kept:
-            group = self.ladder.groups(size)
-            whole = self.ladder.sums(self.mass, size)
-            at = group, np.arange(len(group))
-            averages = csr_array((self.mass / whole[group], at), shape=(size, len(group)))
-            filled = np.diag((whole > 0).astype(np.float64))
-            for level in reversed([each for each in self.ladder.sizes if each < size]):
-                wide = size // level
-                empty = np.flatnonzero(filled.sum(axis=1) == 0)
-                around = np.repeat(whole.reshape(level, wide).sum(axis=1), wide)
-                for place in empty[around[empty] > 0].tolist():
-                    near = slice(place // wide * wide, (place // wide + 1) * wide)
-                    filled[place, near] = whole[near] / whole[near].sum()
-            self._kept[size] = csr_array(filled) @ averages, np.bincount(group, minlength=size)
-        return self._kept[size]
+        group = self.ladder.groups(size)
+        whole = self.ladder.sums(self.mass, size)
+        at = group, np.arange(len(group))
+        averages = csr_array((self.mass / whole[group], at), shape=(size, len(group)))
+        filled = np.diag((whole > 0).astype(np.float64))
+        for level in reversed([each for each in self.ladder.sizes if each < size]):
+            wide = size // level
+            empty = np.flatnonzero(filled.sum(axis=1) == 0)
+            around = np.repeat(whole.reshape(level, wide).sum(axis=1), wide)
+            for place in empty[around[empty] > 0].tolist():
+                near = slice(place // wide * wide, (place // wide + 1) * wide)
+                filled[place, near] = whole[near] / whole[near].sum()
+        return csr_array(filled) @ averages, np.bincount(group, minlength=size)
 
     def is_whole(self, size: int) -> bool:
         """Whether each code has a group to itself."""
@@ -402,8 +395,8 @@ class ColumnBasis:
 
     def coefficients(self, means: FloatArray) -> FloatArray:
         """Coefficients of the mean weights of groups in the functions of `turn`, (size - 1, n)."""
-        size, sizes = means.shape[0], self.ladder.sizes
-        functions = basis_of(sizes[: sizes.index(size) + 1])[:, 1:] @ self.turn(size)[0]
+        size = means.shape[0]
+        functions = self.ladder.functions(size)[:, 1:] @ self.turn(size)[0]
         found: FloatArray = functions.T @ means * math.sqrt(self.ladder.n_units / size)
         return found
 
@@ -418,6 +411,7 @@ class ColumnBasis:
         shares: FloatArray = self._averages(size)[0].sum(axis=0) / size
         return shares
 
+    @kept
     def turn(self, size: int) -> tuple[FloatArray, FloatArray]:
         """Functions of groups but the constant one that vary by themselves.
 
@@ -428,19 +422,15 @@ class ColumnBasis:
         variances : ndarray of float64, shape (2, size - 1)
             Prior variances of their coefficients, by the field and by chance.
         """
-        if size not in self._turns:
-            ladder = self.ladder
-            levels = ladder.sizes[: ladder.sizes.index(size) + 1]
-            n = ladder.n_ordered
-            n_ordered = int(ladder.groups(size)[n - 1]) + 1 if n else 0
-            alone = Ladder(np.arange(size), levels, n_ordered)
-            groups = ColumnBasis(ladder.sums(self.mass, size), alone)
-            scale = math.sqrt(size / ladder.n_units)
-            field, chance = groups.features(basis_of(levels)[:, 1:] * scale)
-            spread, turn = np.linalg.eigh(field.T @ field)
-            apart = ((chance @ turn) ** 2).sum(axis=0)
-            self._turns[size] = turn, np.stack([np.maximum(spread, 0.0) + _ROUGH * apart, apart])
-        return self._turns[size]
+        ladder, n = self.ladder, self.ladder.n_ordered
+        n_ordered = int(ladder.groups(size)[n - 1]) + 1 if n else 0
+        alone = Ladder(np.arange(size), (size,), n_ordered)
+        groups = ColumnBasis(ladder.sums(self.mass, size), alone)
+        scale = math.sqrt(size / ladder.n_units)
+        field, chance = groups.features(ladder.functions(size)[:, 1:] * scale)
+        spread, turn = np.linalg.eigh(field.T @ field)
+        apart = ((chance @ turn) ** 2).sum(axis=0)
+        return turn, np.stack([np.maximum(spread, 0.0) + _ROUGH * apart, apart])
 
     @functools.cached_property
     def reach(self) -> float:
@@ -492,8 +482,6 @@ class Prior:
     ) -> None:
         self.total, self._columns, self._tables = max(total, 1.0), columns, tables
         self._expected, self._distances = expected, distances
-        self._beliefs: dict[Axes, Belief] = {}
-        self._laws: dict[int, FloatArray] = {}
 
     def _reach(self, axes: Axes) -> float:
         return math.prod(self._columns[axis].reach for axis in axes) ** 2
@@ -523,44 +511,42 @@ class Prior:
         found: FloatArray = np.exp(logs - logs.max())
         return found
 
+    @kept
     def _law(self, order: int) -> FloatArray:
         """Shares of the values of u among sets of so many columns."""
-        if order not in self._laws:
-            sets = [axes for axes in self._tables if len(axes) == order]
-            some = sets[:: -(-len(sets) // _MOST_SETS)]
-            laws = _exponential_laws()
-            logs = sum(np.log(np.maximum(laws @ self._likelihoods(axes), 1e-300)) for axes in some)
-            scales = np.exp(logs - np.max(logs))
-            self._laws[order] = scales / scales.sum() @ laws
-        return self._laws[order]
+        sets = [axes for axes in self._tables if len(axes) == order]
+        some = sets[:: -(-len(sets) // _MOST_SETS)]
+        laws = _exponential_laws()
+        logs = sum(np.log(np.maximum(laws @ self._likelihoods(axes), 1e-300)) for axes in some)
+        scales = np.exp(logs - np.max(logs))
+        found: FloatArray = scales / scales.sum() @ laws
+        return found
 
+    @kept
     def belief(self, axes: Axes) -> Belief:
         """What is believed of a measured set."""
-        if axes not in self._beliefs:
-            shares = self._likelihoods(axes) * self._law(len(axes))
-            shares /= shares.sum()
-            field, chance, noise, away = self._parts(axes)
-            gain, square = np.zeros(field.shape), np.zeros(field.shape)
-            for place in np.flatnonzero(shares > 1e-4 * shares.max()).tolist():
-                prior = _VARIANCES[place] * field + chance
-                trust = prior / (prior + noise)
-                gain += shares[place] * trust
-                square += shares[place] * trust**2
-            variance = gain * noise + np.maximum(square - gain**2, 0.0) * away**2
-            removed = (1.0 - gain) * noise
-            self._beliefs[axes] = Belief(gain, variance, removed, float(shares @ _VARIANCES))
-        return self._beliefs[axes]
+        shares = self._likelihoods(axes) * self._law(len(axes))
+        shares /= shares.sum()
+        field, chance, noise, away = self._parts(axes)
+        gain, square = np.zeros(field.shape), np.zeros(field.shape)
+        for place in np.flatnonzero(shares > 1e-4 * shares.max()).tolist():
+            prior = _VARIANCES[place] * field + chance
+            trust = prior / (prior + noise)
+            gain += shares[place] * trust
+            square += shares[place] * trust**2
+        variance = gain * noise + np.maximum(square - gain**2, 0.0) * away**2
+        return Belief(gain, variance, (1.0 - gain) * noise, float(shares @ _VARIANCES))
 
-    @functools.cached_property
-    def _measured(self) -> float:
-        """The mean variance u of pairs with a table; 1 without any."""
+    @kept
+    def unmeasured(self, kind: int) -> float:
+        """The variance u of pairs without a table, so many of whose columns are ordered.
+
+        Without a distance the mean of pairs with a table; 1 without any.
+        """
+        if kind in self._distances:
+            return math.pi * self._distances[kind] ** 2
         pairs = any(len(axes) == 2 for axes in self._tables)
         return float(self._law(2) @ _VARIANCES) if pairs else 1.0
-
-    def unmeasured(self, kind: int) -> float:
-        """The variance u of pairs without a table, so many of whose columns are ordered."""
-        distance = self._distances.get(kind)
-        return self._measured if distance is None else math.pi * distance**2
 
     def scale(self, axes: Axes) -> float:
         """The variance of the field of a set, before features."""

@@ -6,18 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from .._validation import CodeArray, FloatArray, IntArray, as_epsilon, free_name
 from ..domain import Domain
 from ..domain.query import Query, Weights
 from ..hierarchy import noise_quantile
 from ..mechanisms import discrete_laplace_variance
-from .basis import by_attributes
+from ..mechanisms.laplace import noise_reach
+from .basis import by_attributes, kept
 from .files import Arrays, Facts, demand, fraction, packed, unpacked
 from .model import Answers, KnownLaw, Reach, Release, added, are_shares, semidefinite
 from .result import range_label
@@ -36,9 +36,9 @@ _MAX_COUNT = 2.0**53
 def _whole(values: Any, name: str, dtype: type) -> np.ndarray:
     """A read-only copy of codes, depths or places."""
     array = np.asarray(values)
-    demand(array.dtype.kind in "iu", f"{name} must be integers, got the dtype {array.dtype}.")
-    fits = 0 <= array.min(initial=0) <= array.max(initial=0) <= np.iinfo(np.int32).max
-    demand(fits, f"{name} must be non-negative and fit into 32 bits.")
+    most = np.iinfo(np.int32).max
+    whole = array.dtype.kind in "iu" and 0 <= array.min(initial=0) <= array.max(initial=0) <= most
+    demand(whole, f"{name} must be whole numbers, not negative, that fit into 32 bits.")
     return _frozen(array, dtype)
 
 
@@ -123,61 +123,8 @@ class Boxes:
         )
 
 
-# --- the law of a sum of noises
-
-
-def noise_reach(low: FloatArray, high: FloatArray, variances: FloatArray, tail: float) -> float:
-    """What a sum of noises exceeds with a probability of about ``tail``.
-
-    The sum is ``sum max(low_i z_i, high_i z_i)``, with independent discrete Laplace noises z_i and
-    low_i <= high_i of any sign; equal slopes give a weighted sum. Its law lies between the normal
-    one and that of a single noise, as far as its excess kurtosis does, whose 0.75th power is within
-    2% for sums of n equal noises; unequal slopes add the skewness, as Cornish and Fisher do.
-
-    Parameters
-    ----------
-    low, high : ndarray of float64, shape (n,)
-    variances : ndarray of float64, shape (n,)
-        Of the noises.
-    tail : float
-        At most 0.5.
-    """
-    used = (low != 0) | (high != 0)
-    low, high, variances = low[used], high[used], variances[used]
-    # A mean slope, and half the difference of the slopes times the size of the noise.
-    middle, half, scale = (low + high) / 2, (high - low) / 2, np.sqrt(variances / 2)
-    square, other = middle**2, half**2
-    variance = float((square + other / 2) @ variances)
-    if variance <= 0:
-        return 0.0
-    kurtosis = float(square**2 @ (variances + 3 * variances**2)) / variance**2
-    skewness = float(((12 * square + 2 * other) * half) @ (scale * variances / 2)) / variance**1.5
-    normal, single = -float(ndtri(tail)), -math.log(2 * tail) / math.sqrt(2)
-    standard = normal + (single - normal) * min(kurtosis / 3, 1.0) ** 0.75
-    standard += skewness * (normal**2 - 1) / 6
-    reach = float(half @ scale) + math.sqrt(variance) * standard
-    # Noise is whole: the sum of equally steep ones is a multiple of their slope.
-    steep = np.maximum(np.abs(low), np.abs(high))
-    largest = float(steep.max())
-    whole = largest * math.ceil(reach / largest - 0.5)
-    return whole if (steep == largest).all() else max(reach, whole)
-
-
-class Cut(NamedTuple):
-    """How a query cuts the boxes.
-
-    Attributes
-    ----------
-    mean, low, high : ndarray of float64, shape (n_boxes,)
-        Mean, smallest and largest weight of the cells of each box.
-    counts : ndarray of shape (n_boxes,)
-        The released counts.
-    """
-
-    mean: FloatArray
-    low: FloatArray
-    high: FloatArray
-    counts: np.ndarray
+# Of the cells of each box the mean, the smallest and the largest weight that a query has.
+Cut = tuple[FloatArray, FloatArray, FloatArray]
 
 
 # --- what is known about the errors of answers over boxes
@@ -223,8 +170,7 @@ class LeafErrorBound:
         demand(alike, "depth and test_number must have the same length.")
         for name in ("theta", "delta", "lam", "step"):
             number = float(getattr(self, name))
-            held = 0 <= number < math.inf
-            demand(held, f"{name} must be finite and non-negative, got {number!r}.")
+            demand(0 <= number < math.inf, f"{name} must be finite and not negative, got {number}.")
             object.__setattr__(self, name, number)
 
     def bounds(self, mu: float) -> np.ndarray:
@@ -354,17 +300,17 @@ class Intervals:
             most = np.minimum(most, self.spread.bounds(0.05) / 2)
         return most
 
-    def reach(self, cut: Cut, alpha: float) -> tuple[float, float]:
+    def reach(self, cut: Cut, counts: np.ndarray, alpha: float) -> tuple[float, float]:
         """Reach of an interval below and above the answer, which it leaves with ``alpha``."""
-        mean, low, high = cut.mean, cut.low, cut.high
+        mean, low, high = cut
         if self.spread is None:
             low = high = mean
         inner, uneven = (low, high), np.full(len(mean), math.inf)
         if isinstance(self.spread, LeafErrorBound) and (high > low).any():
             alpha /= 2
             inner, uneven = (mean, mean), (high - low) * self.spread.bounds(alpha) / 2
-        counts = cut.counts if self.measured is None else self.measured
-        value, variances = float(mean @ cut.counts), self.variances(len(mean))
+        value, variances = float(mean @ counts), self.variances(len(mean))
+        counts = counts if self.measured is None else self.measured
         least = np.maximum(low * counts, mean * counts - uneven).sum()
         most = np.minimum(high * counts, mean * counts + uneven).sum()
         below = value - float(least) + noise_reach(low, inner[0], variances, alpha / 2)
@@ -394,19 +340,17 @@ class Intervals:
     @classmethod
     def from_arrays(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Intervals:
         """The inverse of `to_arrays`; ValueError for what does not fit together."""
-        epsilon: Any = None
-        if "noise_epsilon" in facts:
-            epsilon = [fraction(text) for text in facts["noise_epsilon"]]
-            if "noise_epsilon" in arrays:
-                index = _whole(arrays["noise_epsilon"], "noise_epsilon", np.int64)
-                epsilon = [epsilon[i] for i in index.tolist()]
+        epsilon = [fraction(text) for text in facts.get("noise_epsilon", ())]
+        if "noise_epsilon" in arrays:
+            index = _whole(arrays["noise_epsilon"], "noise_epsilon", np.int64)
+            epsilon = [epsilon[i] for i in index.tolist()]
         spread: _Spread = "any" if facts.get("uneven") is True else None
         if "leaf_errors" in facts:
             demand(spread is None, "leaf_errors and uneven exclude each other")
             spread = LeafErrorBound(
                 **facts["leaf_errors"], depth=arrays["depth"], test_number=arrays["test_number"]
             )
-        return cls(epsilon, spread, arrays.get("measured"))
+        return cls(epsilon or None, spread, arrays.get("measured"))
 
 
 # --- the model
@@ -438,35 +382,22 @@ class BoxModel(DrawsRecords, KnownLaw, Release):
         self.counts = checked_counts(counts, len(boxes))
         self.intervals = Intervals() if intervals is None else intervals
         self.intervals.check(len(boxes))
-        self._sides: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_sides": {}}
 
     @property
     def total(self) -> float:  # type: ignore[override]
         """Estimated number of records, the sum of the counts."""
         return float(self.counts.sum(dtype=np.float64))
 
+    @kept
     def sides(self, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The distinct intervals of the boxes on one axis: starts, stops, index per box.
 
         Trees cut few places per axis, so that there are far fewer of them than boxes.
         """
-        if axis not in self._sides:
-            stride = self.shape[axis] + 1
-            lower, upper = self.boxes.lower[:, axis].astype(np.int64), self.boxes.upper[:, axis]
-            pairs, place = np.unique(lower * stride + upper, return_inverse=True)
-            self._sides[axis] = pairs // stride, pairs % stride, place.reshape(-1)
-        return self._sides[axis]
-
-    def _covered_intervals(self, queries: Sequence[Weights], axis: int) -> np.ndarray:
-        """Share of every distinct interval of an axis, shape (n_intervals, n_queries)."""
-        starts, stops, _ = self.sides(axis)
-        sums = np.zeros((self.shape[axis] + 1, len(queries)))
-        np.cumsum(np.stack([query[axis] for query in queries], axis=1), axis=0, out=sums[1:])
-        covered: np.ndarray = (sums[stops] - sums[starts]) / (stops - starts)[:, None]
-        return covered
+        stride = self.shape[axis] + 1
+        lower, upper = self.boxes.lower[:, axis].astype(np.int64), self.boxes.upper[:, axis]
+        pairs, place = np.unique(lower * stride + upper, return_inverse=True)
+        return pairs // stride, pairs % stride, place.reshape(-1)
 
     @property
     def about(self) -> str:
@@ -528,8 +459,11 @@ class BoxModel(DrawsRecords, KnownLaw, Release):
             for axes, members in by_attributes(products).items():
                 covered = np.ones((len(self.boxes), len(members)))
                 for axis in axes:
-                    shares = self._covered_intervals([products[i] for i in members], axis)
-                    covered *= shares[self.sides(axis)[2]]
+                    starts, stops, place = self.sides(axis)
+                    sums = np.zeros((self.shape[axis] + 1, len(members)))
+                    each = np.stack([products[i][axis] for i in members], axis=1)
+                    np.cumsum(each, axis=0, out=sums[1:])
+                    covered *= ((sums[stops] - sums[starts]) / (stops - starts)[:, None])[place]
                 found[members] = covered.T
             return found
 
@@ -537,9 +471,9 @@ class BoxModel(DrawsRecords, KnownLaw, Release):
 
     def _reach(self, queries: Sequence[Query], level: float) -> Reach:
         cuts = [self._cut(query) for query in queries]
-        found = [self.intervals.reach(cut, 1.0 - level) for cut in cuts]
+        found = [self.intervals.reach(cut, self.counts, 1.0 - level) for cut in cuts]
         below, above = np.array(found).reshape(-1, 2).T
-        inside = any((cut.high > cut.low).any() for cut in cuts)
+        inside = any((high > low).any() for _, low, high in cuts)
         text = (
             f"For a query fixed before looking at the release, with probability about "
             f"{100 * level:g}%: the interval covers the noise"
@@ -576,7 +510,7 @@ class BoxModel(DrawsRecords, KnownLaw, Release):
             high = np.where(mean == 0.0, 0.0, np.minimum(high, 1.0))
             low = np.where(mean == 1.0, 1.0, np.minimum(low, high))
             high = np.where(mean == 1.0, 1.0, high)
-        return Cut(mean, low, high, self.counts)
+        return mean, low, high
 
     def from_uniform(self, u: FloatArray) -> tuple[CodeArray, list[IntArray]]:
         """Records, and their boxes: in proportion to positive counts, evenly inside.
@@ -671,10 +605,10 @@ class StrategyModel(BoxModel):
         self.strategy = [np.asarray(each, dtype=np.float64) for each in strategy]
         self.noise, self.unit = float(variance), float(unit)
         for size, each in zip(self.shape, self.strategy, strict=True):
-            if each.ndim != 2 or each.shape[1] != size or np.linalg.matrix_rank(each) < size:
-                raise ValueError("its strategy does not determine the counts")
-        if not (0 <= self.noise < math.inf and 0 < self.unit <= 1):
-            raise ValueError("its noise is not a variance")
+            fits = each.ndim == 2 and each.shape[1] == size <= np.linalg.matrix_rank(each)
+            demand(fits, "its strategy does not determine the counts")
+        fits = 0 <= self.noise < math.inf and 0 < self.unit <= 1
+        demand(fits, "its noise is not a variance")
         # From weights of the codes to weights of the measurements.
         self._inverses = [np.linalg.pinv(each) for each in self.strategy]
 

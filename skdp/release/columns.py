@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from .._validation import FloatArray, IntArray
 from .basis import Ladder, basis_of
-
-__all__ = ["ColumnEstimate", "EffectLaw"]
 
 # Columns of more codes than this are estimated from their own tree alone.
 _MOST_JOINED = 1 << 16
@@ -106,6 +105,7 @@ class EffectLaw(NamedTuple):
         return found
 
 
+@dataclass(eq=False, repr=False)
 class ColumnEstimate:
     """Counts of the codes of a column, with covariance.
 
@@ -121,43 +121,31 @@ class ColumnEstimate:
         Variance of what else is known of the total; infinite if nothing is.
     n_alone : int, default=0
         Last codes that say nothing of their neighbours: special values, the missing one.
-    codes : ndarray of int, optional
-        Codes that records can have, in the order of the lattice; by default all.
+    codes : ndarray of int
+        Codes that records can have, in the order of the lattice.
     """
 
-    def __init__(
-        self,
-        n_codes: int,
-        sizes: Sequence[int],
-        variances: Mapping[int, float],
-        total_variance: float = math.inf,
-        n_alone: int = 0,
-        codes: IntArray | None = None,
-    ) -> None:
-        self.n_codes, self.n_alone = n_codes, n_alone
-        self.sizes = tuple(sizes)
-        self.variances = dict(variances)
-        self.total_variance = total_variance
+    n_codes: int
+    sizes: Sequence[int]
+    variances: Mapping[int, float]
+    total_variance: float = math.inf
+    n_alone: int = 0
+    codes: IntArray = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.sizes = tuple(self.sizes)
         self.scales = self._scale_variances()
-        self.counts = np.zeros(n_codes)
-        # Codes that records can have, in the order of the lattice.
-        self.codes = np.arange(n_codes) if codes is None else codes
+        self.counts = np.zeros(self.n_codes)
         # The covariance is that of the levels less ``lowered @ lowered.T``.
         self._lowered: FloatArray | None = None
         # And with it, the covariance is larger by ``outer(restored, restored)``.
         self.restored = np.zeros(len(self.codes))
-        self._shares: FloatArray | None = None
         self.looks: tuple[Ladder, FloatArray] | None = None
 
     @property
     def lattice(self) -> int:
         """Number of codes with those that fill the last blocks."""
         return self.sizes[-1]
-
-    @property
-    def own_total_variance(self) -> float:
-        """Variance of the total as the column's own counts tell it."""
-        return 1.0 / sum(1.0 / (size * each) for size, each in self.variances.items())
 
     def _scale_variances(self) -> list[FloatArray]:
         """Variance of a coefficient of each scale, orthonormal over the lattice.
@@ -167,8 +155,6 @@ class ColumnEstimate:
         found: list[FloatArray] = []
         for size in self.sizes:
             precision = sum(self._precisions(size).values())
-            if size == 1:
-                precision += self.lattice / self.total_variance
             n_blocks = self.sizes[max(len(found) - 1, 0)]
             found.append(np.full(n_blocks, 1.0 / precision))
         return found
@@ -176,24 +162,15 @@ class ColumnEstimate:
     def _precisions(self, size: int) -> dict[int, float]:
         """Of a coefficient of a level: as the counts of each level that was measured tell it."""
         known = self.variances.items()
-        return {finer: self.lattice / (finer * each) for finer, each in known if finer >= size}
+        found = {finer: self.lattice / (finer * each) for finer, each in known if finer >= size}
+        # What else is known of the total is one more table.
+        return found | ({0: self.lattice / self.total_variance} if size == 1 else {})
 
-    def own_total(self, tables: Mapping[int, FloatArray]) -> float:
-        """The total as the column's own counts tell it."""
+    def own_total(self, tables: Mapping[int, FloatArray]) -> tuple[float, float]:
+        """The total as the column's own counts tell it, and its variance."""
         precision = {size: 1.0 / (size * each) for size, each in self.variances.items()}
         told = sum(precision[size] * float(tables[size].sum()) for size in precision)
-        return told / sum(precision.values())
-
-    @property
-    def finer(self) -> FloatArray:
-        """Variances of the scales below the first, block by block."""
-        return np.concatenate([np.zeros(0), *self.scales[2:]])
-
-    @finer.setter
-    def finer(self, variances: FloatArray) -> None:
-        ends = np.cumsum([0, *(len(each) for each in self.scales[2:])])
-        self.scales[2:] = [variances[a:b] for a, b in pairwise(ends)]
-        self._shares = None
+        return told / sum(precision.values()), 1.0 / sum(precision.values())
 
     def fit(self, tables: Mapping[int, FloatArray], total: float) -> None:
         """Estimate from noisy blocks of each level and from what else is known of the total.
@@ -202,16 +179,12 @@ class ColumnEstimate:
         little where counts are even.
         """
         counts, unsure = np.zeros(1), np.zeros(1)
-        before = np.zeros(1)
+        before, tables = np.zeros(1), {**tables, 0: np.array([total])}
         for place, size in enumerate(self.sizes):
             precisions = self._precisions(size)
             precision, told = sum(precisions.values()), np.zeros(size)
             for finer, part in precisions.items():
                 told += part * tables[finer].reshape(size, -1).sum(axis=1)
-            if size == 1 and math.isfinite(self.total_variance):
-                part = self.lattice / self.total_variance
-                precision += part
-                told += part * total
             told /= precision
             detail = told
             if place:
@@ -227,7 +200,7 @@ class ColumnEstimate:
         n_inside = len(self.codes)
         inside = counts[:n_inside]
         if self.lattice > n_inside:
-            inside = inside + self._beyond() * counts[n_inside:].sum()
+            inside = inside + self._shares * counts[n_inside:].sum()
         self.counts[self.codes] = inside
 
     def _believed(
@@ -322,19 +295,19 @@ class ColumnEstimate:
         found[held[int(np.flatnonzero(clear)[-1]) if clear.any() else 0]] = 1.0
         return found
 
-    def _beyond(self) -> FloatArray:
+    @cached_property
+    def _shares(self) -> FloatArray:
         """How what blocks hold beyond the last code is shared out over the codes; it adds up to 1.
 
         Nobody is there: the noise of these cells tells what the others have too little, and with it
         the counts add up to the total.
         """
-        if self._shares is None:
-            n_inside = len(self.codes)
-            outside = np.zeros(self.lattice)
-            outside[n_inside:] = 1.0
-            spread = self._spread(outside, [np.zeros(1), *self.scales[1:]])
-            self._shares = -spread[:n_inside] / float(outside @ spread)
-        return self._shares
+        n_inside = len(self.codes)
+        outside = np.zeros(self.lattice)
+        outside[n_inside:] = 1.0
+        spread = self._spread(outside, [np.zeros(1), *self.scales[1:]])
+        found: FloatArray = -spread[:n_inside] / float(outside @ spread)
+        return found
 
     def covered(self, weights: FloatArray) -> FloatArray:
         """Covariance of the column's own levels times weights, (n_codes,) or (n_codes, n)."""
@@ -343,7 +316,7 @@ class ColumnEstimate:
         padded[:n_inside] = weights
         if n_inside == self.lattice:
             return self._spread(padded, self.scales)
-        shares = self._beyond()
+        shares = self._shares
         padded[n_inside:] = shares @ weights
         found = self._spread(padded, self.scales)
         return found[:n_inside] + np.multiply.outer(shares, found[n_inside:].sum(axis=0))

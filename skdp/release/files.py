@@ -18,10 +18,8 @@ from .._validation import FloatArray, replacing
 from ..accounting import PrivacyLoss
 
 _METADATA, _FORMAT, _VERSION = "metadata.json", "skdp synopsis", 2
-# Bytes of the metadata that are parsed unless more are asked for: parsing takes up to 25 times as
-# much memory. A domain of 100,000 categories has about a third of this.
-MOST_JSON = 1 << 23
-
+# Parsing metadata takes up to so many times their bytes.
+_PARSED = 25
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 # What a file keeps of a model: JSON values, and arrays by their names.
@@ -94,7 +92,7 @@ def write_archive(path: str | PathLike[str], metadata: Facts, arrays: Arrays) ->
 
 
 def read_archive(
-    path: str | PathLike[str], build: Callable[[Any, Any], Any], max_bytes: int, max_json: int
+    path: str | PathLike[str], build: Callable[[Any, Any], Any], max_bytes: int
 ) -> Any:
     """Read a file that `write_archive` wrote; nothing in it is executed.
 
@@ -103,8 +101,8 @@ def read_archive(
     path : str or path-like
     build : callable
         Makes the release from metadata and arrays.
-    max_bytes, max_json : int
-        Refuse files that would unpack to more, and those with more metadata.
+    max_bytes : int
+        Refuse files that would take more memory.
 
     Raises
     ------
@@ -119,7 +117,7 @@ def read_archive(
         raise ValueError(f"{str(path)!r} is not a usable synopsis file: it is a pipe or a device.")
     with open(path, "rb") as file:
         try:
-            return build(*_read(file, max_bytes, max_json))
+            return build(*_read(file, max_bytes))
         except MemoryError:
             raise ValueError(f"{str(path)!r} does not fit into the available memory.") from None
         # Damaged archives, JSON and headers raise almost anything, always for the same reason:
@@ -130,24 +128,20 @@ def read_archive(
             ) from error
 
 
-def _read(file: Any, max_bytes: int, max_json: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read(file: Any, max_bytes: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
         listed = {entry.filename: entry for entry in entries}
         named = len(listed) == len(entries) and _METADATA in listed
         demand(named, "it has no metadata.json of skdp")
+        # Before anything is parsed.
         size = sum(entry.file_size for entry in entries)
-        large = f"it unpacks to {size:,} bytes, more than max_bytes={max_bytes:,}"
+        size += (_PARSED - 1) * listed[_METADATA].file_size
+        large = f"it takes up to {size:,} bytes of memory, more than max_bytes={max_bytes:,}"
         demand(size <= max_bytes, large)
         # Others are unpacked whole before their size is looked at.
         packed = all(entry.compress_type in _COMPRESSIONS for entry in entries)
         demand(packed, "its compression is not that of skdp")
-        size = listed[_METADATA].file_size
-        demand(
-            size <= max_json,
-            f"its metadata have {size:,} bytes, more than max_json={max_json:,}. Raise it if you "
-            "trust the file.",
-        )
         metadata = json.loads(_content(archive, listed[_METADATA]).decode())
         named = isinstance(metadata, dict) and metadata.get("format") == _FORMAT
         demand(named, "it was not written by skdp as a synopsis")
@@ -206,11 +200,7 @@ def unpacked(facts: Any, arrays: Arrays) -> Any:
 def as_probabilities(values: np.ndarray) -> FloatArray:
     """Probabilities that sum to 1 along the last axis."""
     found: FloatArray = values.astype(np.float64)
-    demand((found >= 0).all(), "a probability is negative")
-    off = np.abs(found.sum(axis=-1) - 1.0)
-    demand((off <= _ROUNDING).all(), "the probabilities do not sum to 1")
+    # They may differ from a sum of 1 by rounding.
+    fits = (found >= 0).all() and np.allclose(found.sum(axis=-1), 1.0, rtol=0.0, atol=1e-6)
+    demand(fits, "probabilities are negative or do not sum to 1")
     return found
-
-
-# Probabilities in a file may differ from a sum of 1 by rounding.
-_ROUNDING = 1e-6

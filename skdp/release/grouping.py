@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,30 +56,20 @@ class Bands:
 
     def __init__(self, column: str, edges: Any, domain: Domain, right: bool) -> None:
         attribute = attribute_of(column, domain)
-        if isinstance(attribute, Categorical):
+        found: Any = ()
+        with contextlib.suppress(TypeError, ValueError):
+            listed = [pd.Timestamp(each) if isinstance(each, str) else each for each in edges]
+            found = pd.IntervalIndex.from_breaks(listed, closed="right" if right else "left")
+        if not len(found) or not (found.left < found.right).all():
             raise ValueError(
-                f"Column {column!r} is a Categorical, which has no bands. Group by its "
-                "categories, or declare a derived column that joins some."
+                f"bands of {column!r} must be two or more ascending edges, such as [18, 40, 65], "
+                f"got {edges!r}."
             )
-        self.labels = _intervals(column, edges, right)
+        self.labels: pd.IntervalIndex = found
         strict = "<" if right else ">"
         self.regions: list[Region] = [
-            region_of_range(column, attribute, one.left, one.right, strict) for one in self.labels
+            region_of_range(column, attribute, one.left, one.right, strict) for one in found
         ]
-
-
-def _intervals(column: str, edges: Any, right: bool) -> pd.IntervalIndex:
-    try:
-        listed = [pd.Timestamp(each) if isinstance(each, str) else each for each in edges]
-        found = pd.IntervalIndex.from_breaks(listed, closed="right" if right else "left")
-        if len(found) and (found.left < found.right).all():
-            return found
-    except (TypeError, ValueError):
-        pass
-    raise ValueError(
-        f"bands of {column!r} must be two or more ascending edges, such as [18, 40, 65], got "
-        f"{edges!r}."
-    )
 
 
 class Groups:
@@ -115,10 +106,10 @@ class Groups:
         by_code: bool = False,
     ) -> None:
         self.names = [names] if isinstance(names, str) else list(names)
-        if not isinstance(bands, Mapping | None):
+        bands = {} if bands is None else bands
+        if not isinstance(bands, Mapping):
             raise TypeError(f"bands must be a mapping of columns to edges, got {bands!r}.")
-        given = (bands or {}).items()
-        self.bands = {column: Bands(column, edges, domain, right) for column, edges in given}
+        self.bands = {name: Bands(name, edges, domain, right) for name, edges in bands.items()}
         self.domain = domain
         if not self.names or len(set(self.names)) < len(self.names):
             raise ValueError(f"by must name one or more different columns, got {names!r}.")
@@ -129,12 +120,10 @@ class Groups:
             raise ValueError(f"bands names {some(others)}, but groups are by {some(self.names)}.")
         structure = domain.structure
         self.coded = [name for name in self.names if name not in self.bands]
-        bases = [structure.base_of(name) for name in self.coded]
-        self.axes = [domain.index(base) for base in bases]
+        self.axes = [domain.index(structure.base_of(name)) for name in self.coded]
         self._attributes = {
             name: domain[name] if by_code else domain[name].declared for name in self.names
         }
-        self.sizes = [self._attributes[name].size for name in self.coded]
         # Code of each column for each code of the measured column that decides it.
         self.codes: list[IntArray] = []
         for name in self.coded:
@@ -159,14 +148,14 @@ class Groups:
             for name, each in self._attributes.items()
         ]
 
-    def within(self, query: Any, of: Callable[[dict[str, Region]], Any]) -> Iterator[list[Any]]:
+    def within(self, query: Any, columns: Sequence[str]) -> Iterator[Case]:
         """The records of a query in each group, lexicographic; groups share arrays that are equal.
 
         Parameters
         ----------
         query : dict, str or None
-        of : callable
-            What a conjunction is, as a named tuple with ``weights``.
+        columns : sequence of str
+            Whose numbers matter.
         """
         parts = parts_of(query, self.domain)
         banded: dict[tuple[int, ...], list[Any]] = {}
@@ -176,7 +165,9 @@ class Groups:
             chosen = tuple(place[name] for name in self.bands)
             if chosen not in banded:
                 band = {name: each.regions[place[name]] for name, each in self.bands.items()}
-                banded[chosen] = [of(both(part, band)) for part in parts]
+                banded[chosen] = [
+                    Selected.of(both(part, band), self.domain, columns) for part in parts
+                ]
             case = []
             for one in banded[chosen]:
                 weights = dict(one.weights)
@@ -213,15 +204,11 @@ def view_of(release: Release, groups: Groups) -> FloatArray:
     """
     axes = list(dict.fromkeys(groups.axes))
     table = release.view(axes)
-    if len(axes) == len(groups.axes) and table.shape == tuple(groups.sizes):
-        whole = [np.array_equal(codes, np.arange(len(codes))) for codes in groups.codes]
-        if all(whole):
-            return table
     places = [
         codes.reshape([-1 if axes[place] == axis else 1 for place in range(len(axes))])
         for axis, codes in zip(groups.axes, groups.codes, strict=True)
     ]
-    view = np.zeros(groups.sizes)
+    view = np.zeros(groups.shape)
     np.add.at(view, tuple(np.broadcast_to(place, table.shape) for place in places), table)
     return view
 
@@ -297,13 +284,6 @@ def spans_of(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
     low, high = attribute.contents.span(np.arange(attribute.bins))
     special = np.array(attribute.special, dtype=np.float64)
     return np.append(low, special).astype(np.float64), np.append(high, special).astype(np.float64)
-
-
-def has_numbers(attribute: Numeric | Categorical) -> bool:
-    """Whether a mean of a column can be asked for."""
-    if isinstance(attribute, Numeric):
-        return True
-    return not any(isinstance(each, str) for each in attribute.categories)
 
 
 class Selected(NamedTuple):

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property, reduce
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, reduce
 from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
@@ -19,22 +20,12 @@ from numpy.typing import NDArray
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain.query import Query, Weights, single_numbers
-from .basis import (
-    Coefficients,
-    ColumnBasis,
-    Ladder,
-    Look,
-    Prior,
-    along,
-    under,
-)
+from .basis import Coefficients, ColumnBasis, Ladder, Look, Prior, along, kept, under
 from .columns import ColumnEstimate
-from .files import as_probabilities, demand, packed, unpacked
+from .files import Arrays, Facts, as_probabilities, demand, packed, unpacked
 from .model import Release, added, product_of_weights
-from .products import Products, Stacked, covariances, kept
+from .products import Products, Stacked, covariances
 from .rows import ENOUGH, WeightedRows
-
-__all__ = ["ViewsModel"]
 
 Axes = tuple[int, ...]
 
@@ -42,6 +33,7 @@ Axes = tuple[int, ...]
 _MOST_TABLES, _AT_ONCE = 128, 1 << 20
 
 
+@dataclass(eq=False, repr=False)
 class ViewsModel(Release):
     """Weighted rows, and the coefficients of everything measured.
 
@@ -72,30 +64,20 @@ class ViewsModel(Release):
     kind: ClassVar[str] = "views"
     independent: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        rows: WeightedRows,
-        columns: Mapping[int, ColumnEstimate],
-        coefficients: Coefficients,
-        possible: Mapping[Axes, BoolArray] | None = None,
-        cells: tuple[float, float] | None = None,
-        prior: str = "",
-        followed: Collection[Axes] = (),
-        misfits: Mapping[int, float] | None = None,
-        budget: Mapping[str, float] | None = None,
-    ) -> None:
-        self.rows, self.shape = rows, rows.shape
-        self.columns = dict(columns)
-        self.coefficients = coefficients
-        self.possible = dict(possible or {})
-        self.cells = cells
-        self.prior = prior
-        self.followed = sorted(followed)
-        self.misfits = dict(misfits or {})
-        self.budget = dict(budget or {})
-        self.total = float(coefficients.looks[()].values)
-        self._kept: dict[Any, Any] = {}
-        self._cells: dict[Axes, tuple[Any, list[CodeArray]]] = {}
+    rows: WeightedRows
+    columns: Mapping[int, ColumnEstimate]
+    coefficients: Coefficients
+    possible: Mapping[Axes, BoolArray] = field(default_factory=dict)
+    cells: tuple[float, float] | None = None
+    prior: str = ""
+    followed: Collection[Axes] = ()
+    misfits: Mapping[int, float] = field(default_factory=dict)
+    budget: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.shape, self.total = self.rows.shape, float(self.coefficients.looks[()].values)
+        self.followed = sorted(self.followed)
+        self._cells = lru_cache(_MOST_TABLES)(self.rows.cells)
         self._latest: Products | None = None
 
     @property
@@ -109,10 +91,6 @@ class ViewsModel(Release):
         return [axes for axes in self.coefficients.looks if len(axes) == 2]
 
     # ---------------------------------------------------------------- what is known
-
-    def _only(self, axis: int) -> int:
-        """The one code that records can have of a column without an estimate."""
-        return int(np.argmax(self.possible.get((axis,), np.ones(1))))
 
     @cached_property
     def bases(self) -> dict[int, ColumnBasis]:
@@ -133,18 +111,14 @@ class ViewsModel(Release):
 
         Rows that were fitted to a table hold its noise.
         """
-        sizes = self.sizes(axes)
-        if len(axes) > 2 or not self._is_followed(axes):
+        followed = any({*axes} <= {*each} for each in self.followed)
+        if len(axes) > 2 or not followed:
             return self._row_coefficients(axes)
         margins = [
             self.coefficients.ladders[axis].sums(self.bases[axis].mass, size)
-            for axis, size in zip(axes, sizes, strict=True)
+            for axis, size in zip(axes, self.sizes(axes), strict=True)
         ]
         return self.coefficients.of_table(axes, self.total * reduce(np.multiply.outer, margins))
-
-    def _is_followed(self, axes: Axes) -> bool:
-        """Whether the rows were fitted to a table that holds these columns."""
-        return any({*axes} <= {*each} for each in self.followed)
 
     def sizes(self, axes: Axes) -> tuple[int, ...]:
         """Groups of each column in the finest table of a set."""
@@ -205,11 +179,7 @@ class ViewsModel(Release):
     def of_rows(self, axes: Axes, weights: Stacked) -> FloatArray:
         """Share of the rows under each of n products of weights, (n_codes, n) for each column."""
         first, *others = sorted(axes, key=lambda axis: self.shape[axis], reverse=True)
-        if (first, *others) not in self._cells:
-            if len(self._cells) >= _MOST_TABLES:
-                self._cells.clear()
-            self._cells[first, *others] = self.rows.cells(first, others)
-        table, codes = self._cells[first, *others]
+        table, codes = self._cells(first, tuple(others))
         shares, step = [np.zeros(0)], max(1, _AT_ONCE // table.shape[0])
         for start in range(0, weights[first].shape[1], step):
             part = slice(start, start + step)
@@ -277,13 +247,9 @@ class ViewsModel(Release):
         """Counts for every combination of the codes of one or two attributes, without bias."""
         if len(axes) == 1:
             [axis] = axes
-            if axis not in self.columns:
-                alone = np.zeros(self.shape[axis])
-                alone[self._only(axis)] = self.total
-                return alone
-            if self.cells is not None:
-                return self.total * self._row_shares(axis)
-            return self.columns[axis].counts.copy()
+            if axis in self.columns and self.cells is None:
+                return self.columns[axis].counts.copy()
+            return self.total * self._row_shares(axis)
         a, b = axes
         if a > b:
             return self.view([b, a]).T
@@ -373,14 +339,6 @@ class ViewsModel(Release):
 
     # ---------------------------------------------------------------- files
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = self.to_arrays()
-        return {"shape": list(self.shape), "facts": state[0], "arrays": state[1]}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        again = type(self).from_arrays(tuple(state["shape"]), state["facts"], state["arrays"])
-        self.__dict__.update(again.__dict__)
-
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a file keeps: JSON values, and numeric arrays."""
         ladders, looks = self.coefficients.ladders, self.coefficients.looks
@@ -391,7 +349,7 @@ class ViewsModel(Release):
                 "variances": [*each.variances.items()],
                 "total_variance": each.total_variance,
                 "counts": each.counts,
-                "finer": each.finer,
+                "finer": np.concatenate([np.zeros(0), *each.scales[2:]]),
                 "margins": np.zeros(0) if each.looks is None else each.looks[1],
                 "groups": ladders[axis].sizes,
                 "units": ladders[axis].units,
@@ -418,12 +376,7 @@ class ViewsModel(Release):
         )
 
     @classmethod
-    def from_arrays(
-        cls,
-        shape: tuple[int, ...],
-        facts: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-    ) -> ViewsModel:
+    def from_arrays(cls, shape: tuple[int, ...], facts: Facts, arrays: Arrays) -> ViewsModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
         facts = unpacked(facts, arrays)
         weights = as_probabilities(facts["row_weights"])
@@ -443,37 +396,24 @@ class ViewsModel(Release):
         coefficients = Coefficients(ladders)
         for each in facts["looks"]:
             axes, look = _axes(each["axes"]), Look(each["values"], each["precision"])
-            known = list(axes) == sorted({*axes} & several)
-            demand(known, "a table is not of columns of the domain")
+            fits = list(axes) == sorted({*axes} & several)
+            fits = fits and look.values.shape == look.precision.shape
             levels = zip(axes, look.values.shape, strict=True)
-            fits = look.values.shape == look.precision.shape and bool((look.precision >= 0).all())
             fits = fits and all(size + 1 in ladders[axis].sizes for axis, size in levels)
+            fits = fits and bool((look.precision >= 0).all())
             demand(fits, "a table does not fit the groups of its columns")
             coefficients.looks[axes] = look
         held = () in coefficients.looks and (coefficients.looks[()].precision > 0).all()
         demand(held, "the total is missing")
         followed = [_axes(axes) for axes in facts["followed"]]
-        known = all({*axes} <= several for axes in followed)
-        demand(known, "the rows follow a table that is not of columns of the domain")
         misfits = {int(kind): float(each) for kind, each in facts["misfits"]}
-        cells = None
-        if facts["cells"] is not None:
-            noise, elsewhere = map(float, facts["cells"])
-            cells = noise, elsewhere
-        numbers = [*misfits.values(), *(cells or ())]
-        fits = all(0 <= each < math.inf for each in numbers)
-        demand(fits, "a distance or a variance must not be negative")
-        return cls(
-            rows,
-            columns,
-            coefficients,
-            possible,
-            cells,
-            str(facts["prior"]),
-            followed,
-            misfits,
-            facts["budget"],
-        )
+        numbers = [float(each) for each in facts["cells"] or ()]
+        fits = all({*axes} <= several for axes in followed) and len(numbers) in (0, 2)
+        fits = fits and all(0 <= each < math.inf for each in [*misfits.values(), *numbers])
+        demand(fits, "what is said of the rows does not fit the domain")
+        cells = (numbers[0], numbers[1]) if numbers else None
+        prior, budget = str(facts["prior"]), facts["budget"]
+        return cls(rows, columns, coefficients, possible, cells, prior, followed, misfits, budget)
 
 
 def _column_of(facts: Mapping[str, Any], allowed: BoolArray) -> tuple[ColumnEstimate, Ladder]:
@@ -485,18 +425,19 @@ def _column_of(facts: Mapping[str, Any], allowed: BoolArray) -> tuple[ColumnEsti
     units, margins = ladder.units, facts["margins"]
     fits = units.shape == (size,) and 0 <= units.min() and units.max() < ladder.n_units
     fits = fits and 0 <= ladder.n_ordered <= size and len(margins) < ladder.n_units
-    demand(fits, "the groups of a column do not fit the domain")
     blocks, total_variance = _levels(facts["blocks"]), float(facts["total_variance"])
     variances = {int(blocks): float(value) for blocks, value in facts["variances"]}
-    fits = variances and {*variances} <= {*blocks} and n_inside <= blocks[-1]
-    demand(fits, "the blocks of a column do not fit the domain")
+    fits = fits and variances and {*variances} <= {*blocks} and n_inside <= blocks[-1]
+    demand(fits, "the groups of a column do not fit the domain")
     codes = np.flatnonzero(allowed)
     column = ColumnEstimate(size, blocks, variances, total_variance, codes=codes)
-    fits = facts["counts"].shape == (size,) and facts["finer"].shape == column.finer.shape
+    ends = np.cumsum([0, *map(len, column.scales[2:])])
+    fits = facts["counts"].shape == (size,) and facts["finer"].shape == (ends[-1],)
     demand(fits, "the counts of a column do not fit the domain")
     positive = [*variances.values(), total_variance, *facts["finer"], *margins]
     demand(all(0 < each < math.inf for each in positive), "a variance must be positive")
-    column.counts, column.finer = facts["counts"].astype(np.float64), facts["finer"]
+    column.counts = facts["counts"].astype(np.float64)
+    column.scales[2:] = [facts["finer"][a:b] for a, b in pairwise(ends)]
     column.join(ladder, None, margins)
     return column, ladder
 

@@ -148,6 +148,9 @@ class Release(Answers, Protocol):
     def from_arrays(cls, shape: tuple[int, ...], facts: Facts, arrays: Arrays) -> Release:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
 
+    def __reduce__(self) -> Any:
+        return type(self).from_arrays, (self.shape, *self.to_arrays())
+
 
 # --- sums of products
 

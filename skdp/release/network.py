@@ -250,16 +250,13 @@ class NetworkModel(DrawsRecords, Release):
         for node in unpacked(facts["nodes"], arrays):
             axis, parents = int(node["axis"]), tuple(node["parents"])
             for parent, group in zip(parents, node["groups"], strict=True):
-                demand(group is None or _are_groups(group, shape[parent]), "groups do not fit")
+                if group is not None:
+                    every = np.arange(int(group.max(initial=-1)) + 1)
+                    fits = group.shape == (shape[parent],) and set(every) == set(group.tolist())
+                    demand(fits, "groups do not fit")
             table = as_probabilities(node["table"])
             nodes.append(Conditional(axis, parents, tuple(node["groups"]), table))
         return cls(shape, nodes, total)
-
-
-def _are_groups(groups: NDArray[Any], size: int) -> bool:
-    """Whether they are groups of so many codes, numbered without gaps."""
-    every = np.arange(int(groups.max(initial=-1)) + 1)
-    return groups.shape == (size,) and np.array_equal(np.unique(groups), every)
 
 
 def _elimination_order(

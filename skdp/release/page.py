@@ -34,10 +34,11 @@ from ..domain.bins import Points
 from ..domain.query import Query
 from .basis import basis_of
 from .boxes import BoxModel, LeafErrorBound
-from .grouping import Bands, Groups, case_of, has_numbers, spans_of, view_of
+from .grouping import Bands, Groups, case_of, spans_of, view_of
 from .marginals import ViewsModel
 from .network import NetworkModel
 from .products import lumps
+from .quantiles import pieces_of
 from .result import range_label, rounded_to
 from .skipped import SkippedRecords
 from .statistics import BINS, NOTHING, Confidence, normal_draws, said_of
@@ -178,11 +179,10 @@ def _bars(synopsis: Any, name: str, level: float) -> list[list[Any]]:
     attribute: Any = domain[name]
     known = view_of(synopsis.model, Groups([name], domain, by_code=True))
     n, most, ends = attribute.n_values, _MAX_CATEGORIES, np.arange(attribute.n_values + 1)
-    bars: list[list[int]]
+    others = 0
     if isinstance(attribute, Categorical) and not attribute.ordered and n > most:
-        order = np.argsort(-known[:n], kind="stable").tolist()
-        bars = [*([code] for code in order[: most - 1]), sorted(order[most - 1 :])]
-        names = [*(attribute.labels()[code] for [code] in bars[:-1]), f"{len(bars[-1]):,} others"]
+        order, others = np.argsort(-known[:n], kind="stable").tolist(), n - most + 1
+        bars = [*([code] for code in order[:-others]), sorted(order[-others:])]
     else:
         if isinstance(attribute, Numeric):
             # The declared bins, or even ones, of those that are measured.
@@ -191,10 +191,10 @@ def _bars(synopsis: Any, name: str, level: float) -> list[list[Any]]:
         # As many in every bar, but for the last one.
         cuts = [*ends[: -1 : -(-(len(ends) - 1) // most)].tolist(), *range(ends[-1], n + 1)]
         bars = [list(range(*cut)) for cut in pairwise(cuts)]
-        names = [_label_of(attribute, codes[0], codes[-1] + 1) for codes in bars]
-    if attribute.nullable:
-        bars.append([n])
-        names.append("missing")
+    bars += [[n]] * attribute.nullable
+    names = [range_label(attribute, codes[0], codes[-1] + 1) for codes in bars]
+    if others:
+        names[most - 1] = f"{others:,} others"
     weights = np.zeros((len(bars), attribute.size))
     for row, codes in enumerate(bars):
         weights[row, codes] = 1.0
@@ -284,21 +284,16 @@ def _limits(synopsis: Any, columns: list[dict[str, Any]], described: Any) -> lis
             f"Small groups. In the columns above, counts below about {np.median(least):,.0f} "
             "cannot be told from zero."
         )
-        points.append(f"What the margins cover: {described.attrs['guarantee']}")
-    else:
-        points.append(f"How far answers are off. {described.attrs['guarantee']}")
+    points.append(f"How far answers are off. {described.attrs['guarantee']}")
     if absent := [name for name in domain.columns if name not in domain.known]:
         points.append(f"Columns that were not measured (identifiers): {some(absent)}.")
     n, joined = len(domain.names), len(set(getattr(model, "pairs", ())))
     pairs = n * (n - 1) // 2
     if joined and n > 2:
-        others = (
-            "other pairs, and about three or more columns," if joined < pairs else "more columns"
-        )
         points.append(
             f"Combinations that were not measured. {joined:,} of {pairs:,} pairs of columns were "
-            f"measured together; what is said about {others} follows from these and may miss how "
-            "they depend on each other."
+            "measured together; what is said about others, and about three or more columns, "
+            "follows from these and may miss how they depend on each other."
         )
     return points
 
@@ -344,11 +339,16 @@ def _network(model: NetworkModel) -> dict[str, Any]:
     none = np.zeros(0)
     cells = {"noise": none, "scatter": none, "elsewhere": 0.0}
     masses = {"total": model.total, "masses": model.total * rows.weights}
-    return {**masses, "columns": columns, "cells": cells, "possible": [], "tables": []}
+    return {**masses, "columns": columns, "cells": cells}
 
 
 def _views(model: ViewsModel) -> dict[str, Any]:
-    tables = []
+    tables, cells = [], None
+    if model.cells is not None:
+        # How far the counts of all columns together are known.
+        noise, elsewhere = model.cells
+        each = np.full(len(model.rows.weights), noise)
+        cells = {"noise": each, "scatter": np.zeros(0), "elsewhere": elsewhere}
     scales = [*combinations(sorted(model.columns), 2), *model.coefficients.looks]
     for axes in model.coefficients.looks:
         if len(axes) > 1:
@@ -367,8 +367,8 @@ def _views(model: ViewsModel) -> dict[str, Any]:
     return {
         "total": model.total,
         "totalVariance": model.total_variance,
-        "cells": None if model.cells is None else _cells(model, *model.cells),
-        "masses": model.rows.weights * (1.0 if model.cells is None else model.total),
+        "cells": cells,
+        "masses": model.rows.weights * (1.0 if cells is None else model.total),
         "columns": [_measured(model, axis) for axis in range(len(model.shape))],
         "possible": [
             {"axes": axes, "mask": mask} for axes, mask in model.possible.items() if len(axes) > 1
@@ -378,12 +378,6 @@ def _views(model: ViewsModel) -> dict[str, Any]:
             ",".join(map(str, axes)): model.believed.scale(axes) for axes in scales if len(axes) > 1
         },
     }
-
-
-def _cells(model: ViewsModel, noise: float, elsewhere: float) -> dict[str, Any]:
-    """How far the counts of all columns together are known."""
-    each = np.full(len(model.rows.weights), noise)
-    return {"noise": each, "scatter": np.zeros(0), "elsewhere": elsewhere}
 
 
 def _boxes(model: BoxModel) -> dict[str, Any]:
@@ -402,8 +396,7 @@ def _boxes(model: BoxModel) -> dict[str, Any]:
         "counts": counts if intervals.measured is None else intervals.measured * 1.0,
         "uneven": intervals.spread is not None,
     }
-    nothing: dict[str, Any] = {"possible": [], "tables": []}
-    return {"total": model.total, "masses": counts, "columns": columns, "cells": cells, **nothing}
+    return {"total": model.total, "masses": counts, "columns": columns, "cells": cells}
 
 
 def _law(model: Any, confidence: Confidence) -> dict[str, Any]:
@@ -440,15 +433,12 @@ def _measured(model: ViewsModel, axis: int) -> dict[str, Any]:
         return found
     column, basis, codes = model.columns[axis], model.bases[axis], np.flatnonzero(allowed)
     ladder, sizes = basis.ladder, column.sizes
-    rows = np.bincount(found["rows"], model.rows.weights, len(allowed))
     found |= {
         "counts": column.counts,
         # What is counted less what the rows say.
-        "residual": column.counts - model.total * rows,
-        "mass": basis.mass,
-        "even": basis.even,
+        "residual": model.column_residual(axis),
+        **{name: getattr(basis, name) for name in ("mass", "even", "steps")},
         "alone": model.mean_of(axis, (axis,)),
-        "steps": basis.steps,
         "lumps": lumps(column.counts),
         "codes": codes,
         "sizes": sizes,
@@ -492,6 +482,8 @@ def _prepared_column(domain: Domain, name: str) -> dict[str, Any]:
     if base != name:
         found["of"] = structure.lifted(name, np.arange(attribute.size))
     low, high = spans_of(attribute)
+    # Numbers, or days; times of other units need calendars.
+    plain = getattr(attribute, "unit", "day") == "day" and not getattr(attribute, "tz", None)
     if isinstance(attribute, Categorical):
         found |= {"kind": "category", "literals": [repr(each) for each in attribute.categories]}
         if attribute.ordered:
@@ -503,37 +495,24 @@ def _prepared_column(domain: Domain, name: str) -> dict[str, Any]:
                 attribute.edges[:-1],
                 attribute.edges[1:],
             )
-        found |= _numbers_of(domain, name, low, high)
+        found |= {"kind": "number", "integer": attribute.integer}
+        found["literals"] = [repr(float(value)) for value in attribute.special]
+        if isinstance(attribute, Date | Datetime):
+            texts = [text.partition(" to ") for text in labels[: attribute.bins]]
+            found |= {"kind": "date", "texts": [[first, last or first] for first, _, last in texts]}
+            found["literals"] = [repr(text) for text in labels[attribute.bins : attribute.n_values]]
+        if plain:
+            found["pieces"] = _pieces(attribute)
+            found["wide"] = bool(attribute.bins < attribute.upper - attribute.lower)
+        if attribute.size > _MOST_GROUPS:
+            found |= _bands(domain, name, low, high) if plain else {"groups": None}
     found |= {"low": low, "high": high, "order": np.argsort(low, kind="stable")}
-    # Times of other units need calendars.
-    if has_numbers(attribute) and _is_plain(attribute):
-        [each] = case_of(None, domain, [name])
-        [of] = each.numbers
-        found["numbers"] = {part: getattr(of, part) for part in ("mean", "reach", "low", "high")}
-    return found
-
-
-def _is_plain(attribute: Any) -> bool:
-    """Whether values are numbers, or days without a zone."""
-    dates = isinstance(attribute, Date | Datetime)
-    return not dates or (attribute.unit == "day" and attribute.tz is None)
-
-
-def _numbers_of(domain: Domain, name: str, low: FloatArray, high: FloatArray) -> dict[str, Any]:
-    """What only numbers and dates have."""
-    attribute: Any = domain[name]
-    bins, labels = attribute.bins, attribute.labels()
-    literals = [repr(float(value)) for value in attribute.special]
-    found: dict[str, Any] = {"kind": "number", "integer": attribute.integer, "literals": literals}
-    if isinstance(attribute, Date | Datetime):
-        texts = [text.partition(" to ") for text in labels[:bins]]
-        found |= {"kind": "date", "texts": [[low, high or low] for low, _, high in texts]}
-        found["literals"] = [repr(text) for text in labels[bins : attribute.n_values]]
-    if _is_plain(attribute):
-        found["pieces"] = _pieces(attribute)
-        found["wide"] = bool(bins < attribute.upper - attribute.lower)
-    if attribute.size > _MOST_GROUPS:
-        found |= _bands(domain, name, low, high) if _is_plain(attribute) else {"groups": None}
+    # Text is no number.
+    if plain:
+        with contextlib.suppress(ValueError):
+            [[_, [of]]] = case_of(None, domain, [name])
+            parts = ("mean", "reach", "low", "high")
+            found["numbers"] = {part: getattr(of, part) for part in parts}
     return found
 
 
@@ -542,23 +521,18 @@ def _pieces(attribute: Numeric) -> dict[str, FloatArray]:
 
     Of each the code, what part of it, the first and the last number, and of how many on a grid.
     """
-    held, bins = attribute.contents, attribute.bins
-    special = np.array(attribute.special, dtype=np.float64)
-    rising = np.argsort(special)
-    positions = held.positions(special[rising])
-    cuts = np.unique([*range(bins + 1), *positions])
-    codes, parts = cuts[:-1].astype(np.int64), np.diff(cuts)
-    ends = np.interp(cuts, np.arange(bins + 1), np.asarray(attribute.edges, dtype=np.float64))
-    low, high, points = ends[:-1], ends[1:], np.zeros(len(codes))
+    codes, starts, stops = pieces_of(attribute)
+    held, bins, parts = attribute.contents, attribute.bins, stops - starts
+    at, edges = np.minimum(codes, bins - 1), np.asarray(attribute.edges, dtype=np.float64)
+    low, high = (np.interp(codes + each, np.arange(bins + 1), edges) for each in (starts, stops))
+    points = np.zeros(len(codes))
     if isinstance(held, Points):
-        points = np.rint(parts * held.whole[0][codes])
-        high = held.values_at(codes, cuts[1:] - codes)
+        points, high = np.rint(parts * held.whole[0][at]), held.values_at(at, stops)
         low = high - (points - 1.0) * held.step
-    one = np.ones(len(special))
-    single = np.stack([rising + bins, one, special[rising], special[rising], one])
-    both = np.concatenate([single, np.stack([codes, parts, low, high, points])], axis=1)
-    rows = both[:, np.argsort(np.append(positions, cuts[:-1]), kind="stable")]
-    return dict(zip(_PIECES, rows, strict=True))
+    single = np.append(np.zeros(bins), attribute.special)[codes]
+    each = ((single, low), (single, high), (1.0, points))
+    rows = (np.where(codes >= bins, *both) for both in each)
+    return dict(zip(_PIECES, (codes, parts, *rows), strict=True))
 
 
 def _bands(domain: Domain, name: str, low: FloatArray, high: FloatArray) -> dict[str, Any]:
@@ -572,24 +546,7 @@ def _bands(domain: Domain, name: str, low: FloatArray, high: FloatArray) -> dict
         edges = [f"{day:%Y-%m-%d}" for day in attribute.shown(np.array(edges))]
     regions = Bands(name, edges, domain, right=False).regions
     groups = [
-        [_label_of(attribute, *cut), {"codes": np.flatnonzero(region.weights)}]
+        [range_label(attribute, *cut), {"codes": np.flatnonzero(region.weights)}]
         for cut, region in zip(pairwise(ends), regions, strict=True)
     ]
     return {"bands": repr(edges), "groups": groups}
-
-
-def _label_of(attribute: Any, low: int, high: int) -> str:
-    """Text for the codes of a bar or a band."""
-    if isinstance(attribute, Categorical) and high == low + 1:
-        return str(attribute.labels()[low])
-    if isinstance(attribute, Numeric) and not attribute.integer and high <= attribute.bins:
-        ends = [_rounded(edge) for edge in attribute.edges[[low, high]]]
-        if ends[0] != ends[1]:
-            return " to ".join(ends)
-    return range_label(attribute, low, high)
-
-
-def _rounded(number: float) -> str:
-    """Three digits; years have no comma."""
-    number = float(f"{number:.3g}")
-    return f"{number:,.15g}" if abs(number) >= 10_000 else f"{number:.15g}"

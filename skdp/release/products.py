@@ -11,15 +11,14 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray
-from ..domain.query import Query, Weights, weights_in
-from .basis import cut_shares, under
-
-__all__ = ["Products", "covariances", "lumps"]
+from ..domain.query import Query, Weights, is_cut, weights_in
+from .basis import ColumnBasis, by_attributes, cut_shares, kept, under
+from .columns import ColumnEstimate
 
 Axes = tuple[int, ...]
 # Weights of codes, (n_codes, n), of some columns.
@@ -38,23 +37,6 @@ _ROUNDING = 1e-9
 _MOST_TOGETHER = 3
 # Numbers of the widest column that are computed together.
 _AT_ONCE = 1 << 20
-
-
-_Found = TypeVar("_Found")
-
-
-def kept(find: Callable[..., _Found]) -> Callable[..., _Found]:
-    """A method that finds once what it is asked for, and keeps it in ``_kept`` of its object."""
-
-    @functools.wraps(find)
-    def found(self: Any, *of: Any) -> _Found:
-        key = find.__name__, *of
-        if key not in self._kept:
-            self._kept[key] = find(self, *of)
-        result: _Found = self._kept[key]
-        return result
-
-    return found
 
 
 class Asked:
@@ -135,12 +117,12 @@ class _Given:
     """Weights of the codes of one column, (n_codes, n), in all products that have any."""
 
     def __init__(self, model: Any, axis: int, weights: FloatArray) -> None:
-        self.basis, self.column, self.weights = model.bases[axis], model.columns[axis], weights
-        cut = ((weights > 0) & (weights < 1)).any()
-        self.cut = cut_shares(weights) if cut else np.zeros((1, 1))
+        self.basis: ColumnBasis = model.bases[axis]
+        self.column: ColumnEstimate = model.columns[axis]
+        self.weights = weights
+        self.cut = cut_shares(weights) if is_cut(weights) else np.zeros((1, 1))
         # Whether any code is covered in part.
         self.cuts = bool(self.cut.any())
-        self._kept: dict[Any, Any] = {}
 
     @functools.cached_property
     def are_shares(self) -> BoolArray:
@@ -157,8 +139,7 @@ class _Given:
     @functools.cached_property
     def covariance(self) -> FloatArray:
         """Covariances of the counts of the column with sums under the weights."""
-        found: FloatArray = self.column.covariance(self.weights)
-        return found
+        return self.column.covariance(self.weights)
 
     @functools.cached_property
     def noise(self) -> FloatArray:
@@ -170,13 +151,11 @@ class _Given:
     @kept
     def means(self, size: int) -> FloatArray:
         """Means of the weights in so many groups."""
-        found: FloatArray = self.basis.means(self.weights, size)
-        return found
+        return self.basis.means(self.weights, size)
 
     def coefficients(self, size: int) -> FloatArray:
         """Coefficients of these means."""
-        found: FloatArray = self.basis.coefficients(self.means(size))
-        return found
+        return self.basis.coefficients(self.means(size))
 
     @kept
     def _features(self, size: int | None) -> Features:
@@ -185,8 +164,7 @@ class _Given:
         if size is not None:
             grouped = self.means(size)[self.basis.ladder.groups(size)]
             weights = np.concatenate([weights, grouped], axis=1)
-        found: Features = self.basis.features(weights)
-        return found
+        return self.basis.features(weights)
 
     def inner(self, size: int | None, i: IntArray, j: IntArray) -> FloatArray:
         """Inner products of features of weights i with those of weights j, (2, n_pairs, n).
@@ -281,10 +259,8 @@ class Products:
                     met = [self.given[axis].weights[:, self.at[axis][place]] for axis in ruled]
                     factors[place] *= possible[np.ix_(*map(np.flatnonzero, met))].any()
         self.factors = np.array(factors)
-        groups: dict[Axes, list[int]] = {}
-        for place, axes in enumerate(held):
-            groups.setdefault(tuple(axes), []).append(place)
-        self._asked = [Asked(self, axes, np.array(own)) for axes, own in groups.items()]
+        groups = by_attributes(held).items()
+        self._asked = [Asked(self, axes, np.array(own)) for axes, own in groups]
 
     def answers(self) -> FloatArray:
         """Expected counts under the weights."""

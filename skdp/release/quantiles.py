@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import BoolArray, FloatArray, as_level, running_sums
+from .._validation import BoolArray, FloatArray, IntArray, as_level, running_sums
 from ..domain import Categorical, Numeric
-from ..domain.query import Query, attribute_of, everything, parts_of, weights_of
+from ..domain.query import attribute_of, parse_all
 from ..hierarchy import without_negatives
 from .grouping import Groups, spans_of
 from .result import QueryResult
@@ -25,20 +25,27 @@ from .statistics import BINS, NOTHING, Estimates, Statistics, said_of
 # --- values up to which a share of counts lies
 
 
-def as_shares(q: Any) -> tuple[list[float], bool]:
-    """Shares as a list, and whether there was only one without a list.
+def pieces_of(attribute: Numeric | Categorical) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Parts of codes in the order of their values: the codes, and where each part begins and ends.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If one is no number or lies outside of (0, 1).
+    Special values cut the bins they lie in.
     """
-    single = np.ndim(q) == 0
-    return [as_level(each, "q") for each in ([q] if single else list(q))], single
+    special = np.array(attribute.special, dtype=np.float64)
+    bins = attribute.n_values - len(special)
+    positions = attribute.contents.positions(special) if isinstance(attribute, Numeric) else special
+    cuts = np.unique([*range(bins + 1), *positions])
+    inside = cuts[:-1].astype(np.int64)
+    codes: IntArray = np.append(np.arange(bins, attribute.n_values), inside).astype(np.int64)
+    starts: FloatArray = np.append(np.zeros(len(special)), cuts[:-1] - inside).astype(np.float64)
+    stops: FloatArray = np.append(np.ones(len(special)), cuts[1:] - inside).astype(np.float64)
+    # Special values at the same place by their size, and before what follows.
+    after = np.append(special, np.full(len(inside), np.inf))
+    order = np.lexsort((after, np.append(positions, cuts[:-1])))
+    return codes[order], starts[order], stops[order]
 
 
-def value_below(attribute: Numeric | Categorical, counts: FloatArray, share: float) -> Any:
-    """The value up to which a share of the counts lies; NaN, or None, if none is positive.
+def value_below(attribute: Numeric | Categorical, counts: FloatArray, share: float) -> float:
+    """The value up to which a share of the counts lies, of categories the code; NaN of none.
 
     Parameters
     ----------
@@ -48,31 +55,22 @@ def value_below(attribute: Numeric | Categorical, counts: FloatArray, share: flo
     share : float
         In [0, 1].
     """
-    if isinstance(attribute, Categorical):
-        running = running_sums(counts)
-        place = np.searchsorted(running[1:-1], share * running[-1], side="left")
-        return attribute.categories[place] if counts.any() else None
     if not counts.any():
         return math.nan
-    special = np.array(attribute.special, dtype=np.float64)
-    order = np.argsort(special)
-    special, weights = special[order], running_sums(counts[attribute.bins :][order])
-    running = running_sums(counts[: attribute.bins])
-    target = share * (running[-1] + weights[-1])
-    if len(special):
-        target = max(target, np.nextafter(0.0, 1.0))
-        # What lies before each special value.
-        position = attribute.contents.positions(special)
-        before = np.interp(position, np.arange(len(running)), running) + weights[:-1]
-        passed = np.searchsorted(before, target, side="left")
-        if passed and target <= before[passed - 1] + weights[passed] - weights[passed - 1]:
-            return float(special[passed - 1])
-        target = np.clip(target - weights[passed], 0.0, running[-1])
-    # The first bin that reaches it, and how far into it.
+    codes, starts, stops = pieces_of(attribute)
+    heights = counts[codes] * (stops - starts)
+    running = running_sums(heights)
+    target = share * running[-1]
+    # The first part that reaches it, and how far into it.
     place = np.searchsorted(running[1:-1], target, side="left")
-    height = running[place + 1] - running[place]
+    code, height = int(codes[place]), heights[place]
+    if isinstance(attribute, Categorical):
+        return float(code)
+    if code >= attribute.bins:
+        return float(attribute.special[code - attribute.bins])
     inside = np.clip((target - running[place]) / height, 0.0, 1.0) if height > 0 else 0.0
-    return float(attribute.contents.values_at(np.array([place]), np.array([inside]))[0])
+    inside = starts[place] + inside * (stops[place] - starts[place])
+    return float(attribute.contents.values_at(np.array([code]), np.array([inside]))[0])
 
 
 # --- intervals
@@ -85,86 +83,76 @@ def quantiles(asked: Statistics, column: str, shares: Sequence[float], query: An
 
     Raises
     ------
-    ValueError
-        If the categories of the column have no order.
+    TypeError, ValueError
+        If a share is no number or lies outside of (0, 1), or the categories have no order.
     """
-    ranked = _Ranked(asked, column, query)
-    return [ranked.found(share) for share in shares]
-
-
-class _Ranked:
-    """The codes of a column in the order of their values, and the records of a query with each."""
-
-    def __init__(self, asked: Statistics, column: str, query: Any) -> None:
-        self.asked, self.domain, self.column, self.query = asked, asked.domain, column, query
-        self.attribute = attribute = attribute_of(column, self.domain)
-        self.named = isinstance(attribute, Categorical)
-        if self.named and not attribute.ordered:
-            raise ValueError(
-                f"The categories of column {column!r} have no order, so it has no quantiles. Count "
-                "its categories, or declare Categorical(..., ordered=True)."
-            )
-        groups = Groups([column], self.domain, by_code=True)
-        counts = Statistics(asked.release, self.domain, None).groups(groups, query, None)[0]
-        self.counts: FloatArray = counts[: attribute.n_values]
-        self.low, self.high = spans_of(attribute)
-        # Special values lie among the bins.
-        self.order = np.argsort(self.low, kind="stable")
-        self.rising = without_negatives(self.counts, self.order)
-
-    def found(self, share: float) -> Any:
-        """The quantile, with its interval if there is a confidence."""
-        attribute, confidence = self.attribute, self.asked.confidence
-        value, named = value_below(attribute, self.rising, share), self.named
-        if confidence is None:
-            return value if named else attribute.shown(np.array([value])).tolist()[0]
-        balance = np.cumsum(self.counts[self.order]) - share * self.counts.sum()
-        variance, cut = self._variances(share)
+    shares = [as_level(each, "q") for each in shares]
+    attribute, confidence = attribute_of(column, asked.domain), asked.confidence
+    named = isinstance(attribute, Categorical)
+    if named and not attribute.ordered:
+        raise ValueError(
+            f"The categories of column {column!r} have no order, so it has no quantiles. Count "
+            "its categories, or declare Categorical(..., ordered=True)."
+        )
+    groups = Groups([column], asked.domain, by_code=True)
+    counts = Statistics(asked.release, asked.domain, None).groups(groups, query, None)[0]
+    counts = counts[: attribute.n_values]
+    least, most = spans_of(attribute)
+    # Codes in the order of their values: special values lie among the bins.
+    order = np.argsort(least, kind="stable")
+    rising = without_negatives(counts, order)
+    values = np.array([value_below(attribute, rising, share) for share in shares])
+    if confidence is None:
+        return _categories(attribute, values) if named else attribute.shown(values).tolist()
+    ends, texts = np.zeros((2, len(shares))), []
+    for place, share in enumerate(shares):
+        balance = np.cumsum(counts[order]) - share * counts.sum()
+        variance, cut = _variances(asked, column, query, order, rising, share)
         reach = confidence.quantile * np.sqrt(variance)
         possible: BoolArray = balance + reach >= 0
         possible[1:] &= (balance - reach)[:-1] <= 0
         held = np.flatnonzero(possible) if possible.any() else np.arange(len(balance))
-        first, last = self.order[held[[0, -1]]].tolist()
-        text = said_of(self.asked.release, confidence, cut)
-        if 1 < len(balance) == held[-1] - held[0] + 1:
-            text += NOTHING
-        if named:
-            low, high = attribute.categories[first], attribute.categories[last]
-            return QueryResult(value, math.nan, low, high, text)
-        text += BINS * bool(attribute.bins < attribute.upper - attribute.lower)
-        low, high = float(self.low[first]), float(self.high[last])
-        if not math.isnan(value):
-            low, high = min(low, value), max(high, value)
-        numbers = (value, (high - low) / (2.0 * confidence.quantile), low, high)
-        found = Estimates._make([*(np.array([each]) for each in numbers), [text]])
-        return found.results(attribute.shown)[0]
+        first, last = order[held[[0, -1]]]
+        ends[:, place] = least[first], most[last]
+        nothing = 1 < len(balance) == held[-1] - held[0] + 1
+        anywhere = not named and attribute.bins < attribute.upper - attribute.lower
+        said = said_of(asked.release, confidence, cut)
+        texts.append(said + NOTHING * bool(nothing) + BINS * bool(anywhere))
+    low, high = np.fmin(ends[0], values), np.fmax(ends[1], values)
+    if named:
+        each = (_categories(attribute, of) for of in (values, low, high))
+        return [QueryResult(of, math.nan, *on) for of, *on in zip(*each, texts, strict=True)]
+    std = (high - low) / (2.0 * confidence.quantile)
+    return Estimates(values, std, low, high, texts).results(attribute.shown)
 
-    def _variances(self, share: float) -> tuple[FloatArray, bool]:
-        """Variance of the balance after each code, and whether the query cuts bins.
 
-        It is computed at places evenly spread by the share below; elsewhere the larger one of the
-        places on either side counts.
-        """
-        n = len(self.order)
-        below = np.cumsum(self.rising[self.order])
-        wanted = np.append(np.linspace(0.0, 1.0, _PLACES), share) * below[-1]
-        # A little less: where codes are empty, rounding would decide which of them it is.
-        at = np.unique(np.minimum(np.searchsorted(below, wanted * (1.0 - 1e-9)), n - 1))
-        ranks = np.argsort(self.order)
-        everyone = everything(self.column, self.attribute)
-        parts = [
-            {**part, self.column: part.get(self.column, everyone).without_missing}
-            for part in parts_of(self.query, self.domain)
-        ]
-        present = Query(tuple(weights_of(part, self.domain) for part in parts))
-        structure = self.domain.structure
-        axis = self.domain.index(structure.base_of(self.column))
-        asked = []
-        for place in at.tolist():
-            vector = np.zeros(self.attribute.size)
-            vector[:n] = (ranks <= place) - share
-            asked.append(present.times(axis, structure.lifted(self.column, vector)))
-        known = self.asked.release.variance(asked)
-        left = np.maximum(np.searchsorted(at, np.arange(n), side="right") - 1, 0)
-        right = np.minimum(np.searchsorted(at, np.arange(n)), len(at) - 1)
-        return np.maximum(known[left], known[right]), present.cuts
+def _categories(attribute: Categorical, codes: FloatArray) -> list[Any]:
+    """Categories of codes; None of nan."""
+    return [None if math.isnan(each) else attribute.categories[int(each)] for each in codes]
+
+
+def _variances(
+    asked: Statistics, column: str, query: Any, order: IntArray, rising: FloatArray, share: float
+) -> tuple[FloatArray, bool]:
+    """Variance of the balance after each code, and whether the query cuts bins.
+
+    It is computed at places evenly spread by the share below; elsewhere the larger one of the
+    places on either side counts.
+    """
+    n, domain = len(order), asked.domain
+    below = np.cumsum(rising[order])
+    wanted = np.append(np.linspace(0.0, 1.0, _PLACES), share) * below[-1]
+    # A little less: where codes are empty, rounding would decide which of them it is.
+    at = np.unique(np.minimum(np.searchsorted(below, wanted * (1.0 - 1e-9)), n - 1))
+    ranks = np.argsort(order)
+    [present] = parse_all([query], domain)
+    axis = domain.index(domain.structure.base_of(column))
+    of_places = []
+    for place in at.tolist():
+        vector = np.zeros(domain[column].size)
+        vector[:n] = (ranks <= place) - share
+        of_places.append(present.times(axis, domain.structure.lifted(column, vector)))
+    known = asked.release.variance(of_places)
+    left = np.maximum(np.searchsorted(at, np.arange(n), side="right") - 1, 0)
+    right = np.minimum(np.searchsorted(at, np.arange(n)), len(at) - 1)
+    return np.maximum(known[left], known[right]), present.cuts

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, overload
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..domain import Categorical, Date, Datetime, Numeric
+from ..domain import Categorical, Numeric
 
 
 def range_label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
     """Text for the codes from start to stop (exclusive)."""
-    if stop - start == attribute.size:
+    if stop - start == attribute.size > 1:
         return "any"
     if start == attribute.n_values:
         return "missing"
@@ -34,56 +34,23 @@ def range_label(attribute: Numeric | Categorical, start: int, stop: int) -> str:
         if start < attribute.bins:
             texts.insert(0, range_label(attribute, start, attribute.bins))
         return " or ".join(texts) + tail
-    if isinstance(attribute, Date | Datetime):
-        return attribute.span_label(start, stop) + tail
-    low, high = attribute.edges[[start, stop]].tolist()
-    if attribute.integer:
-        return (f"{low}" if high == low + 1 else f"{low} to {high - 1}") + tail
-    return f"[{low:.6g}, {high:.6g}{']' if stop == attribute.bins else ')'}{tail}"
+    return attribute.span_label(start, stop) + tail
 
 
 def group_labels(attribute: Numeric | Categorical) -> list[Any]:
     """The value shown for each code in a table of groups; None for the missing cell."""
-    labels: list[Any]
     if isinstance(attribute, Categorical):
         labels = list(attribute.categories)
     else:
-        edges: list[Any] = attribute.edges.tolist()
-        special: list[Any] = list(attribute.special)
-        if isinstance(attribute, Date | Datetime):
-            edges, special = attribute.shown(edges).tolist(), attribute.shown(special).tolist()
-        if attribute.one_each:
-            labels = edges[:-1]
-        else:
-            labels = list(pd.IntervalIndex.from_breaks(edges, closed="left"))
-        labels += special
+        edges: list[Any] = attribute.shown(attribute.edges).tolist()
+        bins = pd.IntervalIndex.from_breaks(edges, closed="left")
+        special = attribute.shown(np.array(attribute.special)).tolist()
+        labels = [*(edges[:-1] if attribute.one_each else bins), *special]
     return labels + [None] * attribute.nullable
-
-
-def plot_axis(name: str, attribute: Numeric | Categorical) -> Any:
-    """How the codes of a column lie along an axis of a picture: a `PlotAxis`."""
-    from ..plotting import PlotAxis
-
-    dates, log = False, False
-    labels: list[str] | None = None
-    if isinstance(attribute, Categorical) or attribute.special:
-        # Special values lie anywhere on the number line: each code has a bar of its own.
-        edges = np.arange(attribute.n_values + 1) - 0.5
-        labels = attribute.labels()[: attribute.n_values]
-    elif dates := isinstance(attribute, Date | Datetime):
-        edges = attribute.days(attribute.edges)
-    else:
-        # A bar stands over its integers, the first one included.
-        edges, log = attribute.edges - 0.5 * attribute.integer, attribute.scale == "log"
-    ordered = getattr(attribute, "ordered", True)
-    return PlotAxis(name, edges, labels, attribute.nullable, dates, log, ordered)
 
 
 # ------------------------------------------------------------------------------------------------
 # Results: an answer with its error bar, and how numbers with an error are written.
-
-
-_Query = str | Mapping[Any, Any] | None
 
 
 @dataclass(frozen=True, repr=False, slots=True)
@@ -135,20 +102,18 @@ class QueryResult:
         value, lower, upper = self._shown()
         return f"QueryResult({value}, interval {lower} to {upper})"
 
-    def _shown(self) -> tuple[str, str, str]:
+    def _shown(self) -> list[str]:
         """The three numbers, in digits that the error does not make meaningless."""
         numbers = [self.shown, self.lower, self.upper]
         if not all(isinstance(each, float | int | np.number) for each in numbers):
             if isinstance(self.lower, pd.Timestamp):
                 step = "D" if self.upper - self.lower > pd.Timedelta(2, "D") else "s"
                 numbers = [each.round(step) for each in numbers]
-            value, lower, upper = (str(each).removesuffix(" 00:00:00") for each in numbers)
-            return value, lower, upper
+            return [str(each).removesuffix(" 00:00:00") for each in numbers]
         reach = max(self.upper - self.value, self.value - self.lower)
         if math.isnan(reach):
             reach = self.upper - self.lower
-        value, lower, upper = (rounded_to(each, reach) for each in numbers)
-        return value, lower, upper
+        return [rounded_to(each, reach) for each in numbers]
 
 
 class Answer(float):
@@ -184,24 +149,3 @@ def rounded_to(number: float, error: float) -> str:
         return f"{number:,.6g}"
     decimals = 1 - math.floor(math.log10(error))
     return f"{round(number, decimals) + 0.0:,.{min(max(decimals, 0), 15)}f}"
-
-
-# --- what type checkers know of a count: one query has one answer, with its interval or without
-
-
-class _OfRecords(Protocol):
-    @overload
-    def __call__(
-        self, query: _Query = None, *, return_interval: Literal[True], **how: Any
-    ) -> QueryResult: ...
-    @overload
-    def __call__(
-        self, query: _Query = None, *, return_interval: Literal[False] = False, **how: Any
-    ) -> float: ...
-    @overload
-    def __call__(self, query: Any, **how: Any) -> Any: ...
-
-
-def of_records(method: Callable[..., Any]) -> _OfRecords:
-    """Mark a method that answers ``query``; it stays as it is."""
-    return method

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .._validation import BoolArray, FloatArray, IntArray, running_sums
 
 # Expected counts this near to a whole number are that number.
-_EXACT = 1e-9
+_NEAR = 1e-9
 
 
 def round_line(expected: FloatArray, total: int, generator: np.random.Generator) -> IntArray:
@@ -43,7 +43,7 @@ def round_line(expected: FloatArray, total: int, generator: np.random.Generator)
     # Exactly 1 at the end, and at zeros before it.
     share = reach[1:] / (reach[-1] if reach[-1] > 0 else 1.0)
     # Clear of the ends, where the rounding errors of sums would show.
-    offset = _EXACT + (1 - 2 * _EXACT) * generator.random(1)
+    offset = _NEAR + (1 - 2 * _NEAR) * generator.random(1)
     stops = np.floor(share * total + offset).astype(np.int64)
     counts: IntArray = np.diff(stops, prepend=0)
     return counts
@@ -57,8 +57,6 @@ def shuffled_line(expected: FloatArray, total: int, generator: np.random.Generat
 
 # --- weighted records taken whole numbers of times, so that counts of them stay near the expected
 
-# Shares of records this near to 0 or 1 are decided.
-_DECIDED = 1e-9
 # Pairs of records that are decided at once, by errors that none of them has changed yet.
 _AT_ONCE = 64
 # Where there are more records than this many for each one taken, a sample of them competes.
@@ -105,8 +103,8 @@ def count_records(
     held = expected
     if number * _RIVALS < len(weights):
         held = round_line(expected, number * _RIVALS, generator) / _RIVALS
-    counts = np.floor(held + _DECIDED)
-    live = np.flatnonzero(held - counts > _DECIDED)
+    counts = np.floor(held + _NEAR)
+    live = np.flatnonzero(held - counts > _NEAR)
     starts = np.cumsum([0, *(int(feature.max(initial=0)) + 1 for feature in features)])
     lines = np.empty((len(live), len(features)), dtype=np.int64)
     error = np.zeros(starts[-1])
@@ -148,6 +146,6 @@ def _decide(
             moved = np.broadcast_to(step[:, None], first.shape)[differ]
             np.add.at(error, first[differ], moved)
             np.subtract.at(error, second[differ], moved)
-        live = live[(share[live] > _DECIDED) & (share[live] < 1.0 - _DECIDED)]
+        live = live[(share[live] > _NEAR) & (share[live] < 1.0 - _NEAR)]
     taken: BoolArray = share > 0.5
     return taken

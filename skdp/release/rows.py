@@ -209,9 +209,6 @@ class DrawsRecords:
         codes, cells = self.from_uniform(even_points(n_rows, len(self.shape) + 1))
         return WeightedRows(codes, np.full(len(codes), 1.0 / len(codes)), self.shape), cells
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: each for name, each in vars(self).items() if name != "drawn"}
-
     def sample_codes(
         self, number: int, generator: np.random.Generator, weights: Weights, rounded: bool = False
     ) -> CodeArray:

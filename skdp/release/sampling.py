@@ -130,23 +130,6 @@ def _within_rules(regions: Mapping[str, Region], domain: Domain) -> dict[str, Re
     return found
 
 
-def conjunctions(query: Any, domain: Domain) -> list[Conjunction]:
-    """The disjoint conjunctions that make a condition; of those that rules leave a row for.
-
-    Raises
-    ------
-    ValueError
-        As in `parse`, or if no row satisfies the condition.
-    """
-    every = [Conjunction(regions, domain) for regions in parts_of(query, domain)]
-    if parts := [part for part in every if part.possible]:
-        return parts
-    raise ValueError(
-        f"No row can satisfy where={query!r}. Its conditions contradict each other or a rule of "
-        "the domain, or lie outside of the declared range."
-    )
-
-
 def _bounds_of(region: Region, codes: IntArray, generator: np.random.Generator) -> Bounds:
     """Bounds on the numbers of one column; NaN where a code is no bin.
 
@@ -183,6 +166,11 @@ class Draws:
     where : dict, str or None
         As in `parse`.
     method : {"rounded", "independent"}
+
+    Raises
+    ------
+    ValueError
+        As in `parse`, or if no row satisfies the condition.
     """
 
     def __init__(
@@ -191,7 +179,14 @@ class Draws:
         check_choice(method, "method", METHODS)
         self.model, self.domain, self.generator, self.where = model, domain, generator, where
         self.rounded = method == "rounded"
-        self.parts = conjunctions(where, domain)
+        # The disjoint conjunctions that make the condition; of those that rules leave a row for.
+        every = [Conjunction(regions, domain) for regions in parts_of(where, domain)]
+        self.parts = [part for part in every if part.possible]
+        if not self.parts:
+            raise ValueError(
+                f"No row can satisfy where={where!r}. Its conditions contradict each other or a "
+                "rule of the domain, or lie outside of the declared range."
+            )
 
     def codes(self, n_samples: Any) -> CodeArray:
         """So many rows as codes; None: as many as the release estimates under the condition."""

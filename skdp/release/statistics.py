@@ -21,7 +21,7 @@ from scipy.special import ndtri
 from .._validation import BoolArray, FloatArray
 from ..domain import Domain
 from ..domain.query import Query, both, is_cut, parse_all, parts_of, weights_in, weights_of
-from .grouping import Cases, Groups, Powers, Selected, case_of
+from .grouping import Cases, Groups, Powers, case_of
 from .model import Release, roots
 from .result import QueryResult
 
@@ -253,7 +253,8 @@ class Statistics:
         return self._linear(self.confidence, asked, value).results()
 
     def sums(self, column: str, queries: Sequence[Any]) -> Any:
-        """Sums of a column."""
+        """Sums of a column; ValueError if it holds dates."""
+        self._check_summable([column])
         cases = Cases([case_of(query, self.domain, [column]) for query in queries])
         value = self._sums(cases, 1)[:, 1]
         if self.confidence is None or not queries:
@@ -321,19 +322,22 @@ class Statistics:
         """
         if len(set(columns)) < len(columns):
             raise ValueError(f"The columns must be different, got {columns[0]!r} twice.")
-        shown: Callable[..., Any] = np.asarray
-        for each in columns:
-            if each in self.domain and not self.domain[each].summable:
-                shown = self.domain[each].shown
-                if statistic != "mean":
-                    raise ValueError(
-                        f"Column {each!r} holds dates. Ask for its mean, its quantiles, or counts "
-                        "of ranges."
-                    )
+        if statistic != "mean":
+            self._check_summable(columns)
         cases = Cases([case_of(query, self.domain, columns) for query in queries])
         sums = self._sums(cases, len(columns))
         found = self._moments(statistic, cases, sums) if queries else np.zeros(0)
+        shown = self.domain[columns[0]].shown if statistic == "mean" else np.asarray
         return shown(found) if isinstance(found, np.ndarray) else found.results(shown)
+
+    def _check_summable(self, columns: Sequence[str]) -> None:
+        """Refuse dates, which have no sums nor what follows from them, but a mean."""
+        for each in columns:
+            if each in self.domain and not self.domain[each].summable:
+                raise ValueError(
+                    f"Column {each!r} holds dates. Ask for its mean, its quantiles, or counts of "
+                    "ranges."
+                )
 
     def _moments(self, statistic: str, cases: Cases, sums: FloatArray) -> FloatArray | Estimates:
         """Statistics from numbers of records and sums; estimates where there is a confidence."""
@@ -432,8 +436,7 @@ class Statistics:
                 "that matter by queries."
             )
         columns = [] if column is None else [column]
-        every = groups.within(query, lambda part: Selected.of(part, self.domain, columns))
-        cases = Cases([*every])
+        cases = Cases([*groups.within(query, columns)])
         sums = self._sums(cases, len(columns))
         if column is not None:
             return sums[:, 0], sums[:, 1], self._moments("mean", cases, sums)

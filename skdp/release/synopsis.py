@@ -19,20 +19,20 @@ import numpy as np
 import pandas as pd
 
 from .._random import sampling_generator
-from .._validation import as_level, some, table_html, write_text
+from .._validation import as_level, table_html, write_text
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Domain
 from ..domain.query import Query
 from ..mechanisms import discrete_laplace_variance
 from .boxes import BoxModel, StrategyModel
-from .files import MOST_JSON, demand, loss_from_data, loss_to_data, read_archive, write_archive
+from .files import demand, loss_from_data, loss_to_data, read_archive, write_archive
 from .grouping import Groups, group_table, view_of
 from .marginals import ViewsModel
 from .model import Release
 from .network import NetworkModel
 from .page import Page
-from .quantiles import as_shares, quantiles
-from .result import Answer, of_records, plot_axis
+from .quantiles import quantiles
+from .result import Answer
 from .sampling import Draws
 from .skipped import SkippedRecords
 from .statistics import Confidence, How, Statistics
@@ -181,11 +181,8 @@ class Synopsis:
         most = self.privacy_loss and self.privacy_loss.max_rows_per_id
         return f"at most {most} row{'s' * (most > 1)} of each person" if most else ""
 
-    def _asked(self, return_interval: Any = False, level: Any = 0.95, **unknown: Any) -> Statistics:
+    def _asked(self, return_interval: Any = False, level: Any = 0.95) -> Statistics:
         """Statistics with the intervals that a user asks for."""
-        if unknown:
-            what = "a question takes return_interval= and level= by name"
-            raise TypeError(f"Unexpected keyword argument {some([*unknown])}: {what}.")
         level = as_level(level)
         confidence = Confidence(level, self.about) if return_interval else None
         return Statistics(self.model, self.counted, confidence)
@@ -202,7 +199,6 @@ class Synopsis:
         asked: How = {**how, "return_interval": True}
         return Answer(value, partial(self._of_each, query, asked, of, *what))
 
-    @of_records
     def count(self, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate how many records satisfy a query.
 
@@ -263,11 +259,6 @@ class Synopsis:
         ValueError
             If the column has no numbers, a query cannot be understood, or as in `count`.
         """
-        if column in self.counted and not self.counted[column].summable:
-            raise ValueError(
-                f"Column {column!r} holds dates, which have no sum. Ask for its mean, or count "
-                "the records of a range."
-            )
         return self._of_each(query, how, Statistics.sums, column)
 
     def mean(self, column: str, query: Any = None, **how: Unpack[How]) -> Any:
@@ -391,9 +382,8 @@ class Synopsis:
         ValueError
             If ``q`` lies outside of (0, 1), the categories have no order, or as in `count`.
         """
-        shares, single = as_shares(q)
-        statistics = self._asked(**how)
-        found = quantiles(statistics, column, shares, query)
+        single = np.ndim(q) == 0
+        found = quantiles(self._asked(**how), column, [q] if single else q, query)
         return found[0] if single else found
 
     def proportion(self, query: Any, among: Any = None, **how: Unpack[How]) -> Any:
@@ -808,7 +798,7 @@ class Synopsis:
         ValueError
             As in `view`, or if there are no boxes to outline or too many.
         """
-        from ..plotting import loss_title, plot_view
+        from ..plotting import loss_title, plot_axis, plot_view
 
         domain = self.counted
         columns = domain.names[:2] if columns is None else columns
@@ -879,19 +869,15 @@ class Synopsis:
         write_archive(path, metadata, arrays)
 
     @classmethod
-    def load(
-        cls, path: str | PathLike[str], *, max_bytes: int = 1 << 31, max_json: int = MOST_JSON
-    ) -> Synopsis:
+    def load(cls, path: str | PathLike[str], *, max_bytes: int = 1 << 31) -> Synopsis:
         """Read a file written by `save`; nothing in it is executed.
 
         Parameters
         ----------
         path : str or path-like
         max_bytes : int, default=2**31
-            Refuse files that would unpack to more.
-        max_json : int, default=2**23
-            Refuse files with more bytes of metadata, which take up to 25 times as much memory. A
-            domain with more than 200,000 categories may need more.
+            Refuse files that would take more memory: arrays unpacked, and metadata, with the names
+            of categories, 25 times.
 
         Returns
         -------
@@ -904,7 +890,7 @@ class Synopsis:
         OSError
             If it cannot be opened.
         """
-        return read_archive(path, cls._from_parts, max_bytes, max_json)
+        return read_archive(path, cls._from_parts, max_bytes)
 
     @classmethod
     def _from_parts(cls, metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Synopsis:

@@ -13,8 +13,8 @@ from loops import over
 import skdp
 from skdp import Categorical, Date, Domain, Numeric, QueryResult, derived
 from skdp.mechanisms import discrete_laplace_variance
+from skdp.mechanisms.laplace import noise_reach
 from skdp.release import Boxes, BoxModel, Intervals, LeafErrorBound, Query
-from skdp.release.boxes import noise_reach
 
 DOMAIN = Domain(
     {

@@ -243,8 +243,8 @@ class _Views:
         self.known = Coefficients(ladders)
         self.known.average((), np.array(self.total), self.total_variance)
         for axis, column in self.columns.items():
-            own = np.array(column.own_total(self.blocks[axis]))
-            self.known.average((), own, column.own_total_variance)
+            own, variance = column.own_total(self.blocks[axis])
+            self.known.average((), np.array(own), variance)
         # Their totals agree, whatever is measured after them: a mean is a ratio of both.
         self._join_columns()
         self.budget["columns"] = whole
@@ -425,9 +425,10 @@ class _Views:
         for axis, old in self.columns.items():
             blocks = self.blocks[axis]
             # What everything but the column's own counts tells of the total.
-            own = 1.0 / old.own_total_variance
+            told, variance = old.own_total(blocks)
+            own = 1.0 / variance
             precision = float(look.precision) - own
-            others = (float(look.values * look.precision) - own * old.own_total(blocks)) / precision
+            others = (float(look.values * look.precision) - own * told) / precision
             new = self._estimate(axis, old.sizes, old.variances, others, 1.0 / precision)
             margin = self.known.looks.get((axis,))
             if margin is not None:
@@ -444,7 +445,7 @@ class _Views:
         """Estimate a column from its blocks, and from what else is known of the total."""
         alone = self.asked.n_alone[axis] if self.asked.n_alone else 0
         found = ColumnEstimate(
-            self.table.shape[axis], sizes, variances, total_variance, alone, self.codes[axis]
+            self.table.shape[axis], sizes, variances, total_variance, alone, codes=self.codes[axis]
         )
         found.fit(self.blocks[axis], total)
         self.columns[axis] = found

@@ -248,10 +248,10 @@ function largest(records, a, b) {
 // Weighted rows, and the coefficients of everything measured, or boxes: see `ViewsModel`, `BoxModel`.
 class Model {
   constructor(facts) {
-    Object.assign(this, facts);
+    Object.assign(this, { possible: [], tables: [] }, facts);
     this.records = Math.max(this.total, 1);
     this.columns = facts.columns.map((each) => new Column(each));
-    this.looks = new Map(facts.tables.map((each) => [each.axes.join(), each]));
+    this.looks = new Map(this.tables.map((each) => [each.axes.join(), each]));
   }
 
   // The weights that matter, and the product of all others.
@@ -662,7 +662,7 @@ class Release {
     return { value, ...this.simulated(values, covariance, of, level, [low, high], more) };
   }
 
-  // See `Ranked`: what the interval holds are the codes up to which the share may lie.
+  // See `quantiles`: what the interval holds are the codes up to which the share may lie.
   quantile(asked, place, share, level) {
     const column = this.columns[place];
     const { low, high, order, pieces, wide } = column;
@@ -687,7 +687,7 @@ class Release {
     return { value, std, lower, upper, text };
   }
 
-  // Variance of the balance after each code: see `Ranked._variances`.
+  // Variance of the balance after each code: see `_variances` of quantiles.
   variancesBelow(asked, place, share, below) {
     const { size, order } = this.columns[place];
     const n = order.length;

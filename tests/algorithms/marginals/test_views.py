@@ -116,7 +116,7 @@ def test_a_column_is_the_best_linear_estimate_with_its_covariance():
     best = before + stays @ gain @ inverse @ (looks - margin[:, :n_codes] @ before)
     lower = gain @ inverse @ gain.T
     covariance = spread - lower + (np.eye(n_codes) - stays) @ lower @ (np.eye(n_codes) - stays).T
-    column = ColumnEstimate(n_codes, sizes, variances, 4.0)
+    column = ColumnEstimate(n_codes, sizes, variances, 4.0, codes=np.arange(n_codes))
     column.fit(tables, total)
     assert column.counts.sum() == pytest.approx(own.sum())
     column.join(ladder, looks, noise)
@@ -157,7 +157,8 @@ def columns(exact, scale, runs, n_special=0, seed=0):
     scales = {size: scale / float(share) for size, share in plan.shares.items()}
     for _ in range(runs):
         variances = {size: 2 * b * b for size, b in scales.items()}
-        column = ColumnEstimate(len(exact), plan.sizes, variances, 100.0, n_special)
+        codes = np.arange(len(exact))
+        column = ColumnEstimate(len(exact), plan.sizes, variances, 100.0, n_special, codes=codes)
         noisy = {
             size: padded.reshape(size, -1).sum(axis=1) + rng.laplace(0, b, size)
             for size, b in scales.items()
@@ -259,7 +260,10 @@ def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_mo
 
     def distance(records):
         table = CountTable.from_codes(np.array(records, dtype=np.int32), shape)
-        known = {axis: ColumnEstimate(n, (1, n), {n: 2.0}) for axis, n in enumerate(shape)}
+        known = {
+            axis: ColumnEstimate(n, (1, n), {n: 2.0}, codes=np.arange(n))
+            for axis, n in enumerate(shape)
+        }
         candidates = Candidates(table, even, dict.fromkeys(pairs, 1), 5.0)
         # The first pair is measured, and two are not.
         found = candidates.misfits(rows, known, {1: pairs[1:]}, Fraction(1), noise_source(0))
