@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from .._keys import key_of, number_in, number_written
-from .._validation import BoolArray, FloatArray, IntArray, digits
+from .._validation import BoolArray, FloatArray, IntArray, digits, some
 from ..exceptions import PrivacyLeakWarning
 from .attributes import MOST_SINGLE
 from .constraints import Structure
@@ -597,6 +597,9 @@ def _findings(
             f"{share} of the records cannot be read: more fields than names, or an open quote. See "
             "--skip-lines (titles above the names), --sep, and --multiline (line breaks in fields)."
         )
+    numbers = [name for name in columns if not np.isnan(number_written(str(name)))]
+    if domain is None and numbers:
+        lines.append(f"{some(numbers)}: numbers as names. Does the first line name the columns?")
     if readable.any() and _second_header(columns.values()):
         lines.append(
             "the first record looks like a second line of names: delete it from the file "
