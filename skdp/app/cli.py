@@ -158,7 +158,7 @@ def check(command: ArgumentParser) -> None:
 
     NOT PRIVATE: the counts are exact. Do not pass them on, and do not choose a domain by them
     that would tell what they are. Corrections have blanks to be filled in from what is publicly
-    known. Without --domain one is proposed.
+    known. Without --domain one is proposed. The declaration alone goes to standard output.
     """
     _data_options(command)
     command.add_argument("--domain", metavar="DOMAIN", help=_DOMAIN)

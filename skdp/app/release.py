@@ -287,7 +287,7 @@ def plan(options: Namespace) -> int:
     domain = estimator.domain_
     print(f"{options.method} on {len(domain.names)} columns, epsilon {float(loss.epsilon):g}")
     print(f"protects: {loss.neighbours}")
-    print(f"{extremes_text(loss.epsilon)}\nNothing was spent: epsilon {cost_text(loss)}".lstrip())
+    print(f"{extremes_text(loss.epsilon)}\nNothing was spent.\nepsilon: {cost_text(loss)}".lstrip())
     if options.data is not None:
         print(f"\n{kept(options, options.privacy_id)}")
     if options.ask:
