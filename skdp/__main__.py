@@ -38,9 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, default=None
         None takes those of the process.
     """
-    from .app.cli import parsed
+    from .app.cli import parser
 
-    options = parsed(arguments)
+    options = parser().parse_args(arguments)
     # Help and mistakes in typing are answered without pandas, which this imports.
     from .app.release import Withheld
 

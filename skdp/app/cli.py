@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -39,10 +37,8 @@ def parser() -> ArgumentParser:
 
     `%(prog)s COMMAND --help` explains each command.
     """
-    # As it was called: `skdp` or `python -m skdp`.
-    module = Path(sys.argv[0]).parts[-2:] == ("skdp", "__main__.py")
     top = ArgumentParser(
-        prog="python -m skdp" if module else "skdp",
+        prog="skdp",
         description=inspect.getdoc(parser),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -59,11 +55,6 @@ def parser() -> ArgumentParser:
     _command(ledgers, show, "views.ledger")
     _command(ledgers, find, "views.verify_ledger", "verify")
     return top
-
-
-def parsed(arguments: Sequence[str] | None) -> Namespace:
-    """Options of one command."""
-    return parser().parse_args(arguments)
 
 
 def _command(
@@ -112,9 +103,8 @@ def _data_options(command: ArgumentParser, **how: Any) -> None:
     _explained(command, _data_options)
     add = command.add_argument
     add("data", help="CSV file", **how)
-    tabs = {"tab": "\t", "\\t": "\t"}
     between = "between fields (default: a comma)"
-    add("--sep", metavar="SIGN", type=lambda sign: tabs.get(sign, sign), help=between)
+    add("--sep", metavar="SIGN", type=lambda sign: "\t" if sign == "tab" else sign, help=between)
     add("--encoding", help="default: UTF-8, and Windows-1252 for bytes that are not")
     add("--decimal", choices=[".", ","], help="decimal mark (default: a point)")
     missing = "text that stands for no value, such as NA; may be given several times"
@@ -160,11 +150,6 @@ def _out(command: ArgumentParser, text: str, **how: Any) -> None:
     command.add_argument("--out", metavar="FILE", help=f"{text}; a new file", **how)
 
 
-def _level(command: ArgumentParser) -> None:
-    text = "confidence of the intervals (default: 0.95)"
-    command.add_argument("--level", type=float, default=0.95, help=text)
-
-
 # -- domains and releases
 
 
@@ -173,7 +158,7 @@ def check(command: ArgumentParser) -> None:
 
     NOT PRIVATE: the counts are exact. Do not pass them on, and do not choose a domain by them
     that would tell what they are. Corrections have blanks to be filled in from what is publicly
-    known. Without --domain one is proposed.
+    known. Without --domain one is proposed. The declaration alone goes to standard output.
     """
     _data_options(command)
     command.add_argument("--domain", metavar="DOMAIN", help=_DOMAIN)
@@ -216,7 +201,7 @@ def wizard(command: ArgumentParser) -> None:
     table stays where it is: the browser is never given the records.
     """
     _explained(command, _data_options)
-    command.set_defaults(read=parsed)
+    command.set_defaults(read=lambda words: parser().parse_args(words))
     add = command.add_argument
     add("data", help="CSV file")
     add("--domain", metavar="DOMAIN", help="begin with this declaration")
@@ -238,7 +223,8 @@ def query(command: ArgumentParser) -> None:
     """Answer questions about a release, with intervals."""
     _view(command)
     _questions(command, "query", nargs="+")
-    _level(command)
+    text = "confidence of the intervals (default: 0.95)"
+    command.add_argument("--level", type=float, default=0.95, help=text)
 
 
 def sample(command: ArgumentParser) -> None:
@@ -260,7 +246,6 @@ def page(command: ArgumentParser) -> None:
     """
     _view(command)
     command.add_argument("--title", help="title of the page; default: the name of the file")
-    _level(command)
     _out(command, "HTML file; default: that of the release, ending in .html")
 
 

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -165,18 +164,14 @@ def _names_of(line: Line, place: str, form: Form) -> list[str]:
     ValueError
         If the line is empty or not well formed.
     """
-    if line is not None:
-        if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise ValueError(f"{place} is in UTF-16: save the file as CSV in UTF-8.")
-        line = line.removeprefix(codecs.BOM_UTF8)
-        if line[:4].lower() == b"sep=" and len(line.rstrip(b"\r\n")) == 5:
-            way = f"--skip-lines 1 --sep '{chr(line[4])}'"
-            raise ValueError(f"{place} says what stands between fields, as spreadsheets do: {way}.")
-    if line == b"":
-        raise ValueError(f"{place} is empty: it must name the columns (see --skip-lines).")
-    names = fields_of(line, form)
-    if names is None:
-        raise ValueError(f"{place} names no columns.")
+    line = line and line.removeprefix(codecs.BOM_UTF8)
+    names = fields_of(line, form) if line else None
+    # Files of spreadsheets, packed ones and those in UTF-16 have such bytes.
+    if names is None or "\0" in "".join(names):
+        raise ValueError(
+            f"{place} names no columns: save or unpack the file as CSV in UTF-8, and leave out "
+            "lines above the names with --skip-lines."
+        )
     return [name.strip() for name in names]
 
 
@@ -239,20 +234,15 @@ def read_records(
     return frame
 
 
-def no_records(domain: Domain, privacy_id: str | None) -> pd.DataFrame:
-    """A table without records that has the columns of a domain, and that of persons."""
-    columns = columns_of(domain, privacy_id)
-    return read_records([], [*columns], columns)
-
-
-def try_out(estimator: Any, records: Any) -> Any:
+def try_out(estimator: Any) -> Any:
     """A trial fit without records, which divides the budget: what it refuses, a release refuses.
 
     It warns that its release is nearly empty, which says nothing about the file.
     """
+    columns = columns_of(estimator.domain, estimator.privacy_id)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return estimator.fit(records)
+        return estimator.fit(read_records([], [*columns], columns))
 
 
 def _numeric(attribute: Declared) -> bool:
@@ -319,10 +309,6 @@ class Source:
         closed = "the file was written with the quotes of every record closed"
         return closed if self.form.multiline else ""
 
-    def empty(self) -> pd.DataFrame:
-        """A table with these columns and without records, as ``rows`` gives it."""
-        return read_records([], self.header, self.columns)
-
     def rows(self, texts: bool = False) -> pd.DataFrame:
         """All records, as ``fit`` takes them; or with text that is no number, for the owner."""
         records = records_of(self.lines, self.form)
@@ -335,7 +321,7 @@ def open_source(
     columns: Mapping[str, Declared] | None = None,
     form: Form | None = None,
     *,
-    more: Mapping[str, Declared] | None = None,
+    others: bool = False,
 ) -> Iterator[Source]:
     """Open a file of records and match its columns with those that are declared, by names alone.
 
@@ -345,9 +331,8 @@ def open_source(
     columns : mapping of str to attribute or None, default=None
         Those that are needed; by default all that have a name.
     form : Form, default=None
-    more : mapping of str to attribute or None, default=None
-        Where it is given, all columns that occur once are read, these as what they are: for the
-        owner.
+    others : bool, default=False
+        Whether all other columns that occur once are read too, as text: for the owner.
 
     Raises
     ------
@@ -358,9 +343,6 @@ def open_source(
         If it cannot be opened.
     """
     form = form or Form()
-    ending = Path(path).suffix.lower()
-    if ending in _OTHERS:
-        raise ValueError(f"{path} ends in {ending}: save or unpack it as a CSV file.")
     with open(path, "rb") as file:
         lines = lines_of(file, multiline=form.multiline)
         first = next(itertools.islice(lines, form.skip_lines, None), b"")
@@ -376,26 +358,15 @@ def open_source(
         often = Counter(name for name in header if name)
         if columns is None:
             columns = dict.fromkeys(often)
-        missing = [name for name in columns if name not in often]
-        if missing:
+        if odd := [name for name in columns if often[name] != 1]:
             raise ValueError(
-                f"{place} does not name the declared column{'s' * (len(missing) > 1)} "
-                f"{some(missing)}. It must name the columns as the domain does. Leave out lines "
-                "that stand above the names with --skip-lines, such as a title or the first of two "
-                "rows of names."
+                f"{place} must name each column once, and does not: {some(odd)}. Leave out lines "
+                'that stand above the names with --skip-lines, such as a title, "sep=;" or the '
+                "first of two rows of names."
             )
-        twice = [name for name in columns if often[name] > 1]
-        if twice:
-            raise ValueError(
-                f"{place} names the column {twice[0]!r} more than once: give each a name of its "
-                "own."
-            )
-        once = [] if more is None else [name for name, times in often.items() if times == 1]
-        others = {name: (more or {}).get(name) for name in once if name not in columns}
-        yield Source(header, {**columns, **others}, lines, form)
-
-
-_OTHERS = {".xlsx", ".xlsm", ".parquet", ".pq", ".gz", ".zip", ".bz2", ".xz"}
+        once = [name for name, times in often.items() if times == 1]
+        undeclared = dict.fromkeys(once) if others else {}
+        yield Source(header, {**undeclared, **columns}, lines, form)
 
 
 def columns_of(domain: Domain, privacy_id: str | None = None) -> dict[str, Declared]:

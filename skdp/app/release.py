@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,19 +16,26 @@ from typing import Any
 import numpy as np
 
 from .. import synthesis
-from .._keys import number_written
-from .._validation import some
 from .._validation import write_text as write_file
 from ..accounting import LedgerError, PrivacyLedger, PrivacyLoss, extremes_text
 from ..domain import Domain, DomainReport
 from ..domain.check import rows_kept
 from ..exceptions import BudgetExceededError, DomainError, PrivacyLeakWarning, RecordsLostError
 from ..expected import bar_texts
-from ..mechanisms import discrete_laplace_variance
 from ..release import Synopsis
 from ..tables import as_frame, identities
 from .cli import METHODS
-from .csv import Form, Source, columns_of, no_records, open_source, try_out
+from .csv import Form, Source, columns_of, open_source, try_out
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def cost_text(loss: PrivacyLoss) -> str:
+    """Epsilon and its parts, as every command writes them."""
+    parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
+    return f"{float(loss.epsilon):g}, of which {parts}"
 
 
 def estimator_of(options: Namespace, domain: Any) -> Any:
@@ -149,41 +154,23 @@ def read_domain(path: str, *, owner: bool = False) -> Domain:
 
 def check(options: Namespace) -> int:
     """Count what a domain would change in a file, and propose a better one: exact, not private."""
-    print(
-        "NOT PRIVATE: this is exact. It is for the data owner only and must not be passed on.",
-        file=sys.stderr,
-    )
-    if options.domain is None:
-        report = checked(options)
-        # A file that keeps what is printed has the declaration alone.
-        print("\n".join(f"- {line}" for line in report.findings), file=sys.stderr)
+    domain = None if options.domain is None else read_domain(options.domain, owner=True)
+    report = checked(options, domain)
+    # A file that keeps what is printed has the declaration alone.
+    _say(str(report))
+    if domain is None or report.findings:
         print(report.declaration())
-        return 1
-    report = checked(options, read_domain(options.domain, owner=True))
-    print(report)
-    if report.findings:
-        print(f"\n{report.declaration()}")
-    return 0 if report.clean else 1
+    return 0 if domain is not None and report.clean else 1
 
 
 def checked(options: Namespace, domain: Domain | None = None) -> DomainReport:
     """What a domain would do to the records of a file, or a proposal of one. Exact: NOT private."""
-    columns, more = None, None
-    if domain is not None:
-        columns, more = columns_of(domain), {name: domain.declared(name) for name in domain.columns}
-    with open_source(options.data, columns, Form.of(options), more=more) as source:
-        if domain is not None:
-            schema = as_frame(source.empty())
-            domain.check_schema(schema.select([n for n in schema.names if n in domain.columns]))
+    columns = None if domain is None else columns_of(domain)
+    with open_source(options.data, columns, Form.of(options), others=columns is not None) as source:
         records = source.rows(texts=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
-        if domain is not None:
-            return domain.check(records)
-        report = Domain.propose(records)
-    numbers = [name for name in source.columns if not np.isnan(number_written(name))]
-    said = f"{some(numbers)}: numbers as names. Does the first line name the columns?"
-    return replace(report, findings=(said, *report.findings)) if numbers else report
+        return Domain.propose(records) if domain is None else domain.check(records)
 
 
 def kept(options: Namespace, privacy_id: str) -> str:
@@ -201,10 +188,6 @@ def kept(options: Namespace, privacy_id: str) -> str:
 # --- the release
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def release(options: Namespace) -> int:
     """Charge the ledger, measure the file, and write the release."""
     domain = read_domain(options.domain)
@@ -216,7 +199,7 @@ def release(options: Namespace) -> int:
     ):
         estimator = estimator_of(options, domain)
         # Its errors contain no value, so they are shown in full.
-        try_out(estimator, source.empty())
+        try_out(estimator)
         if unusual := extremes_text(estimator.privacy_loss_.epsilon):
             _say(unusual)
         ledger = _ledger(options, source)
@@ -230,13 +213,8 @@ def release(options: Namespace) -> int:
             why = f"The release could not be written: {error.strerror}."
             raise ValueError(f"{why} It has been charged and is lost.") from error
     loss = synopsis.privacy_loss or estimator.privacy_loss_
-    print(f"{options.out}: epsilon {float(loss.epsilon):g}\nprotects: {loss.neighbours}")
+    print(f"{options.out}: epsilon {cost_text(loss)}\nprotects: {loss.neighbours}")
     print(f"records: {synopsis.skipped}")
-    if options.privacy_id is not None:
-        print(
-            "Answers are about the rows kept: those of a person beyond the bound, and rows or "
-            "lines of which no person can be read, count nowhere."
-        )
     if ledger is not None:
         print(ledger)
     return 0
@@ -304,18 +282,12 @@ def plan(options: Namespace) -> int:
     if options.data is not None and options.privacy_id is None:
         raise ValueError("DATA is read to count the rows of each person: give --privacy-id too.")
     estimator = estimator_of(options, domain)
-    try_out(estimator, no_records(domain, options.privacy_id))
+    try_out(estimator)
     loss: PrivacyLoss = estimator.privacy_loss_
     domain = estimator.domain_
     print(f"{options.method} on {len(domain.names)} columns, epsilon {float(loss.epsilon):g}")
     print(f"protects: {loss.neighbours}")
-    print(f"{extremes_text(loss.epsilon)}\nNothing was spent.\n".lstrip())
-    rows = [("part", "epsilon", "noise")]
-    for name, part in loss.parts.items():
-        noise = math.sqrt(discrete_laplace_variance(loss.of_record.parts[name]))
-        rows.append((name, f"{float(part):.4g}", f"{noise:.3g}"))
-    print(_table(rows))
-    print("\nnoise: standard deviation of a count that a part is spent on alone, in records")
+    print(f"{extremes_text(loss.epsilon)}\nNothing was spent.\nepsilon: {cost_text(loss)}".lstrip())
     if options.data is not None:
         print(f"\n{kept(options, options.privacy_id)}")
     if options.ask:

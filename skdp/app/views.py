@@ -17,13 +17,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._validation import as_level, replacing
+from .._validation import replacing
 from ..accounting import PrivacyLedger, parts_text
 from ..expected import Asked
 from ..release import SKIPPED, BoxModel, StrategyModel, Synopsis, ViewsModel
 from ..release.page import Page, document, filled, protected
 from .cli import METHODS
-from .release import output, write_text
+from .release import cost_text, output, write_text
 
 
 def info(options: Namespace) -> int:
@@ -31,12 +31,8 @@ def info(options: Namespace) -> int:
     synopsis = Synopsis.load(options.view)
     for name, (text, _) in _facts(synopsis).items():
         print(f"{name}: {text}")
-    try:
-        noise = f" (noise: standard deviation {synopsis.total_std:.3g})"
-    except ValueError:
-        noise = ""
     rows = f", of {synopsis.rows}" * bool(synopsis.rows)
-    print(f"estimated records: {synopsis.total:,.6g}{noise}{rows}")
+    print(f"estimated records: {synopsis.total:,.6g}{rows}")
     domain = synopsis.domain
     print(f"columns: {len(domain.columns)}\n")
     for name in domain.columns:
@@ -55,8 +51,7 @@ def _facts(synopsis: Synopsis) -> Found:
     loss, lost = synopsis.privacy_loss, synopsis.skipped
     epsilon = protects = "unknown"
     if loss is not None:
-        parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
-        epsilon, protects = f"{float(loss.epsilon):g}, of which {parts}", loss.neighbours
+        epsilon, protects = cost_text(loss), loss.neighbours
     known = "YES, NO GUARANTEE. Whoever knows or guesses the seed can subtract the noise."
     return {
         "made by": (synopsis.mechanism or "an unknown method", True),
@@ -262,7 +257,7 @@ def page(options: Namespace) -> int:
     synopsis = Synopsis.load(options.view)
     file = Path(options.view)
     out = options.out or str(file.with_suffix(".html"))
-    made = Page(synopsis, options.title or file.name, as_level(options.level), file.name)
+    made = Page(synopsis, options.title or file.name, 0.95, file.name)
     write_text(made.text, out)
     print(f"{out}: the page of the release with the fingerprint {made.fingerprint}")
     return 0
@@ -298,10 +293,8 @@ def verify_ledger(options: Namespace) -> int:
     # Opening it compares its charges with its balance.
     opened = PrivacyLedger(path=options.ledger)
     charges = opened.to_frame()
-    late = not charges["time"].is_monotonic_increasing
     print(f"charges: {len(charges)}, which add up to its balance")
-    print(f"times: {'NOT in order: a clock was set, or rows were edited' if late else 'in order'}")
-    releases, missing = releases_of(charges), late
+    releases, missing = releases_of(charges), False
     named = set(releases["name"])
     # A charge pays for one release: first for that of its name.
     for path in sorted(map(Path, options.view), key=lambda path: path.name not in named):

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from .._keys import key_of, number_in, number_written
-from .._validation import BoolArray, FloatArray, IntArray, digits
+from .._validation import BoolArray, FloatArray, IntArray, digits, some
 from ..exceptions import PrivacyLeakWarning
 from .attributes import MOST_SINGLE
 from .constraints import Structure
@@ -344,7 +344,7 @@ def _share(n: int, total: int) -> str:
 
 def _said_of(column: _Values, attribute: Any, draft: Draft) -> list[_Finding]:
     """All that there is to say of a column; ``attribute`` is None where nothing is declared."""
-    data, found = draft.data, _repeats(column, draft, attribute is None)
+    data, found = draft.data, _repeats(column, draft)
     share = _share(int((column.records < 0).sum()), len(column.records))
     if share != "0%" and not data.get("nullable", True):
         line = f"{share} of the records have no value and are skipped: nullable"
@@ -358,13 +358,14 @@ def _said_of(column: _Values, attribute: Any, draft: Draft) -> list[_Finding]:
     return found + (_of_dates(column, attribute, data) if "date" in str(data["type"]) else [])
 
 
-def _repeats(column: _Values, draft: Draft, proposed: bool) -> list[_Finding]:
-    """Rows of one value, where whole numbers or texts repeat: it may identify persons."""
+def _repeats(column: _Values, draft: Draft) -> list[_Finding]:
+    """Rows of one value, where values that may identify persons repeat."""
     kind, most = draft.data["type"], int(column.counts.max(initial=0))
-    whole = "date" not in str(kind) and (column.whole or not column.numeric)
-    many = whole and column.distinct > max(CODES, column.n // ROWS)
-    said = proposed or column.identifies(draft.name)
-    if most <= 1 or not (kind == "identifier" or (many and said)):
+    # Free text may be names. That numbers repeat is no sign: ages and amounts do too.
+    persons = kind in ("identifier", None) or (
+        "date" not in str(kind) and column.identifies(draft.name)
+    )
+    if most <= 1 or not persons:
         return []
     line = (
         f"{column.n} rows of {column.distinct} persons, if it identifies persons, at most {most} "
@@ -596,6 +597,9 @@ def _findings(
             f"{share} of the records cannot be read: more fields than names, or an open quote. See "
             "--skip-lines (titles above the names), --sep, and --multiline (line breaks in fields)."
         )
+    numbers = [name for name in columns if not np.isnan(number_written(str(name)))]
+    if domain is None and numbers:
+        lines.append(f"{some(numbers)}: numbers as names. Does the first line name the columns?")
     if readable.any() and _second_header(columns.values()):
         lines.append(
             "the first record looks like a second line of names: delete it from the file "
@@ -608,7 +612,7 @@ def _findings(
         if domain is None or attribute is not None:
             found, drafts[name] = _said_of(column, attribute, draft), draft
         else:
-            found = _repeats(column, draft, False)
+            found = _repeats(column, draft)
         for line, changes in found:
             lines.append(f"{name}: {line}")
             draft.data.update(changes)

@@ -79,7 +79,6 @@ def test_nothing_of_a_file_of_records_is_shown(files, capsys):
         "mac.csv": b"name,age\rCanary Smith,77.125\r",
         "rows.parquet": whole,
         "short.parquet": b"PAR1PAR1",
-        "text.parquet": b"age,sex,work,income\n77,Canary,x,y\n",
         "cut.parquet": whole[: len(whole) // 2],
         "tail.parquet": whole[:-40] + b"Canary" * 6 + whole[-4:],
     }
@@ -208,7 +207,7 @@ def test_what_is_refused_costs_nothing(inputs, capsys):
         shown = capsys.readouterr().err
         assert message in shown and "Canary" not in shown and "wizard" not in shown
         assert sorted(inputs.iterdir()) == before
-    for name, message in (("empty", "is empty"), ("other", "columns 'age'"), ("no", "No such")):
+    for name, message in (("empty", "no columns"), ("other", "'age'"), ("no", "No such")):
         assert run("release", f"{name}.csv", *usual[2:]) == 2
         assert message in capsys.readouterr().err
     for command in (["info"], ["sample"], ["ledger", "show"]):
@@ -254,9 +253,8 @@ def test_a_plan_shows_the_parts_of_the_release(files, capsys, method):
     assert run("plan", "--domain", files / "domain.json", "--epsilon", 2, "--method", method) == 0
     shown = capsys.readouterr()
     fitted = getattr(skdp, METHODS[method])(epsilon=2, domain=DOMAIN).fit(people(500))
-    lines = shown.out.split("noise\n")[1].split("\n\n")[0].splitlines()
-    cells = (re.split(r"  +", line.strip()) for line in lines)
-    planned = {name.lstrip("- "): float(epsilon) for name, epsilon, *_ in cells}
+    cells = (part.rsplit(" ", 1) for part in re.search("of which (.*)", shown.out)[1].split(", "))
+    planned = {name: float(epsilon) for name, epsilon in cells}
     for name, value in fitted.privacy_loss_.parts.items():
         assert planned[name] == pytest.approx(float(value), rel=1e-3)
     assert sum(planned.values()) == pytest.approx(2, rel=1e-3)
@@ -396,14 +394,14 @@ def test_a_code_book_becomes_a_domain_and_its_rules_hold(lent, capsys):
 def test_check_counts_exactly_and_says_so(lent, capsys):
     assert run("domain", "check", lent / "data.csv", "--domain", lent / "domain.json") == 0
     shown = capsys.readouterr()
-    assert shown.err.startswith("NOT PRIVATE") and "1500 records" in shown.out
+    assert shown.err.startswith("NOT PRIVATE") and "1500 records" in shown.err
     # A category and a sum that cannot be, a line without its other fields, and one that breaks off.
     (lent / "data.csv").write_text('city,owed,paid\na,3,2\n?,3,2\nb,3,4\nx\n"\n\n')
     arguments = [lent / "data.csv"]
     assert run("domain", "check", *arguments, "--domain", lent / "ruled.json") == 1
     shown = capsys.readouterr()
     assert shown.err.startswith("NOT PRIVATE") and "Reading" not in shown.err
-    assert "at_most('paid', 'owed')" in shown.out and "records skipped: 4 of 5" in shown.out
+    assert "at_most('paid', 'owed')" in shown.err and "records skipped: 4 of 5" in shown.err
     # A proposal says so too, in the file that keeps it.
     assert run("domain", "check", *arguments) == 1
     assert '"about": "NOT PRIVATE' in capsys.readouterr().out

@@ -18,10 +18,11 @@ from skdp.app.csv import Form, columns_of, open_source
 N = 40
 
 
-def codes_in(folder, content, domain, name="data.csv", **options):
+def codes_in(folder, content, domain, **options):
     """Codes of the records of a file, as a release reads them."""
-    (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    with open_source(str(folder / name), columns_of(domain), Form(**options)) as source:
+    path = folder / "data.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with open_source(str(path), columns_of(domain), Form(**options)) as source:
         return domain.encode(source.rows())
 
 
@@ -145,21 +146,23 @@ def test_files_of_many_forms(tmp_path):
     ):
         assert codes_in(tmp_path, content, domain, **options).tolist() == expected, content
     for content, options, message in (
-        ("", {}, "is empty"),
-        ("town,n\nBern,1".encode("utf-16"), {}, "UTF-16"),
+        ("", {}, "names no columns"),
+        ("town,n\nBern,1".encode("utf-16"), {}, "names no columns: .*in UTF-8"),
         ("town,n\nBern,1", {"encoding": "klingon"}, "--encoding"),
         ("town,n\nBern,1", {"encoding": "idna"}, "--encoding 'idna' is no encoding of files"),
         ("town,n\nBern,1", {"sep": ";;"}, "--sep"),
         ("town,n\nBern,1", {"decimal": ","}, "--decimal"),
-        ("sep=;\ntown;n\nBern;1", {}, "--skip-lines 1 --sep ';'"),
+        ("sep=;\ntown;n\nBern;1", {}, "--sep ';'"),
+        ("sep=;\ntown;n\nBern;1", {"sep": ";"}, "--skip-lines.*sep="),
+        ("town,n,n\nBern,1,1", {}, "each column once, and does not: 'n'"),
         ("town,n\nBern,1", {"skip_lines": -1}, "must not be negative"),
-        ("Persons,,\ntown,n\nBern,1\n", {}, "does not name the declared column.*--skip-lines"),
+        ("Persons,,\ntown,n\nBern,1\n", {}, "each column once.*--skip-lines"),
     ):
         with pytest.raises(ValueError, match=message):
             codes_in(tmp_path, content, TOWNS, **options)
-    for name in ("data.csv.zip", "data.parquet", "data.xlsx"):
-        with pytest.raises(ValueError, match="save or unpack it as a CSV file"):
-            codes_in(tmp_path, b"PK", TOWNS, name)
+    for packed in (b"PK\x03\x04\x14\0\x08", b"PAR1\x15\x04\x15\0", b"\x1f\x8b\x08\0\0\0\0\0"):
+        with pytest.raises(ValueError, match="save or unpack the file as CSV"):
+            codes_in(tmp_path, packed, TOWNS)
 
 
 def test_numbers_as_they_are_written():

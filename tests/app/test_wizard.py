@@ -22,7 +22,7 @@ from skdp.__main__ import main
 
 pytest.importorskip("jinja2")
 
-from skdp.app.cli import parsed
+from skdp.app.cli import parser
 from skdp.app.wizard import server, steps
 from skdp.app.wizard.server import Pages, application
 from skdp.app.wizard.steps import domain_of, form_of_column
@@ -40,7 +40,11 @@ class Browser:
 
     def __init__(self, folder, lines=LINES, **more):
         (folder / "table.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        options = {"data": str(folder / "table.csv"), "folder": str(folder), "read": parsed}
+        options = {
+            "data": str(folder / "table.csv"),
+            "folder": str(folder),
+            "read": parser().parse_args,
+        }
         self.wizard = steps.Wizard(Namespace(**{"domain": None, "ledger": None, **options, **more}))
         self.pages = Pages(self.wizard, PORT)
         self.status, self.text, self.headers, self.step = 0, "", {}, ""

@@ -218,6 +218,8 @@ NAMES = [f"{a}{b} {c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrst"] 
         ("seen", TIMES.dt.strftime("%Y-%m-%dT%H:%M:%SZ"), "datetime"),
         ("time", [f"{i % 24}:{i % 60:02d}" for i in range(N)], None),
         ("who", NAMES, None),
+        ("age", RNG.integers(18, 91, 300), "numeric"),
+        ("hours.per.week", RNG.integers(1, 99, 100), "numeric"),
     ],
 )
 def test_kinds_of_messy_columns(name, values, kind):
@@ -225,6 +227,7 @@ def test_kinds_of_messy_columns(name, values, kind):
     assert found == kind and ("spreadsheet" in lines) == (name == "admission_date")
     if kind == "identifier" and len(set(values)) < len(values):
         assert f"{len(values)} rows of {len(set(values))} persons" in lines
+    assert kind in ("identifier", None) or "persons" not in lines
 
 
 def test_report_names_what_changes_with_shares():

@@ -424,6 +424,16 @@ def test_ten_questions_by_clicking_are_those_of_python(browser, tmp_path):
 
 
 @pytest.mark.slow
+def test_no_confidence_is_asked_for_an_estimate(browser, tmp_path):
+    rows = lawful_rows(500, DOMAIN)
+    release = skdp.PrivBayesSynthesizer(epsilon=2.0, domain=DOMAIN).fit(rows).synopsis_
+    release.page(tmp_path / "page.html")
+    page, _ = opened_page(browser, tmp_path / "page.html")
+    assert page.get_by_role("combobox", name="Question", exact=True).count() == 1
+    assert page.get_by_role("combobox", name="Confidence", exact=True).count() == 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [400, 1400])
 def test_hostile_names_are_text(browser, tmp_path, width):
     names = [

@@ -499,7 +499,7 @@ class Wizard:
 
     def take_questions(self, form: Form) -> str:
         """Take the questions, and ask them of a release of no records."""
-        empty = csv.try_out(self._estimator, csv.no_records(self.domain, self.unit)).synopsis_
+        empty = csv.try_out(self._estimator).synopsis_
         for question in self.asked:
             try:
                 bar_of(empty, question, 0.95)

@@ -166,9 +166,11 @@ class Desk {
       const share = make("input", { name: "q", type: "number", min: 1, max: 99, value, onchange });
       fields.push(make("label", {}, "Percent below it", share));
     }
-    const levels = Object.keys(release.data.levels).map((level) => [Number(level), `${level}%`]);
+    const { levels, estimated } = release.data;
+    const offered = Object.keys(levels).map((level) => [Number(level), `${level}%`]);
     const choose = (level) => this.set({ level: Number(level) });
-    fields.push(select("Confidence", "level", levels, question.level, choose));
+    // Estimates have no intervals.
+    if (!estimated) fields.push(select("Confidence", "level", offered, question.level, choose));
     part("fields").replaceChildren(...fields);
     if (focused) part("fields").querySelector(`[name="${focused}"]`)?.focus();
   }
