@@ -159,15 +159,15 @@ class ViewsModel(Release):
         """What is not believed of the coefficients of a set, less those of the rows."""
         return (1.0 - self.believed.belief(axes).gain) * self._away(axes)
 
-    def lost(self, axes: Axes, hats: Sequence[FloatArray]) -> FloatArray:
+    def lost(self, axes: Axes, coefs: Sequence[FloatArray]) -> FloatArray:
         """Of n weighted sums by how much more they were shrunk than noise explains.
 
         An estimate is off by what was taken off it, less the noise in that. The mean square of what
         was taken off, less the variance of this noise, estimates the square of the bias (C. Stein,
         Annals of Statistics 9, 1981): where the prior is wrong, this shows it.
         """
-        taken = under(self.taken(axes), hats)
-        removed = under(self.believed.belief(axes).removed, [each**2 for each in hats])
+        taken = under(self.taken(axes), coefs)
+        removed = under(self.believed.belief(axes).removed, [each**2 for each in coefs])
         found: FloatArray = np.sign(taken) * np.sqrt(np.maximum(taken**2 - removed, 0.0))
         return found
 
@@ -268,8 +268,8 @@ class ViewsModel(Release):
         table += np.outer(means[0], other - means[1] * other.sum())
         if known:
             sizes = self.sizes((a, b))
-            hats = [each.of_codes(n) for each, n in zip((rows, columns), sizes, strict=True)]
-            table += hats[0].T @ self.corrected((a, b)) @ hats[1]
+            coefs = [each.of_codes(n) for each, n in zip((rows, columns), sizes, strict=True)]
+            table += coefs[0].T @ self.corrected((a, b)) @ coefs[1]
         if (a, b) in self.possible:
             table = np.where(self.possible[a, b], table, 0.0)
         return table

@@ -78,8 +78,8 @@ class Asked:
             found += alone * self.outside((axis,))
         for part in model.measured(axes):
             both = zip((self._given[axis] for axis in part), model.sizes(part), strict=True)
-            hats = [given.coefficients(size)[:, at] for (given, at), size in both]
-            found += under(model.corrected(part), hats) * self.outside(part)
+            coefs = [given.coefficients(size)[:, at] for (given, at), size in both]
+            found += under(model.corrected(part), coefs) * self.outside(part)
         if self.shared:
             # Corrections that are shared out leave no count below zero.
             plain = np.all([(each >= 0).all(axis=0) for each in weights.values()], axis=0)
@@ -343,9 +343,9 @@ class Products:
             own[members] = beyond(members, members)
             if len(axes) == 2:
                 density[members] = self._density(axes, members, own[members])
-        hats = [each.coefficients(size) for each, size in both] if known else []
+        coefs = [each.coefficients(size) for each, size in both] if known else []
         if known:
-            of_members = [hat[:, to[members]] for hat, to in zip(hats, at, strict=True)]
+            of_members = [coef[:, to[members]] for coef, to in zip(coefs, at, strict=True)]
             lost[members] = model.lost(axes, of_members)
 
         def covariance(i: IntArray, j: IntArray) -> FloatArray:
@@ -355,7 +355,9 @@ class Products:
                 found += density[i] * density[j] * each
             if known:
                 variance = model.believed.belief(axes).variance
-                pairs = [hat[:, to[i]] * hat[:, to[j]] for hat, to in zip(hats, at, strict=True)]
+                pairs = [
+                    coef[:, to[i]] * coef[:, to[j]] for coef, to in zip(coefs, at, strict=True)
+                ]
                 found += under(variance, pairs)
             return found + lost[i] * lost[j]
 

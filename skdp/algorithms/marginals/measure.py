@@ -121,21 +121,23 @@ class _Views:
         asked: Asked,
         source: NoiseSource,
     ) -> None:
-        # Privacy. The number of records: sensitivity 1.
-        self.total = float(discrete_laplace(table.n, parts["total"], random_state=source))
-        self.total_variance = discrete_laplace_variance(parts["total"])
-        self.table, self.parts, self.source = table, parts, source
-        self.orders, self.zeros = asked.orders, asked.zeros
-        self.generator = sampling_generator(source)
-        self.rows, self.sweeps = TUNING.rows, TUNING.sweeps
-        if asked.trial:
-            self.rows, self.sweeps = TUNING.rows_of_trial, 0
         # Codes that records can have.
         self.codes = [
             np.flatnonzero(asked.zeros.get((axis,), np.ones(size)))
             for axis, size in enumerate(table.shape)
         ]
         self.used = used_attributes([len(codes) for codes in self.codes])
+        # Privacy. The number of records: sensitivity 1. If no column has two codes, which is public,
+        # nothing else is open.
+        epsilon = parts["total"] if self.used else parts["total"] + parts["views"]
+        self.total = float(discrete_laplace(table.n, epsilon, random_state=source))
+        self.total_variance = discrete_laplace_variance(epsilon)
+        self.table, self.parts, self.source = table, parts, source
+        self.orders, self.zeros = asked.orders, asked.zeros
+        self.generator = sampling_generator(source)
+        self.rows, self.sweeps = TUNING.rows, TUNING.sweeps
+        if asked.trial:
+            self.rows, self.sweeps = TUNING.rows_of_trial, 0
         # Public groups of codes that tables of several columns tell apart at most.
         self.told = [*asked.groups] or [np.arange(size) for size in table.shape]
         self.sizes = tuple(int(each.max()) + 1 for each in self.told)
@@ -144,7 +146,7 @@ class _Views:
         self.asked = asked
         # Sets of columns that may be measured, and how much their scores count.
         self.weights = self._weights()
-        self.budget = {"total": parts["total"]}
+        self.budget = {"total": epsilon}
         self.blocks: dict[int, dict[int, FloatArray]] = {}
         self.columns: dict[int, ColumnEstimate] = {}
         self.known = Coefficients({})
