@@ -309,9 +309,12 @@ class _ByClass:
 
     def of(self, codes: CodeArray, size: int, labels: CodeArray) -> int:
         n_labels = len(self.weights)
-        cells, number = _renumbered(codes, size)
-        table = np.bincount(cells * n_labels + labels, minlength=number * n_labels)
-        gained = (table.reshape(number, n_labels) * self.weights).max(axis=1).sum()
+        pairs = codes.astype(np.int64) * n_labels + labels
+        occupied, places = _occupied(pairs, size * n_labels)
+        counts = np.bincount(places, minlength=len(occupied)) * self.weights[occupied % n_labels]
+        # Pairs of one cell follow each other.
+        starts = np.flatnonzero(np.diff(occupied // n_labels, prepend=-1))
+        gained = np.maximum.reduceat(counts, starts).sum()
         return int(gained) - round(_by_chance(self.spread, size, self.total))
 
 
@@ -334,17 +337,16 @@ class _ByNumber:
 
     def of(self, codes: CodeArray, size: int, labels: CodeArray) -> int:
         # Exact: sums of integers below 2**53.
-        cells, number = _renumbered(codes, size)
-        sums = np.bincount(cells, weights=self.weights[labels], minlength=number)
+        occupied, places = _occupied(codes, size)
+        sums = np.bincount(places, weights=self.weights[labels], minlength=len(occupied))
         return int(np.abs(sums).sum()) - round(_by_chance(self.spread, size, self.total))
 
 
-def _renumbered(codes: CodeArray, size: int) -> tuple[IntArray, int]:
-    """Cells of the records and their number; of a huge domain the occupied ones alone."""
+def _occupied(cells: IntArray | CodeArray, size: int) -> tuple[IntArray, IntArray]:
+    """Cells, and the place of each record among them; of a huge domain the occupied ones."""
     if size <= _DENSE:
-        return codes.astype(np.int64), size
-    occupied, cells = np.unique(codes, return_inverse=True)
-    return cells, len(occupied)
+        return np.arange(size), cells.astype(np.int64)
+    return np.unique(cells, return_inverse=True)
 
 
 def _by_chance(spread: float, size: int, total: float) -> float:

@@ -1,6 +1,7 @@
 """Selection of features and of frequent items."""
 
 import math
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -103,6 +104,16 @@ def test_scores_are_those_of_the_definition(label, monkeypatch):
     # Large domains are counted by sorting, with the same result.
     monkeypatch.setattr(selection, "_DENSE", 0)
     assert score.of(codes, 7, labels) == expected
+
+
+def test_many_cells_of_many_labels_take_no_memory_each():
+    label = Categorical([*map(str, range(300))])
+    score = _ByClass(label, np.ones(300, dtype=np.int64))
+    tracemalloc.start()
+    score.of(np.arange(300) * 3_000, 2**20, np.arange(300))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**24
 
 
 @over("n_classes", [2, 5])
