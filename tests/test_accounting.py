@@ -468,6 +468,8 @@ DAMAGED = "damaged|Cannot use"
         ("UPDATE charges SET spent = '0'", DAMAGED),
         ("UPDATE charges SET epsilon = '1/20'", DAMAGED),
         ("UPDATE charges SET parts = '[1]'", DAMAGED),
+        ("UPDATE charges SET time = '2020-01-01T00:00:00+00:00' WHERE id = 2", DAMAGED),
+        ("UPDATE charges SET time = 'yesterday'", DAMAGED),
         ("DROP TABLE charges", DAMAGED),
         ("DELETE FROM charges WHERE id = 1", DAMAGED),
         ("PRAGMA application_id = 1234", "other software"),

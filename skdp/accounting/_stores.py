@@ -261,6 +261,13 @@ class Entry:
         return RECORD if self.loss.max_rows_per_id is None else PERSON
 
 
+def _written(time: str) -> str:
+    """The time of a charge; ValueError if `new_entry` did not write it."""
+    if datetime.fromisoformat(time).isoformat(timespec="microseconds") != time:
+        raise ValueError(f"the time {time!r} of a charge is in another form")
+    return time
+
+
 def new_entry(
     name: str,
     loss: PrivacyLoss,
@@ -486,7 +493,7 @@ class FileStore:
         ).fetchall()
         return tuple(
             Entry(
-                time,
+                _written(time),
                 name,
                 PrivacyLoss(
                     Fraction(epsilon),

@@ -420,6 +420,8 @@ class Categorical(Attribute):
         if not 1 <= len(values) <= MAX_BINS:
             raise DomainError(f"Categorical needs at least one category, and {MAX_BINS} at most.")
         if (shared := shared_key(values)) is not None:
+            if repr(shared[0]) == repr(shared[1]):
+                raise DomainError(f"Category {shared[0]!r} is listed more than once: list it once.")
             raise DomainError(
                 "Categories {!r} and {!r} mean one text, number, date or gap, which readers of "
                 "files may merge. Declare one of them; or write them with a letter, here and in "

@@ -146,10 +146,11 @@ def weigh(regions: Iterable[Region]) -> None:
 
 def known_values(given: Any, known: Iterable[Any]) -> str:
     """What there is, and what of it may have been meant, for a message."""
-    by_text = {str(each): each for each in known}
-    close = difflib.get_close_matches(str(given), by_text, n=1)
+    listed = list(known)
+    by_text = {str(each).casefold(): each for each in listed}
+    close = difflib.get_close_matches(str(given).casefold(), by_text, n=1)
     hint = f" Did you mean {by_text[close[0]]!r}?" if close else ""
-    return f"{hint} It has {some([*by_text.values()], 20)}."
+    return f"{hint} It has {some(listed, 20)}."
 
 
 def everything(column: str, attribute: Any) -> Region:

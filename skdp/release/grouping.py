@@ -298,7 +298,7 @@ class Selected(NamedTuple):
         told = dict(regions)
         for column in columns:
             attribute = attribute_of(column, domain)
-            told[column] = (told.get(column) or everything(column, attribute)).without_missing
+            told[column] = told.get(column, everything(column, attribute)).without_missing
         numbers = [Numbers.of(column, told[column], domain) for column in columns]
         return cls(weights_of(told, domain), numbers)
 

@@ -45,7 +45,7 @@ def test_unknown_and_missing():
     "categories, message",
     [
         ([], "at least one category"),
-        (["a", "b", "a"], "'a' and 'a' mean one"),
+        (["a", "b", "a"], "^Category 'a' is listed more than once: list it once"),
         ([True, 1], "True and 1 mean one"),
         (["a", None], "Category None has type NoneType.*nullable=True"),
         (["a", math.nan], "nan has type float.*finite.*nullable=True"),

@@ -261,6 +261,7 @@ def test_the_latest_conditions_are_weighed_once_and_not_passed_on():
     "query, message",
     [
         ({"agee": 3}, "no column 'agee'.*Did you mean 'age'.*'hours'"),
+        ("AGE > 3", "no column 'AGE'.*Did you mean 'age'"),
         ({"age": (40, 30)}, "'age' is reversed: it goes from 40 to 30"),
         ({"age": (30, 35, 40)}, "tuple .low, high.*list"),
         ({"age": True}, "numeric and cannot be compared with True"),

@@ -269,6 +269,17 @@ def test_nothing_is_known_of_empty_groups():
         assert table[["std_error", "lower", "upper"]].notna().all(axis=None)
 
 
+@over("query", ["n > 9", "n < 2 and n > 5", {"n": []}])
+def test_a_condition_on_the_column_itself_may_leave_nothing(query):
+    release = gaussian(np.full(DOMAIN.shape, 50), 1.0)
+    # It counted as no condition: the sum was that of all records, with an interval around it.
+    assert release.sum("n", query) == 0 and np.isnan(release.std("n", query))
+    mean = release.mean("n", query, return_interval=True)
+    assert np.isnan(float(mean)) and (mean.lower, mean.upper) == (0, 9)
+    assert np.isnan(release.correlation("n", "m", query))
+    assert release.aggregate("s", "n", query)["sum"].tolist() == [0, 0]
+
+
 @over("at", [0.01, 0.5, 3.99, 4.0])
 def test_counts_cover_what_a_bin_may_hold_that_a_query_cuts(at):
     # All records of a bin lie at one number, wherever a threshold cuts the bin.
