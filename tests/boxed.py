@@ -121,6 +121,6 @@ class GaussianNoise(Intervals):
     def variances(self, n_boxes):
         return self.variance
 
-    def reach(self, cut, alpha):
-        width = -float(ndtri(alpha / 2)) * math.sqrt(float(cut.mean**2 @ self.variance))
+    def reach(self, cut, counts, alpha):
+        width = -float(ndtri(alpha / 2)) * math.sqrt(float(cut[0] ** 2 @ self.variance))
         return width, width

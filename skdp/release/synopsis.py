@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from .._random import sampling_generator
-from .._validation import as_level, table_html, write_text
+from .._validation import as_level, some, table_html, write_text
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Domain
 from ..domain.query import Query
@@ -181,8 +181,11 @@ class Synopsis:
         most = self.privacy_loss and self.privacy_loss.max_rows_per_id
         return f"at most {most} row{'s' * (most > 1)} of each person" if most else ""
 
-    def _asked(self, return_interval: Any = False, level: Any = 0.95) -> Statistics:
+    def _asked(self, return_interval: Any = False, level: Any = 0.95, **unknown: Any) -> Statistics:
         """Statistics with the intervals that a user asks for."""
+        if unknown:
+            what = "a question takes return_interval= and level= by name"
+            raise TypeError(f"Unexpected keyword argument {some([*unknown])}: {what}.")
         level = as_level(level)
         confidence = Confidence(level, self.about) if return_interval else None
         return Statistics(self.model, self.counted, confidence)

@@ -127,8 +127,8 @@ class _Views:
             for axis, size in enumerate(table.shape)
         ]
         self.used = used_attributes([len(codes) for codes in self.codes])
-        # Privacy. The number of records: sensitivity 1. If no column has two codes, which is public,
-        # nothing else is open.
+        # Privacy. The number of records: sensitivity 1. If no column has two codes, which is
+        # public, nothing else is open.
         epsilon = parts["total"] if self.used else parts["total"] + parts["views"]
         self.total = float(discrete_laplace(table.n, epsilon, random_state=source))
         self.total_variance = discrete_laplace_variance(epsilon)
