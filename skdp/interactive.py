@@ -239,8 +239,9 @@ class Curator:
                 law = "for all known answers together, by the law of the threshold's noise."
             cut = " Bins covered in part count in proportion." * weights.cuts
             guarantee = f"at least {100 * self._level:g}%, {law}{cut}{self._release.about}"
-            ends = possible_ends(np.float64(value), half, half, Confidence(self._level))
-            answer = QueryResult(value, std, *map(float, ends), guarantee)
+            level = Confidence(self._level)
+            low, high = possible_ends(np.float64(value), half, half, level)
+            answer = QueryResult(value, std, float(low), float(high), guarantee)
             self._answers.append((query, answer, paid))
             return answer
 
