@@ -23,6 +23,7 @@ from .mechanisms import (
 )
 from .release import QueryResult, Synopsis, parse
 from .release.model import product_of_weights
+from .release.statistics import Confidence, possible_ends
 
 __all__ = ["Curator"]
 
@@ -161,11 +162,17 @@ class Curator:
         exact, self._level = as_epsilon(epsilon), as_level(level)
         share = as_between(answer_share, "answer_share", Fraction(1, 1000), Fraction(999, 1000))
         max_paid = as_integer(max_paid, "max_paid", 1)
+        limit = as_fraction(threshold, "threshold")
+        if limit <= 0:
+            raise ValueError(
+                f"threshold must be positive, got {threshold!r}: every answer would be paid for. "
+                "Give the error, in records, up to which a known answer will do."
+            )
         matched, domain = match_rows(rows, None, known.counted, None, structure=True, spare=True)
         self._source = noise_source(random_state)
         self._signs = SparseVector(
             exact * (1 - share),
-            as_fraction(threshold, "threshold") * _STEPS,
+            limit * _STEPS,
             max_paid,
             sensitivity=_STEPS,
             expected_queries=expected_queries,
@@ -232,7 +239,9 @@ class Curator:
                 law = "for all known answers together, by the law of the threshold's noise."
             cut = " Bins covered in part count in proportion." * weights.cuts
             guarantee = f"at least {100 * self._level:g}%, {law}{cut}{self._release.about}"
-            answer = QueryResult(value, std, value - half, value + half, guarantee)
+            level = Confidence(self._level)
+            low, high = possible_ends(np.float64(value), half, half, level)
+            answer = QueryResult(value, std, float(low), float(high), guarantee)
             self._answers.append((query, answer, paid))
             return answer
 

@@ -47,6 +47,7 @@ def test_it_pays_only_where_the_release_is_off():
     assert {*curator.privacy_loss.parts} == {"threshold", "comparisons", "answers"}
     # What is known is right.
     known = curator.ask(A)
+    assert known.lower == 0  # no number of records is negative
     assert known.value == 40 and curator.remaining == 2 and "known answers" in known.guarantee
     paid = curator.ask("v == 'b'")
     assert abs(paid.value - 3000) < 1 and curator.remaining == 1 and "paid for" in paid.guarantee
@@ -141,6 +142,7 @@ def test_it_is_charged_before_a_value_is_read(monkeypatch):
         (table(1, 1, 1), persons, {}, "protects persons"),
         (table(1, 1, 1), cube, {}, "protects persons"),
         (table(1, 1, 1), "release", {}, "must be a Synopsis"),
+        (table(1, 1, 1), public_release(), {"threshold": 0}, "threshold must be positive, got 0"),
         (table(1, 1, 1).rename(columns={"v": "w"}), public_release(), {}, "'v'"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
