@@ -197,6 +197,30 @@ def plot_view(
     return ax
 
 
+def plot_release(
+    release: Any,
+    columns: Sequence[str] | str | None = None,
+    *,
+    ax: Any = None,
+    blocks: bool = False,
+    norm: Any = None,
+) -> Any:
+    """Draw a synopsis over one or two columns; see `Synopsis.plot`."""
+    domain = release.counted
+    columns = domain.names[:2] if columns is None else columns
+    columns = [columns] if isinstance(columns, str) else list(columns)
+    table, rectangles = release.view(columns), None
+    if blocks:
+        if not hasattr(release.model, "rectangles") or len(columns) != 2:
+            raise ValueError(
+                "blocks=True outlines boxes over two columns; this release or view has none."
+            )
+        rectangles = release.model.rectangles([domain.index(name) for name in columns])
+    axes = [plot_axis(name, domain[name].declared) for name in columns]
+    title = loss_title(release.mechanism, release.privacy_loss)
+    return plot_view(table, axes, blocks=rectangles, title=title, ax=ax, norm=norm)
+
+
 def loss_title(what: str, loss: Any) -> str:
     """What was released, and what it cost.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar, Literal
@@ -320,37 +320,21 @@ class Intervals:
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a file keeps: JSON values, and numeric arrays."""
-        facts: dict[str, Any] = {}
-        arrays: dict[str, np.ndarray] = {}
-        if self.epsilons:
-            facts["noise_epsilon"] = [str(epsilon) for epsilon in self.epsilons]
-            if len(self._index) > 1:
-                arrays["noise_epsilon"] = self._index
-        if isinstance(self.spread, LeafErrorBound):
-            bound = self.spread
-            names = ("theta", "delta", "lam", "step")
-            facts["leaf_errors"] = {name: getattr(bound, name) for name in names}
-            arrays |= {"depth": bound.depth, "test_number": bound.test_number}
-        elif self.spread is not None:
-            facts["uneven"] = True
-        if self.measured is not None:
-            arrays["measured"] = self.measured
-        return facts, arrays
+        spread = vars(self.spread) if isinstance(self.spread, LeafErrorBound) else self.spread
+        epsilons = [str(each) for each in self.epsilons]
+        own = {"noise_epsilon": epsilons, "epsilon_of": self._index, "spread": spread}
+        return packed({**own, "measured": self.measured})
 
     @classmethod
-    def from_arrays(cls, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Intervals:
+    def from_arrays(cls, facts: Facts, arrays: Arrays) -> Intervals:
         """The inverse of `to_arrays`; ValueError for what does not fit together."""
-        epsilon = [fraction(text) for text in facts.get("noise_epsilon", ())]
-        if "noise_epsilon" in arrays:
-            index = _whole(arrays["noise_epsilon"], "noise_epsilon", np.int64)
-            epsilon = [epsilon[i] for i in index.tolist()]
-        spread: _Spread = "any" if facts.get("uneven") is True else None
-        if "leaf_errors" in facts:
-            demand(spread is None, "leaf_errors and uneven exclude each other")
-            spread = LeafErrorBound(
-                **facts["leaf_errors"], depth=arrays["depth"], test_number=arrays["test_number"]
-            )
-        return cls(epsilon or None, spread, arrays.get("measured"))
+        held = unpacked(facts, arrays)
+        index = _whole(held["epsilon_of"], "epsilon_of", np.int64)
+        known = [fraction(text) for text in held["noise_epsilon"]]
+        spread = held["spread"]
+        bound = spread if spread in (None, "any") else LeafErrorBound(**spread)
+        epsilon = [known[i] for i in index.tolist()] if known else None
+        return cls(epsilon, bound, held["measured"])
 
 
 # --- the model

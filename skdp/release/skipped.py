@@ -75,8 +75,7 @@ class SkippedRecords:
         more = skipped[len(domain) :]
         rules = more.pop(0) if domain.structure.zeros else None
         # A fraction of its own: that of a loss is made anew where it is unpickled.
-        own = Fraction(epsilon)
-        return cls(kept, columns, rules, more[0] if more else None, own)
+        return cls(kept, columns, rules, more[0] if more else None, Fraction(epsilon))
 
     @property
     def std(self) -> float:
@@ -166,5 +165,4 @@ class SkippedRecords:
         counts = [data["kept"], *columns.values(), *more]
         if list(columns) != list(domain.names) or not all(type(each) is int for each in counts):
             raise ValueError("its counts of skipped records do not fit its domain")
-        epsilon = fraction(data["epsilon"])
-        return cls(data["kept"], dict(columns), rules, lines, epsilon)
+        return cls(data["kept"], dict(columns), rules, lines, fraction(data["epsilon"]))

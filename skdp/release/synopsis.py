@@ -801,21 +801,9 @@ class Synopsis:
         ValueError
             As in `view`, or if there are no boxes to outline or too many.
         """
-        from ..plotting import loss_title, plot_axis, plot_view
+        from ..plotting import plot_release
 
-        domain = self.counted
-        columns = domain.names[:2] if columns is None else columns
-        columns = [columns] if isinstance(columns, str) else list(columns)
-        table, rectangles = self.view(columns), None
-        if blocks:
-            if not hasattr(self.model, "rectangles") or len(columns) != 2:
-                raise ValueError(
-                    "blocks=True outlines boxes over two columns; this release or view has none."
-                )
-            rectangles = self.model.rectangles([domain.index(name) for name in columns])
-        axes = [plot_axis(name, domain[name].declared) for name in columns]
-        title = loss_title(self.mechanism, self.privacy_loss)
-        return plot_view(table, axes, blocks=rectangles, title=title, ax=ax, norm=norm)
+        return plot_release(self, columns, ax=ax, blocks=blocks, norm=norm)
 
     def to_frame(self) -> pd.DataFrame:
         """Everything released, in a readable table.

@@ -248,7 +248,7 @@ def with_bars(request, tmp_path_factory):
 
 NONSENSE = [None, True, -1, 0, 2, 0.5, math.inf, math.nan, 10**400]
 NONSENSE += ["x", "0.5", [], {}, [1], {"a": 1}]
-MUTATED = {"columns", "looks", "possible", "cells", "noise_epsilon", "leaf_errors"}
+MUTATED = {"columns", "looks", "possible", "cells", "noise_epsilon", "spread"}
 QUESTIONS = ["age > 30", "age > 30 and sex == 'Male'", "age < 19 and sex == 'Male'"]
 QUESTIONS += ["sex == 'Male' and work == 'full'", "age > 30 and sex == 'Male' and work == 'full'"]
 

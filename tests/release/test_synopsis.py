@@ -257,7 +257,7 @@ def test_files_round_trip_exactly(small, tmp_path):
         before = path.read_bytes()
         loaded.save(path)
         assert path.read_bytes() == before
-        if synopsis.model.to_arrays()[0]:
+        if synopsis.model.to_arrays()[0]["noise_epsilon"]:
             query = {synopsis.domain.names[0]: (3, 23)}
             assert synopsis.count(query, return_interval=True) == loaded.count(
                 query, return_interval=True
@@ -278,6 +278,6 @@ def test_files_say_seeded_and_hold_no_seed(small, tmp_path):
         assert metadata["format"] == "skdp synopsis"
         assert metadata["privacy"]["seeded"] is seeded
         if seeded:
-            assert names == ["counts", "lower", "metadata.json", "upper"]
+            assert names == ["counts", "epsilon_of", "lower", "metadata.json", "upper"]
         else:
             assert metadata["privacy"]["parts"] == {"cuts": "1/3", "counts": "2/3"}
