@@ -301,5 +301,5 @@ def verify_ledger(options: Namespace) -> int:
         found = _charges_of(Synopsis.load(path), releases, path.name)
         print(f"{path.name}: {_told(found) or 'NOT IN THIS LEDGER'}")
         releases, missing = releases.drop(found.index[:1]), missing or found.empty
-    print(opened)
+    print(f"{opened}. Its total is what the file says: compare it with what was agreed.")
     return 1 if missing else 0
