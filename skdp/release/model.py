@@ -148,8 +148,11 @@ class Release(Answers, Protocol):
     def from_arrays(cls, shape: tuple[int, ...], facts: Facts, arrays: Arrays) -> Release:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
 
-    def __reduce__(self) -> Any:
-        return type(self).from_arrays, (self.shape, *self.to_arrays())
+    def __getstate__(self) -> Any:
+        return self.shape, *self.to_arrays()
+
+    def __setstate__(self, state: Any) -> None:
+        vars(self).update(vars(self.from_arrays(*state)))
 
 
 # --- sums of products

@@ -32,7 +32,7 @@ from .model import Release
 from .network import NetworkModel
 from .page import Page
 from .quantiles import quantiles
-from .result import Answer
+from .result import Answer, of_records
 from .sampling import Draws
 from .skipped import SkippedRecords
 from .statistics import Confidence, How, Statistics
@@ -202,6 +202,7 @@ class Synopsis:
         asked: How = {**how, "return_interval": True}
         return Answer(value, partial(self._of_each, query, asked, of, *what))
 
+    @of_records
     def count(self, query: Any = None, **how: Unpack[How]) -> Any:
         """Estimate how many records satisfy a query.
 
