@@ -208,9 +208,9 @@ def view_of(release: Release, groups: Groups) -> FloatArray:
         codes.reshape([-1 if axes[place] == axis else 1 for place in range(len(axes))])
         for axis, codes in zip(groups.axes, groups.codes, strict=True)
     ]
-    view = np.zeros(groups.shape)
-    np.add.at(view, tuple(np.broadcast_to(place, table.shape) for place in places), table)
-    return view
+    cells = np.ravel_multi_index(np.broadcast_arrays(*places), groups.shape)
+    counts = np.bincount(cells.ravel(), weights=table.ravel(), minlength=groups.number)
+    return counts.reshape(groups.shape).astype(np.float64, copy=False)
 
 
 # --- the numbers of columns among the records of a conjunction, as weights of codes

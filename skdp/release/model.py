@@ -162,7 +162,10 @@ def added(
     queries: Sequence[Query], of_products: Callable[[Sequence[Weights]], FloatArray]
 ) -> FloatArray:
     """What is known of products of weights, added up over those of each query (first axis)."""
-    found = of_products([each for query in queries for each in query.products])
+    products = [each for query in queries for each in query.products]
+    found = of_products(products)
+    if len(products) == len(queries):
+        return found
     lengths = np.array([len(query.products) for query in queries], dtype=np.int64)
     return np.add.reduceat(found, np.cumsum(lengths) - lengths)
 

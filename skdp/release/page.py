@@ -159,9 +159,14 @@ def _packed(data: dict[str, Any]) -> str:
         """What JSON does not know: a number of NumPy, or an array, as its place and length."""
         if isinstance(value, np.generic):
             return value.item()
-        array = np.ascontiguousarray(value, dtype="<f8").ravel()
-        packed.extend(array.tobytes())
-        return {"array": [len(packed) - array.nbytes, len(array)]}
+        array = np.ascontiguousarray(value).ravel()
+        # Integers in few bytes: most arrays are codes of rows.
+        kind = "f8"
+        if array.dtype.kind != "f":
+            kind = f"u{np.min_scalar_type(int(array.max(initial=0))).itemsize}"
+        packed.extend(bytes(-len(packed) % 8) + array.astype(f"<{kind}").tobytes())
+        at = len(packed) - len(array) * int(kind[1])
+        return {"array": kind, "at": at, "length": len(array)}
 
     text = json.dumps(data, default=placed, ensure_ascii=False, allow_nan=False)
     arrays = base64.b64encode(zlib.compress(bytes(packed), 9)).decode()

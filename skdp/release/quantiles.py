@@ -16,9 +16,9 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray, as_level, running_sums
 from ..domain import Categorical, Numeric
-from ..domain.query import attribute_of, parse_all
+from ..domain.query import Query, attribute_of, parse_all
 from ..hierarchy import without_negatives
-from .grouping import Groups, spans_of
+from .grouping import Groups, spans_of, view_of
 from .result import QueryResult
 from .statistics import BINS, NOTHING, Estimates, Statistics, said_of
 
@@ -95,7 +95,10 @@ def quantiles(asked: Statistics, column: str, shares: Sequence[float], query: An
             "its categories, or declare Categorical(..., ordered=True)."
         )
     groups = Groups([column], asked.domain, by_code=True)
-    counts = Statistics(asked.release, asked.domain, None).groups(groups, query, None)[0]
+    if query is None:
+        counts = view_of(asked.release, groups)
+    else:
+        counts = Statistics(asked.release, asked.domain, None).groups(groups, query, None)[0]
     counts = counts[: attribute.n_values]
     least, most = spans_of(attribute)
     # Codes in the order of their values: special values lie among the bins.
@@ -104,10 +107,12 @@ def quantiles(asked: Statistics, column: str, shares: Sequence[float], query: An
     values = np.array([value_below(attribute, rising, share) for share in shares])
     if confidence is None:
         return _categories(attribute, values) if named else attribute.shown(values).tolist()
+    [present] = parse_all([query], asked.domain)
+    said = said_of(asked.release, confidence, present.cuts)
     ends, texts = np.zeros((2, len(shares))), []
     for place, share in enumerate(shares):
         balance = np.cumsum(counts[order]) - share * counts.sum()
-        variance, cut = _variances(asked, column, query, order, rising, share)
+        variance = _variances(asked, column, present, order, rising, share)
         reach = confidence.quantile * np.sqrt(variance)
         possible: BoolArray = balance + reach >= 0
         possible[1:] &= (balance - reach)[:-1] <= 0
@@ -116,7 +121,6 @@ def quantiles(asked: Statistics, column: str, shares: Sequence[float], query: An
         ends[:, place] = least[first], most[last]
         nothing = 1 < len(balance) == held[-1] - held[0] + 1
         anywhere = not named and attribute.bins < attribute.upper - attribute.lower
-        said = said_of(asked.release, confidence, cut)
         texts.append(said + NOTHING * bool(nothing) + BINS * bool(anywhere))
     low, high = np.fmin(ends[0], values), np.fmax(ends[1], values)
     if named:
@@ -132,9 +136,9 @@ def _categories(attribute: Categorical, codes: FloatArray) -> list[Any]:
 
 
 def _variances(
-    asked: Statistics, column: str, query: Any, order: IntArray, rising: FloatArray, share: float
-) -> tuple[FloatArray, bool]:
-    """Variance of the balance after each code, and whether the query cuts bins.
+    asked: Statistics, column: str, query: Query, order: IntArray, rising: FloatArray, share: float
+) -> FloatArray:
+    """Variance of the balance after each code.
 
     It is computed at places evenly spread by the share below; elsewhere the larger one of the
     places on either side counts.
@@ -145,14 +149,13 @@ def _variances(
     # A little less: where codes are empty, rounding would decide which of them it is.
     at = np.unique(np.minimum(np.searchsorted(below, wanted * (1.0 - 1e-9)), n - 1))
     ranks = np.argsort(order)
-    [present] = parse_all([query], domain)
     axis = domain.index(domain.structure.base_of(column))
     of_places = []
     for place in at.tolist():
         vector = np.zeros(domain[column].size)
         vector[:n] = (ranks <= place) - share
-        of_places.append(present.times(axis, domain.structure.lifted(column, vector)))
+        of_places.append(query.times(axis, domain.structure.lifted(column, vector)))
     known = asked.release.variance(of_places)
     left = np.maximum(np.searchsorted(at, np.arange(n), side="right") - 1, 0)
     right = np.minimum(np.searchsorted(at, np.arange(n)), len(at) - 1)
-    return np.maximum(known[left], known[right]), present.cuts
+    return np.maximum(known[left], known[right])

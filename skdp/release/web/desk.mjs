@@ -169,7 +169,6 @@ class Desk {
     const { levels, estimated } = release.data;
     const offered = Object.keys(levels).map((level) => [Number(level), `${level}%`]);
     const choose = (level) => this.set({ level: Number(level) });
-    // Estimates have no intervals.
     if (!estimated) fields.push(select("Confidence", "level", offered, question.level, choose));
     part("fields").replaceChildren(...fields);
     if (focused) part("fields").querySelector(`[name="${focused}"]`)?.focus();

@@ -3,6 +3,7 @@
 // arrays that page.py makes; tests/release/test_page.py compares the two. `desk.mjs` draws. What
 // is called rows are synthetic rows of the release, or boxes.
 
+const KINDS = { f8: Float64Array, u4: Uint32Array, u2: Uint16Array, u1: Uint8Array };
 const zeros = (n) => new Float64Array(n);
 const product = (values) => values.reduce((a, b) => a * b, 1);
 const sumOf = (values) => values.reduce((a, b) => a + b, 0);
@@ -757,7 +758,7 @@ export async function read(text) {
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(stream).arrayBuffer();
   const placed = (_, value) =>
-    value?.array ? new Float64Array(buffer, ...value.array) : value;
+    value?.array ? new KINDS[value.array](buffer, value.at, value.length) : value;
   return new Release(JSON.parse(text, placed));
 }
 
