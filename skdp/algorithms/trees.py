@@ -152,31 +152,35 @@ class TreeModel:
         ----------
         groups : ndarray of int, shape (n, n_columns)
         """
+        steps = Steps(self.nodes)
         reached, before = np.zeros(len(groups), dtype=np.int64), None
         while before is None or (reached != before).any():
-            before, reached = reached, stepped(self.nodes, groups, reached)
+            before, reached = reached, steps.taken(groups, reached)
         return reached
 
 
-def stepped(nodes: Sequence[Node | None], groups: IntArray, places: IntArray) -> IntArray:
-    """Where records go from their nodes: to a child, or nowhere if there is none for their group.
+class Steps:
+    """Where records go from each node: to a child, or nowhere if there is none for their group.
 
     Parameters
     ----------
     nodes : sequence of Node or None
-    groups : ndarray of int, shape (n, n_columns)
-    places : ndarray of int, shape (n,)
     """
-    inner = {place: node for place, node in enumerate(nodes) if node is not None}
-    columns = np.zeros(len(nodes), dtype=np.int64)
-    # The last column is for those without a group, and for those of leaves.
-    widest = max((len(node.children) for node in inner.values()), default=0)
-    targets = np.tile(np.arange(len(nodes))[:, None], widest + 1)
-    for place, node in inner.items():
-        columns[place] = node.column
-        targets[place, : len(node.children)] = node.children
-    group = groups[np.arange(len(places)), columns[places]]
-    return targets[places, np.minimum(group, widest)]
+
+    def __init__(self, nodes: Sequence[Node | None]) -> None:
+        inner = {place: node for place, node in enumerate(nodes) if node is not None}
+        self._columns = np.zeros(len(nodes), dtype=np.int64)
+        # The last column is for those without a group, and for those of leaves.
+        widest = max((len(node.children) for node in inner.values()), default=0)
+        self._targets = np.tile(np.arange(len(nodes))[:, None], widest + 1)
+        for place, node in inner.items():
+            self._columns[place] = node.column
+            self._targets[place, : len(node.children)] = node.children
+
+    def taken(self, groups: IntArray, places: IntArray) -> IntArray:
+        """Nodes of records of groups, (n, n_columns), one step from their nodes, (n,)."""
+        group = groups[np.arange(len(places)), self._columns[places]]
+        return self._targets[places, np.minimum(group, self._targets.shape[1] - 1)]
 
 
 def parents_of(nodes: Sequence[Node | None]) -> IntArray:
@@ -401,10 +405,9 @@ class Growth:
             there = targets[parents, : before.shape[1]] == children[:, None]
             self.possible[column] = before[parents] & (other | there)
         self.nodes += [None] * len(children)
-        self.active = children
+        self.active, steps = children, Steps(self.nodes)
         for part in batches(len(self.places)):
-            groups = self.records.groups[part]
-            self.places[part] = stepped(self.nodes, groups, self.places[part])
+            self.places[part] = steps.taken(self.records.groups[part], self.places[part])
 
     def _index(self, nodes: IntArray) -> IntArray:
         """Place of each node among some of them; -1 if it is none of these."""
@@ -432,6 +435,9 @@ class Growth:
 ALGORITHMS = ("auto", "id3", "c4.5")
 # Scores of a level that are held at once.
 _SCORES_ONCE = 2**23
+# Levels at most where none were asked for, a limit of time: without it a million records took two
+# to four times as long, and the tree was no better.
+_MOST_LEVELS = 12
 
 
 def tree_parts(
@@ -465,6 +471,7 @@ def auto_depth(
     fits = int(math.log2(max(_SCORES_ONCE / n_scores, 2.0)))
     if asked is not None:
         return min(asked, fits)
+    fits = min(fits, _MOST_LEVELS)
     leaf = TUNING.leaf * math.sqrt(n_classes / 2)
     return min(max(round(math.log2(max(signal / leaf, 1.0))), 0), fits)
 
