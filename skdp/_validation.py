@@ -281,6 +281,10 @@ def snapped(positions: ArrayLike) -> FloatArray:
     return np.where(np.abs(values - nearest) < EDGE, nearest, values)
 
 
+# Keeps ratios and logarithms finite.
+TINY = 1e-9
+
+
 def ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:
     """By what sums are multiplied to be those that are wanted; 0 where nothing was found."""
     return np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)

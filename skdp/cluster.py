@@ -31,6 +31,7 @@ from .base import (
     without_id,
 )
 from .domain import Domain, Numeric
+from .domain.bins import N_CODES
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace_variance
 from .release import Boxes, BoxModel, Intervals, Synopsis
@@ -38,8 +39,6 @@ from .tables import Coded, read_rows
 
 __all__ = ["DPKMeans"]
 
-# Codes along the widest feature: finer than any noise, and squared distances stay exact.
-_CODES = 2**20
 _MOST_FEATURES = 512
 # Squared distances between numbers up to this fit into float64.
 _FARTHEST = 1e150
@@ -300,7 +299,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 "the features by public numbers."
             )
         # Half a code of the widest feature, against neighbouring floats.
-        finest = (high - low).max() / _CODES / 2
+        finest = (high - low).max() / N_CODES / 2
         for name, a, b in zip(names, low, high, strict=True):
             if np.spacing(max(abs(a), abs(b))) > finest:
                 raise DomainError(
@@ -491,7 +490,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 def _coded(names, low, high):
     """Domain that turns each feature into fine codes, of nearly the same width for all."""
     width = high - low
-    bins = np.maximum(1, np.rint(width / width.max() * _CODES)).astype(int)
+    bins = np.maximum(1, np.rint(width / width.max() * N_CODES)).astype(int)
     # Equal ranges share their bins, which are many.
     made = functools.cache(lambda a, b, n: Numeric(a, b, bins=n))
     ends = zip(names, low.tolist(), high.tolist(), bins.tolist(), strict=True)

@@ -40,6 +40,7 @@ from .base import (
     without_id,
 )
 from .domain import Domain, Numeric
+from .domain.bins import N_CODES
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .tables import (
@@ -64,8 +65,6 @@ __all__ = [
     "private_quantiles",
 ]
 
-# Values are read as one of this many codes within the range: finer than any noise.
-_CODES = 2**20
 # Of error bounds that are not used.
 _LEVEL = 0.95
 
@@ -84,7 +83,7 @@ class _ColumnTransformerBase(NoScore, OneToOneFeatureMixin, TransformerMixin, Pr
         names = without_id(rows, privacy_id).names
         low, high = feature_ranges(self.domain, names)
         ranges = {
-            name: Numeric(float(a), float(b), bins=_CODES)
+            name: Numeric(float(a), float(b), bins=N_CODES)
             for name, a, b in zip(names, low, high, strict=True)
         }
         rows, domain = match_rows(rows, None, Domain(ranges), None, privacy_id=privacy_id)
@@ -209,23 +208,23 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         rows, domain, low, high = self._start(X)
         loss, source = self._spend(rows, shares={"counts": 1, "sums": 6, "squares": 3})
 
-        # Privacy. Each value becomes, by itself, an odd integer in (-_CODES, _CODES) around the
+        # Privacy. Each value becomes, by itself, an odd integer in (-N_CODES, N_CODES) around the
         # middle of its range. Released are three integers per column: how many values there are
-        # (sensitivity 1), their sum (_CODES), and the sum of their squares in units of _CODES
-        # (_CODES). One record is in every column: d columns in sequence, each at a d-th of a part.
+        # (sensitivity 1), their sum (N_CODES), and the sum of their squares in units of N_CODES
+        # (N_CODES). One record is in every column: d columns in sequence, each at a d-th of a part.
         codes = domain.encode(rows.select(domain.names)).astype(np.int64)
         codes = self._kept(codes, rows, loss, source, domain)
         present = codes >= 0
-        steps = np.where(present, 2 * codes + 1 - _CODES, 0)
+        steps = np.where(present, 2 * codes + 1 - N_CODES, 0)
         share = {name: part / len(low) for name, part in loss.of_record.parts.items()}
         counts = discrete_laplace(present.sum(axis=0), share["counts"], random_state=source)
-        first = discrete_laplace(steps.sum(axis=0), share["sums"], _CODES, random_state=source)
+        first = discrete_laplace(steps.sum(axis=0), share["sums"], N_CODES, random_state=source)
         second = discrete_laplace(
-            (steps**2 // _CODES).sum(axis=0), share["squares"], _CODES, random_state=source
+            (steps**2 // N_CODES).sum(axis=0), share["squares"], N_CODES, random_state=source
         )
         n = np.maximum(counts, 1)
-        mean = np.clip(first / (n * _CODES), -1, 1)
-        variance = second / (n * _CODES) - mean**2
+        mean = np.clip(first / (n * N_CODES), -1, 1)
+        variance = second / (n * N_CODES) - mean**2
         # A spread below the noise of the squares is noise. The distribution of the noise is public.
         least = 2 / (float(share["squares"]) * n)
         variance = np.where(variance > least, np.minimum(variance, 1.0), 1 / 3)

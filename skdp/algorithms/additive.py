@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from .._validation import FloatArray, IntArray, integer_sums, split_epsilon
+from .._validation import TINY, FloatArray, IntArray, integer_sums, split_epsilon
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
 
 
@@ -76,9 +76,6 @@ class Tuning:
 
 
 TUNING = Tuning()
-
-# Keeps ratios and logarithms finite.
-TINY = 1e-9
 
 # ------------------------------------------------------------------------------------------------
 # What a record tells about the scores of the model, in integers.

@@ -726,10 +726,10 @@ class Numeric(Attribute):
         twin._join_empty(own)
         return twin
 
-    def cut_at(self, cuts: FloatArray) -> Any:
+    def _cut_at(self, cuts: FloatArray) -> Any:
         """The attribute with bins that are divided at some numbers as well."""
         if self._coarse is not None:
-            return self._coarse.cut_at(cuts).fine  # type: ignore[attr-defined]
+            return self._coarse._cut_at(cuts).fine  # type: ignore[attr-defined]
         # The upper end of a grid may be a bin by itself.
         inner = cuts[(cuts > self.edges[0]) & (cuts <= self.upper)]
         inner = np.unique(np.minimum(inner, np.nextafter(self.edges[-1], -np.inf)))

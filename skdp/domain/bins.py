@@ -34,6 +34,8 @@ from ..exceptions import DomainError
 
 # An array over the codes of a column must fit into memory.
 MAX_BINS = 2**24
+# Codes of a number that a model reads: finer than any noise, and squared distances stay exact.
+N_CODES = 2**20
 
 
 # Integers up to this are exact in float64, in which every engine computes bins.

@@ -565,5 +565,5 @@ def _divided(rules: Iterable[Rule], declared: Mapping[str, Any]) -> dict[str, An
     for name, region in chain(*(part.items() for rule in rules for part in _regions(rule, schema))):
         if isinstance(declared[name], Numeric):
             cuts.setdefault(name, []).append(region.edges)
-    divided = {name: declared[name].cut_at(np.concatenate(cuts[name])) for name in cuts}
+    divided = {name: declared[name]._cut_at(np.concatenate(cuts[name])) for name in cuts}
     return {name: divided.get(name, each) for name, each in declared.items()}

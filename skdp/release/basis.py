@@ -396,8 +396,13 @@ class ColumnBasis:
     def coefficients(self, means: FloatArray) -> FloatArray:
         """Coefficients of the mean weights of groups in the functions of `turn`, (size - 1, n)."""
         size = means.shape[0]
-        functions = self.ladder.functions(size)[:, 1:] @ self.turn(size)[0]
-        found: FloatArray = functions.T @ means * math.sqrt(self.ladder.n_units / size)
+        found: FloatArray = self._turned(size).T @ means * math.sqrt(self.ladder.n_units / size)
+        return found
+
+    @kept
+    def _turned(self, size: int) -> FloatArray:
+        """The functions of `turn`, (size, size - 1)."""
+        found: FloatArray = self.ladder.functions(size)[:, 1:] @ self.turn(size)[0]
         return found
 
     def of_codes(self, size: int) -> FloatArray:
@@ -503,6 +508,7 @@ class Prior:
             away, noise = along(turn.T, away, place), along(turn.T**2, noise, place)
         return self.total**2 / self._reach(axes) * field, self.total * chance, noise, away
 
+    @kept
     def _likelihoods(self, axes: Axes) -> FloatArray:
         """Of each value of u, up to a factor."""
         field, chance, noise, away = (each.ravel() for each in self._parts(axes))

@@ -39,9 +39,6 @@ _KEY_LIMIT = 2**62
 # Below this many cells a key is counted by position instead of sorted.
 _DENSE_CELLS = 2**16
 
-# Cells of all tables that are remembered.
-_KEPT_CELLS = 2**24
-
 # Larger tables are counted by their distinct rows, where nobody needs all cells.
 _WHOLE_CELLS = 2**22
 
@@ -370,7 +367,6 @@ class ProjectedCounts(Projections):
             int(self._recoded[axis].max()) + 1 if axis in self._recoded else size
             for axis, size in enumerate(shape)
         )
-        self._known: dict[tuple[int, ...], CountTable] = {}
 
     @property
     def n(self) -> int:
@@ -394,29 +390,6 @@ class ProjectedCounts(Projections):
         if math.prod(sizes) <= _WHOLE_CELLS:
             return CountTable.from_dense(self.dense(kept))
         return CountTable.merged((codes[:, kept] for codes, _ in self.batches()), sizes)
-
-    def regrouped_many(self, sets: Sequence[tuple[Sequence[int], Groups]]) -> Iterator[IntArray]:
-        """As :meth:`Projections.regrouped_many`; margins of remembered tables take no pass."""
-        holding = [self._holding(axes) for axes, _ in sets]
-        rest = [each for each, held in zip(sets, holding, strict=True) if held is None]
-        counted = super().regrouped_many(rest)
-        for (axes, groups), held in zip(sets, holding, strict=True):
-            if held is None:
-                yield next(counted)
-            else:
-                yield self._known[held].regrouped([held.index(axis) for axis in axes], groups)
-
-    def _holding(self, axes: Sequence[int]) -> tuple[int, ...] | None:
-        """The smallest remembered table on these attributes and perhaps others."""
-        found = [held for held in self._known if set(held).issuperset(axes)]
-        return min(found, key=lambda held: len(self._known[held].counts), default=None)
-
-    def remember(self, sets: Sequence[Sequence[int]]) -> None:
-        """Announce sets of attributes: one pass counts the tables of all of them, if these fit."""
-        wanted = list(dict.fromkeys(tuple(sorted(each)) for each in sets))
-        if sum(math.prod(self.shape[axis] for axis in axes) for axes in wanted) <= _KEPT_CELLS:
-            tables = self.regrouped_many([(axes, [None] * len(axes)) for axes in wanted])
-            self._known = dict(zip(wanted, map(CountTable.from_dense, tables), strict=True))
 
     def recode(self, axis: int, codes_of: NDArray[np.integer]) -> ProjectedCounts:
         """As :meth:`CountTable.recode`."""

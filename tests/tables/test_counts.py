@@ -171,9 +171,9 @@ def test_many_sets_are_counted_as_each_by_hand(case, cells, rows):
         assert counted.dtype == np.int64
 
 
-@given(questions(), st.sampled_from([(2**24, 2**22), (50, 2**22), (0, 4)]), st.data())
+@given(questions(), st.sampled_from([2**22, 4]), st.data())
 @settings(max_examples=40)
-def test_rows_too_many_to_hold_have_the_interface_of_a_table(case, limits, data):
+def test_rows_too_many_to_hold_have_the_interface_of_a_table(case, limit, data):
     shape, codes, weights, sets = case
     table = CountTable.from_codes(codes, shape, weights)
     asked = ProjectedCounts(np.repeat(codes, weights, axis=0), shape)
@@ -185,10 +185,8 @@ def test_rows_too_many_to_hold_have_the_interface_of_a_table(case, limits, data)
     halves = np.arange(once[0].shape[other]) // 2
     twice = [held.recode(other, halves) for held in once]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counts, "_KEPT_CELLS", limits[0])
-        patch.setattr(counts, "_WHOLE_CELLS", limits[1])
+        patch.setattr(counts, "_WHOLE_CELLS", limit)
         for one, two in ((table, asked), once, twice):
-            two.remember([axes for axes, _ in sets[::2]])
             assert one.shape == two.shape and one.n == two.n
             whole = [(axes, [None] * len(axes)) for axes, _ in sets]
             for mine, its in zip(one.regrouped_many(whole), two.regrouped_many(whole), strict=True):

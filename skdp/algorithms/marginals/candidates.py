@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from ..._random import NoiseSource, sampling_generator
-from ..._validation import CodeArray, FloatArray, IntArray
+from ..._validation import TINY, CodeArray, FloatArray, IntArray
 from ...domain import Zeros
 from ...mechanisms import (
     discrete_laplace,
@@ -29,7 +29,7 @@ from ...release.basis import SCALES
 from ...release.columns import ColumnEstimate
 from ...tables import Counts, CountTable
 from .fit import Population
-from .groups import ROWS_ONCE, TINY, TUNING, Attribute, equal_mass_bins
+from .groups import ROWS_ONCE, TUNING, Attribute, equal_mass_bins
 
 __all__ = ["Candidates", "JointCounts", "Workload", "joint_share", "measure_joint"]
 

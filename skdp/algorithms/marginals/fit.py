@@ -18,11 +18,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._validation import BoolArray, CodeArray, FloatArray, IntArray, ratio
+from ..._validation import TINY, BoolArray, CodeArray, FloatArray, IntArray, ratio
 from ...domain import Zeros
 from ...release.columns import EffectLaw
 from ...release.rows import inverse
-from .groups import TINY, TUNING, Attribute
+from .groups import TUNING, Attribute
 
 __all__ = ["Population", "Prior", "alone_of", "nearer_to", "posterior_mean", "with_margins"]
 

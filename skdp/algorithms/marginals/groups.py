@@ -21,7 +21,6 @@ __all__ = [
     "ColumnPlan",
     "MOST_CELLS",
     "ROWS_ONCE",
-    "TINY",
     "TUNING",
     "Tuning",
     "column_plan",
@@ -156,8 +155,6 @@ class Tuning:
 
 TUNING = Tuning()
 
-# Keeps ratios and logarithms finite.
-TINY = 1e-9
 # What rounding may leave of a probability of zero.
 _EVEN = 1e-15
 # A table of several columns has at most so many cells, and there are at most so many rows.

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._random import NoiseSource, noise_source, sampling_generator
-from ..._validation import FloatArray, IntArray, used_attributes
+from ..._validation import TINY, FloatArray, IntArray, used_attributes
 from ...domain import Zeros
 from ...hierarchy import project_to_simplex, without_negatives
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
@@ -28,7 +28,7 @@ from ...release.rows import WeightedRows
 from ...tables import Counts
 from .candidates import Candidates, JointCounts, Workload, joint_share, measure_joint
 from .fit import Population, Prior, Targets, alone_of, nearer_to, posterior_mean, with_margins
-from .groups import MOST_CELLS, ROWS_ONCE, TINY, TUNING, Attribute, column_plan, ladder_of
+from .groups import MOST_CELLS, ROWS_ONCE, TUNING, Attribute, column_plan, ladder_of
 
 __all__ = ["Asked", "measured_views", "most_groups"]
 
