@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cubes import measured, noise_of
+from cubes import aggregation, measured, noise_of
 from hypothesis import given, settings
 from loops import over
 from scipy.optimize import linprog
@@ -98,17 +98,6 @@ def test_what_is_too_large_or_makes_no_sense_is_refused(call, match):
 
 # ------------------------------------------------------------------------------------------------
 # Consistency.
-
-
-def aggregation(sizes, mask):
-    """Dense matrix that sums the cells of the base cuboid to those of another."""
-    kept = dimensions_of(mask)
-    shape = tuple(sizes[i] for i in kept)
-    cells = np.indices(sizes).reshape(len(sizes), -1)[list(kept)]
-    target = np.ravel_multi_index(cells, shape) if kept else np.zeros(math.prod(sizes), dtype=int)
-    matrix = np.zeros((math.prod(shape), math.prod(sizes)))
-    matrix[target, np.arange(math.prod(sizes))] = 1
-    return matrix
 
 
 def draw_tables(cube, masks, rng):
