@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from grids import ATTRIBUTES, Recorder, informative, records, table_of
+from grids import ATTRIBUTES, Chooser, informative, records, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
@@ -274,7 +274,7 @@ def test_selection_spends_its_part(monkeypatch, n_records, stages, merged):
     parts = privpfc_parts(Fraction(1, 2))
     # The number of stages depends on the noisy number of records alone.
     for table in (informative(n_records), informative(0)):
-        record = Recorder.installed(monkeypatch)
+        record = Chooser.installed(monkeypatch)
         grid = select_grid(table, OPTIONS, n_records, parts, merged=merged, random_state=0)
         assert sum(epsilon for _, epsilon, _ in record.calls) == parts["grid"]
         assert len(record.calls) == stages
@@ -287,11 +287,11 @@ def test_selection_spends_its_part(monkeypatch, n_records, stages, merged):
             assert OPTIONS[1].sizes[grid[1]] == 3
             assert grid[2] == 0
     # The paper's selection spends it with the paper's bound.
-    record = Recorder.installed(monkeypatch)
+    record = Chooser.installed(monkeypatch)
     select_grid(informative(300_000), OPTIONS, 300_000, parts, calibration="paper", random_state=0)
     ((_, epsilon, widest),) = record.calls
     assert epsilon == parts["grid"] and widest == math.ceil(2.2 * UNIT)
-    record = Recorder.installed(monkeypatch)
+    record = Chooser.installed(monkeypatch)
     select_grid(
         informative(0), OPTIONS, 9, parts, calibration="paper", sensitivity="exact", random_state=0
     )
