@@ -14,21 +14,6 @@ from skdp.algorithms.kmeans import auto as kmeans_sketch
 from skdp.algorithms.kmeans.auto import _reach_within, _Rows
 
 
-def test_clipping_moves_no_mean_of_a_grid():
-    """A round corrects a cloud that is right already by no more than the noise."""
-    generator = np.random.default_rng(12)
-    # Most records are near a centre, and some far away on one side, where they are clipped.
-    values = np.concatenate([generator.normal(300, 5, (9_000, 2)), np.full((1_000, 2), 800.0)])
-    points = np.rint(values).astype(np.int32)
-    task = make_task(points, (1_000, 1_000), 1)
-    center = points.mean(axis=0)[None]
-    for fine, near in ((True, 2.0), (False, 1_000.0)):
-        cloud = kmeans_sketch._Cloud(points.astype(np.float64), np.ones(len(points)), fine)
-        moved = np.abs(kmeans_sketch._round(task, cloud, center, Fraction(1_000))[0].means - center)
-        assert moved.max() < near
-        assert fine or moved.max() > 10
-
-
 def test_a_grid_of_ranges_covers_the_box_and_uses_its_own_cells_only(monkeypatch):
     shape, ranges = (2**20, 2**20), np.array([[400, 500], [2**20 - 100, 2**20]])
     points = (ranges[:, 0] + points_in((100, 100), 5_000, 9)).astype(np.int32)

@@ -147,22 +147,3 @@ def test_margins_are_exact_without_noise_and_even_where_noise_hides_them(monkeyp
     ((values, epsilon, sensitivity),) = exact.calls
     assert epsilon == 10 and sensitivity == 1
     np.testing.assert_allclose(found.masses[0], 0.98 * values / 20_000 + 0.02 / 64, atol=1e-4)
-
-
-def test_a_tree_has_boxes_of_their_own_beyond_the_ranges():
-    size, n = 2**20, 20_000
-    generator = np.random.default_rng(8)
-    points = (size // 2 + generator.integers(0, size // 50, (n, 2))).astype(np.int32)
-    points[:200] += size // 20
-    ranges = np.array([[size // 2, size // 2 + size // 50]] * 2)
-    margins = sketch.Margins.even((size,) * 2, ranges, 80.0)
-    for edge in margins.edges:
-        assert edge[0] == 0 and edge[-1] == size and (np.diff(edge) > 0).all()
-    leaves = sketch.measure_tree(
-        sketch.bins_of(points, margins.edges), margins, n, 3, Fraction(1), seeded(4)
-    )
-    beyond = (leaves.lower >= margins.cores[:, 1]).any(axis=1)
-    assert leaves.counts[beyond].sum() == pytest.approx(200, abs=60)
-    small = leaves.counts * beyond > 20
-    wide = margins.edges[0][leaves.upper[small, 0]] - margins.edges[0][leaves.lower[small, 0]]
-    assert (wide < size // 20).any()
