@@ -58,7 +58,6 @@ YES_NO, TOWNS = Categorical(["yes", "no"]), Categorical(["Bern", "Basel"])
         (np.where(WHOLE < 30, np.nan, REAL), Numeric(0, 100), "have no value", NULLABLE),
         (np.where(WHOLE < 30, 0, REAL), Numeric(0, 100), "are 0 or such", SPECIAL),
         (REAL / 30, Numeric(0, 100, 20), "small part of the range: scale=", LOG),
-        ([f"({v:.2f})" for v in REAL], Numeric(-99, 0), "", CENTS),
         (COMMAS, Numeric(0, 100), "decimal=','", CENTS),
         (["12 kg", "15 kg", "9.5"] * 9, Numeric(0, 100), "'12 kg': mend them", NULLABLE),
         *(
@@ -69,7 +68,6 @@ YES_NO, TOWNS = Categorical(["yes", "no"]), Categorical(["Bern", "Basel"])
         (["Bern", "bern "] * 9, TOWNS, "'bern ': mend their spelling", {}),
         (["yes", "no", "?"] * 9, YES_NO, "--missing ? (in Python na_values=['?']", {}),
         (np.arange(N) // 2, Identifier(), "2000 rows of 1000 persons", {}),
-        (np.repeat(np.arange(500), 4), Identifier(), "1: 25%, 2: 50%", {}),
         ([None] * 9, Numeric(0, 9), "100% of the records have no value", NULLABLE),
     ],
 )
@@ -188,30 +186,22 @@ NAMES = [f"{a}{b} {c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrst"] 
     [
         *(
             ("age", [*(str(i % 90) for i in range(990)), *[word] * 10], "numeric")
-            for word in ("Unknown", "<0.5", "-", "NA", "n/d")
+            for word in ("Unknown", "<0.5", "-")
         ),
         ("bmi", [f"{x:.1f}" for x in RNG.normal(25, 4, 40)], "numeric"),
-        ("drinks", ["None"] * 60 + [str(n) for n in RNG.integers(1, 40, 40)], "numeric"),
         ("cost", COMMAS, "numeric"),
-        ("minute", RNG.integers(0, 1440, N), "numeric"),
         ("year", [str(n) for n in range(1950, 2020)], "numeric"),
-        ("PatientId", visits(RNG.integers(1, 99_999, 200)), "identifier"),
         ("id_paciente", visits(range(1, 200)), "identifier"),
         ("nr", [str(n) for n in range(3, 203)], "identifier"),
-        ("account", [f"{n:08d}" for n in RNG.integers(1, 10**7, 300)], "identifier"),
         # Hospital numbers, each a few times; numbers without a gap; text with digits.
         ("x", RNG.choice(RNG.integers(100_000, 999_999, 700), N), "identifier"),
         ("x", RNG.permutation(np.arange(1, N + 1) // 2), "identifier"),
         ("x", [f"17-{i // 3:06d}" for i in range(N)], "identifier"),
         ("x", [f"A{min(int(v), 199)}" for v in RNG.exponential(12, N)], "categorical"),
-        ("station", [f"{n:03d}" for n in RNG.integers(1, 60, 400)], "categorical"),
         ("zip_code", RNG.integers(98101, 98250, 900), "categorical"),
-        ("complication", ["None"] * 60 + ["Mild"] * 25 + ["Severe"] * 15, "categorical"),
         ("pressure", [f"{n}/80" for n in RNG.integers(100, 160, 200)], "categorical"),
         ("seen", DAYS.dt.strftime("%Y-%d-%m"), "date"),
         ("seen", [int(day) for day in DAYS.dt.strftime("%d%m%Y")], "date"),
-        ("seen", [20200101 + i % 28 for i in range(N)], "date"),
-        ("seen", DAYS.dt.strftime("%b-%y"), "date"),
         ("admission_date", [str(n) for n in RNG.integers(43_000, 44_500, 400)], "date"),
         # Midnight is no time of the day.
         ("seen", DAYS.dt.strftime("%Y-%m-%d 00:00:00"), "date"),
@@ -219,7 +209,6 @@ NAMES = [f"{a}{b} {c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrst"] 
         ("time", [f"{i % 24}:{i % 60:02d}" for i in range(N)], None),
         ("who", NAMES, None),
         ("age", RNG.integers(18, 91, 300), "numeric"),
-        ("hours.per.week", RNG.integers(1, 99, 100), "numeric"),
     ],
 )
 def test_kinds_of_messy_columns(name, values, kind):

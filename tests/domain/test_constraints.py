@@ -1,7 +1,6 @@
 """Rules between columns: what they mean, for codes and values, in memory and in engines."""
 
 import itertools
-import pickle
 import re
 
 import numpy as np
@@ -67,12 +66,6 @@ def test_derived_columns_and_identifiers_may_be_absent():
         assert np.array_equal(LOANS.encode(rows), codes)
     with pytest.raises(DomainError, match=r"9 columns without names, but the domain declares 7"):
         LOANS.check_schema(array[:, :-1])
-
-
-def test_a_domain_with_a_structure_travels():
-    for again in (Domain.from_json(LOANS.to_json()), pickle.loads(pickle.dumps(LOANS))):
-        assert again == LOANS and hash(again) == hash(LOANS)
-    assert "at_most('balance', 'amount')" in repr(LOANS)
 
 
 def test_select_keeps_rules_whose_columns_are_there():
@@ -330,11 +323,8 @@ def test_answers_and_rows_of_a_release():
     # Identifiers are no features.
     X, y, _ = estimator.make_training_set(50, random_state=0)
     assert set(X.columns) == {*LOANS.columns} - {"id", "type"} and set(y) <= {"single", "joint"}
-    synopsis = estimator.synopsis_
-    queries = ["state == 'B'", "city in ['b1', 'b2']", "city not in ['a1'] and state == 'B'"]
-    counts = synopsis.count(queries)
-    assert counts.tolist() == [pytest.approx((frame["state"] == "B").sum(), abs=20)] * 3
-    mean = synopsis.mean("age", "state == 'B'", return_interval=True)
+    mean = estimator.synopsis_.mean("age", "state == 'B'", return_interval=True)
+    assert mean.value == pytest.approx(frame["age"][frame["state"] == "B"].mean(), abs=1)
     assert "records that satisfy the rules" in mean.guarantee
     for target, message in [("state", "follows from other columns"), ("id", "not a column")]:
         with pytest.raises(DomainError, match=message):
@@ -363,25 +353,19 @@ DIFFER = [forbid("t == None"), *(forbid(OTHER.format(*k)) for k in ("ceppqq", "c
     "rules, message",
     [
         ([at_most("c", "e")], "on one number line"),
-        ([at_most("a", "id")], "'id' is an Identifier"),
-        ([derived("c", "e", {})], "the map has no entry for p, q"),
         ([at_most("a", "n"), at_most("n", "b")], "on one grid"),
         ([at_most("a", "b"), at_most("b", "wide"), at_most("wide", "a")], "form a circle"),
         ([at_most("wide", "wide2")], r"100,000,000 cells together.*fewer bins"),
-        ([forbid("a >= 0")], r"contradict each other.*forbid\('a >= 0'\)"),
         ([forbid("c == 'p' and n < 5"), forbid("c == 'q'"), forbid("n >= 5")], "contradict"),
         (DIFFER, "contradict"),
         ([derived("c", "t", {"u": "p"})], "the map has no entry for v, missing"),
-        ([derived("c", "a", {(0, None): "p", 5: "q"})], "5 is no code of 'a'"),
         ([derived("c", "day", {("soon", None): "p"})], "'day' must be a date, got 'soon'"),
         ([derived("c", "e", SAME), derived("e", "c", SAME)], "'.' and '.' form a circle"),
         ([derived("c", "e", SAME), derived("c", "n", {(0, None): "p"})], "follows from two rules"),
         # What is no rule, in Python or in JSON.
-        (lambda: at_most("a", 5), "needs the name of a column, as text, got 5"),
         (lambda: derived("a", "b", {(1, 2, 3): 1}), "intervals .low, high."),
         (lambda: forbid({"a": 3}), "needs a query such as .*as text"),
         ("at_most('a', 'b')", "structure must be a list"),
-        ([{"rule": "at_most", "column": "a"}], "'bound'"),
         ([{"rule": "only_if", "column": "a"}], "one of at_most, "),
     ],
 )
