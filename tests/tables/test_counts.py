@@ -1,9 +1,6 @@
 """Counts of coded rows against brute force; lazy frames have those of rows in memory."""
 
 import contextlib
-import itertools
-import math
-import re
 import warnings
 from collections import Counter
 
@@ -11,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from engines import ENGINE_WARNINGS, arrow, spark_frame, spark_session
-from estimators import CASES
+from estimators import CASES, released_arrays
 from estimators import people as generated
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +19,6 @@ from skdp import Categorical, Date, Domain, Numeric, forbid
 from skdp._random import noise_source
 from skdp.exceptions import DomainError, EngineError
 from skdp.tables import (
-    TYPES_DECLARED,
     Coded,
     Contributions,
     CountTable,
@@ -35,7 +31,6 @@ from skdp.tables import (
     weighted_tables,
 )
 from skdp.tables import frame as frames
-from skdp.tables.counts import marginals_of, plan_blocks, split
 
 pl = pytest.importorskip("polars")
 duckdb = pytest.importorskip("duckdb")
@@ -88,13 +83,9 @@ def test_group_by_and_projection_equal_a_counter(case, weighted, dtype, data):
     assert view.shape == tuple(sizes[axis] for axis in axes)
 
 
-def test_dense():
-    table = CountTable.from_codes([[1, 0, 0], [0, 2, 3], [1, 0, 1]], (2, 3, 10**6))
-    assert table.dense([1, 0]).tolist() == [[0, 2], [0, 0], [1, 0]]
+def test_sums_beyond_floats_are_exact():
     large = CountTable.from_codes([[0, 1], [0, 1], [1, 0]], (2, 2), [2**60 + 1, 2**60 + 3, 1])
     assert large.dense().tolist() == [[0, 2**61 + 4], [1, 0]]
-    empty = CountTable.from_codes(np.empty((0, 3), dtype=np.int32), (2, 2, 2**31 - 1))
-    assert empty.n == len(empty.codes) == 0 and not empty.dense([0, 1]).any()
 
 
 ONE = CountTable.from_codes([[0, 1]], (2, 2))
@@ -105,7 +96,6 @@ ONE = CountTable.from_codes([[0, 1]], (2, 2))
     [
         (lambda: CountTable.from_codes([[0, 1]], (2,)), "needs codes of"),
         (lambda: CountTable.from_codes([[0], [2]], (2,)), "below its size 2"),
-        (lambda: CountTable.from_codes([[0.5]], (2,)), "must be integers"),
         (lambda: CountTable.from_codes([[0]], (2,), [-1]), "negative"),
         (lambda: CountTable.from_codes([[0, 0]], (10**7, 10**7)).dense(), "100000000000000 cells"),
         *((lambda axes=axes: ONE.project(axes), "distinct") for axes in ([2], [-1], [0, 0])),
@@ -210,20 +200,6 @@ def test_sums_over_the_cells_are_those_by_hand(monkeypatch):
         for table, axes in zip(found, sets, strict=True):
             weights, groups = number(kept[:, 2]), [None] * len(axes)
             np.testing.assert_array_equal(table, by_hand(kept, weights, axes, groups, shape))
-
-
-def test_blocks_of_pairs_are_few_and_small():
-    sets = [(pair, (None, None)) for pair in itertools.combinations(range(46), 2)]
-    pairs = marginals_of([16] * 46, sets)
-    blocks = plan_blocks(pairs, 2**16)
-    assert sorted(number for block in blocks for number in block.members) == list(range(1035))
-    assert max(block.cells for block in blocks) <= 2**16
-    # 23 groups of two columns, and all pairs of these groups.
-    assert len(blocks) == math.comb(23, 2)
-    for pieces in (pairs, blocks):
-        parts = list(split(pieces, 2**17))
-        assert [each for part in parts for each in part] == pieces
-        assert all(sum(each.cells for each in part) <= 2**17 for part in parts)
 
 
 # --- lazy frames
@@ -363,24 +339,9 @@ def case_of(name):
     return next(case for case in CASES if case.name == name)
 
 
-def released(estimator):
-    """Everything that a fit assigned, in a form that compares."""
-    state = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-    if state.get("synopsis_") is not None:
-        state["synopsis_"] = state["synopsis_"].to_frame().to_dict("list")
-    # Only the loss of a lazy frame assumes that types were declared.
-    told = repr(sorted(state.items())).replace(f", assumes that {TYPES_DECLARED}", "")
-    return re.sub(" at 0x[0-9a-f]*", "", told)
-
-
-COUNTED = [
-    *("HDPViewSynthesizer", "GridSynthesizer", "MarginalSynthesizer", "PrivBayesSynthesizer"),
-    *("RangeTreeHistogram", "PrivPfCTransformer", "DiffGenTransformer", "DataCube", "DPKMeans"),
-    *("PrivateLinearRegression", "PrivateNaiveBayes"),
-]
-
-
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize(
+    "name", ["MarginalSynthesizer", "PrivPfCTransformer", "DataCube", "DPKMeans"]
+)
 def test_releases_are_those_of_pandas(name):
     case = case_of(name)
     frame = case.rows(people())
@@ -388,20 +349,8 @@ def test_releases_are_those_of_pandas(name):
         expected = case.make(random_state=3).fit(frame)
         for make in ENGINES.values():
             got = case.make(random_state=3).fit(make(frame))
-            assert released(got) == released(expected)
+            np.testing.assert_equal(released_arrays(got), released_arrays(expected))
             assert list(got.feature_names_in_) == list(expected.feature_names_in_)
-
-
-@pytest.mark.parametrize("name", ["MarginalSynthesizer", "PrivPfCClassifier", "DataCube"])
-def test_projections_release_what_the_whole_table_does(name):
-    case = case_of(name)
-    lazy = polars_lazy(case.rows(people()))
-    expected = released(case.make(random_state=3).fit(lazy))
-    with small(MOST_AT_ONCE=1):
-        assert released(case.make(random_state=3).fit(lazy)) == expected
-        domain = case.make().domain
-        rows = read_rows(lazy).select(domain.names)
-        assert isinstance(count_rows(rows, domain, together=()), ProjectedCounts)
 
 
 WIDE = Domain({f"c{j}": Numeric(-3, 3, bins=64) for j in range(5)})
