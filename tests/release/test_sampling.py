@@ -1,7 +1,6 @@
 """Samples under conditions."""
 
 import itertools
-import operator
 import warnings
 from collections import Counter
 from functools import partial
@@ -70,14 +69,6 @@ def release(request):
         return ESTIMATORS[request.param].set_params(random_state=0).fit(people())
 
 
-COMPARISONS = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 # Values that rows have, and some at and beyond the ends of columns.
 VALUES = {name: people(12, seed=9)[name].dropna().tolist() for name in DOMAIN.names}
 VALUES["age"] += [15, 17, 90, 92, 33.3]
@@ -90,32 +81,23 @@ VALUES["day"] += ["2019-12-25", "2021-01-05"]
 
 @st.composite
 def comparisons(draw):
-    """A comparison as text, and the function that tells which rows of a frame satisfy it."""
+    """A condition that pandas reads too."""
     column = draw(st.sampled_from(DOMAIN.names))
-    signs, values = ["==", "!=", "in", "not in"], VALUES[column]
-    if column not in ("sex", "job"):
-        signs += ["<", ">="] if column == "size" else ["<", "<=", ">", ">="]
-    # No row has a given number of a continuous column.
-    sign = draw(st.sampled_from(signs[4:] if column == "pay" else signs))
-    if column == "age" and sign not in ("<", "<=", ">", ">="):
+    orders, values = ["<", "<=", ">", ">="], VALUES[column]
+    equals = ["==", "!=", "in", "not in"] + orders * (column not in ("sex", "job"))
+    # No row has a given number of a continuous column, and pandas finds no moment by its text.
+    sign = draw(st.sampled_from(orders if column in ("pay", "day", "time") else equals))
+    if column == "age" and sign not in orders:
         values = [value for value in values if value == int(value)]
-    read = pd.Timestamp if column in ("day", "time") else lambda value: value
-    if sign in ("in", "not in"):
-        listed = draw(st.lists(st.sampled_from(values), min_size=1, max_size=4))
-        known = [read(value) for value in listed]
-        return f"{column} {sign} {listed!r}", lambda f: f[column].isin(known) == (sign == "in")
-    value = draw(st.sampled_from(values))
+    one = st.sampled_from(values)
+    value = draw(st.lists(one, min_size=1, max_size=4) if "in" in sign else one)
+    return f"{column} {sign} {value!r}"
 
-    def holds(frame):
-        series = frame[column]
-        order = {"S": 0, "M": 1, "L": 2}
-        if column == "size" and sign in ("<", ">="):
-            return COMPARISONS[sign](series.map(order), order[value])
-        found = COMPARISONS[sign](series.astype(object), read(value))
-        # Missing values differ from every value, and are in no order.
-        return found.where(series.notna(), sign == "!=").astype(bool)
 
-    return f"{column} {sign} {value!r}", holds
+def satisfying(rows, text):
+    """What pandas finds: a missing value differs from every value, and is in no order."""
+    sizes = pd.Categorical(rows["size"], ["S", "M", "L"], ordered=True)
+    return rows.assign(kids=rows["kids"].astype(float), size=sizes).query(text, engine="python")
 
 
 @settings(
@@ -124,7 +106,7 @@ def comparisons(draw):
 )
 @given(parts=st.lists(comparisons(), min_size=1, max_size=4), seed=st.integers(0, 100))
 def test_every_row_satisfies_the_condition(release, parts, seed):
-    query = " and ".join(text for text, _ in parts)
+    query = " and ".join(parts)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         try:
@@ -136,8 +118,7 @@ def test_every_row_satisfies_the_condition(release, parts, seed):
             return
     assert len(rows) == 80 and list(rows.columns) == list(DOMAIN.names)
     assert rows.dtypes.equals(release.sample(1).dtypes)
-    for text, holds in parts:
-        assert holds(rows).all(), text
+    assert len(satisfying(rows, query)) == 80
     # What the domain makes of the rows is what was drawn: values lie in their bins.
     assert (DOMAIN.encode(rows) >= 0).all()
 
@@ -149,6 +130,8 @@ def test_rows_are_as_many_as_the_release_estimates_and_repeat(release):
     pd.testing.assert_frame_equal(rows, release.sample(where=query, random_state=4))
     assert not rows.equals(release.sample(where=query, random_state=5))
     assert len(release.sample(0, where=query)) == 0
+    with pytest.raises(ValueError, match="No row can satisfy.*'pay'"):
+        release.sample(5, where={"pay": (2000, 3000)})
     codes = release.synopsis_.sample_codes(200, 1, where=query)
     assert (codes[:, 3] == 0).all() and len(codes) == 200
     # An empty condition is none, bit for bit.
@@ -205,16 +188,6 @@ def test_numbers_in_a_cut_bin_follow_their_law():
     assert chisquare(rows["k"].value_counts()).pvalue > 1e-6
     rows = release.sample(20_000, 0, where="k < 60")
     assert chisquare(rows["k"].value_counts()).pvalue > 1e-6
-
-
-def test_conditions_that_are_refused(release):
-    for call, message in (
-        (lambda: release.sample(5, where="age > 80 and age < 20"), "No row can satisfy.*age"),
-        (lambda: release.sample(5, where={"pay": (2000, 3000)}), "No row can satisfy.*'pay'"),
-        (lambda: release.sample(5, where="agee > 3"), "no column 'agee'.*'age'"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
 
 
 @pytest.fixture(scope="module", params=[None, "type"])
