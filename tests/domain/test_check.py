@@ -9,18 +9,8 @@ import pandas as pd
 import pytest
 from loops import over
 
-from skdp import (
-    Categorical,
-    Date,
-    Domain,
-    DomainError,
-    Identifier,
-    Numeric,
-    PrivacyLeakWarning,
-    at_most,
-    derived,
-    forbid,
-)
+import skdp
+from skdp import Categorical, Date, Domain, Numeric, at_most
 from skdp.domain.check import examined
 from skdp.tables import as_frame
 
@@ -67,7 +57,7 @@ YES_NO, TOWNS = Categorical(["yes", "no"]), Categorical(["Bern", "Basel"])
         (["05/06/2020"] * 9, YEAR, "which is it?", {"format": "%m/%d/%Y"}),
         (["Bern", "bern "] * 9, TOWNS, "'bern ': mend their spelling", {}),
         (["yes", "no", "?"] * 9, YES_NO, "--missing ? (in Python na_values=['?']", {}),
-        (np.arange(N) // 2, Identifier(), "2000 rows of 1000 persons", {}),
+        (np.arange(N) // 2, skdp.Identifier(), "2000 rows of 1000 persons", {}),
         ([None] * 9, Numeric(0, 9), "100% of the records have no value", NULLABLE),
     ],
 )
@@ -122,10 +112,10 @@ def test_a_proposal_for_a_table_of_which_nothing_is_declared():
 def test_findings_stay_out_of_what_is_saved():
     domain = Domain({"x": Numeric(0, 100, 32), "y": Categorical(["a", "b"])})
     frame = pd.DataFrame({"x": WHOLE, "y": "a"})
-    with pytest.warns(PrivacyLeakWarning):
+    with pytest.warns(skdp.PrivacyLeakWarning):
         report = domain.check(frame)
     assert report.findings and "- x: all values are whole numbers" in repr(report)
-    with pytest.raises(DomainError, match="placeholder"):
+    with pytest.raises(skdp.DomainError, match="placeholder"):
         Domain.from_json(report.declaration().replace(": 100.0", ': "..."', 1))
 
 
@@ -143,8 +133,8 @@ def test_rules_are_never_proposed_and_declared_ones_stay():
     columns = {"low": whole, "high": whole, "city": ["a", "b"], "region": ["x", "y"]}
     findings = Domain(columns).check(frame).findings
     assert not any("at_most" in line or "derived" in line for line in findings)
-    derive = derived("region", "city", {"a": "x", "b": "y"})
-    limits = [at_most("low", "high"), forbid("low > 100 and city == 'a'")]
+    derive = skdp.derived("region", "city", {"a": "x", "b": "y"})
+    limits = [at_most("low", "high"), skdp.forbid("low > 100 and city == 'a'")]
     domain = Domain(columns, structure=[*limits, derive])
     report = domain.check(frame)
     assert Domain.from_json(report.declaration()) == domain

@@ -11,18 +11,8 @@ from hypothesis import strategies as st
 from loops import over
 from ruled import RULED, lawful_rows, violations
 
-from skdp import (
-    Categorical,
-    Date,
-    Domain,
-    DomainError,
-    Identifier,
-    MarginalSynthesizer,
-    Numeric,
-    at_most,
-    derived,
-    forbid,
-)
+import skdp
+from skdp import Categorical, Domain, DomainError, Numeric, at_most, derived, forbid
 from skdp.domain import Zeros
 from skdp.release import parse
 
@@ -88,8 +78,8 @@ COLUMNS = {
     "m": Numeric(0, 12, bins=3, decimals=1, special=[0]),
     "d": Categorical([0, 5, 9]),
     "c": Categorical(["p", "q", "r"], nullable=True),
-    "start": Date("2020-01-01", "2021-12-31", unit="month"),
-    "paid": Date("2020-01-01", "2022-12-31", unit="month", nullable=True),
+    "start": skdp.Date("2020-01-01", "2021-12-31", unit="month"),
+    "paid": skdp.Date("2020-01-01", "2022-12-31", unit="month", nullable=True),
 }
 JULY = pd.Timestamp("2021-07-01")
 # Conditions, and what they say of values; those of the second list cut bins.
@@ -297,7 +287,7 @@ def test_derived_columns():
             "age": Numeric(0, 99, integer=True, nullable=True),
             "band": Categorical(["child", "adult", "old"], nullable=True),
             "vote": Categorical([False, True]),
-            "start": Date("2020-01-01", "2021-12-31", unit="month"),
+            "start": skdp.Date("2020-01-01", "2021-12-31", unit="month"),
             "year": Categorical(["20", "21"]),
         },
         structure=[
@@ -318,8 +308,8 @@ def test_derived_columns():
 
 def test_answers_and_rows_of_a_release():
     frame = lawful_rows(9_000, LOANS)
-    bound = {"privacy_id": "id", "max_rows_per_id": 1}
-    estimator = MarginalSynthesizer(domain=LOANS, target="type", epsilon=50, **bound).fit(frame)
+    how = {"target": "type", "privacy_id": "id", "max_rows_per_id": 1}
+    estimator = skdp.MarginalSynthesizer(domain=LOANS, epsilon=50, **how).fit(frame)
     # Identifiers are no features.
     X, y, _ = estimator.make_training_set(50, random_state=0)
     assert set(X.columns) == {*LOANS.columns} - {"id", "type"} and set(y) <= {"single", "joint"}
@@ -328,7 +318,7 @@ def test_answers_and_rows_of_a_release():
     assert "records that satisfy the rules" in mean.guarantee
     for target, message in [("state", "follows from other columns"), ("id", "not a column")]:
         with pytest.raises(DomainError, match=message):
-            MarginalSynthesizer(domain=LOANS, epsilon=1, target=target).fit(frame)
+            skdp.MarginalSynthesizer(domain=LOANS, epsilon=1, target=target).fit(frame)
 
 
 # -- declarations that are refused
@@ -339,8 +329,8 @@ BASE = {
     "n": Numeric(0, 9, integer=True),
     **dict.fromkeys("ce", Categorical(["p", "q"])),
     "t": Categorical(["u", "v"], nullable=True),
-    "id": Identifier(),
-    "day": Date("2020-01-01", "2020-12-31"),
+    "id": skdp.Identifier(),
+    "day": skdp.Date("2020-01-01", "2020-12-31"),
     "wide": Numeric(0, 10, bins=10_000),
 }
 SAME = {"p": "p", "q": "q"}

@@ -18,17 +18,9 @@ from loops import over
 from odd_values import ODD_VALUES, hostile
 from trees import trees
 
+import skdp
 from skdp._keys import key_of
-from skdp.domain import (
-    Categorical,
-    Date,
-    Datetime,
-    Domain,
-    Identifier,
-    Numeric,
-    Taxonomy,
-    forbid,
-)
+from skdp.domain import Categorical, Date, Domain, Numeric
 from skdp.exceptions import DomainError
 from skdp.tables import as_column, as_frame, object_array
 
@@ -118,7 +110,7 @@ def test_encode_arrays_by_position():
 @over(
     "make, message",
     [
-        (lambda: Domain({"a": Identifier()}), "no attributes to measure"),
+        (lambda: Domain({"a": skdp.Identifier()}), "no attributes to measure"),
         (lambda: Domain([("a", [1, 2]), ("a", [1, 2])]), "unique, but 'a' is repeated"),
         (lambda: Domain({1: Numeric(0, 1)}), "must be strings, got 1 of type int"),
         (lambda: Domain({"\udfff": Numeric(0, 1)}), "not valid Unicode"),
@@ -236,7 +228,7 @@ def test_decoded_types():
 
 
 def changed(path, value):
-    tree = Taxonomy.from_tree(["a"])
+    tree = skdp.Taxonomy.from_tree(["a"])
     domain = Domain({"n": Numeric(0, 9), "c": Categorical(["a"], taxonomy=tree)})
     part = data = json.loads(domain.to_json())
     for key in path[:-1]:
@@ -285,7 +277,7 @@ def test_pairs_and_lists_are_attributes():
         (["F", "M"], Categorical(["F", "M"])),
         (("2015-01-01", "2024-12-31"), Date("2015-01-01", "2024-12-31")),
         ((dt.date(2015, 1, 1), pd.Timestamp("2024-12-31")), Date("2015-01-01", "2024-12-31")),
-        (("2015-01-01T10:00", "2015-01-02"), Datetime("2015-01-01T10:00", "2015-01-02")),
+        (("2015-01-01T10:00", "2015-01-02"), skdp.Datetime("2015-01-01T10:00", "2015-01-02")),
     ):
         assert Domain({"a": short}) == Domain({"a": full})
     assert Domain.for_array((0, 9), 2) == Domain.for_array([Numeric(0, 9, integer=True)] * 2, 2)
@@ -358,7 +350,7 @@ def write(tmp_path, text, name="book.csv"):
 def test_code_book(tmp_path):
     domain = Domain.from_schema(write(tmp_path, BOOK))
     assert declared(domain) == {
-        "loan_id": Identifier(),
+        "loan_id": skdp.Identifier(),
         "amount": Numeric(0, 40_000, 40, scale="log", special=[0], decimals=2),
         "paid": Numeric(1000, 2000),
         "grade": Categorical(["A", "B", "C"], other="C"),
@@ -418,19 +410,19 @@ def test_files_raise_nothing_but_domain_errors(tmp_path_factory, content):
 
 
 def test_json_that_a_person_edits_is_short():
-    tree = Taxonomy.from_tree({"any": {"x": ["a", "b"], "y": ["c", "d"]}})
+    tree = skdp.Taxonomy.from_tree({"any": {"x": ["a", "b"], "y": ["c", "d"]}})
     domain = Domain(
         {
-            "id": Identifier(),
+            "id": skdp.Identifier(),
             "n": Numeric(0, 9, integer=True, nullable=True),
             "log": Numeric(0, 9, 10, integer=True, scale="log"),
             "edges": Numeric(edges=[0, 1, 10, 100], integer=True),
             "cents": Numeric(0, 9, 4, decimals=2),
             "tree": Categorical(tree.leaves, taxonomy=tree, other="d", ordered=True),
             "zero": Categorical([0, 1], other=0),
-            "at": Datetime("2020-01-01", "2020-01-02", "hour", tz="UTC"),
+            "at": skdp.Datetime("2020-01-01", "2020-01-02", "hour", tz="UTC"),
         },
-        structure=[forbid("n > 3 and cents > 3")],
+        structure=[skdp.forbid("n > 3 and cents > 3")],
     )
     text = domain.to_json()
     assert Domain.from_json(text) == domain and ": null" not in text

@@ -16,21 +16,8 @@ from loops import over
 from ruled import RULED, lawful_rows, violations
 from scipy.stats import chisquare, ks_2samp, kstest
 
-from skdp import (
-    Categorical,
-    Date,
-    Datetime,
-    Domain,
-    HDPViewSynthesizer,
-    MarginalSynthesizer,
-    Numeric,
-    PrivBayesSynthesizer,
-    PrivPfCClassifier,
-    PrivTreeSynthesizer,
-    RangeTreeHistogram,
-    Synopsis,
-    at_most,
-)
+import skdp
+from skdp import Categorical, Date, Datetime, Domain, Numeric, Synopsis
 from skdp.release import Boxes, BoxModel
 from skdp.release.rows import WeightedRows
 
@@ -54,11 +41,11 @@ def people(n=3000, seed=0):
 
 
 ESTIMATORS = {
-    "pairs": MarginalSynthesizer(epsilon=3, domain=DOMAIN),
-    "pairs by class": MarginalSynthesizer(epsilon=3, domain=DOMAIN, target="sex"),
-    "network": PrivBayesSynthesizer(epsilon=3, domain=DOMAIN, theta=1),
-    "boxes": PrivTreeSynthesizer(epsilon=3, domain=DOMAIN),
-    "boxes without gaps": HDPViewSynthesizer(epsilon=3, domain=DOMAIN),
+    "pairs": skdp.MarginalSynthesizer(epsilon=3, domain=DOMAIN),
+    "pairs by class": skdp.MarginalSynthesizer(epsilon=3, domain=DOMAIN, target="sex"),
+    "network": skdp.PrivBayesSynthesizer(epsilon=3, domain=DOMAIN, theta=1),
+    "boxes": skdp.PrivTreeSynthesizer(epsilon=3, domain=DOMAIN),
+    "boxes without gaps": skdp.HDPViewSynthesizer(epsilon=3, domain=DOMAIN),
 }
 
 
@@ -161,7 +148,7 @@ def test_every_synthesizer_draws_both_ways(release):
     rows = release.sample(1000, 0, where="age >= 40")
     share = release.count("age >= 40 and sex == 'F'") / release.count("age >= 40")
     assert (rows["age"] >= 40).all()
-    if isinstance(release, MarginalSynthesizer):
+    if isinstance(release, skdp.MarginalSynthesizer):
         assert abs((rows["sex"] == "F").sum() - 1000 * share) < 5
 
 
@@ -169,9 +156,9 @@ def test_other_releases_draw_both_ways():
     rows = people(500)[["age", "sex"]].assign(always="yes")
     constant = Domain({"always": Categorical(["yes"])})
     for estimator in (
-        PrivPfCClassifier(epsilon=2, domain=DOMAIN.select(["age", "sex"]), target="sex"),
-        RangeTreeHistogram(epsilon=2, domain=DOMAIN.select(["age"])),
-        HDPViewSynthesizer(epsilon=2, domain=constant),
+        skdp.PrivPfCClassifier(epsilon=2, domain=DOMAIN.select(["age", "sex"]), target="sex"),
+        skdp.RangeTreeHistogram(epsilon=2, domain=DOMAIN.select(["age"])),
+        skdp.HDPViewSynthesizer(epsilon=2, domain=constant),
     ):
         draws_both_ways(estimator.fit(rows[list(estimator.domain)]))
 
@@ -194,7 +181,7 @@ def test_numbers_in_a_cut_bin_follow_their_law():
 def ruled(request):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        synthesizer = MarginalSynthesizer(
+        synthesizer = skdp.MarginalSynthesizer(
             epsilon=3, domain=RULED, target=request.param, random_state=0
         )
         return synthesizer.fit(lawful_rows(2000))
@@ -357,7 +344,7 @@ def test_conditions_within_the_bins_of_compared_columns_leave_rows(bins, options
         name: Numeric(0, 50_000, n, **options)
         for name, n in zip(("balance", "amount"), bins, strict=True)
     }
-    domain = Domain(columns, structure=[at_most("balance", "amount")])
+    domain = Domain(columns, structure=[skdp.at_most("balance", "amount")])
     model = BoxModel(Boxes([[0, 0]], [domain.shape]), [1000], domain.shape)
     release = Synopsis(domain, model)
     for low in (10.66, 166.17, 24_512.74):

@@ -15,21 +15,10 @@ from hypothesis import strategies as st
 from loops import over
 
 import skdp
-from skdp import Categorical, Date, Domain, Numeric, forbid
+from skdp import Categorical, Date, Domain, Numeric, forbid, tables
 from skdp._random import noise_source
 from skdp.exceptions import DomainError, EngineError
-from skdp.tables import (
-    Coded,
-    Contributions,
-    CountTable,
-    ProjectedCounts,
-    as_column,
-    as_frame,
-    count_rows,
-    counts,
-    read_rows,
-    weighted_tables,
-)
+from skdp.tables import CountTable, count_rows, counts, read_rows
 from skdp.tables import frame as frames
 
 pl = pytest.importorskip("polars")
@@ -46,7 +35,7 @@ SIZES = st.one_of(st.integers(1, 4), st.integers(2, 10**4), st.integers(2**30, 2
 
 
 @st.composite
-def tables(draw):
+def coded_rows(draw):
     sizes = draw(st.lists(SIZES, min_size=1, max_size=9))
     # Few values per column, so that rows repeat.
     pools = [[0, size - 1, size // 2, -1 if draw(st.booleans()) else 0] for size in sizes]
@@ -66,7 +55,7 @@ def listed(table):
     return list(zip(map(tuple, table.codes.tolist()), table.counts.tolist(), strict=True))
 
 
-@given(tables(), st.booleans(), st.sampled_from([np.int32, np.int64]), st.data())
+@given(coded_rows(), st.booleans(), st.sampled_from([np.int32, np.int64]), st.data())
 @settings(max_examples=200)
 def test_group_by_and_projection_equal_a_counter(case, weighted, dtype, data):
     sizes, rows = case
@@ -166,7 +155,7 @@ def test_many_sets_are_counted_as_each_by_hand(case, cells, rows):
 def test_rows_too_many_to_hold_have_the_interface_of_a_table(case, limit, data):
     shape, codes, weights, sets = case
     table = CountTable.from_codes(codes, shape, weights)
-    asked = ProjectedCounts(np.repeat(codes, weights, axis=0), shape)
+    asked = tables.ProjectedCounts(np.repeat(codes, weights, axis=0), shape)
     axis = data.draw(st.integers(0, len(shape) - 1))
     new = np.array(data.draw(st.permutations([*range(shape[axis]), -1, -1]))[: shape[axis]])
     new[0] = max(new[0], 0)
@@ -196,7 +185,7 @@ def test_sums_over_the_cells_are_those_by_hand(monkeypatch):
     codes = np.stack([rng.integers(-1, size, 300) for size in shape], axis=1).astype(np.int16)
     kept = codes[(codes >= 0).all(axis=1)].astype(np.int64)
     for number in (lambda last: last * 10**9, lambda last: 8 - last):
-        found = weighted_tables(codes, shape, sets, number)
+        found = tables.weighted_tables(codes, shape, sets, number)
         for table, axes in zip(found, sets, strict=True):
             weights, groups = number(kept[:, 2]), [None] * len(axes)
             np.testing.assert_array_equal(table, by_hand(kept, weights, axes, groups, shape))
@@ -268,7 +257,7 @@ def small(**limits):
 
 
 def assert_same(lazy, frame, domain=DOMAIN):
-    mine, its = (Coded(read_rows(each), domain) for each in (frame, lazy))
+    mine, its = (tables.Coded(read_rows(each), domain) for each in (frame, lazy))
     np.testing.assert_array_equal(mine.cells, its.cells)
     mine, its = mine.counts(), its.counts()
     np.testing.assert_array_equal(mine.codes, its.codes)
@@ -282,7 +271,7 @@ def test_lazy_rows_have_the_codes_and_cells_of_rows_in_memory(make):
     with small():
         assert 0 < assert_same(make(frame), frame).n < len(frame)
         assert assert_same(make(frame.iloc[:0]), frame.iloc[:0]).n == 0
-        codes = Coded(read_rows(make(frame)), DOMAIN).codes
+        codes = tables.Coded(read_rows(make(frame)), DOMAIN).codes
         assert isinstance(codes, np.memmap) and codes.min() >= 0
 
 
@@ -316,7 +305,7 @@ def test_collations_join_no_categories_and_no_persons(where):
         relation = connection.table("rows")
         assert_same(relation, frame, Domain({"x": Categorical(["a", "á", "ss"], nullable=True)}))
         anyone = Domain({"x": Categorical(["a", "b"], other="a", nullable=True)})
-        kept = Contributions("who", 1, noise_source(1))
+        kept = tables.Contributions("who", 1, noise_source(1))
         assert count_rows(read_rows(relation), anyone, kept).n == len(set(texts) - {""})
 
 
@@ -370,15 +359,18 @@ def test_a_table_that_may_not_fit_is_announced_before_the_charge():
 # --- persons
 
 
+def bounded(most):
+    return tables.Contributions("who", most, noise_source(7))
+
+
 @engines
 def test_persons_of_lazy_rows_are_bounded_as_in_memory(make):
     frame = messy()
     kept = {}
     for most in (1, 3, 50):
         with small():
-            bound = Contributions("who", most, noise_source(7))
-            lazy = Coded(read_rows(make(frame)), DOMAIN, bound)
-        memory = Coded(as_frame(frame), DOMAIN, Contributions("who", most, noise_source(7)))
+            lazy = tables.Coded(read_rows(make(frame)), DOMAIN, bounded(most))
+        memory = tables.Coded(read_rows(frame), DOMAIN, bounded(most))
         np.testing.assert_array_equal(lazy.cells, memory.cells)
         assert lazy.counts().n == memory.counts().n == lazy.cells[0]
         kept[most] = lazy.counts().n
@@ -457,4 +449,4 @@ def test_a_failing_plan_is_charged_once_and_its_words_are_withheld(engine):
     assert not hasattr(estimator, "synopsis_")
     # A lazy column is not read at all: its plan would fail before the charge.
     with pytest.raises(TypeError, match="is lazy"):
-        as_column(failing("dask")["age"] if engine == "dask" else failing(engine), "y")
+        tables.as_column(failing("dask")["age"] if engine == "dask" else failing(engine), "y")

@@ -19,15 +19,7 @@ from skdp import Categorical, Domain, Numeric
 from skdp._random import noise_source
 from skdp.exceptions import DomainError
 from skdp.model_selection import private_cross_val_score
-from skdp.tables import (
-    Contributions,
-    CountTable,
-    as_column,
-    as_frame,
-    count_rows,
-    identities,
-    read_rows,
-)
+from skdp.tables import Contributions, CountTable, as_column, count_rows, identities, read_rows
 from skdp.tables.persons import some_of_each
 
 pa = pytest.importorskip("pyarrow")
@@ -40,7 +32,7 @@ def in_polars(frame):
     return read_rows(pl.from_pandas(frame).lazy())
 
 
-everywhere = pytest.mark.parametrize("place", [as_frame, in_polars])
+everywhere = pytest.mark.parametrize("place", [read_rows, in_polars])
 
 
 def bound(most, privacy_id="who"):
