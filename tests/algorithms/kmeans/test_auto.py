@@ -6,26 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from clustered import EXACT, make_task, points_in, seeded
+from loops import over
 from sklearn.cluster import KMeans
 
 from skdp import DPKMeans
 from skdp.algorithms.kmeans import auto as kmeans_sketch
-from skdp.algorithms.kmeans.auto import MANY_AXES, _reach_within, _Rows
-
-
-def test_clipping_moves_no_mean_of_a_grid():
-    """A round corrects a cloud that is right already by no more than the noise."""
-    generator = np.random.default_rng(12)
-    # Most records are near a centre, and some far away on one side, where they are clipped.
-    values = np.concatenate([generator.normal(300, 5, (9_000, 2)), np.full((1_000, 2), 800.0)])
-    points = np.rint(values).astype(np.int32)
-    task = make_task(points, (1_000, 1_000), 1)
-    center = points.mean(axis=0)[None]
-    for fine, near in ((True, 2.0), (False, 1_000.0)):
-        cloud = kmeans_sketch._Cloud(points.astype(np.float64), np.ones(len(points)), fine)
-        moved = np.abs(kmeans_sketch._round(task, cloud, center, Fraction(1_000))[0].means - center)
-        assert moved.max() < near
-        assert fine or moved.max() > 10
+from skdp.algorithms.kmeans.auto import _reach_within, _Rows
 
 
 def test_a_grid_of_ranges_covers_the_box_and_uses_its_own_cells_only(monkeypatch):
@@ -67,25 +53,15 @@ def excess(model, X, labels):
     return -model.score(X) / best - 1
 
 
-def test_clusters_of_many_columns_are_found():
+@over("n, d, epsilon, most", [(10_000, 100, 1, 0.3), (2_000, 60, 1_000, 0.002)])
+def test_clusters_of_many_columns_are_found(n, d, epsilon, most):
     # The tree of boxes, for fewer columns, has an excess of 0.7 with 100 columns like these.
-    X, labels = mixture(10_000, 100, 5, 1)
-    model = DPKMeans(5, domain=(-1, 1), random_state=0).fit(X)
-    assert excess(model, X, labels) < 0.3
-    assert model.cluster_counts_.sum() == pytest.approx(len(X), rel=0.05)
+    X, labels = mixture(n, d, 5, 1)
+    model = DPKMeans(5, epsilon=epsilon, domain=(-1, 1), random_state=0).fit(X)
+    assert excess(model, X, labels) < most
+    sizes = np.sort(np.bincount(labels))
+    assert np.sort(model.cluster_counts_) == pytest.approx(sizes, rel=0.05)
     assert model.synopsis_ is None and model.validity_ is None
-
-
-def test_little_noise_leaves_no_error():
-    X, labels = mixture(2_000, 60, 4, 2)
-    model = DPKMeans(4, epsilon=1_000, domain=(-1, 1), random_state=0).fit(X)
-    assert excess(model, X, labels) < 0.002
-    assert np.sort(model.cluster_counts_) == pytest.approx(np.sort(np.bincount(labels)), abs=1)
-
-
-def test_few_columns_have_a_tree():
-    X, _ = mixture(400, MANY_AXES, 2, 6)
-    assert DPKMeans(2, domain=(-1, 1), n_init=2).fit(X).synopsis_ is not None
 
 
 def test_reach_is_a_quantile_of_the_lengths():
