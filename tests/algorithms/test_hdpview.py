@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from boxed import Recorder, as_table, dense_tables, random_boxes, slices
+from boxed import Recorder, as_table, corners, dense_tables, random_boxes, slices
 from designs import refused
 from exact_laws import law_of_noisy_max, probability_of_split
 from hypothesis import given, settings
@@ -444,17 +444,13 @@ def test_without_noise_it_is_the_recursion(cells, calibration, epsilon, at_once)
         release = hdpview(as_table(cells), parts, calibration=calibration)
     public = hdpview_parameters(parts, cells.shape, calibration=calibration)
     expected, law = recursion(cells, public), release.intervals
-    boxes = [
-        tuple(map(tuple, ends.tolist())) for ends in (release.boxes.lower, release.boxes.upper)
-    ]
     spent = [law.epsilons[place] for place in np.broadcast_to(law._index, len(release.counts))]
-    found = zip(*boxes, release.counts, spent, law.spread.test_number, strict=True)
-    assert len(expected) == len(release.counts)
-    for box, (*leaf, cuts, tested) in zip(sorted(found), expected, strict=True):
+    found = zip(corners(release.boxes), release.counts, spent, law.spread.test_number, strict=True)
+    for (ends, *box, number), (*leaf, cuts, tested) in zip(sorted(found), expected, strict=True):
         # Counts get what the cuts of their path left.
         each = parts["cut"] / public.kappa if public.rule.reuse and public.kappa else 0
-        assert [*box[:-1]] == [*leaf, parts["counts"] + (public.kappa - cuts) * each]
-        assert (box[-1] > 0) == tested
+        assert [*ends, *box] == [*leaf, parts["counts"] + (public.kappa - cuts) * each]
+        assert (number > 0) == tested
     budgets = [epsilon for values, epsilon, _ in quiet.calls for _ in values]
     assert sorted(budgets) == sorted(spent)
     assert len({*law.spread.test_number} - {0}) == sum(tested for *_, tested in expected)

@@ -70,6 +70,21 @@ def runs_of(branch: Branch, everything: bool):
             yield place, pair, both, epsilon, mode, (first + turn) % 2 == 1
 
 
+def certified(branch: Branch, both: tuple, name: str, epsilon: float, mode: str, place: int):
+    """The result of a replay on two data sets, which shows no difference."""
+    result = replay(
+        branch.make(epsilon),
+        *both,
+        outputs=mode,
+        n=1,
+        epsilon=branch.claim(epsilon),
+        random_state=place,
+        name=f"{branch.name}, {name}, epsilon {epsilon:g}",
+    )
+    assert result.passed and not result.n_errors, str(result)
+    return result
+
+
 def certify(branch: Branch, everything: bool = False):
     """Replay all pairs of a branch.
 
@@ -84,16 +99,7 @@ def certify(branch: Branch, everything: bool = False):
     reached = defaultdict(lambda: defaultdict(float))
     for place, pair, both, epsilon, mode, backward in runs_of(branch, everything):
         with watching() as calls:
-            result = replay(
-                branch.make(epsilon),
-                *(both[::-1] if backward else both),
-                outputs=mode,
-                n=1,
-                epsilon=branch.claim(epsilon),
-                random_state=place,
-                name=f"{branch.name}, {pair}, epsilon {epsilon:g}",
-            )
-        assert result.passed and not result.n_errors, str(result)
+            result = certified(branch, both[::-1] if backward else both, pair, epsilon, mode, place)
         assert_parts(result)
         assert_paid(branch.name, calls, result.epsilon, most)
         tightest = max(tightest, result.loss / result.epsilon)
@@ -104,18 +110,9 @@ def certify(branch: Branch, everything: bool = False):
 
 def certify_odd(branch: Branch, everything: bool = False):
     """Replay a branch in other containers, where one record has a value of another type."""
+    epsilon = branch.epsilons[len(branch.epsilons) // 2]
     for place, (pair, both) in enumerate(branch.odd(everything)):
-        epsilon = branch.epsilons[len(branch.epsilons) // 2]
-        result = replay(
-            branch.make(epsilon),
-            *both,
-            outputs=MODES[place % len(MODES)],
-            n=1,
-            epsilon=branch.claim(epsilon),
-            random_state=place,
-            name=f"{branch.name}, {pair}",
-        )
-        assert result.passed and not result.n_errors, str(result)
+        certified(branch, both, pair, epsilon, MODES[place % len(MODES)], place)
 
 
 def check(branch: Branch, everything: bool = False):
