@@ -324,46 +324,6 @@ def test_answers_and_rows_of_a_release():
 # -- declarations that are refused
 
 
-BASE = {
-    **dict.fromkeys("ab", Numeric(0, 10, bins=5)),
-    "n": Numeric(0, 9, integer=True),
-    **dict.fromkeys("ce", Categorical(["p", "q"])),
-    "t": Categorical(["u", "v"], nullable=True),
-    "id": skdp.Identifier(),
-    "day": skdp.Date("2020-01-01", "2020-12-31"),
-    "wide": Numeric(0, 10, bins=10_000),
-}
-SAME = {"p": "p", "q": "q"}
-# Any two of three columns with two values can differ, but not all three.
-OTHER = "{0}=='{2}' and {1}=='{3}' or {0}=='{4}' and {1}=='{5}'"
-DIFFER = [forbid("t == None"), *(forbid(OTHER.format(*k)) for k in ("ceppqq", "ctpuqv", "etpuqv"))]
-
-
-@over(
-    "rules, message",
-    [
-        ([at_most("c", "e")], "on one number line"),
-        ([at_most("a", "n"), at_most("n", "b")], "on one grid"),
-        ([at_most("a", "b"), at_most("b", "wide"), at_most("wide", "a")], "form a circle"),
-        ([at_most("wide", "wide2")], r"100,000,000 cells together.*fewer bins"),
-        ([forbid("c == 'p' and n < 5"), forbid("c == 'q'"), forbid("n >= 5")], "contradict"),
-        (DIFFER, "contradict"),
-        ([derived("c", "t", {"u": "p"})], "the map has no entry for v, missing"),
-        ([derived("c", "day", {("soon", None): "p"})], "'day' must be a date, got 'soon'"),
-        ([derived("c", "e", SAME), derived("e", "c", SAME)], "'.' and '.' form a circle"),
-        ([derived("c", "e", SAME), derived("c", "n", {(0, None): "p"})], "follows from two rules"),
-        # What is no rule, in Python or in JSON.
-        (lambda: derived("a", "b", {(1, 2, 3): 1}), "intervals .low, high."),
-        (lambda: forbid({"a": 3}), "needs a query such as .*as text"),
-        ("at_most('a', 'b')", "structure must be a list"),
-        ([{"rule": "only_if", "column": "a"}], "one of at_most, "),
-    ],
-)
-def test_structures_that_are_refused(rules, message):
-    with pytest.raises(DomainError, match=message):
-        Domain({**BASE, "wide2": BASE["wide"]}, structure=rules() if callable(rules) else rules)
-
-
 @over(
     "x, rules, forbidden_codes",
     [
@@ -381,13 +341,3 @@ def test_a_bin_is_forbidden_where_only_rounding_leaves_a_part_of_it(x, rules, fo
     codes = np.zeros((domain.shape[0], 3), dtype=int)
     codes[:, 0] = np.arange(len(codes))
     assert np.flatnonzero(domain.structure.zeros.breaks(codes)).tolist() == forbidden_codes
-
-
-@pytest.mark.parametrize("upper", [5.0, 5.04])
-def test_the_largest_decimal_is_a_part_of_its_bin_like_others(upper):
-    rate = Numeric(0, upper, bins=2, decimals=1)
-    below = Domain({"rate": rate}, structure=[forbid("rate > 4.9")])
-    drawn = below.decode(np.ones((500, 1), dtype=int), random_state=0)["rate"]
-    assert drawn.max() == 4.9
-    alone = Domain({"rate": rate}, structure=[forbid("rate > 1 and rate < 5")])
-    assert alone.encode([[5.0], [0.5], [4.9]]).tolist() == [[3], [0], [-1]]

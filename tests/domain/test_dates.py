@@ -13,7 +13,6 @@ from loops import over
 
 from skdp import Date, Datetime, Domain, Numeric
 from skdp.domain.dates import Clock, moment
-from skdp.exceptions import DomainError
 from skdp.release import parse
 from skdp.tables import Coded, as_column, read_rows
 
@@ -215,25 +214,6 @@ def test_a_zone_that_duckdb_sniffs_decides_nothing(tmp_path):
 
 
 YEARS = ("2021-01-01", "2021-12-31")
-
-
-@over(
-    "kind, arguments, options, message",
-    [
-        (Date, ("2021-02-30", "2021-12-31"), {}, "lower of Date must be a date, got '2021-02"),
-        (Date, ("2021-01-01T00:00Z", "2021-12-31"), {}, "00Z'.*with a time zone only"),
-        (
-            Datetime,
-            YEARS,
-            {"tz": "Europe/Berlin"},
-            "must be in .*'UTC'.*got 'Eur.*convert local times",
-        ),
-        *((Date, YEARS, {"format": form}, "strptime") for form in ("%d", "%Y-%Y-%m-%d", "", 3)),
-    ],
-)
-def test_declarations_that_are_refused(kind, arguments, options, message):
-    with pytest.raises(DomainError, match=message):
-        kind(*arguments, **options)
 
 
 def test_ends_may_be_written_in_many_ways():

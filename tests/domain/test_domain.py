@@ -22,7 +22,7 @@ import skdp
 from skdp._keys import key_of
 from skdp.domain import Categorical, Date, Domain, Numeric
 from skdp.exceptions import DomainError
-from skdp.tables import as_column, as_frame, object_array
+from skdp.tables import as_column, object_array
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -94,46 +94,6 @@ PEOPLE = Domain(
         "größe": Categorical(["s", "m", "l"], ordered=True, other="m", nullable=True),
     }
 )
-
-
-def test_encode_arrays_by_position():
-    domain = Domain.for_array(Numeric(-10, 10, bins=4), 3)
-    assert domain.names == ("x0", "x1", "x2")
-    array = np.array([[-11, 0, 11], [np.nan, -np.inf, np.inf]])
-    assert domain.encode(array).tolist() == [[0, 2, 3], [-1, 0, 3]]
-    assert domain.encode(pd.DataFrame(array)).tolist() == domain.encode(array).tolist()
-    named = Domain({"u": Numeric(0, 1, 2), "label": Categorical([0, 1]), "v": Numeric(0, 1, 2)})
-    rows = as_frame(np.array([[0.1, 0.9]])).with_column("label", [1])
-    assert named.encode(rows).tolist() == [[0, 1, 1]]
-
-
-@over(
-    "make, message",
-    [
-        (lambda: Domain({"a": skdp.Identifier()}), "no attributes to measure"),
-        (lambda: Domain([("a", [1, 2]), ("a", [1, 2])]), "unique, but 'a' is repeated"),
-        (lambda: Domain({1: Numeric(0, 1)}), "must be strings, got 1 of type int"),
-        (lambda: Domain({"\udfff": Numeric(0, 1)}), "not valid Unicode"),
-        (lambda: Domain({"a": ("F", "M")}), "'a': A tuple is a range.*as a list"),
-        (lambda: Domain.for_array([(0, 1)], 3), "declares 1 columns, the data has 3"),
-        (lambda: Domain.for_array("a", 1), "must be a Domain"),
-        (lambda: Domain.from_json("domain.json"), r"pathlib\.Path"),
-        (lambda: PEOPLE.decode([[0, 0, 0, -1]]), "0..size - 1"),
-    ],
-)
-def test_what_is_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
-def test_select_and_with_attribute():
-    part = PEOPLE.select(["größe", "age"])
-    assert part.names == ("größe", "age")
-    # A domain may have a single cell.
-    constant = PEOPLE.select(["sex"]).with_attribute("b", ["only"]).select(["b"])
-    assert constant == Domain({"b": ["only"]}) and constant.size == 1
-    for one in (constant, Domain({"a": Numeric(0, 4_999, integer=True)})):
-        assert Domain.from_json(one.to_json()) == one
 
 
 @given(domains())
@@ -225,35 +185,6 @@ def test_decoded_types():
     assert not frame.isna().loc[0].any()
     assert frame["mixed?"].tolist() == ["a", None]
     assert frame["fine"].tolist() == [2**53 + 1, 0.5]
-
-
-def changed(path, value):
-    tree = skdp.Taxonomy.from_tree(["a"])
-    domain = Domain({"n": Numeric(0, 9), "c": Categorical(["a"], taxonomy=tree)})
-    part = data = json.loads(domain.to_json())
-    for key in path[:-1]:
-        part = part[key]
-    if value is KeyError:
-        del part[path[-1]]
-    else:
-        part[path[-1]] = value
-    return json.dumps(data)
-
-
-@over(
-    "text, message",
-    [
-        ("[" * 100_000, "is not JSON in UTF-8"),
-        (changed(["version"], 3), "'version': 3, .*and only .*'version': 1"),
-        (changed(["attributes", 0, "lower"], math.nan), "finite"),
-        (changed(["attributes", 0, "upper"], KeyError), "upper must be a number, got None"),
-        (changed(["attributes", 1, "categories"], ["b"]), "leaves of the taxonomy"),
-        (changed(["attributes", 1, "taxonomy", "parents"], [-1, 5]), "after its parent"),
-    ],
-)
-def test_corrupted_json(text, message):
-    with pytest.raises(DomainError, match=message):
-        Domain.from_json(text)
 
 
 @given(st.data())
@@ -369,20 +300,6 @@ def test_code_book(tmp_path):
     }
 
 
-@over(
-    "rows, message",
-    [
-        ("", "is no code book, a CSV file"),
-        ("name,type,min\na,integer,3", "'a': .* upper must be a number, got None"),
-        ("name,type,min,max,ordered\na,integer,0,9,yes", "unexpected keyword argument 'ordered'"),
-        ("name,values,missing\na,x|y,perhaps", "nullable must be True or False, got 'perhaps'"),
-    ],
-)
-def test_code_books_that_are_refused(tmp_path, rows, message):
-    with pytest.raises(DomainError, match=message):
-        Domain.from_schema(write(tmp_path, rows))
-
-
 CELLS = st.text('019-.,;|=[] ab\n"Ny/:>$%é\x00', max_size=12) | st.sampled_from(
     ["int", "date", "category", "0-9", "1=a;2=b", "yes", "2020-01-01", "log", "text", "1e999", "id"]
 )
@@ -461,16 +378,3 @@ def test_types_of_other_libraries(kind):
         "c": Numeric(0, 1.5, 3),
         "t": Date(*DAYS, nullable=True),
     }
-
-
-@over(
-    "source, ranges, message",
-    [
-        (np.zeros((3, 2)), {}, "ndarray"),
-        (pd.DataFrame([[True, True]]), {}, "must be strings, got 0 of type int"),
-        (pd.DataFrame({"a": [True]}), {"b": (0, 1)}, "ranges names 'b', but the columns are 'a'"),
-    ],
-)
-def test_schemas_that_are_refused(source, ranges, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        Domain.from_schema(source, ranges=ranges)

@@ -123,17 +123,3 @@ def test_rows_follow_the_network(conditioned):
         assert codes.dtype == np.int32
         assert distance(codes, law) < 0.04
         assert (law[tuple(codes.T)] > 0).all()
-
-
-def test_networks_that_do_not_fit_are_refused():
-    root = Conditional(0, (), (), np.ones((1, 2)) / 2)
-    leaf = Conditional(1, (), (), np.ones((1, 3)) / 3)
-    for nodes in (
-        [root],
-        [root, root],
-        [Conditional(0, (1,), (None,), np.ones((3, 2)) / 2), leaf],
-        [root, Conditional(1, (0,), (None,), np.ones((3, 3)) / 3)],
-        [root, Conditional(1, (0,), (), np.ones((2, 3)) / 3)],
-    ):
-        with pytest.raises(ValueError):
-            NetworkModel((2, 3), nodes, 1.0)

@@ -12,7 +12,6 @@ from estimators import CASES, released_arrays
 from estimators import people as generated
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from loops import over
 
 import skdp
 from skdp import Categorical, Date, Domain, Numeric, forbid, tables
@@ -75,24 +74,6 @@ def test_group_by_and_projection_equal_a_counter(case, weighted, dtype, data):
 def test_sums_beyond_floats_are_exact():
     large = CountTable.from_codes([[0, 1], [0, 1], [1, 0]], (2, 2), [2**60 + 1, 2**60 + 3, 1])
     assert large.dense().tolist() == [[0, 2**61 + 4], [1, 0]]
-
-
-ONE = CountTable.from_codes([[0, 1]], (2, 2))
-
-
-@over(
-    "make, message",
-    [
-        (lambda: CountTable.from_codes([[0, 1]], (2,)), "needs codes of"),
-        (lambda: CountTable.from_codes([[0], [2]], (2,)), "below its size 2"),
-        (lambda: CountTable.from_codes([[0]], (2,), [-1]), "negative"),
-        (lambda: CountTable.from_codes([[0, 0]], (10**7, 10**7)).dense(), "100000000000000 cells"),
-        *((lambda axes=axes: ONE.project(axes), "distinct") for axes in ([2], [-1], [0, 0])),
-    ],
-)
-def test_misuse(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
 
 
 def by_hand(codes, weights, axes, groups, shape):

@@ -10,8 +10,7 @@ import pytest
 from loops import over
 
 from skdp import Categorical, Date, Domain, Numeric
-from skdp.exceptions import DomainError
-from skdp.tables import as_column, as_frame, identities, read_rows, row_taker
+from skdp.tables import as_column, as_frame, identities, row_taker
 
 
 def values_of(column):
@@ -36,25 +35,6 @@ def test_arrow_chunks_and_slices():
     # What is missing may stand among the categories.
     named = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None]))
     assert values_of(as_frame(pa.table({"a": named})).column("a")) == ["a", None, None]
-
-
-@over(
-    "data, error, message",
-    [
-        (pd.DataFrame({"a": pd.arrays.SparseArray([0, 1])}), TypeError, "'a' is sparse"),
-        (pl.Series([1]), ValueError, "Reshape your data"),
-        (np.ones((1, 1)).view(np.matrix), TypeError, "np.matrix is not supported"),
-        ([[1, 2], [3]], ValueError, "different lengths"),
-        ({"a": [1]}, TypeError, "got dict.*pandas.DataFrame"),
-        (pl.LazyFrame({"a": [1]}), TypeError, "LazyFrame is lazy.*collect"),
-        (pd.DataFrame([[1, 2]], columns=["a", 1]), TypeError, "all of them are strings.*int.*str"),
-        (pd.DataFrame([[1, 2]], columns=["é", "é"]), DomainError, "unique.*'é'"),
-    ],
-)
-def test_what_is_not_a_table(data, error, message):
-    for read in (as_frame, read_rows)[: 1 + (error is DomainError)]:
-        with pytest.raises(error, match=message):
-            read(data)
 
 
 def test_one_complex_number_leaves_the_others_real():
