@@ -1,9 +1,11 @@
 """PrivateClassifier in Pipelines and cross-validation."""
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import searched
 from estimators import DOMAIN, people
@@ -158,6 +160,66 @@ def test_a_frozen_release_is_trained_on_and_not_paid_again():
         skdp.PrivateRegressor(LinearRegression(), FrozenEstimator(release)).fit(X, Y)
 
 
+# --- rows to predict
+
+
+class Seen(DecisionTreeClassifier):
+    """Keeps the rows that it was trained on and those that it predicted; each row is a label."""
+
+    met = []
+
+    def fit(self, X, y):
+        self.met[:] = [X]
+        return super().fit(np.zeros((len(y), 1)), y)
+
+    def predict(self, X):
+        self.met.append(X)
+        return np.resize(self.classes_, len(X))
+
+
+MEANT = skdp.Domain(
+    {
+        "town": skdp.Categorical(["A", "B", "else"], other="else"),
+        "sex": ["F", "M"],
+        "age": (17, 90),
+        "pay": skdp.Numeric(0, 1000, special=[-1]),
+        "seen": skdp.Date("2020-01-01", "2020-12-31"),
+        "label": ["no", "yes"],
+    }
+)
+GIVEN = pd.DataFrame(
+    {
+        "town": ["A", "Cuba", None, "B"],
+        "sex": ["M", "x", "F", None],
+        "age": [16, 500, 17, 90],
+        "pay": [0.5, 2000.0, -1.0, np.nan],
+        "seen": ["2020-02-03", "2019-01-01", "2021-01-01", None],
+    }
+)
+
+
+@over("how", [lambda t: t, pl.from_pandas, lambda t: t.to_numpy(dtype=object)])
+@over("frozen", [False, True])
+def test_rows_are_predicted_as_a_fit_reads_them(how, frozen):
+    known = GIVEN[:1].assign(pay=[9.0])
+    rows, y = how(pd.concat([known] * 200, ignore_index=True)), ["no", "yes"] * 100
+    release = skdp.MarginalSynthesizer(epsilon=1, domain=MEANT, target="label")
+    if frozen:
+        release = FrozenEstimator(release.fit(rows, y))
+    model = skdp.PrivateClassifier(Seen(), release).fit(rows, y)
+    model.predict(how(GIVEN))
+    trained, met = Seen.met[0], Seen.met[-1]
+    assert type(met) is type(trained)
+    if hasattr(met, "dtypes"):
+        assert [*met.dtypes] == [*trained.dtypes]
+    met = pd.DataFrame(np.asarray(met), columns=[*GIVEN]).astype(object)
+    town, sex, age, pay, seen = (met[name].where(met[name].notna(), None) for name in GIVEN)
+    assert [*town] == ["A", "else", None, "B"] and [*sex] == ["M", None, "F", None]
+    assert [*age] == [17, 90, 17, 90] and [*pay] == [0.5, 1000, -1, None]
+    days = [None if day is None else str(day)[:10] for day in seen]
+    assert days == ["2020-02-03", "2020-01-01", "2020-12-31", None]
+
+
 # --- what could fail after the charge is tried before
 
 
@@ -305,6 +367,10 @@ def test_without_an_estimator_a_regressor_is_additive():
     model = skdp.PrivateRegressor(epsilon=2.0, domain=skdp.Numeric(0, 1), target_range=(0, 10))
     assert model.fit(X, 10 * X[:, 0]).score(X, 10 * X[:, 0]) > 0.9
     assert model.n_features_in_ == 1 and model.estimator_.target_range == (0, 10)
+    ledger = skdp.PrivacyLedger()
+    again = clone(model).set_params(ledger=ledger).fit(X[:5], X[:5, 0])
+    assert ledger.to_frame()["name"][0] == "PrivateRegressor"
+    assert pickle.loads(pickle.dumps(again)).predict(X[:5]).shape == (5,)
 
 
 # ---------------------------------------------------------------------------------- regressors

@@ -177,6 +177,12 @@ class Attribute:
         """
         raise NotImplementedError
 
+    def with_gaps(self) -> Any:
+        """The attribute with a missing cell, as the last."""
+        twin = copy.copy(self)
+        vars(twin)["nullable"] = True
+        return twin
+
     def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:
         """Values for codes, drawn uniformly where a code stands for many.
 
@@ -929,6 +935,11 @@ class Numeric(Attribute):
 
     def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:  # noqa: D102
         return self._finish(self.draw(codes, rng))
+
+    def counted(self, codes: CodeArray, numbers: FloatArray) -> pd.Series:
+        """Numbers that have these codes as they count: clipped, and integers where declared."""
+        near = self.nearest(np.clip(numbers, self.lower, self.upper))
+        return self._finish(self._with_cells(codes, near))
 
     def _finish(self, numbers: FloatArray) -> pd.Series:
         """Numbers, nan where missing, as values of the column."""
