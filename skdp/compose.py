@@ -129,15 +129,24 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
                     + (f"{given} beside it: give them to it." if given else "no estimator.")
                     + " Without a synthesizer give epsilon, domain and the label."
                 )
-            return self.synthesizer
-        if self.epsilon is None:
+        elif self.epsilon is None:
             raise ValueError(
                 f"{type(self).__name__} needs epsilon=, the privacy budget of a fit, or a "
                 "synthesizer that has its own."
             )
         if self.estimator is None:
             return self._default(**params, **{self._label: getattr(self, self._label)})
-        return MarginalSynthesizer(**params, verbose=self.verbose)
+        reader = self.synthesizer
+        if reader is None:
+            reader = MarginalSynthesizer(**params, verbose=self.verbose)
+        person = getattr(reader, "privacy_id", None)
+        if person is not None and not isinstance(reader, FrozenEstimator):
+            raise ValueError(
+                f"The synthesizer's privacy_id={person!r} is a column that X has for training, but "
+                "new rows do not have. Fit the synthesizer first, and give it to "
+                f"{type(self).__name__} as FrozenEstimator(synthesizer)."
+            )
+        return reader
 
     def _label_attribute(self) -> Any:
         """Declaration of the label, or None where the synthesizer declares it."""
@@ -210,12 +219,6 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
     def _declared_release(self, reader: Any, rows: Frame) -> Any:
         """A clone of the synthesizer whose domain declares the label."""
         release, name = clone(reader), type(self).__name__
-        if getattr(release, "privacy_id", None) is not None:
-            raise ValueError(
-                f"The synthesizer's privacy_id={release.privacy_id!r} is a column that X has for "
-                "training, but new rows do not have. Fit the synthesizer first, and give it to "
-                f"{name} as FrozenEstimator(synthesizer)."
-            )
         label = self._label_attribute()
         if getattr(release, "classes", None) is not None:
             if label is not None:
@@ -312,7 +315,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         return hasattr(self, "estimator_")
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the label of each row.
+        """Predict the label or number of each row.
 
         Parameters
         ----------
@@ -456,8 +459,13 @@ def _adds(cells: Any, additive: Any) -> bool:
     return added >= _SILENT * mean_size(logs**2, sizes)
 
 
+class _DefaultRegressor(PrivateAdditiveRegressor):
+    """The additive model."""
+
+
 # What a user made, in ledgers and messages.
 _DefaultClassifier.__name__ = "PrivateClassifier"
+_DefaultRegressor.__name__ = "PrivateRegressor"
 
 
 # --- the wrapper
@@ -514,8 +522,8 @@ class PrivateClassifier(ExactScore, ClassifierMixin, TrainedOnRelease):
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
     privacy_id : str, default=None
-        Column of the data, not of the domain, that identifies the person a row belongs to. Only
-        without an estimator.
+        Column of the data, not of the domain, that identifies the person a row belongs to. With
+        an estimator: fit the release, and give ``FrozenEstimator(release)``.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read. A synthesizer has its own.
     random_state : int or None, default=None
@@ -643,8 +651,8 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
     privacy_id : str, default=None
-        Column of the data, not of the domain, that identifies the person a row belongs to. Only
-        without an estimator.
+        Column of the data, not of the domain, that identifies the person a row belongs to. With
+        an estimator: fit the release, and give ``FrozenEstimator(release)``.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read. A synthesizer has its own.
     random_state : int or None, default=None
@@ -692,7 +700,7 @@ class PrivateRegressor(ExactScore, RegressorMixin, TrainedOnRelease):
 
     _shorthand = "its target_range=(low, high)"
     _label = "target_range"
-    _default = PrivateAdditiveRegressor
+    _default = _DefaultRegressor
     _constant, _fewest = DummyRegressor, 1
     _check_label = staticmethod(number_link)
 

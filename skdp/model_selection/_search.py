@@ -101,7 +101,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     candidates cannot fit the true rows more closely than the release lets them.
 
     A small epsilon is enough: the noise is about ``1 / epsilon`` rows. Choosing on synthetic rows
-    is free; in the measurements of the user guide it was worse by up to two points of accuracy.
+    is free.
 
     Examples
     --------
@@ -303,7 +303,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         ]
         compares = as_metric(self.metric, self.domain, searches=True).compares
         way = "a noisy score of each" if compares == "releases" else "one noisy maximum"
-        return [*steps, paid(self, name, f"chooses among {len(candidates):,} candidates by {way}.")]
+        steps.append(paid(self, name, f"chooses among {len(candidates):,} candidates by {way}."))
+        payer = one_ledger([self.estimator, *variants], self.ledger)
+        return [replace(step, payer=payer) for step in steps]
 
     def _price(self) -> Fraction | None:
         return price(walk(self))

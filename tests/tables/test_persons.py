@@ -13,11 +13,13 @@ from estimators import people as generated
 from loops import over
 from scipy import stats
 from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 
 import skdp
 from skdp import Categorical, Domain, Numeric
 from skdp._random import noise_source
 from skdp.exceptions import DomainError
+from skdp.inspection import privacy_report
 from skdp.model_selection import private_cross_val_score
 from skdp.tables import Contributions, CountTable, as_column, count_rows, identities, read_rows
 from skdp.tables.persons import some_of_each
@@ -253,8 +255,11 @@ def test_folds_and_classifiers_refuse():
     model = skdp.PrivateClassifier(DummyClassifier(), view)
     with pytest.raises(ValueError, match="FrozenEstimator"):
         model.fit(frame[["age", "who"]], frame["sex"])
-    with pytest.raises(ValueError, match="Choose on synthetic rows"):
-        private_cross_val_score(model, frame[["age", "who"]], frame["sex"], epsilon=1, cv=3)
+    with pytest.raises(ValueError, match="FrozenEstimator"):
+        privacy_report(model)
+    model.set_params(synthesizer=FrozenEstimator(view.fit(frame[["age", "sex", "who"]])))
+    with pytest.raises(ValueError, match="make one row of each person"):
+        private_cross_val_score(model, frame[["age"]], frame["sex"], epsilon=1, cv=3)
 
 
 class Meddles(skdp.PrivacyLedger):
