@@ -34,6 +34,7 @@ from .base import (
     Published,
     ShowsPrivacy,
     declare_label,
+    declared_rows,
     full_domain,
     label_classes,
     match_labelled,
@@ -42,7 +43,7 @@ from .base import (
     require_y,
 )
 from .classification import PrivPfCClassifier
-from .domain import Domain, Numeric
+from .domain import Categorical, Domain, Numeric
 from .exceptions import DomainError, TrainingError
 from .inspection import Step, child, price, trained, walk
 from .mechanisms import discrete_laplace
@@ -288,9 +289,18 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         # Some estimators refuse labels that follow from nothing.
         order = codes.sum(axis=1).argsort(kind="stable")
         codes[order, domain.index(target)] = np.arange(n) * n_labels // n
-        drawn = domain.decode(domain.structure.zeros.mended(codes), rng)
-        names = [name for name in layout.given if name != target and name in drawn]
-        X = layout.build({name: drawn[name] for name in names}) if draws else codes[:, :4] % 2
+        # What a release draws may lack a category, of more than two the first here.
+        rare = [
+            name != target and isinstance(each, Categorical) and each.n_values > 2
+            for name, each in domain.items()
+        ]
+        drawn, every = (
+            domain.decode(domain.structure.zeros.mended(rows), rng)
+            for rows in (np.maximum(codes, rare), codes)
+        )
+        names = [name for name in layout.given if name != target and name in domain]
+        X = layout.build(drawn[names]) if draws else codes[:, :4] % 2
+        asked = layout.build(declared_rows(every, domain, names, target)) if draws else X
         y = drawn[target].astype(object).to_numpy()
         # Private estimators within it would charge their ledgers.
         inner = clone(self.estimator)
@@ -299,15 +309,16 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                fit_clone(inner, X, y, None, np.ones(n, dtype=bool), rng).predict(X)
+                fit_clone(inner, X, y, None, np.ones(n, dtype=bool), rng).predict(asked)
         except Exception as error:
             raise ValueError(
                 f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried "
                 f"on {n:,} rows drawn from the declared domain, with every label and, in nullable "
                 f"columns, with gaps, it raised {type(error).__name__}: {error}\nNothing was read "
-                "or spent. Text and dates need an encoder, and gaps an imputer, inside the "
-                "estimator. If it needs other rows than these, fit the synthesizer first, and pass "
-                "it as FrozenEstimator(synthesizer)."
+                "or spent. Text and dates need an encoder, also for categories that drawn rows may "
+                "lack (handle_unknown='ignore', or 'use_encoded_value' with unknown_value=-1), and "
+                "gaps an imputer, inside the estimator. If it needs other rows than these, fit the "
+                "synthesizer first, and pass it as FrozenEstimator(synthesizer)."
             ) from error
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -210,7 +210,7 @@ def test_rows_are_predicted_as_a_fit_reads_them(how, frozen):
     model.predict(how(GIVEN))
     trained, met = Seen.met[0], Seen.met[-1]
     assert type(met) is type(trained)
-    if hasattr(met, "dtypes"):
+    if isinstance(met, pd.DataFrame):
         assert [*met.dtypes] == [*trained.dtypes]
     met = pd.DataFrame(np.asarray(met), columns=[*GIVEN]).astype(object)
     town, sex, age, pay, seen = (met[name].where(met[name].notna(), None) for name in GIVEN)
@@ -261,6 +261,12 @@ def test_a_failed_training_loses_no_release():
         ({"estimator": LogisticRegression()}, ValueError, "declared domain.*could not convert"),
         ({"estimator": encoded(DecisionTreeClassifier(max_depth=-1))}, ValueError, "max_depth"),
         ({"estimator": OneHotEncoder()}, ValueError, "predict"),
+        # A category that the release may lack.
+        (
+            {"estimator__columntransformer__onehotencoder__handle_unknown": "error"},
+            ValueError,
+            "=-1",
+        ),
         ({"n_samples": -1}, ValueError, "n_samples"),
         ({"n_samples": "all"}, TypeError, "n_samples"),
         ({"random_state": "x"}, TypeError, "random_state"),

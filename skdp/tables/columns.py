@@ -176,19 +176,14 @@ class Column:
         return coding.place(np.append(uniques, np.nan)).take(positions)
 
     def declared(self, attribute: Any) -> pd.Series:
-        """Values as `fit` reads them: known, `other` or clipped; what has no code is missing.
-
-        They have the type of drawn values, with room for gaps.
-        """
-        # Privacy. The type follows from that of the column, so no value decides it for others:
-        # there is no gap in plain integers.
-        coding, plain = attribute.coding(), type(self.data) in (np.ndarray, pd.Series)
-        codes = self.codes(coding)
-        if coding.place is None:
-            return attribute.with_gaps().decode(codes, None)
-        whole = plain and re.fullmatch(r"u?int\d+", self.dtype)
-        attribute = attribute if whole else attribute.with_gaps()
-        return attribute.counted(codes, self.numbers(coding.clock))
+        """Values as `fit` reads them: known, `other` or clipped; what has no code is missing."""
+        # Privacy. The type has room for gaps by the type of this column, of which plain integers
+        # have none: no value decides it for others.
+        plain = type(self.data) in (np.ndarray, pd.Series)
+        gaps = not (plain and re.fullmatch(r"u?int\d+|bool", self.dtype))
+        coding = attribute.coding()
+        numbers = None if coding.place is None else self.numbers(coding.clock)
+        return attribute.counted(self.codes(coding), numbers, gaps)
 
     def numbers(self, clock: Clock | None = None) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises or warns.
