@@ -249,8 +249,9 @@ def _refuse_zeros(domain: Domain, of: Any) -> None:
     raise DomainError(
         f"{name} cannot honour the rules of the domain, which forbid some values of "
         f"{columns}{more}: its release would count and draw records that cannot exist. Use "
-        "MarginalSynthesizer, which honours them, or give domain=domain.without_structure(). "
-        "Derived columns and identifiers are no obstacle."
+        "MarginalSynthesizer, which honours them; or a domain without these columns, "
+        "domain.select([...]), or without rules, domain.without_structure(). Derived columns and "
+        "identifiers are no obstacle."
     )
 
 

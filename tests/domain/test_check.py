@@ -237,6 +237,7 @@ def test_report_names_what_changes_with_shares():
     assert "not_understood" in text and "records skipped: 3 of 5 (60%)" in text
     assert re.search(r"at_most\('a', 'b'\) +1 \(20%\)", text)
     assert "records skipped: 0 of 0 (0%)" in repr(domain.check(frame[:0]))
+    assert "- 'who': not declared" in repr(domain.check(frame.assign(who="a")))
 
 
 def test_a_proposal_says_in_which_century_years_of_two_digits_are():

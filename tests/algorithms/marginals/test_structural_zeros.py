@@ -183,5 +183,5 @@ def test_synthetic_rows_are_possible(target, epsilon):
     ],
 )
 def test_estimators_that_would_break_rules_refuse_them(estimator):
-    words = rf"{type(estimator).__name__} cannot honour.*'balance'.*without_struct"
+    words = rf"{type(estimator).__name__} cannot honour.*'balance'.*select.*without_struct"
     refused(estimator.set_params(domain=RULED), DomainError, words, lawful_rows(10))
