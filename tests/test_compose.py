@@ -10,6 +10,7 @@ import pytest
 import searched
 from estimators import DOMAIN, people
 from loops import over
+from scipy.special import softmax
 from searched import SQUARE
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_transformer
@@ -72,7 +73,7 @@ FITTED = {
 }
 TEXTS = {"classes": ["high", "low"]}
 DEFAULT = {"epsilon": 1, "domain": DOMAIN, "ledger": UNPAID}
-TINY = {**DEFAULT, "epsilon": 1e-9, "target": "income"}
+TINY = {**DEFAULT, "epsilon": 3e-6, "target": "income"}
 
 
 def labelled(release, target="income", model=skdp.PrivateClassifier, **params):
@@ -102,7 +103,7 @@ REGRESSOR = skdp.PrivateRegressor
         (labelled(SEVERAL, epsilon=1), ValueError, "beside it"),
         (labelled(GRID, None, **TEXTS), ValueError, "Both this PrivateClassifier"),
         (skdp.PrivateClassifier(**DEFAULT), ValueError, "No column is declared as the label"),
-        (skdp.PrivateClassifier(**TINY), ValueError, "at least 3e-06"),
+        (skdp.PrivateClassifier(**TINY), ValueError, "at least 3e-05"),
     ],
 )
 def test_what_is_not_declared_is_refused_before_the_charge(model, error, message):
@@ -328,12 +329,11 @@ def test_labels_of_another_type_than_declared_are_positions_or_refused():
 # ------------------------------------------------------------------------- without an estimator
 
 
-def test_the_default_is_privpfc_alone_where_records_times_epsilon_are_few():
+def test_the_default_is_privpfc_twice_where_records_times_epsilon_are_few():
     given = {"domain": DOMAIN, "target": "income"}
     model = skdp.PrivateClassifier(epsilon=0.2, **given).fit(X, Y).estimator_
-    (cells,) = model.models_
-    assert isinstance(cells, skdp.PrivPfCClassifier) and model.score(X, Y) > 0.5
-    np.testing.assert_allclose(model.predict_proba(X), cells.predict_proba(X))
+    assert model.score(X, Y) > 0.5
+    assert [type(each) for each in model.models_] == [skdp.PrivPfCClassifier] * 2
     # With an estimator, the default release has the parameters.
     ledger, tree = skdp.PrivacyLedger(3), encoded(DecisionTreeClassifier(max_depth=3))
     released = skdp.PrivateClassifier(tree, epsilon=2, ledger=ledger, **given).fit(X, Y)
@@ -359,13 +359,17 @@ def test_the_default_adds_what_both_models_say_beyond_the_overall_shares(epsilon
     np.testing.assert_allclose(away[2], 0.4 * away[0] + 0.8 * away[1], atol=1e-9)
 
 
-def test_cells_count_in_full_where_columns_say_something_together_only():
+def test_the_default_is_privpfc_twice_where_columns_say_something_together_only():
     X = np.random.default_rng(0).uniform(-1, 1, (6_000, 3))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     model = skdp.PrivateClassifier(epsilon=2, domain=skdp.Numeric(-1, 1, bins=4), classes=[0, 1])
     assert model.fit(X, y).score(X, y) > 0.9
-    cells, _ = model.estimator_.models_
-    assert model.estimator_._weights[0] == 1 and cells.score(X, y) > 0.9
+    first, second = model.estimator_.models_
+    assert isinstance(second, skdp.PrivPfCClassifier)
+    logs = sum(
+        share * np.log(each.predict_proba(X)) for share, each in ((0.2, first), (0.8, second))
+    )
+    np.testing.assert_allclose(model.predict_proba(X), softmax(logs, axis=1), atol=1e-9)
 
 
 def test_without_an_estimator_a_regressor_is_additive():

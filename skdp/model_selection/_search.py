@@ -227,7 +227,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
                 print(f"[{i + 1}/{len(variants)}] {variant}")
             try:
                 again = shared and made is not None
-                fitted.append(variant._train_on(made, X) if again else variant.fit(X, y))
+                fitted.append(
+                    variant._train_on(made.synthesizer_, X) if again else variant.fit(X, y)
+                )
             except TrainingError as error:
                 fitted.append(None)
                 failure = error
