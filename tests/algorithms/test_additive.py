@@ -206,9 +206,6 @@ def test_calibration_finds_factor_and_shift(factor, shift):
     found = calibrate(records, Logit(2), model, Fraction(1), 2e4, noise_source(0))
     # Scores count as the middle of their interval, at most half of it away.
     np.testing.assert_allclose(found[:2], [shift, factor], atol=0.25)
-    records, model, link = numbered_records(5_000, factor, shift)
-    found = calibrate(records, link, model, Fraction(10), 5e3, noise_source(0))
-    np.testing.assert_allclose(found[:2], [shift, factor], atol=0.05)
     # What is expected, where all is noise.
     records, model = scored_records(50, factor, shift)
     given = Logit(2), model, Fraction(1, 10_000), 50.0
@@ -246,12 +243,3 @@ def test_no_record_moves_pairs_of_classes_by_more_than_is_paid_for(monkeypatch):
             calibrate(each, Logit(5), model, Fraction(1), 60.0, None)
     moved = max(np.abs(values).sum() for values, *_ in recorder.calls)
     assert {paid for *_, paid in recorder.calls} == {UNIT} and 0.9 * UNIT < moved <= UNIT
-
-
-def numbered_records(n, factor, shift):
-    """The same with numbers, of which the model says another multiple and is shifted."""
-    records, _ = scored_records(n, 1.0, 0.0)
-    shapes = np.array([[-0.1, 0.1], [-0.07, 0.07]])
-    at = sum(shape[records.groups[:, j]] for j, shape in enumerate(shapes))
-    outcomes = np.rint((0.1 + shift + factor * at) * UNIT).astype(np.int64)
-    return replace(records, labels=np.arange(n)), model_of(0.1, shapes, n), Identity(outcomes)

@@ -170,6 +170,10 @@ def test_the_reach_of_a_tree_is_that_of_laplace_noise():
 # --- what is read
 
 
+def position_of(value, line):
+    return int(line.read(skdp.tables.as_column(np.array([value]), "values"))[0])
+
+
 @given(
     # Some builds of NumPy and SciPy flush subnormal numbers to zero.
     low=st.floats(-1e300, 1e300, allow_subnormal=False),
@@ -185,16 +189,14 @@ def test_released_values_lie_within_the_bounds(low, width, step, value):
         return
     found = line.values(np.array([0, line.last]))
     assert low <= found.min() and found.max() <= high
-    column = skdp.tables.as_column(np.array([value]), "values")
-    position = int(line.read(column)[0])
+    position = position_of(value, line)
     assert position == -(2**62) if math.isnan(value) else 0 <= position <= line.last
 
 
 @given(value=st.integers(-(2**63), 2**64 - 1), step=st.integers(1, 2**60))
 def test_integers_are_rounded_to_the_nearest_step(value, step):
     line = _as_line((-(2**60), 2**60), step)
-    column = skdp.tables.as_column(np.array([value]), "values")
-    position = int(line.read(column)[0])
+    position = position_of(value, line)
     inside = min(max(value, -(2**60)), 2**60)
     nearest = abs(inside - (line.origin + step * position))
     assert 2 * nearest <= step or position == line.last

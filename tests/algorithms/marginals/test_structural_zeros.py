@@ -11,7 +11,7 @@ from designs import refused
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from loops import over
-from ruled import RULED, lawful_rows, violations
+from ruled import RULED, lawful_rows
 
 import skdp
 from skdp.algorithms.marginals import Asked, measured_views
@@ -139,23 +139,6 @@ def test_any_rules(structure, epsilon, label):
 
 
 # --- estimators
-
-
-@over("target, epsilon", [(None, 0.1), ("type", 2.0), ("city", 0.1)])
-def test_synthetic_rows_are_possible(target, epsilon):
-    view = skdp.MarginalSynthesizer(epsilon=epsilon, domain=RULED, target=target, random_state=0)
-    view.fit(lawful_rows(3000))
-    for n, where in ((2000, None), (1, None), (500, "amount < 60 and type == 'joint'")):
-        assert violations(view.sample(n, random_state=0, where=where)) == 0
-    assert not any(
-        view.count(query)
-        for query in (
-            "type == 'single' and joint >= 100",
-            {"age": (0, 14), "married": "y"},
-            "amount < 1 and balance >= 4000",
-            "state == 'B' and city == 'a1' and age < 40",
-        )
-    )
 
 
 @over(
