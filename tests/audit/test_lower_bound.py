@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
-from audited import ALL_AUDITS, AuditCase
+from audited import ALL_AUDITS
 from broken import BROKEN, on_grid
 from loops import over
 from sklearn.base import BaseEstimator
@@ -229,18 +229,20 @@ def test_what_says_nothing_is_refused(mechanism, options, match):
 def test_mechanisms_that_raise_in_some_trials():
     rng = np.random.default_rng(0)
 
-    def raises(value, rate):
-        if rng.random() < rate:
-            raise ArithmeticError(f"noise overflow {rng.random()}")
-        return on_grid(value + rng.laplace())
+    def raising(rates):
+        def mechanism(value):
+            if rng.random() < rates[value]:
+                raise ArithmeticError(f"noise overflow {rng.random()}")
+            return on_grid(rng.laplace())
+
+        return mechanism
 
     # Equally often on both sides: no loss. The messages differ each time, which must not matter.
-    assert audit(lambda v: raises(v, 0.3), 0, 1, 1.0, 4_000).passed
-    result = audit(lambda v: raises(0, 0.5 if v else 0.01), 0, 1, 1.0, 4_000)
-    assert not result.passed
-    assert "ArithmeticError" in str(result.event)
+    assert audit(raising([0.3, 0.3]), 0, 1, 1.0, 4_000).passed
+    result = audit(raising([0.01, 0.5]), 0, 1, 1.0, 4_000)
+    assert not result.passed and "ArithmeticError" in str(result.event)
     with pytest.raises(ValueError, match="every trial on both"):
-        audit(lambda v: raises(v, 1.1), 0, 1, 1.0, 2_000)
+        audit(raising([1.0, 1.0]), 0, 1, 1.0, 2_000)
 
 
 @dataclass(frozen=True)
@@ -301,70 +303,22 @@ def test_numbers_are_told_apart_together():
 
 
 def test_estimators():
-    X, Xn = np.zeros((2, 1)), np.zeros((3, 1))
-    result = audit(
-        Scale(ledger=PrivacyLedger(1)), X, Xn, n_trials=3_000, features=count_of, confidence=SURE
-    )
+    sure = {"features": count_of, "confidence": SURE}
+    result = audit(Scale(ledger=PrivacyLedger(1)), TWO, THREE, n_trials=3_000, **sure)
     assert result.epsilon == 1.0 and result.name == "Scale"
     assert 0.3 < result.epsilon_lower_bound <= 1
-    labelled = audit(
-        Scale(), (X, np.zeros(2)), (Xn, np.zeros(3)), n_trials=2_000, features=count_of,
-        confidence=SURE,
-    )  # fmt: skip
-    assert labelled.passed
+    labelled = (TWO, np.zeros(2)), (THREE, np.zeros(3))
+    assert audit(Scale(), *labelled, n_trials=2_000, **sure).passed
     # A wrong claim is convicted.
-    assert not audit(Scale(2.0), X, Xn, 1.0, 4_000, features=count_of).passed
+    assert not audit(Scale(2.0), TWO, THREE, 1.0, 4_000, features=count_of).passed
 
 
 # The library
 
 
-def streamed(data, neighbour, *given, **more):
-    """Case of a sparse vector, with its gaps and answers where it releases them."""
-
-    def mechanism(answers):
-        vector = mechanisms.SparseVector(1.0, *given, **more)
-        said = vector.query_many(answers).tolist()
-        if "answer_share" not in more:
-            return said
-        return vector.positives.tolist(), vector.gaps.tolist(), vector.answers.tolist()
-
-    options = {"relation": "answers", "sensitivity": more.get("sensitivity", 1)}
-    return AuditCase(mechanism, data, neighbour, 1.0, 50_000, options)
-
-
-def top_two(method):
-    """The best score inside the true set falls behind one outside."""
-
-    def mechanism(scores):
-        return sorted(mechanisms.top_k(scores, 2, 1.0, 1, method=method))
-
-    return AuditCase(mechanism, [3, 3, 2, 2], [4, 4, 2, 2], 1.0, 200_000)
-
-
-def wide_noise(total, n):
-    return mechanisms.discrete_laplace(np.full(n, total), 1.0, sensitivity=10**6)
-
-
-# Ways of mechanisms, whose noise replays do not see.
-CASES = ALL_AUDITS | {
-    # Wide noise is drawn as a high and a low part: another path through the code.
-    "discrete_laplace, wide": AuditCase(
-        wide_noise, 0, 10**6, 1.0, 1_000_000, {"vectorised": True, "sensitivity": 10**6}
-    ),
-    "top_k, canonical": top_two("canonical"),
-    "SparseVector, monotonic with answers": streamed(
-        [0] * 6 + [2, 2], [1] * 6 + [2, 2], 2, 2, monotonic=True, answer_share=0.2
-    ),
-    "SparseVector, a new threshold each time": streamed(
-        [0] * 4 + [2, 2], [1] * 4 + [1, 1], 2, 2, variant="dwork-roth", noise="two-sided"
-    ),
-}
-
-
-@over("name", CASES)
+@over("name", ALL_AUDITS)
 def test_entries_are_sound(name):
-    case = CASES[name]
+    case = ALL_AUDITS[name]
     claim = case.epsilon if case.epsilon is not None else case.mechanism.epsilon
     assert reachable_epsilon(case.n_trials, 0.9999) > 2 * claim
     public = {*mechanisms.__all__, *skdp.__all__, *skdp.quality.__all__}
@@ -373,7 +327,7 @@ def test_entries_are_sound(name):
 
 
 @pytest.mark.slow
-@over("name, case", CASES.items())
+@over("name, case", ALL_AUDITS.items())
 def test_the_library_is_acquitted(name, case):
     # Unseeded. All entries together, fewer than 200, convict a correct library with probability at
     # most .001.
