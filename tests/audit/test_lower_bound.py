@@ -76,18 +76,11 @@ QUICK = {
 }
 
 
-def run_variant(name, repaired, n_trials, seed=11):
+def run_variant(name, repaired, n_trials):
     variant = BROKEN[name]
-    make = variant.repaired if repaired else variant.make
-    return audit(
-        make(np.random.default_rng(seed)),
-        variant.dataset,
-        variant.neighbour,
-        1.0,
-        n_trials,
-        vectorised=True,
-        name=name,
-    )
+    mechanism = (variant.repaired if repaired else variant.make)(np.random.default_rng(11))
+    pair = variant.dataset, variant.neighbour
+    return audit(mechanism, *pair, 1.0, n_trials, vectorised=True, name=name)
 
 
 @over("name", QUICK)

@@ -93,11 +93,6 @@ def test_rows_and_answers_follow_the_table(zeros, epsilon):
         np.add.at(found, (rows[:, a], rows[:, b]), 1)
         assert np.abs(found - exact).sum() / 2 < 0.05 * table.n
         assert np.abs(model.view([a, b]) - exact).sum() / 2 < 0.05 * table.n
-    for code in range(6):
-        one = {0: np.eye(6)[code], 3: np.eye(3)[1]}
-        [whole] = model.answer(asked([one]))
-        parts = model.answer(asked({**one, 2: np.eye(6)[other]} for other in range(6)))
-        assert parts.sum() == pytest.approx(whole, abs=200 if epsilon < 10 else 3)
 
 
 @st.composite
