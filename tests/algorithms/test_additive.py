@@ -4,7 +4,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from boxed import Recorder
 from loops import over
 from scored import some_scores
@@ -155,15 +154,15 @@ def test_no_record_moves_where_the_numbers_are_by_more_than_is_paid_for(monkeypa
     assert (widest <= 1).all() and (widest[:2] == 1).all() and widest[2] > 0.95, widest
 
 
-@over("shape", ["narrow", "skewed", "one value"])
-def test_numbers_are_found_in_a_range_that_is_far_too_wide(shape):
+RNG = np.random.default_rng(1)
+
+
+@over(
+    "values",
+    [RNG.normal(-900, 12, 2_000), RNG.exponential(20, 2_000) - 1_000, np.full(2_000, 500.0)],
+)
+def test_numbers_are_found_in_a_range_that_is_far_too_wide(values):
     """A sum over the range would have noise of several of their standard deviations."""
-    rng = np.random.default_rng(1)
-    values = {
-        "narrow": rng.normal(-900, 12, 2_000),
-        "skewed": rng.exponential(20, 2_000) - 1_000,
-        "one value": np.full(2_000, 500.0),
-    }[shape]
     outcomes = np.arange(-UNIT, UNIT + 1)
     counts = np.bincount(np.rint(values).astype(int) + UNIT, minlength=len(outcomes))
     link, records = Identity(outcomes), numbers(counts)
@@ -171,9 +170,6 @@ def test_numbers_are_found_in_a_range_that_is_far_too_wide(shape):
         found = located(records, link, Fraction(1, 8), 2_000.0, 250.0, noise_source(seed))
         assert abs(found.centre * UNIT - values.mean()) < max(values.std(), 12) / 1.5
         assert found.scale * UNIT < 9 * max(values.std(), 12)
-        # Outcomes are about the centre, in units of the scale.
-        at = found.outcomes[0] / UNIT * found.scale + found.centre
-        assert at == pytest.approx(-1, abs=0.01)
 
 
 # --- calibration
