@@ -435,7 +435,7 @@ class ExpectsErrors:
         if questions is not None:
             if self._has_formula:
                 raise ValueError(
-                    f"{type(self).__name__} computes errors by formula, and of no single questions: "
+                    f"{type(self).__name__} knows errors by formula, and of no single questions: "
                     "leave questions out."
                 )
             asked = [questions] if isinstance(questions, str) else list(questions)

@@ -626,8 +626,8 @@ class RangeTreeHistogram(ExpectsErrors, AnswersStatistics, Likelihood, PrivateEs
         attribute = Domain.for_array(self.domain, 1).attributes[0]
         if self._partition_of(attribute):
             raise ValueError(
-                f"With partition={self.partition!r} errors depend on the records: nothing is known of "
-                "them before. Take partition=None, or fit public rows."
+                f"With partition={self.partition!r} errors depend on the records, and are "
+                "unknown. Take partition=None, or fit public rows."
             )
         (tree, _, shares), epsilon = self._design_of(attribute), self._record_epsilon()
         n, blue = attribute.n_values, Blue(tree, hierarchy.measured_variances(shares, epsilon))
