@@ -2,14 +2,13 @@
 
 import itertools
 import math
-from collections import Counter
 from fractions import Fraction
 from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
-from exact_laws import fit, law_of_permute_and_flip
+from exact_laws import law_of_permute_and_flip
 from hypothesis import given
 from hypothesis import strategies as st
 from loops import over
@@ -22,7 +21,6 @@ from skdp.algorithms.quantiles import (
     LinePieces,
     TreePlan,
     _reach,
-    equal_groups,
     plan_quantiles,
 )
 from skdp.preprocessing import _as_line
@@ -96,21 +94,6 @@ def test_the_loss_is_at_most_epsilon_exactly(fraction):
                 ratios = [law[data][z] / more[z] for z in range(size)]
                 worst = max(worst, *ratios, *(1 / ratio for ratio in ratios))
     assert r ** (-score_range * Fraction(2, 5)) < worst <= r**-score_range
-
-
-@over("share", [0.5, 0.2])
-def test_one_quantile_has_the_exact_law(share):
-    data, source = [1, 2, 2, 2, 7], noise_source(3)
-    fraction = Fraction(share).limit_denominator(10)
-    score_range = 2 * max(fraction.numerator, fraction.denominator - fraction.numerator)
-    usual = {"domain": (0, 9), "step": 1, "method": "independent", "random_state": source}
-    drawn = Counter(
-        int(private_quantiles(data, share, epsilon=1.0, **usual).values[0]) for _ in range(2000)
-    )
-    scores = [-distance(data, z, fraction) for z in range(10)]
-    for factor in (1, 0.4, 2.5):
-        law = law_of_permute_and_flip(scores, math.exp(-factor / score_range))
-        assert (fit(drawn, law) > 1e-6) == (factor == 1)
 
 
 # --- several
@@ -242,12 +225,3 @@ def test_bad_parameters_cost_nothing(change, message):
     with pytest.raises((ValueError, TypeError), match=message):
         private_quantiles(**{**usual, **change}, ledger=ledger)
     assert ledger.spent == 0
-
-
-def test_groups_of_neighbours_hold_equally_many_records():
-    # Half of all records in one place, the others even: it is a group, and they share the rest.
-    exact = np.full(300, 100.0)
-    exact[7] = 30_000
-    starts = equal_groups(exact, 31)
-    held = np.add.reduceat(exact, starts)
-    assert len(starts) in (30, 31) and np.sort(held)[-2] <= 1_200
