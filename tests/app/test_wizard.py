@@ -180,16 +180,6 @@ def test_blanks_and_wrong_values_are_said_beside_their_field_and_nothing_is_lost
     assert "Confirm that all of this is publicly known" in browser.text
 
 
-def test_two_categories_are_filled_into_all_columns_that_have_none(browser):
-    browser.post("table", protects="record")
-    typed = {**FORM, "0.kind": "categorical", "3.kind": "categorical", "3.categories": ""}
-    browser.post("columns", **typed, preset="no, yes")
-    found = browser.wizard.typed["columns"]
-    assert browser.step == "columns" and "Not yet" not in browser.text
-    assert (found["0.categories"], found["1.categories"]) == ("no\nyes", "F\r\nM")
-    assert found["3.categories"] == "no\nyes" and "do not fit the records" not in browser.text
-
-
 def test_a_page_waits_for_work_that_takes_longer(browser, monkeypatch):
     monkeypatch.setattr(server, "_PATIENCE", 0.01)
     hold = threading.Event()
@@ -256,19 +246,6 @@ def test_questions_are_chosen_and_checked(browser):
     assert browser.step == "questions" and "has no column" in browser.text
     browser.post("questions", **{"do": "next", "own": "age >= 3", "ask.mean(age)": "on"})
     assert browser.step == "epsilon" and browser.wizard.asked == ["mean(age)", "age >= 3"]
-
-
-def test_bars_come_from_the_number_that_is_stated(browser):
-    browser.until("epsilon")
-    browser.post("epsilon", do="bars", n="many", at="1,x", epsilon="1")
-    assert 'id="n-error"' in browser.text and 'id="at-error"' in browser.text
-    browser.post("epsilon", do="bars", n="1,000", at="0.5,2", epsilon="1")
-    rows = browser.wizard.bars["rows"]
-    made = skdp.MarginalSynthesizer(epsilon=1, domain=browser.wizard.domain)
-    expected = made.expected_error(1000, [0.5, 2], questions=["age >= 40"], n_tables=1)
-    assert list(rows) == ["age >= 40"]
-    assert [*rows["age >= 40"].values()] == [f"\u00b1 {x:.0f}" for x in expected.loc["age >= 40"]]
-    assert browser.text.count("\u00b1") == 4
 
 
 def test_the_ledger_and_the_names_are_checked_before_anything_is_written(browser, tmp_path):

@@ -119,9 +119,8 @@ def test_equality_tells_types_apart():
 def test_repr():
     names = {"Domain": Domain, "Numeric": Numeric, "Categorical": Categorical}
     assert eval(repr(PEOPLE), names) == PEOPLE
-    long = Domain.for_array(Categorical(range(100)), 100)
-    assert len(repr(long)) < 2000
-    assert "... (92 more)" in repr(long) and "... (88 more)" in repr(long)
+    long = repr(Domain.for_array(Categorical(range(100)), 100))
+    assert len(long) < 2000 and "... (92 more)" in long and "... (88 more)" in long
 
 
 @pytest.mark.filterwarnings("error")
@@ -212,15 +211,6 @@ def test_pairs_and_lists_are_attributes():
     ):
         assert Domain({"a": short}) == Domain({"a": full})
     assert Domain.for_array((0, 9), 2) == Domain.for_array([Numeric(0, 9, integer=True)] * 2, 2)
-
-
-def test_columns_that_are_not_those_of_the_domain_are_named():
-    domain = Domain({"a": (0, 9), "sex": ["F", "M"]})
-    frame = pd.DataFrame({"a": [1], "gender": ["F"]})
-    with pytest.raises(DomainError, match=r"Missing: 'sex'\. Not declared: 'gender'\. Select"):
-        domain.encode(frame)
-    with pytest.raises(DomainError, match="3 columns without names, but the domain declares 2"):
-        domain.encode(np.zeros((5, 3)))
 
 
 # --- from frames and code books; no row is ever read
