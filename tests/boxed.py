@@ -111,6 +111,17 @@ def asked(products):
     return [Query((each,)) for each in products]
 
 
+def random_query(rng, shape):
+    """Weights of any sign, shares, ranges that end inside a code and single codes of some axes."""
+    weights = {}
+    for axis in sorted(rng.permutation(len(shape))[: rng.integers(len(shape) + 1)].tolist()):
+        codes, size = np.arange(shape[axis]), shape[axis]
+        upto = np.clip(rng.uniform(0, size) - codes, 0, 1)
+        kinds = rng.random(size), rng.normal(size=size), upto, codes == rng.integers(size)
+        weights[axis] = np.asarray(kinds[rng.integers(4)], dtype=float)
+    return Query((weights,))
+
+
 def reach_of(model, weights, level):
     """Standard deviation of an answer, how far it may be off below and above, and what that is."""
     found = model.reach(asked([weights]), level)

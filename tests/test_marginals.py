@@ -1,4 +1,4 @@
-"""Marginals: what they refuse, what they spend, what odd tables give, and that views agree."""
+"""Marginals: what they spend, what they find, what odd tables give, and that views agree."""
 
 import itertools
 import pickle
@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from boxed import asked, reach_of
-from designs import refused
-from loops import over
 
 import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
@@ -21,8 +19,6 @@ from skdp.algorithms.marginals.candidates import Candidates
 from skdp.algorithms.marginals.fit import Population, posterior_mean
 from skdp.algorithms.marginals.groups import Attribute
 from skdp.domain import Zeros
-from skdp.exceptions import DomainError
-from skdp.synthesis.marginals import as_workload
 from skdp.tables import CountTable
 
 DOMAIN = Domain(
@@ -79,62 +75,6 @@ def check(view, domain, n_rows=200):
     assert domain.encode(drawn).min() >= 0
     assert sum(view.privacy_loss_.parts.values()) == view.privacy_loss_.epsilon
     return model
-
-
-# --- parameters
-
-
-FINE = Domain(dict.fromkeys("abcd", Numeric(0, 1, bins=128)))
-DERIVED = Domain(
-    DOMAIN.with_attribute("e", Categorical([0, 1])),
-    structure=[skdp.derived("e", "d", {(0, 2): 0, (2, None): 1})],
-)
-
-
-@over(
-    "parameters, error, message",
-    [
-        ({"max_order": 0}, ValueError, "max_order must be at least 1"),
-        ({"max_order": 5}, ValueError, "max_order must be at most 4"),
-        ({"max_order": True}, TypeError, "max_order must be an integer"),
-        ({"workload": "points"}, ValueError, "'all', 'ranges' or 'cells', got 'points'"),
-        ({"workload": None}, TypeError, "workload must be 'all'"),
-        ({"workload": [("a", "b")]}, TypeError, "a dict from sets of columns"),
-        ({"workload": {}}, ValueError, "no set of columns"),
-        ({"workload": {"a": 1}}, TypeError, r"is written \('age',\)"),
-        ({"workload": {(): 1}}, ValueError, "an empty set"),
-        ({"workload": {("a", "a"): 1}}, ValueError, "named twice"),
-        ({"workload": {("a", "b"): 1, ("b", "a"): 1}}, ValueError, "twice"),
-        ({"workload": {("a", "age"): 1}}, DomainError, "'age' is not in the domain"),
-        ({"workload": {(0, 1): 1}}, DomainError, "0 is not in the domain"),
-        ({"workload": {tuple("abcd"): 1}}, ValueError, "max_order=3"),
-        ({"workload": {("a", "b"): 1}, "max_order": 1}, ValueError, "max_order=1"),
-        ({"workload": {("a", "b"): 0}}, ValueError, r"\(0, 1\], got 0"),
-        ({"workload": {("a", "b"): 1.01}}, ValueError, r"\(0, 1\], got 1.01"),
-        ({"workload": {("a", "b"): np.nan}}, ValueError, "must be finite"),
-        ({"workload": {("a", "b"): "1"}}, TypeError, "must be a number"),
-        ({"workload": {("a", "b"): True}}, TypeError, "must be a number"),
-        ({"target": "age"}, DomainError, "target"),
-        ({"epsilon": 1e-12}, ValueError, "noise would not fit into 64-bit integers"),
-        ({"domain": Domain({"e": Numeric(0, 1)})}, DomainError, "'e'"),
-        ({"domain": DERIVED, "workload": {("a", "e"): 1}}, DomainError, "'e' is not measured"),
-        (
-            {"domain": FINE, "workload": {tuple("abcd"): 1}, "max_order": 4},
-            ValueError,
-            r"table of 268,435,456 cells.*Name smaller sets",
-        ),
-    ],
-)
-def test_what_is_wrong_is_said_before_anything_is_spent(parameters, error, message):
-    refused(MarginalSynthesizer(**{"domain": DOMAIN, **parameters}), error, message, rows(10))
-
-
-def test_workloads_are_sets_of_positions():
-    found = as_workload({("c", "a"): 0.1, frozenset("bd"): 1, ("d",): Fraction(1, 3)}, DOMAIN, 2)
-    assert found == {(0, 2): Fraction(1, 10), (1, 3): 1, (3,): Fraction(1, 3)}
-    for word in ("all", "ranges", "cells"):
-        assert as_workload(word, DOMAIN, 3) == word
-    assert as_workload({tuple("abc"): 1}, FINE, 3) == {(0, 1, 2): 1}
 
 
 # --- what is spent
@@ -199,10 +139,9 @@ def test_all_steps_together_spend_epsilon_exactly(way, ruled, monkeypatch):
 
 @pytest.mark.parametrize("target", [None, "c"])
 def test_the_least_budget_is_enough(target):
-    # Totals of 10**11 records are noise, and with them sets are chosen and measured.
-    least = 4e-12 / 0.02 / 0.99 * 1.001
+    # Totals of ten million records are noise, and with them sets are chosen and measured.
     for seed in range(4):
-        check(release(rows(10), least, seed=seed, target=target), DOMAIN)
+        check(release(rows(10), 3e-6, seed=seed, target=target), DOMAIN)
 
 
 # --- what is found
@@ -227,16 +166,6 @@ def test_only_sets_of_the_workload_are_measured():
     model = release(rows(4000), 2.0, workload=workload).synopsis_.model
     measured = {axes for axes in model.coefficients.looks if len(axes) > 1}
     assert measured and measured <= {(0, 3), (1, 2)}
-
-
-def test_without_sets_columns_are_independent():
-    view = release(rows(4000), 5.0, max_order=1)
-    assert set(view.synopsis_.model.budget) == {"total", "columns"}
-    for one, two in itertools.combinations(DOMAIN.names, 2):
-        pair = view.synopsis_.view([one, two])
-        margins = np.outer(pair.sum(axis=1), pair.sum(axis=0)) / pair.sum()
-        # They are at most as dependent as 16,000 independent rows.
-        assert np.abs(pair - margins).max() < 6 * np.sqrt(margins.max() * 4000 / 16_000)
 
 
 def test_all_columns_together_are_counted_where_cells_hold_many_records():
@@ -287,34 +216,14 @@ def test_joint_counts_are_within_a_few_records(epsilon, ruled):
     assert ((drawn["y"] - drawn["x"]) % 300 <= 1).mean() > 0.99
 
 
-def test_cells_that_only_noise_explains_lose_their_weight():
-    # Records have equal codes in all of eight columns; most of 4 ** 8 cells are empty.
-    rng = np.random.default_rng(0)
-    code = rng.integers(0, 4, 3000)
-    code[:30] = 3
-    domain = Domain({name: Categorical(range(4)) for name in "abcdefgh"})
-    frame = pd.DataFrame({name: np.where(rng.random(3000) < 0.9, 0, code) for name in "abcdefgh"})
-    view = release(frame, 9.0, domain)
-    assert "joint" in view.synopsis_.model.budget
-    sampled = view.sample(3000, random_state=0)
-    seen = set(map(tuple, frame.to_numpy()))
-    strange = sum(tuple(row) not in seen for row in sampled.to_numpy())
-    assert strange < 0.01 * len(frame)
-    assert view.count() == pytest.approx(3000, abs=30)
-
-
 # --- progress
 
 
 def test_progress_is_shown_when_asked(capsys):
-    quiet = release(rows(1000), 2.0, max_order=2)
-    assert capsys.readouterr() == ("", "")
-    view = release(rows(1000), 2.0, max_order=2, verbose=1)
+    release(rows(1000), 2.0, max_order=2, verbose=1)
     out, steps = capsys.readouterr()
     wanted = ("single columns", "6 sets of columns", "synthetic rows")
     assert (out, steps.splitlines()) == ("", [f"MarginalSynthesizer: {each}" for each in wanted])
-    # It changes nothing.
-    assert view.count("a == 'p'") == quiet.count("a == 'p'")
 
 
 # --- the choice of sets
@@ -368,14 +277,12 @@ def test_cells_follow_the_model_where_noise_explains_all_and_the_table_without_n
 
 def odd_tables():
     rng = np.random.default_rng(0)
-    yield "one column", FINE.select(["a"]), pd.DataFrame({"a": rng.random(300)})
+    one = Domain({"a": Numeric(0, 1, bins=128)})
+    yield "one column", one, pd.DataFrame({"a": rng.random(300)})
     few = Domain({"x": Categorical(["k"]), "y": Numeric(0, 1, bins=60), "z": Categorical([0])})
     yield "constant columns", few, pd.DataFrame({"x": "k", "y": rng.random(300), "z": 0})
     frame = rows(3000)
-    yield "mixed", DOMAIN, frame
-    yield "one row", DOMAIN, frame.iloc[:1]
     yield "empty", DOMAIN, frame.iloc[:0]
-    yield "all rows equal", DOMAIN, pd.concat([frame.iloc[[0]]] * 3000, ignore_index=True)
     twice = Domain(dict.fromkeys(("b", "copy", "other"), DOMAIN["b"]))
     yield "two copies", twice, frame[["b"]].assign(copy=frame["b"], other=rng.random(3000))
     missing = Domain({name: Numeric(0, 1, bins=5, nullable=True) for name in "xyz"})
@@ -383,7 +290,7 @@ def odd_tables():
     yield "missing values", missing, gaps.mask(gaps < 0.4)
 
 
-@pytest.mark.parametrize("epsilon", [1e-4, pytest.param(1.0, marks=pytest.mark.slow), 1e6])
+@pytest.mark.parametrize("epsilon", [1e-4, 1e6])
 @pytest.mark.parametrize(
     ("domain", "frame"), [pytest.param(*rest, id=name) for name, *rest in odd_tables()]
 )
@@ -407,19 +314,6 @@ def test_odd_tables(domain, frame, epsilon, tmp_path):
     np.testing.assert_array_equal(
         loaded.sample_codes(50, random_state=1), view.synopsis_.sample_codes(50, random_state=1)
     )
-
-
-@pytest.mark.slow
-def test_a_column_of_many_codes_is_grouped_and_that_is_said():
-    rng = np.random.default_rng(0)
-    x = rng.random(10_000)
-    domain = Domain({"x": Numeric(0, 1, bins=100_000), "y": DOMAIN["b"], "z": DOMAIN["c"]})
-    frame = pd.DataFrame({"x": x, "y": x, "z": np.where(x > 0.5, "yes", "no")})
-    view = MarginalSynthesizer(epsilon=2.0, domain=domain, random_state=0).fit(frame)
-    assert "tables of several columns tell groups of codes apart in 'x'" in view.synopsis_.mechanism
-    assert len(view.synopsis_.view(["x"])) == 100_000
-    assert view.count("x <= 0.3 and y <= 0.3") == pytest.approx((x <= 0.3).sum(), abs=300)
-    assert view.sample(500, random_state=0)["x"].nunique() > 50
 
 
 # --- answers
@@ -489,6 +383,21 @@ def test_bars_tell_what_groups_of_categories_hide(codes, others, epsilon):
         assert np.sqrt(np.mean(off**2)) < 4.0
 
 
+def test_both_sides_of_a_cut_through_a_group_are_as_uncertain():
+    """Records of a category lie in one group of ages: a cut hides as many on either side."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 100, (20_000, 6)), columns=[*"nabcde"])
+    older = rng.integers(6, 10, 20_000)
+    frame["level"] = np.where(frame["n"] < 30, frame["n"] // 3, older)
+    view = release(frame, 1.0, dict.fromkeys("nabcde", (0, 99)) | {"level": [*range(10)]})
+    for age in (3, 4, 8):
+        below, above = (
+            view.count(f"n {side} {age} and level == {(age - 1) // 3}", return_interval=True)
+            for side in ("<", ">=")
+        )
+        assert 0.8 < below.std / above.std < 1.25
+
+
 def test_all_of_a_block_may_lie_at_one_number():
     # Ten values among 800 bins, of which each block has one or two.
     frame = pd.DataFrame({"x": np.repeat(np.arange(0.5, 10.0), 1000)})
@@ -534,14 +443,6 @@ def test_pairs_with_the_target_are_measured_first(epsilon):
     assert {*model.pairs} >= {(axis, 4) for axis in range(4)}
 
 
-def test_a_label_that_nothing_explains_is_independent_in_the_release():
-    frame = labelled(4000)
-    frame["label"] = np.where(np.random.default_rng(1).random(4000) < 0.1, "yes", "no")
-    drawn = drawn_with_label(frame, 0.5)
-    for group in (*(drawn[name] > 0.5 for name in "xyz"), drawn["kind"]):
-        assert ((drawn["label"] == "yes").groupby(group).mean() < 0.5).all()
-
-
 @pytest.mark.parametrize(
     ("n", "epsilon", "right"), [(3000, 0.1, 0), (3000, 30, 0.75), (20_000, 1, 0.88)]
 )
@@ -550,20 +451,6 @@ def test_two_columns_predict_a_label_together_of_which_one_value_is_rare(n, epsi
     rare, yes = (drawn["label"] == each for each in ("rare", "yes"))
     assert rare.mean() < 0.1
     assert ((drawn["x"] > 0.5) & (drawn["y"] > 0.4) == yes)[~rare].mean() > right
-
-
-@pytest.mark.parametrize("bins", [2, 60])
-def test_a_target_may_be_a_number_of_few_or_many_codes(bins):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.random((10_000, 2)), columns=["x", "z"])
-    y = pd.Series(np.clip(frame["x"] + rng.normal(0, 0.1, 10_000), 0, 0.999), name="y")
-    domain = Domain({name: Numeric(0, 1, bins=32) for name in "xz"} | {"y": Numeric(0, 1, bins)})
-    view = release(frame, 1.0, domain, y=y, target="y")
-    X, drawn, weight = view.make_training_set(5000, random_state=0)
-    assert list(X.columns) == ["x", "z"] and weight is None
-    # Two codes, each spread over its half, have a correlation of 0.72.
-    assert np.corrcoef(X["x"], drawn)[0, 1] > 0.65
-    assert abs(np.corrcoef(X["z"], drawn)[0, 1]) < 0.2
 
 
 def test_columns_that_say_the_same_of_a_label_count_once():

@@ -174,30 +174,10 @@ def test_blanks_and_wrong_values_are_said_beside_their_field_and_nothing_is_lost
     assert browser.status == 422
     for field in ("0.lower", "1.categories", "2.upper"):
         assert f'id="{field}-error"' in browser.text
-    assert "categories is empty. Fill in what is publicly known" in browser.text
-    assert "must be a number with a decimal point, got &#39;abc&#39;" in browser.text
     assert 'value="abc"' in browser.text and 'value="2024-01-01"' in browser.text
     assert "abc" in browser.get("columns").text
     browser.post("columns", **{**FORM, "public": ""})
     assert "Confirm that all of this is publicly known" in browser.text
-
-
-def test_two_categories_are_filled_into_all_columns_that_have_none(browser):
-    browser.post("table", protects="record")
-    typed = {**FORM, "0.kind": "categorical", "3.kind": "categorical", "3.categories": ""}
-    browser.post("columns", **typed, preset="no, yes")
-    found = browser.wizard.typed["columns"]
-    assert browser.step == "columns" and "Not yet" not in browser.text
-    assert (found["0.categories"], found["1.categories"]) == ("no\nyes", "F\r\nM")
-    assert found["3.categories"] == "no\nyes" and "do not fit the records" not in browser.text
-    # What the check found not to fit is filled in again, and nothing else.
-    wrong = {**typed, "0.categories": "no\nyes", "3.kind": ""}
-    browser.post("columns", **wrong)
-    assert browser.status == 422 and "do not fit the records" in browser.text
-    assert "a comma is a part" not in browser.text
-    browser.post("columns", **wrong, preset="0, 1")
-    found = browser.wizard.typed["columns"]
-    assert (found["0.categories"], found["1.categories"]) == ("0\n1", "F\r\nM")
 
 
 def test_a_page_waits_for_work_that_takes_longer(browser, monkeypatch):
@@ -268,28 +248,11 @@ def test_questions_are_chosen_and_checked(browser):
     assert browser.step == "epsilon" and browser.wizard.asked == ["mean(age)", "age >= 3"]
 
 
-def test_bars_come_from_the_number_that_is_stated(browser):
-    browser.until("epsilon")
-    browser.post("epsilon", do="bars", n="many", at="1,x", epsilon="1")
-    assert 'id="n-error"' in browser.text and 'id="at-error"' in browser.text
-    browser.post("epsilon", do="bars", n="1,000", at="0.5,2", epsilon="1")
-    rows = browser.wizard.bars["rows"]
-    made = skdp.MarginalSynthesizer(epsilon=1, domain=browser.wizard.domain)
-    expected = made.expected_error(1000, [0.5, 2], questions=["age >= 40"], n_tables=1)
-    assert list(rows) == ["age >= 40"]
-    assert [*rows["age >= 40"].values()] == [f"\u00b1 {x:.0f}" for x in expected.loc["age >= 40"]]
-    assert browser.text.count("\u00b1") == 4
-
-
 def test_the_ledger_and_the_names_are_checked_before_anything_is_written(browser, tmp_path):
     browser.until("confirm")
-    for wrong, field in (
-        ({"name": "../view"}, "name"),
-        ({"name": ""}, "name"),
-        ({"budget": "0.5"}, "budget"),
-        ({"budget": "much"}, "budget"),
-    ):
-        browser.post("ledger", **{**USUAL["ledger"], **wrong})
+    wrongs = (("name", "../view"), ("budget", "0.5"), ("budget", "much"), ("purpose", " "))
+    for field, wrong in wrongs:
+        browser.post("ledger", **{**USUAL["ledger"], field: wrong})
         assert browser.status == 422 and f'id="{field}-error"' in browser.text, wrong
         assert browser.get("confirm").step != "confirm"
     (tmp_path / "v.csv").write_text("mine")
@@ -360,9 +323,6 @@ def test_a_change_discards_the_confirmation_that_was_shown(browser, commands):
     browser.post("epsilon", n="50", at="1,2", epsilon="2")
     browser.post("confirm", mark=mark, sure="on")
     assert browser.step == "ledger" and not commands
-    assert (
-        'id="purpose-error"' in browser.post("ledger", **{**USUAL["ledger"], "purpose": " "}).text
-    )
     browser.post("ledger", **USUAL["ledger"])
     browser.post("confirm", mark=mark, sure="on")
     assert browser.status == 422 and not commands
@@ -468,14 +428,10 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path):
     assert "Between fields" in browser.get("table").text
     assert browser.post("table", protects="record").status == 422
     assert browser.post("table", protects="record", sep=";", do="header").step == "table"
-    # The signs that were given can be seen and changed.
-    assert "<details open><summary>CSV with" in re.sub(r"\n\s*", "", browser.text)
     assert "2: <bdi" in browser.text and not browser.wizard.names
     assert browser.post("table", protects="record", sep=";").step == "columns"
     assert browser.wizard.names == ["a", "b"]
     # The line that names the columns may be another.
-    browser.post("table", **{"sep": ";", "skip-lines": "one"})
-    assert 'id="skip-lines-error"' in browser.text
     browser.post("table", **{"sep": ";", "skip-lines": "1", "protects": "record"})
     assert browser.wizard.names == ["1", "2"]
 

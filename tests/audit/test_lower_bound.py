@@ -73,7 +73,6 @@ QUICK = {
     "Laplace, scale 25% too small": 100_000,
     "exact N divides": 20_000,
     "exact N decides the shape": 5_000,
-    "in-place centroid updates": 60_000,
 }
 
 

@@ -5,16 +5,9 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from loops import over
 
-from skdp.domain import Categorical, Domain, Taxonomy
-from skdp.exceptions import DomainError
+from skdp.domain import Categorical, Domain
 from skdp.tables import as_column, object_array
-
-ALIKE = [
-    *(["1", "1.0"], ["1.1", "1.10"], [1, "1"], ["x", 0.5, "a", "5e-1"], [2**53, 2**53 + 1]),
-    *(["12e45678", "9e456781"], ["True", "true"], [True, "true"], [False, "0"]),
-]
 
 
 def codes_of(attribute, values):
@@ -39,37 +32,6 @@ def test_unknown_and_missing():
             assert codes_of(attribute, values) == [0, unknown] + [missing] * 4 + [unknown] * 3
     plain = Categorical(np.array(["a", "b"]), other=np.str_("b"))
     assert [type(value) for value in (*plain.categories, plain.other)] == [str] * 3
-
-
-@over(
-    "categories, message",
-    [
-        ([], "at least one category"),
-        (["a", "b", "a"], "^Category 'a' is listed more than once: list it once"),
-        ([True, 1], "True and 1 mean one"),
-        (["a", None], "Category None has type NoneType.*nullable=True"),
-        (["a", math.nan], "nan has type float.*finite.*nullable=True"),
-        ([b"a"], "has type bytes"),
-        (["\ud800"], "not valid Unicode"),
-        (pd.CategoricalDtype(["a"]), "categories must be a list of values, got .*Categor"),
-        # What readers of files take for one number.
-        (["01", "1"], "'01'.*'1'.*mean one text, number, date or gap.*write them with a letter"),
-        *((pair, "mean one text, number, date or gap") for pair in ALIKE),
-    ],
-)
-def test_refused_categories(categories, message):
-    with pytest.raises(DomainError, match=message):
-        Categorical(categories)
-
-
-def test_refused_other_and_taxonomy():
-    for options, message in (
-        ({"other": "c"}, "other='c' is not one of the categories"),
-        ({"taxonomy": {"a": "b"}}, "categories, but 'a' are in one"),
-        ({"taxonomy": Taxonomy.from_tree(["a", "c"])}, "'b', 'c' are in one of the two only"),
-    ):
-        with pytest.raises(DomainError, match=message):
-            Categorical(["a", "b"], **options)
 
 
 class Sex(str, enum.Enum):  # noqa: UP042

@@ -58,14 +58,6 @@ def test_the_lattice_is_fine_and_increases(one, other):
     assert widths.max() <= (high - low) / 50
 
 
-def test_thresholds_that_people_ask_about_are_edges():
-    edges = set(Numeric(0, 1000).edges.tolist())
-    assert edges >= {0.01, 0.05, 0.25, 1, 1.5, 2, 5, 7.5, 12, 15, 24, 50, 75, 120, 365, 500, 750}
-    # The first is exact: 0.3 is an edge, and 0.1 + 0.2 lies on its right.
-    codes = Domain({"x": Numeric(0, 1)}).encode(pd.DataFrame({"x": [0.29999, 0.3, 0.1 + 0.2]}))
-    assert codes[1] == codes[2] == codes[0] + 1
-
-
 @over(
     "attribute",
     [

@@ -1,7 +1,6 @@
 """Rules between columns: what they mean, for codes and values, in memory and in engines."""
 
 import itertools
-import pickle
 import re
 
 import numpy as np
@@ -12,18 +11,8 @@ from hypothesis import strategies as st
 from loops import over
 from ruled import RULED, lawful_rows, violations
 
-from skdp import (
-    Categorical,
-    Date,
-    Domain,
-    DomainError,
-    Identifier,
-    MarginalSynthesizer,
-    Numeric,
-    at_most,
-    derived,
-    forbid,
-)
+import skdp
+from skdp import Categorical, Domain, DomainError, Numeric, at_most, derived, forbid
 from skdp.domain import Zeros
 from skdp.release import parse
 
@@ -69,12 +58,6 @@ def test_derived_columns_and_identifiers_may_be_absent():
         LOANS.check_schema(array[:, :-1])
 
 
-def test_a_domain_with_a_structure_travels():
-    for again in (Domain.from_json(LOANS.to_json()), pickle.loads(pickle.dumps(LOANS))):
-        assert again == LOANS and hash(again) == hash(LOANS)
-    assert "at_most('balance', 'amount')" in repr(LOANS)
-
-
 def test_select_keeps_rules_whose_columns_are_there():
     part = LOANS.select(["state", "amount", "balance"])
     assert part.names == ("state", "amount", "balance")
@@ -95,8 +78,8 @@ COLUMNS = {
     "m": Numeric(0, 12, bins=3, decimals=1, special=[0]),
     "d": Categorical([0, 5, 9]),
     "c": Categorical(["p", "q", "r"], nullable=True),
-    "start": Date("2020-01-01", "2021-12-31", unit="month"),
-    "paid": Date("2020-01-01", "2022-12-31", unit="month", nullable=True),
+    "start": skdp.Date("2020-01-01", "2021-12-31", unit="month"),
+    "paid": skdp.Date("2020-01-01", "2022-12-31", unit="month", nullable=True),
 }
 JULY = pd.Timestamp("2021-07-01")
 # Conditions, and what they say of values; those of the second list cut bins.
@@ -304,7 +287,7 @@ def test_derived_columns():
             "age": Numeric(0, 99, integer=True, nullable=True),
             "band": Categorical(["child", "adult", "old"], nullable=True),
             "vote": Categorical([False, True]),
-            "start": Date("2020-01-01", "2021-12-31", unit="month"),
+            "start": skdp.Date("2020-01-01", "2021-12-31", unit="month"),
             "year": Categorical(["20", "21"]),
         },
         structure=[
@@ -325,69 +308,20 @@ def test_derived_columns():
 
 def test_answers_and_rows_of_a_release():
     frame = lawful_rows(9_000, LOANS)
-    bound = {"privacy_id": "id", "max_rows_per_id": 1}
-    estimator = MarginalSynthesizer(domain=LOANS, target="type", epsilon=50, **bound).fit(frame)
+    how = {"target": "type", "privacy_id": "id", "max_rows_per_id": 1}
+    estimator = skdp.MarginalSynthesizer(domain=LOANS, epsilon=50, **how).fit(frame)
     # Identifiers are no features.
     X, y, _ = estimator.make_training_set(50, random_state=0)
     assert set(X.columns) == {*LOANS.columns} - {"id", "type"} and set(y) <= {"single", "joint"}
-    synopsis = estimator.synopsis_
-    queries = ["state == 'B'", "city in ['b1', 'b2']", "city not in ['a1'] and state == 'B'"]
-    counts = synopsis.count(queries)
-    assert counts.tolist() == [pytest.approx((frame["state"] == "B").sum(), abs=20)] * 3
-    mean = synopsis.mean("age", "state == 'B'", return_interval=True)
+    mean = estimator.synopsis_.mean("age", "state == 'B'", return_interval=True)
+    assert mean.value == pytest.approx(frame["age"][frame["state"] == "B"].mean(), abs=1)
     assert "records that satisfy the rules" in mean.guarantee
     for target, message in [("state", "follows from other columns"), ("id", "not a column")]:
         with pytest.raises(DomainError, match=message):
-            MarginalSynthesizer(domain=LOANS, epsilon=1, target=target).fit(frame)
+            skdp.MarginalSynthesizer(domain=LOANS, epsilon=1, target=target).fit(frame)
 
 
 # -- declarations that are refused
-
-
-BASE = {
-    **dict.fromkeys("ab", Numeric(0, 10, bins=5)),
-    "n": Numeric(0, 9, integer=True),
-    **dict.fromkeys("ce", Categorical(["p", "q"])),
-    "t": Categorical(["u", "v"], nullable=True),
-    "id": Identifier(),
-    "day": Date("2020-01-01", "2020-12-31"),
-    "wide": Numeric(0, 10, bins=10_000),
-}
-SAME = {"p": "p", "q": "q"}
-# Any two of three columns with two values can differ, but not all three.
-OTHER = "{0}=='{2}' and {1}=='{3}' or {0}=='{4}' and {1}=='{5}'"
-DIFFER = [forbid("t == None"), *(forbid(OTHER.format(*k)) for k in ("ceppqq", "ctpuqv", "etpuqv"))]
-
-
-@over(
-    "rules, message",
-    [
-        ([at_most("c", "e")], "on one number line"),
-        ([at_most("a", "id")], "'id' is an Identifier"),
-        ([derived("c", "e", {})], "the map has no entry for p, q"),
-        ([at_most("a", "n"), at_most("n", "b")], "on one grid"),
-        ([at_most("a", "b"), at_most("b", "wide"), at_most("wide", "a")], "form a circle"),
-        ([at_most("wide", "wide2")], r"100,000,000 cells together.*fewer bins"),
-        ([forbid("a >= 0")], r"contradict each other.*forbid\('a >= 0'\)"),
-        ([forbid("c == 'p' and n < 5"), forbid("c == 'q'"), forbid("n >= 5")], "contradict"),
-        (DIFFER, "contradict"),
-        ([derived("c", "t", {"u": "p"})], "the map has no entry for v, missing"),
-        ([derived("c", "a", {(0, None): "p", 5: "q"})], "5 is no code of 'a'"),
-        ([derived("c", "day", {("soon", None): "p"})], "'day' must be a date, got 'soon'"),
-        ([derived("c", "e", SAME), derived("e", "c", SAME)], "'.' and '.' form a circle"),
-        ([derived("c", "e", SAME), derived("c", "n", {(0, None): "p"})], "follows from two rules"),
-        # What is no rule, in Python or in JSON.
-        (lambda: at_most("a", 5), "needs the name of a column, as text, got 5"),
-        (lambda: derived("a", "b", {(1, 2, 3): 1}), "intervals .low, high."),
-        (lambda: forbid({"a": 3}), "needs a query such as .*as text"),
-        ("at_most('a', 'b')", "structure must be a list"),
-        ([{"rule": "at_most", "column": "a"}], "'bound'"),
-        ([{"rule": "only_if", "column": "a"}], "one of at_most, "),
-    ],
-)
-def test_structures_that_are_refused(rules, message):
-    with pytest.raises(DomainError, match=message):
-        Domain({**BASE, "wide2": BASE["wide"]}, structure=rules() if callable(rules) else rules)
 
 
 @over(
@@ -407,13 +341,3 @@ def test_a_bin_is_forbidden_where_only_rounding_leaves_a_part_of_it(x, rules, fo
     codes = np.zeros((domain.shape[0], 3), dtype=int)
     codes[:, 0] = np.arange(len(codes))
     assert np.flatnonzero(domain.structure.zeros.breaks(codes)).tolist() == forbidden_codes
-
-
-@pytest.mark.parametrize("upper", [5.0, 5.04])
-def test_the_largest_decimal_is_a_part_of_its_bin_like_others(upper):
-    rate = Numeric(0, upper, bins=2, decimals=1)
-    below = Domain({"rate": rate}, structure=[forbid("rate > 4.9")])
-    drawn = below.decode(np.ones((500, 1), dtype=int), random_state=0)["rate"]
-    assert drawn.max() == 4.9
-    alone = Domain({"rate": rate}, structure=[forbid("rate > 1 and rate < 5")])
-    assert alone.encode([[5.0], [0.5], [4.9]]).tolist() == [[3], [0], [-1]]

@@ -171,29 +171,6 @@ def test_every_integer_lies_in_the_bin_between_its_edges(lower, span, data):
     np.testing.assert_allclose(attribute.means(), means)
 
 
-@over(
-    "arguments, options, message",
-    [
-        ((None, 1), {}, "lower must be a number, got None"),
-        ((1, 0), {}, "lower < upper, got lower=1 and upper=0"),
-        ((math.nan, 1), {}, "lower must be finite"),
-        ((0, 1, 2.5), {}, "bins must be an integer"),
-        ((1, 1 + 1e-15), {}, "float64 cannot hold the widths"),
-        ((0, 10**10), {"integer": True}, "got 10000000001. Give bins=32"),
-        ((), {"edges": [0, 1, 1]}, "1 is not before what follows it. Sort them"),
-        ((1, 2), {"edges": [0, 2]}, "leave out lower, upper, bins and scale"),
-        ((-1, 2), {"scale": "log"}, r"Use scale='sqrt', or a positive lower"),
-        ((0, 2), {"special": [0], "integer": True}, "no special values where every"),
-        ((0, 2), {"decimals": 1, "integer": True}, "left out beside integer=True"),
-        ((0.2, 0.8), {"decimals": 0}, "from 0.2 to 0.8 with 0 decimals are none"),
-        ((), {"edges": [0, 0.4, 0.6, 2], "decimals": 0}, r"fall into \[0.4, 0.6\)"),
-    ],
-)
-def test_refused_declarations(arguments, options, message):
-    with pytest.raises((DomainError, TypeError), match=message):
-        Numeric(*arguments, **options)
-
-
 @settings(max_examples=40)
 @given(kinds)
 def test_levels_and_groupings_keep_special_values_apart(attribute):

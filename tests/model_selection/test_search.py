@@ -82,23 +82,6 @@ def test_scores_move_together_by_at_most_the_range():
     assert moved.min() >= 0 and moved.max() <= width and moved.max() > width / 50
 
 
-@over(
-    "estimator, grid, message",
-    [
-        (DecisionTreeClassifier(), {"max_depth": [1]}, "is not private"),
-        (model(), {"estimator__depth": [1]}, "Invalid parameter"),
-        (model(epsilon=-1), {"estimator__max_depth": [1]}, "must be positive"),
-        (model(), [], "no candidates"),
-    ],
-)
-def test_search_refuses(estimator, grid, message):
-    ledger = skdp.PrivacyLedger()
-    search = PrivateGridSearchCV(estimator, grid, ledger=ledger)
-    with pytest.raises(ValueError, match=message):
-        search.fit(X, Y)
-    assert ledger.spent == 0
-
-
 # --- regressors
 
 

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from boxed import random_query
 
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp.domain.query import Query
@@ -37,26 +38,6 @@ def people(n=4000, seed=0):
 def model(request):
     made = MarginalSynthesizer(epsilon=request.param, domain=DOMAIN, max_order=2, random_state=0)
     return made.fit(people()).synopsis_.model
-
-
-def asked(rng, number, shape):
-    """Queries of one to four columns: ranges that end inside codes, codes, and values."""
-    found = []
-    for _ in range(number):
-        weights = {}
-        for axis in rng.choice(4, rng.integers(1, 5), replace=False).tolist():
-            size, kind = shape[axis], rng.integers(3)
-            places = np.arange(size + 1.0)
-            if kind == 0:
-                low, high = np.sort(rng.uniform(0, size, 2))
-                weights[axis] = np.diff(np.clip(places, low, high))
-            elif kind == 1:
-                weights[axis] = (rng.random(size) < 0.5).astype(float)
-                weights[axis][rng.integers(size)] = 1.0
-            else:
-                weights[axis] = rng.normal(size=size)
-        found.append(Query((weights,)))
-    return found
 
 
 def ladder(n_codes, n_units, n_ordered=0):
@@ -200,7 +181,7 @@ def test_with_a_flat_prior_answers_are_the_best_linear_estimate(model, monkeypat
 
 def test_covariances_are_those_of_sums_and_positive(model):
     rng = np.random.default_rng(3)
-    queries = asked(rng, 40, model.shape)
+    queries = [random_query(rng, model.shape) for _ in range(40)]
     whole = model.covariance(queries)
     np.testing.assert_allclose(np.diag(whole), model.variance(queries), rtol=1e-8)
     assert np.linalg.eigvalsh(whole).min() > -1e-8 * np.diag(whole).max()
@@ -211,7 +192,8 @@ def test_covariances_are_those_of_sums_and_positive(model):
 
 
 def test_questions_in_parts_of_any_size_have_the_answers_of_each(model, monkeypatch):
-    blocks = [asked(np.random.default_rng(4), 3, model.shape) for _ in range(20)]
+    rng = np.random.default_rng(4)
+    blocks = [[random_query(rng, model.shape) for _ in range(3)] for _ in range(20)]
     together, every = model.covariances(blocks), sum(blocks, [])
     for block, found in zip(blocks, together, strict=True):
         near = 1e-9 * np.diag(found).max()
@@ -220,9 +202,8 @@ def test_questions_in_parts_of_any_size_have_the_answers_of_each(model, monkeypa
     np.testing.assert_allclose(model.answer(every), each, atol=1e-6)
     monkeypatch.setattr(products_module, "_AT_ONCE", 1)
     monkeypatch.setattr(marginals_module, "_AT_ONCE", 1)
-    np.testing.assert_allclose(
-        model.covariances(blocks), together, atol=1e-10 * np.abs(together).max()
-    )
+    near = 1e-10 * np.abs(together).max()
+    np.testing.assert_allclose(model.covariances(blocks), together, atol=near)
     np.testing.assert_allclose(model.answer(every), each, atol=1e-6)
 
 
@@ -265,10 +246,8 @@ def test_a_table_leaves_no_more_open_than_its_groups_allow(monkeypatch):
 
     def variance(scale):
         monkeypatch.setattr(Prior, "scale", lambda self, axes: scale)
-        [found] = (
-            type(released).from_arrays(released.shape, *released.to_arrays()).variance([query])
-        )
-        return found
+        again = type(released).from_arrays(released.shape, *released.to_arrays())
+        return again.variance([query])[0]
 
     sizes, share, table = released.sizes(axes), [], released.rows_in_groups(axes)
     for axis, size in zip(axes, sizes, strict=True):

@@ -92,30 +92,16 @@ def test_intervals_cover_and_are_narrower_than_those_of_each():
 
 def test_what_cannot_be_combined_is_refused():
     one = histogram(1)
-    view = skdp.HDPViewSynthesizer(epsilon=1, domain=DOMAIN).fit(TABLE)
     narrow = RangeTreeHistogram(epsilon=1, domain=Domain({"age": Numeric(0, 39, integer=True)}))
-    kinds = [Domain({"sex": Categorical(each)}) for each in (["F", "M"], ["F", "M", "X"])]
-    people = TABLE.assign(who=np.arange(len(TABLE)) // 3)
-    persons = [
-        DataCube(epsilon=1, domain=DOMAIN, privacy_id="who", max_rows_per_id=m).fit(people)
-        for m in (1, 3)
-    ]
     person = Stated(1, 1, 0, 3)
     person.privacy_loss = skdp.PrivacyLoss(1, max_rows_per_id=2)
     for releases, error, message in (
         ([one], TypeError, "two or more releases"),
-        ([one, one], ValueError, "twice"),
-        ([view, view.synopsis_], ValueError, "given twice"),
+        ([one, one], ValueError, "given twice"),
         ([one, 3], TypeError, "answer counts"),
         ([one, RangeTreeHistogram(epsilon=1, domain=AGE)], NotFittedError, "fit"),
         ([one, person], ValueError, "max_rows_per_id differs"),
-        (persons, ValueError, "max_rows_per_id differs"),
         ([one, narrow.fit(TABLE[["age"]])], ValueError, "'age' is declared differently"),
-        (
-            [DataCube(epsilon=1, domain=each).fit(TABLE[["sex"]]) for each in kinds],
-            ValueError,
-            "'sex' is declared differently",
-        ),
     ):
         with pytest.raises(error, match=message):
             combine(releases)

@@ -84,10 +84,6 @@ def test_what_is_written_replaces_a_file_and_nothing_else(tmp_path, fitted):
     fitted.synopsis_.save(link)
     assert link.is_symlink() and other.read_text() == "old"
     assert skdp.Synopsis.load(path).epsilon == 1 and stat.S_IMODE(path.stat().st_mode) == 0o640
-    dangling = tmp_path / "dangling"
-    dangling.symlink_to(tmp_path / "new")
-    fitted.synopsis_.save(dangling)
-    assert dangling.is_symlink() and skdp.Synopsis.load(tmp_path / "new").epsilon == 1
     mask = os.umask(0o027)
     fitted.synopsis_.save(tmp_path / "third")
     os.umask(mask)
@@ -142,12 +138,10 @@ def test_foreign_and_hostile_files_are_refused(tmp_path, view):
         ("[" * 100_000, None, "not a usable synopsis"),
         (changed("version", to=1), None, "version is 1 and this skdp reads 2"),
         (changed("model", "kind", to="tree"), None, "'tree' is unknown"),
-        (changed("domain", to={}), None, "not a usable synopsis"),
         (changed("privacy", "parts", "counts", to="1/2"), None, "must sum to epsilon"),
         (changed("model", "noise_epsilon", to=["1e999999999"]), None, "not an exact fraction"),
         (changed("model", "noise_epsilon", to=["0"]), None, "positive"),
         (changed("privacy", "seeded", to=0), None, "whether it was seeded"),
-        (changed("mechanism", to=["x"]), None, "mechanism"),
         (None, as_npy(np.array([print] * 40, dtype=object)), "Object arrays"),
         (None, HUGE, "not a usable|available memory"),
         (None, as_npy(np.zeros(39)), "one number for each of the"),

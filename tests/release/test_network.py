@@ -94,16 +94,6 @@ def test_answers_exact_and_from_rows(cells, monkeypatch):
     assert (model.answer(asked(queries)) == answers).all()
 
 
-def test_many_queries_in_parts(monkeypatch):
-    model = random_network(1, 10.0)
-    rng = np.random.default_rng(0)
-    queries = asked([{axis: rng.random(SHAPE[axis]) for axis in (5, 0, 2)} for _ in range(50)])
-    together = model.answer(queries)
-    monkeypatch.setattr("skdp.release.network._CHUNK", 20)
-    np.testing.assert_allclose(model.answer(queries), together)
-    np.testing.assert_allclose([model.answer([each])[0] for each in queries], together)
-
-
 def distance(codes, law):
     """Total variation between drawn codes and a table of probabilities."""
     found = np.zeros(law.shape)
@@ -123,17 +113,3 @@ def test_rows_follow_the_network(conditioned):
         assert codes.dtype == np.int32
         assert distance(codes, law) < 0.04
         assert (law[tuple(codes.T)] > 0).all()
-
-
-def test_networks_that_do_not_fit_are_refused():
-    root = Conditional(0, (), (), np.ones((1, 2)) / 2)
-    leaf = Conditional(1, (), (), np.ones((1, 3)) / 3)
-    for nodes in (
-        [root],
-        [root, root],
-        [Conditional(0, (1,), (None,), np.ones((3, 2)) / 2), leaf],
-        [root, Conditional(1, (0,), (None,), np.ones((3, 3)) / 3)],
-        [root, Conditional(1, (0,), (), np.ones((2, 3)) / 3)],
-    ):
-        with pytest.raises(ValueError):
-            NetworkModel((2, 3), nodes, 1.0)

@@ -6,7 +6,7 @@ import random
 import re
 import shutil
 import subprocess
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -85,12 +85,6 @@ def test_statistics_are_those_of_pandas():
     assert found.loc["std", "n"].value == pytest.approx(held["n"].std(ddof=0))
     assert found.loc[["lower", "upper"], "n"].tolist() == [0, 9]
     assert found.loc["unique", "c"] == 2 and pd.isna(found.loc["mean", "c"])
-    # Answers are those of the statistics alone.
-    for row, ask in (
-        ("mean", partial(release.mean, "n")),
-        ("50%", partial(release.quantile, "n", 0.5)),
-    ):
-        assert found.loc[row, "n"] == ask(return_interval=True)
 
 
 def test_empty_releases_have_a_description_and_a_page():
@@ -129,6 +123,7 @@ def test_a_network_answers_with_estimates(tmp_path):
     rows = lawful_rows(2000, DOMAIN)
     release = skdp.PrivBayesSynthesizer(epsilon=2.0, domain=DOMAIN).fit(rows).synopsis_
     page = release.page()
+    assert "the line on it" not in page.text
     columns, generator = held(page)["columns"], random.Random(0)
     questions = [
         {**asked_question(generator, columns), "kind": kind} for kind in ("count", "mean") * 15
@@ -318,16 +313,11 @@ def boxed_release(monkeypatch, kind, epsilon=1.0):
 BOXES = [getattr(skdp, f"{name}Synthesizer") for name in ("Grid", "HDPView", "KDTree", "PrivTree")]
 
 
-@pytest.mark.parametrize("kind", BOXES)
-def test_the_page_of_boxes_answers_as_python(tmp_path, monkeypatch, kind):
-    assert_the_page_answers_as_python(boxed_release(monkeypatch, kind), 40, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("asked", [0.05, 2.0, *BOXES])
-def test_a_thousand_questions_are_answered_as_python_does(tmp_path, monkeypatch, asked):
+@pytest.mark.parametrize("number", [40, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("asked", [2.0, *BOXES])
+def test_the_page_of_each_kind_answers_as_python(tmp_path, monkeypatch, asked, number):
     release = boxed_release(monkeypatch, asked) if asked in BOXES else hard_release(asked)
-    assert_the_page_answers_as_python(release, 1000, tmp_path, 1)
+    assert_the_page_answers_as_python(release, number, tmp_path, 1)
 
 
 # --- in a browser
@@ -367,7 +357,7 @@ def answered(page):
 
 
 @pytest.mark.slow
-def test_ten_questions_by_clicking_are_those_of_python(browser, tmp_path):
+def test_questions_by_clicking_are_those_of_python(browser, tmp_path):
     release = hard_release()
     path = tmp_path / "page.html"
     release.page(path)
@@ -396,12 +386,6 @@ def test_ten_questions_by_clicking_are_those_of_python(browser, tmp_path):
     choose("Column", label="pay")
     choose("Confidence", value="80")
     expect(release.mean("pay", both, level=0.8, **interval))
-    choose("Question", value="quantile")
-    page.get_by_role("spinbutton", name="Percent below it").fill("25")
-    page.get_by_role("spinbutton", name="Percent below it").press("Enter")
-    choose("To", label="40")
-    page.get_by_role("button", name="Remove the condition on sex").click()
-    expect(release.quantile("pay", 0.25, {"age": (30, 40)}, level=0.8, **interval))
     choose("Question", value="count")
     # The link asks the same, and the keyboard chooses bars.
     again, _ = opened_page(browser, path, address=page.evaluate("location.hash"))
@@ -414,23 +398,7 @@ def test_ten_questions_by_clicking_are_those_of_python(browser, tmp_path):
     expect(release.count({"stars": 2}, level=0.8, **interval))
     choose("Question", value="cross")
     assert page.locator(".answer table td").count() > 20
-    # A spreadsheet takes what is copied as cells.
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copy the table").click()
-    page.get_by_role("button", name="Copied").wait_for()
-    copied = page.evaluate("navigator.clipboard.readText()").splitlines()
-    assert len(copied) > 3 and len({line.count("\t") for line in copied}) == 1
     assert not [each for each in noted if not each.startswith("file:")]
-
-
-@pytest.mark.slow
-def test_no_confidence_is_asked_for_an_estimate(browser, tmp_path):
-    rows = lawful_rows(500, DOMAIN)
-    release = skdp.PrivBayesSynthesizer(epsilon=2.0, domain=DOMAIN).fit(rows).synopsis_
-    release.page(tmp_path / "page.html")
-    page, _ = opened_page(browser, tmp_path / "page.html")
-    assert page.get_by_role("combobox", name="Question", exact=True).count() == 1
-    assert page.get_by_role("combobox", name="Confidence", exact=True).count() == 0
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from functools import partial, reduce
 import numpy as np
 import pandas as pd
 import pytest
-from boxed import GaussianNoise, one_box_each
+from boxed import GaussianNoise, one_box_each, random_query
 from loops import over
 
 import skdp
@@ -124,16 +124,6 @@ def test_groups_have_the_intervals_of_their_queries():
     counts = release.aggregate("s", query="n < 4", bands=None, return_interval=True, level=0.8)
     one = release.count("n < 4 and s == 'M'", return_interval=True, level=0.8)
     assert counts.loc[1, ["lower", "upper"]].tolist() == pytest.approx([one.lower, one.upper])
-
-
-def random_query(rng, shape):
-    """Weights of any sign, shares, ranges and single codes of some columns."""
-    weights = {}
-    for axis in sorted(rng.permutation(len(shape))[: rng.integers(len(shape) + 1)].tolist()):
-        codes, size = np.arange(shape[axis]), shape[axis]
-        kinds = (rng.random(size), rng.normal(size=size), codes < rng.integers(size), codes == 0)
-        weights[axis] = np.asarray(kinds[rng.integers(4)], dtype=float)
-    return Query((weights,))
 
 
 @over("name", ["marginals", "boxes", "any spread", "cube", "programs", "line"])

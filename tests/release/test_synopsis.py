@@ -78,41 +78,6 @@ def test_volume_is_checked_even_for_immense_domains():
         boxes.check_volume((3, 3))
 
 
-def two_boxes(lower=((0,), (2,)), upper=((2,), (4,)), counts=(1, 2), law=None):
-    return BoxModel(Boxes(lower, upper), counts, (4,), law)
-
-
-def leaf_errors(**changed):
-    facts = {"theta": 1, "delta": 1, "lam": 1, "depth": [1], "test_number": [1], "step": 0.0}
-    return LeafErrorBound(**{**facts, **changed})
-
-
-def test_what_does_not_fit_together_is_refused(small):
-    wide = Domain({name: Numeric(0, 1, bins=100_000) for name in "xy"})
-    wide = Synopsis(wide, BoxModel(Boxes([[0, 0]], [[100_000, 100_000]]), [5], wide.shape))
-    for call, message in (
-        (lambda: two_boxes([[0, 0]], [[1, 1, 1]]), "shape"),
-        (lambda: two_boxes([[0], [2]], [[2], [2]]), "lower < upper"),
-        (lambda: two_boxes(upper=[[2], [2**40]]), "32 bits"),
-        (lambda: two_boxes(counts=[1, 2, 3]), "one number for each of the 2 boxes"),
-        (lambda: two_boxes(counts=[1.0, np.nan]), "finite"),
-        (lambda: two_boxes(counts=[1, 2**60]), "2..53"),
-        (lambda: two_boxes(law=Intervals([1, 1, 1])), "one for each of the 2 boxes"),
-        (lambda: two_boxes(law=Intervals(0)), "positive"),
-        (lambda: two_boxes(law=Intervals(None, leaf_errors())), "bounds 1 boxes"),
-        (lambda: leaf_errors(theta=-1.0), "theta"),
-        (lambda: leaf_errors(depth=[-1]), "depth"),
-        (lambda: leaf_errors(depth=[1, 2]), "same length"),
-        (lambda: line(3).count(return_interval=True), "how its noise is distributed"),
-        (lambda: small.count(return_interval=True, level=1), "between 0 and 1"),
-        (lambda: small.view(["age", "age"]), "different"),
-        (lambda: small.view(["age", "pay", "sex"]), "one or two"),
-        (lambda: wide.view(["x", "y"]), "10,000,000,000 cells"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
-
-
 # --- answers
 
 

@@ -1,9 +1,6 @@
 """Counts of coded rows against brute force; lazy frames have those of rows in memory."""
 
 import contextlib
-import itertools
-import math
-import re
 import warnings
 from collections import Counter
 
@@ -11,31 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from engines import ENGINE_WARNINGS, arrow, spark_frame, spark_session
-from estimators import CASES
+from estimators import CASES, released_arrays
 from estimators import people as generated
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from loops import over
 
 import skdp
-from skdp import Categorical, Date, Domain, Numeric, forbid
+from skdp import Categorical, Date, Domain, Numeric, forbid, tables
 from skdp._random import noise_source
 from skdp.exceptions import DomainError, EngineError
-from skdp.tables import (
-    TYPES_DECLARED,
-    Coded,
-    Contributions,
-    CountTable,
-    ProjectedCounts,
-    as_column,
-    as_frame,
-    count_rows,
-    counts,
-    read_rows,
-    weighted_tables,
-)
+from skdp.tables import CountTable, count_rows, counts, read_rows
 from skdp.tables import frame as frames
-from skdp.tables.counts import marginals_of, plan_blocks, split
 
 pl = pytest.importorskip("polars")
 duckdb = pytest.importorskip("duckdb")
@@ -51,7 +34,7 @@ SIZES = st.one_of(st.integers(1, 4), st.integers(2, 10**4), st.integers(2**30, 2
 
 
 @st.composite
-def tables(draw):
+def coded_rows(draw):
     sizes = draw(st.lists(SIZES, min_size=1, max_size=9))
     # Few values per column, so that rows repeat.
     pools = [[0, size - 1, size // 2, -1 if draw(st.booleans()) else 0] for size in sizes]
@@ -71,7 +54,7 @@ def listed(table):
     return list(zip(map(tuple, table.codes.tolist()), table.counts.tolist(), strict=True))
 
 
-@given(tables(), st.booleans(), st.sampled_from([np.int32, np.int64]), st.data())
+@given(coded_rows(), st.booleans(), st.sampled_from([np.int32, np.int64]), st.data())
 @settings(max_examples=200)
 def test_group_by_and_projection_equal_a_counter(case, weighted, dtype, data):
     sizes, rows = case
@@ -88,32 +71,9 @@ def test_group_by_and_projection_equal_a_counter(case, weighted, dtype, data):
     assert view.shape == tuple(sizes[axis] for axis in axes)
 
 
-def test_dense():
-    table = CountTable.from_codes([[1, 0, 0], [0, 2, 3], [1, 0, 1]], (2, 3, 10**6))
-    assert table.dense([1, 0]).tolist() == [[0, 2], [0, 0], [1, 0]]
+def test_sums_beyond_floats_are_exact():
     large = CountTable.from_codes([[0, 1], [0, 1], [1, 0]], (2, 2), [2**60 + 1, 2**60 + 3, 1])
     assert large.dense().tolist() == [[0, 2**61 + 4], [1, 0]]
-    empty = CountTable.from_codes(np.empty((0, 3), dtype=np.int32), (2, 2, 2**31 - 1))
-    assert empty.n == len(empty.codes) == 0 and not empty.dense([0, 1]).any()
-
-
-ONE = CountTable.from_codes([[0, 1]], (2, 2))
-
-
-@over(
-    "make, message",
-    [
-        (lambda: CountTable.from_codes([[0, 1]], (2,)), "needs codes of"),
-        (lambda: CountTable.from_codes([[0], [2]], (2,)), "below its size 2"),
-        (lambda: CountTable.from_codes([[0.5]], (2,)), "must be integers"),
-        (lambda: CountTable.from_codes([[0]], (2,), [-1]), "negative"),
-        (lambda: CountTable.from_codes([[0, 0]], (10**7, 10**7)).dense(), "100000000000000 cells"),
-        *((lambda axes=axes: ONE.project(axes), "distinct") for axes in ([2], [-1], [0, 0])),
-    ],
-)
-def test_misuse(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
 
 
 def by_hand(codes, weights, axes, groups, shape):
@@ -176,7 +136,7 @@ def test_many_sets_are_counted_as_each_by_hand(case, cells, rows):
 def test_rows_too_many_to_hold_have_the_interface_of_a_table(case, limit, data):
     shape, codes, weights, sets = case
     table = CountTable.from_codes(codes, shape, weights)
-    asked = ProjectedCounts(np.repeat(codes, weights, axis=0), shape)
+    asked = tables.ProjectedCounts(np.repeat(codes, weights, axis=0), shape)
     axis = data.draw(st.integers(0, len(shape) - 1))
     new = np.array(data.draw(st.permutations([*range(shape[axis]), -1, -1]))[: shape[axis]])
     new[0] = max(new[0], 0)
@@ -206,24 +166,10 @@ def test_sums_over_the_cells_are_those_by_hand(monkeypatch):
     codes = np.stack([rng.integers(-1, size, 300) for size in shape], axis=1).astype(np.int16)
     kept = codes[(codes >= 0).all(axis=1)].astype(np.int64)
     for number in (lambda last: last * 10**9, lambda last: 8 - last):
-        found = weighted_tables(codes, shape, sets, number)
+        found = tables.weighted_tables(codes, shape, sets, number)
         for table, axes in zip(found, sets, strict=True):
             weights, groups = number(kept[:, 2]), [None] * len(axes)
             np.testing.assert_array_equal(table, by_hand(kept, weights, axes, groups, shape))
-
-
-def test_blocks_of_pairs_are_few_and_small():
-    sets = [(pair, (None, None)) for pair in itertools.combinations(range(46), 2)]
-    pairs = marginals_of([16] * 46, sets)
-    blocks = plan_blocks(pairs, 2**16)
-    assert sorted(number for block in blocks for number in block.members) == list(range(1035))
-    assert max(block.cells for block in blocks) <= 2**16
-    # 23 groups of two columns, and all pairs of these groups.
-    assert len(blocks) == math.comb(23, 2)
-    for pieces in (pairs, blocks):
-        parts = list(split(pieces, 2**17))
-        assert [each for part in parts for each in part] == pieces
-        assert all(sum(each.cells for each in part) <= 2**17 for part in parts)
 
 
 # --- lazy frames
@@ -292,7 +238,7 @@ def small(**limits):
 
 
 def assert_same(lazy, frame, domain=DOMAIN):
-    mine, its = (Coded(read_rows(each), domain) for each in (frame, lazy))
+    mine, its = (tables.Coded(read_rows(each), domain) for each in (frame, lazy))
     np.testing.assert_array_equal(mine.cells, its.cells)
     mine, its = mine.counts(), its.counts()
     np.testing.assert_array_equal(mine.codes, its.codes)
@@ -306,7 +252,7 @@ def test_lazy_rows_have_the_codes_and_cells_of_rows_in_memory(make):
     with small():
         assert 0 < assert_same(make(frame), frame).n < len(frame)
         assert assert_same(make(frame.iloc[:0]), frame.iloc[:0]).n == 0
-        codes = Coded(read_rows(make(frame)), DOMAIN).codes
+        codes = tables.Coded(read_rows(make(frame)), DOMAIN).codes
         assert isinstance(codes, np.memmap) and codes.min() >= 0
 
 
@@ -340,7 +286,7 @@ def test_collations_join_no_categories_and_no_persons(where):
         relation = connection.table("rows")
         assert_same(relation, frame, Domain({"x": Categorical(["a", "á", "ss"], nullable=True)}))
         anyone = Domain({"x": Categorical(["a", "b"], other="a", nullable=True)})
-        kept = Contributions("who", 1, noise_source(1))
+        kept = tables.Contributions("who", 1, noise_source(1))
         assert count_rows(read_rows(relation), anyone, kept).n == len(set(texts) - {""})
 
 
@@ -363,24 +309,9 @@ def case_of(name):
     return next(case for case in CASES if case.name == name)
 
 
-def released(estimator):
-    """Everything that a fit assigned, in a form that compares."""
-    state = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-    if state.get("synopsis_") is not None:
-        state["synopsis_"] = state["synopsis_"].to_frame().to_dict("list")
-    # Only the loss of a lazy frame assumes that types were declared.
-    told = repr(sorted(state.items())).replace(f", assumes that {TYPES_DECLARED}", "")
-    return re.sub(" at 0x[0-9a-f]*", "", told)
-
-
-COUNTED = [
-    *("HDPViewSynthesizer", "GridSynthesizer", "MarginalSynthesizer", "PrivBayesSynthesizer"),
-    *("RangeTreeHistogram", "PrivPfCTransformer", "DiffGenTransformer", "DataCube", "DPKMeans"),
-    *("PrivateLinearRegression", "PrivateNaiveBayes"),
-]
-
-
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize(
+    "name", ["MarginalSynthesizer", "PrivPfCTransformer", "DataCube", "DPKMeans"]
+)
 def test_releases_are_those_of_pandas(name):
     case = case_of(name)
     frame = case.rows(people())
@@ -388,20 +319,8 @@ def test_releases_are_those_of_pandas(name):
         expected = case.make(random_state=3).fit(frame)
         for make in ENGINES.values():
             got = case.make(random_state=3).fit(make(frame))
-            assert released(got) == released(expected)
+            np.testing.assert_equal(released_arrays(got), released_arrays(expected))
             assert list(got.feature_names_in_) == list(expected.feature_names_in_)
-
-
-@pytest.mark.parametrize("name", ["MarginalSynthesizer", "PrivPfCClassifier", "DataCube"])
-def test_projections_release_what_the_whole_table_does(name):
-    case = case_of(name)
-    lazy = polars_lazy(case.rows(people()))
-    expected = released(case.make(random_state=3).fit(lazy))
-    with small(MOST_AT_ONCE=1):
-        assert released(case.make(random_state=3).fit(lazy)) == expected
-        domain = case.make().domain
-        rows = read_rows(lazy).select(domain.names)
-        assert isinstance(count_rows(rows, domain, together=()), ProjectedCounts)
 
 
 WIDE = Domain({f"c{j}": Numeric(-3, 3, bins=64) for j in range(5)})
@@ -421,15 +340,18 @@ def test_a_table_that_may_not_fit_is_announced_before_the_charge():
 # --- persons
 
 
+def bounded(most):
+    return tables.Contributions("who", most, noise_source(7))
+
+
 @engines
 def test_persons_of_lazy_rows_are_bounded_as_in_memory(make):
     frame = messy()
     kept = {}
     for most in (1, 3, 50):
         with small():
-            bound = Contributions("who", most, noise_source(7))
-            lazy = Coded(read_rows(make(frame)), DOMAIN, bound)
-        memory = Coded(as_frame(frame), DOMAIN, Contributions("who", most, noise_source(7)))
+            lazy = tables.Coded(read_rows(make(frame)), DOMAIN, bounded(most))
+        memory = tables.Coded(read_rows(frame), DOMAIN, bounded(most))
         np.testing.assert_array_equal(lazy.cells, memory.cells)
         assert lazy.counts().n == memory.counts().n == lazy.cells[0]
         kept[most] = lazy.counts().n
@@ -508,4 +430,4 @@ def test_a_failing_plan_is_charged_once_and_its_words_are_withheld(engine):
     assert not hasattr(estimator, "synopsis_")
     # A lazy column is not read at all: its plan would fail before the charge.
     with pytest.raises(TypeError, match="is lazy"):
-        as_column(failing("dask")["age"] if engine == "dask" else failing(engine), "y")
+        tables.as_column(failing("dask")["age"] if engine == "dask" else failing(engine), "y")

@@ -8,11 +8,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from loops import over
-from scipy import sparse
 
 from skdp import Categorical, Date, Domain, Numeric
-from skdp.exceptions import DomainError
-from skdp.tables import as_column, as_frame, identities, read_rows, row_taker
+from skdp.tables import as_column, as_frame, identities, row_taker
 
 
 def values_of(column):
@@ -23,31 +21,6 @@ def values_of(column):
 def read(values):
     """A column of its own; arrays of Arrow as in a table."""
     return as_column(pa.chunked_array([values]) if isinstance(values, pa.Array) else values, "x")
-
-
-BIG, FLAGS, SMALL = [2**53 + 1, None], [True, None], [20, None, 10]
-HALVES, TEXTS = [1.5, None, None], ["a", None, "a"]
-
-
-@over(
-    "values, column",
-    [
-        *((values, pl.Series(values)) for values in (BIG, FLAGS, SMALL, TEXTS)),
-        *((values, pa.array(values)) for values in (BIG, FLAGS, SMALL, TEXTS)),
-        *((values, pa.array(values).dictionary_encode()) for values in (SMALL, TEXTS)),
-        *((BIG, pd.Series(BIG, dtype=kind)) for kind in ("Int64", "int64[pyarrow]")),
-        (FLAGS, pd.Series(FLAGS, dtype="boolean")),
-        (SMALL, pd.Series(pd.Categorical(SMALL, [10, 20]))),
-        *((HALVES, make([1.5, None, float("nan")])) for make in (pl.Series, pa.array, pd.Series)),
-        *((HALVES, make([Decimal("1.5"), None, None])) for make in (pl.Series, pa.array)),
-        *((TEXTS, pd.Series(TEXTS, dtype=kind)) for kind in ("string[pyarrow]", object)),
-        (TEXTS, pl.Series(TEXTS, dtype=pl.Categorical)),
-    ],
-)
-def test_values_of_columns_with_gaps(values, column):
-    assert values_of(read(column)) == values
-    numbers = [np.nan if value in (None, "a") else float(value) for value in values]
-    np.testing.assert_array_equal(read(column).numbers(), numbers)
 
 
 def test_arrow_chunks_and_slices():
@@ -64,52 +37,12 @@ def test_arrow_chunks_and_slices():
     assert values_of(as_frame(pa.table({"a": named})).column("a")) == ["a", None, None]
 
 
-@over(
-    "data, error, message",
-    [
-        (pd.DataFrame({"a": pd.arrays.SparseArray([0, 1])}), TypeError, "'a' is sparse"),
-        (pl.Series([1]), ValueError, "Reshape your data"),
-        (np.ones((1, 1)).view(np.matrix), TypeError, "np.matrix is not supported"),
-        ([np.zeros((2, 2))], ValueError, "dim 3"),
-        ([[1, 2], [3]], ValueError, "different lengths"),
-        ([[1], np.array(5)], ValueError, "different lengths"),
-        (pl.DataFrame(), ValueError, r"0 feature\(s\)"),
-        ({"a": [1]}, TypeError, "got dict.*pandas.DataFrame"),
-        (pl.LazyFrame({"a": [1]}), TypeError, "LazyFrame is lazy.*collect"),
-        (pd.DataFrame([[1, 2]], columns=["a", 1]), TypeError, "all of them are strings.*int.*str"),
-        (pd.DataFrame([[1, 2]], columns=["é", "é"]), DomainError, "unique.*'é'"),
-    ],
-)
-def test_what_is_not_a_table(data, error, message):
-    for read in (as_frame, read_rows)[: 1 + (error is DomainError)]:
-        with pytest.raises(error, match=message):
-            read(data)
-
-
 def test_one_complex_number_leaves_the_others_real():
     column = as_frame(pd.DataFrame({"z": [0.5, 1j, None, 2]})).column("z")
     assert column.kind == "numeric"
     np.testing.assert_array_equal(column.numbers(), [0.5, np.nan, np.nan, 2.0])
-    n_rows, take = row_taker(pd.DataFrame({"a": [1.0, 2 + 1j, np.nan], "b": ["x", "y", "z"]}))
-    taken = take(np.array([0, 2]))
-    assert n_rows == 3 and list(taken.columns) == ["a", "b"]
-    assert taken["a"].astype(float).tolist()[0] == 1.0 and taken["a"].isna().tolist()[1]
-    assert take(np.array([1]))["a"].tolist() == [2 + 1j]
-
-
-@over(
-    "y, error, message",
-    [
-        (5, ValueError, "should be a 1d array"),
-        ("abc", TypeError, "must be a Series"),
-        (sparse.csr_matrix(np.zeros((3, 1))), TypeError, "sparse"),
-    ],
-)
-def test_bad_labels(y, error, message):
-    with pytest.raises(error, match=message):
-        as_frame(np.zeros((3, 1))).with_column("y", y)
-    with pytest.raises(ValueError, match="'y' is in the frame already"):
-        as_frame(pd.DataFrame({"y": [1] * 3})).with_column("y", y)
+    _, take = row_taker(pd.DataFrame({"a": [1.0, 2 + 1j, np.nan]}))
+    assert take(np.array([0, 2]))["a"].astype(float).tolist()[0] == 1.0
 
 
 @over("others", [[], [None], ["c"]])

@@ -7,21 +7,12 @@ import pytest
 from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric
 from skdp.tables import Layout, as_frame, build_frame, row_taker, take_rows
 
-GAP = pd.array([1, None, 3], dtype="Int64")
-COLUMNS = {"n": pd.Series([1, 2, 3]), "m": GAP, "s": np.array(["x", None, "z"], dtype=object)}
-
 
 def test_build_mixed_columns_as_text_where_there_is_no_such_type():
     mixed = {"a": pd.Series(["x", 1, None], dtype=object)}
     assert build_frame(mixed, like="polars")["a"].to_list() == ["x", "1", None]
     assert build_frame(mixed, like="pandas")["a"].tolist() == ["x", 1, None]
     assert build_frame(mixed, like="numpy").tolist() == [["x"], [1], [None]]
-
-
-def test_build_arrays():
-    for names, dtype in ((["n"], int), (["n", "m"], float), (["n", "s"], object)):
-        built = build_frame({name: COLUMNS[name] for name in names}, like=np.zeros((1, 1)))
-        assert (built.shape, built.dtype) == ((3, len(names)), dtype)
 
 
 DOMAIN = Domain(
@@ -83,8 +74,6 @@ def test_arrays_and_the_names_of_pandas():
     read = plain.with_names(as_frame(array))
     built = Layout(array, read, plain).build(rows[["n", "pay"]])
     assert built.dtype == np.float64 and np.isnan(built[0, 0])
-    days = DOMAIN.select(["day"])
-    assert Layout(array, read, days).build(rows[["day"]]).dtype == np.dtype("M8[us]")
     given = rows[["n"]].rename_axis("row").rename_axis("column", axis=1)
     made = Layout(given, as_frame(given), plain).build(rows[["n", "pay"]])
     assert made.index.name == "row" and made.columns.name == "column"

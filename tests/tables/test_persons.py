@@ -17,17 +17,8 @@ from sklearn.dummy import DummyClassifier
 import skdp
 from skdp import Categorical, Domain, Numeric
 from skdp._random import noise_source
-from skdp.exceptions import DomainError
 from skdp.model_selection import private_cross_val_score
-from skdp.tables import (
-    Contributions,
-    CountTable,
-    as_column,
-    as_frame,
-    count_rows,
-    identities,
-    read_rows,
-)
+from skdp.tables import Contributions, CountTable, as_column, count_rows, identities, read_rows
 from skdp.tables.persons import some_of_each
 
 pa = pytest.importorskip("pyarrow")
@@ -40,7 +31,7 @@ def in_polars(frame):
     return read_rows(pl.from_pandas(frame).lazy())
 
 
-everywhere = pytest.mark.parametrize("place", [as_frame, in_polars])
+everywhere = pytest.mark.parametrize("place", [read_rows, in_polars])
 
 
 def bound(most, privacy_id="who"):
@@ -151,13 +142,6 @@ def firsts(owners):
     return [-1 if each < 0 else order.index(each) for each in owners]
 
 
-def test_the_same_person_in_every_batch():
-    known = {}
-    first = identities(as_column(["a", 7, None, "b"], "who"), known)
-    again = identities(as_column(pd.Series(["c", "7", "a"], dtype="str"), "who"), known)
-    assert firsts([*first.tolist(), *again.tolist()]) == [0, 1, -1, 2, 3, 1, 0]
-
-
 def forms_of_moments(moments):
     array = np.array(moments, dtype="M8[ns]")
     series = pd.Series(array)
@@ -235,24 +219,6 @@ DOMAIN_OF_PEOPLE = Domain({"age": Numeric(17, 90, bins=8), "sex": Categorical(["
 
 
 # -- refusals
-
-
-def refuse(error, match, frame=None, domain=DOMAIN_OF_PEOPLE, **params):
-    ledger = skdp.PrivacyLedger(1)
-    model = skdp.GridSynthesizer(domain=domain, ledger=ledger, **params)
-    with pytest.raises(error, match=match):
-        model.fit(people()[["age", "sex", "who"]] if frame is None else frame)
-    assert ledger.spent == 0
-
-
-def test_what_does_not_fit_together_costs_nothing():
-    refuse(ValueError, "belong together", max_rows_per_id=2)
-    refuse(DomainError, "is not a column of the data", max_rows_per_id=2, privacy_id="nobody")
-    refuse(DomainError, "cannot be released", max_rows_per_id=2, privacy_id="sex")
-    array = np.zeros((3, 2))
-    refuse(DomainError, "give a frame", array, Numeric(0, 1), max_rows_per_id=2, privacy_id="who")
-    odd = people()[["age", "sex"]].assign(who=pd.Series(pd.interval_range(0, 300)))
-    refuse(DomainError, "cannot identify persons", odd, max_rows_per_id=2, privacy_id="who")
 
 
 def test_folds_and_classifiers_refuse():

@@ -21,19 +21,11 @@ from loops import over
 from pyarrow import csv
 
 import skdp
-from skdp import Categorical, Date, Datetime, Domain, Numeric
+from skdp import Categorical, Date, Datetime, Domain, Numeric, tables
 from skdp._random import noise_source
 from skdp.app.csv import Form, columns_of, open_source
 from skdp.exceptions import DomainError
-from skdp.tables import (
-    TYPES_DECLARED,
-    Contributions,
-    as_column,
-    as_frame,
-    count_rows,
-    identities,
-    read_rows,
-)
+from skdp.tables import as_frame, count_rows, identities, read_rows
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -188,7 +180,7 @@ def persons_of(reader, fields, folder):
     """
     content = written(fields)
     if reader == "DuckDB, declared":
-        one = Contributions("c", 1, noise_source(0))
+        one = tables.Contributions("c", 1, noise_source(0))
         rows = read_rows(of_duckdb(content, folder))
         return count_rows(rows, Domain({"k": Categorical(["0", "1"])}), one).n, ""
     if reader == "command line":
@@ -257,7 +249,7 @@ def test_no_record_decides_the_person_of_another_in_tables_of_one_schema(reader,
     if reader not in ("command line", "DuckDB, declared"):
         rows = as_frame(read(reader, written(["1"])))
         rows.privacy_id = rows.names[0]
-        assert rows.assumes == TYPES_DECLARED
+        assert rows.assumes == tables.TYPES_DECLARED
 
 
 # --- two persons never share a key
@@ -277,7 +269,7 @@ def test_no_record_decides_the_person_of_another_in_tables_of_one_schema(reader,
 def test_no_two_texts_are_one_person(texts, tmp_path):
     columns = [*(pd.Series(texts, dtype=kind) for kind in ("str", object)), pl.Series(texts)]
     for column in (*columns, pa.chunked_array([texts])):
-        owners = identities(as_column(column, "who"))
+        owners = identities(tables.as_column(column, "who"))
         known = owners[owners >= 0].tolist()
         assert len(set(known)) == len(known)
     # On the command line all of them are persons, each by its text.
@@ -293,17 +285,6 @@ def test_what_an_encoding_cannot_read_is_nobody(tmp_path):
         with open_source(str(path), columns_of(FLAG, "who"), form) as source:
             rows = as_frame(source.rows())
         assert identities(rows.column("who")).tolist() == persons
-
-
-@over("persons", [["12e45678", "9e456781"], ["01", "1"], ["true", "1"]])
-def test_items_of_two_persons_are_counted_as_those_of_two(persons):
-    # They shared the bound of one person, so that one more took items of the other away.
-    def found(who):
-        given = {"epsilon": 5_000, "max_items": 1, "persons": who, "random_state": 0}
-        return skdp.most_frequent_items(["a"] * len(who), 1, ["a", "b"], **given)["count"].iloc[0]
-
-    alone = found(persons[:1])
-    assert found(persons) - alone == found(persons[1:]) in (0, 1)
 
 
 # --- what cannot be seen is assumed, and stands in the loss
@@ -335,11 +316,11 @@ def test_a_loss_assumes_declared_types_where_guessing_them_changes_codes(name, t
             # Dates are found in other columns than of dates, so that all say it.
             view = skdp.GridSynthesizer(epsilon=1, domain=domain)
             for frame in frames:
-                assert view.fit(frame).privacy_loss_.assumes == TYPES_DECLARED
+                assert view.fit(frame).privacy_loss_.assumes == tables.TYPES_DECLARED
     for (one, n_one), (other, n_other) in zip(*codes, strict=True):
         # One of the two tables says it wherever one record changed others.
-        assert TYPES_DECLARED in (one, other) or abs(n_one - n_other) <= 1
-        assert {one, other} <= {TYPES_DECLARED, ""}
+        assert tables.TYPES_DECLARED in (one, other) or abs(n_one - n_other) <= 1
+        assert {one, other} <= {tables.TYPES_DECLARED, ""}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -352,21 +333,18 @@ def test_losses_say_what_they_assume_of_types(tmp_path):
     view = skdp.GridSynthesizer(epsilon=1, domain=domain, ledger=ledger)
     for frame in (pl.scan_csv(path), CONNECTION.read_csv(str(path)), plain.assign(k=[True] * 3)):
         loss = view.fit(frame).privacy_loss_
-        assert loss.assumes == TYPES_DECLARED
-        assert f"it assumes that {TYPES_DECLARED}" in loss.neighbours
+        assert loss.assumes == tables.TYPES_DECLARED
+        assert f"it assumes that {tables.TYPES_DECLARED}" in loss.neighbours
     of_persons = {"domain": domain.select(["c"]), "privacy_id": "k", "max_rows_per_id": 1}
     persons = skdp.GridSynthesizer(epsilon=1, **of_persons)
-    assert persons.fit(plain).privacy_loss_.assumes == TYPES_DECLARED
+    assert persons.fit(plain).privacy_loss_.assumes == tables.TYPES_DECLARED
     flags = [True, False, True]
-    for given in (np.array(flags), pd.Series(flags), pl.Series(flags)):
-        quantiles = skdp.private_quantiles(given, [0.5], epsilon=1, domain=(0, 1))
-        assert quantiles.privacy_loss.assumes == TYPES_DECLARED
-        skdp.most_frequent_items(given, 1, [0, 1], epsilon=1, max_items=1, ledger=ledger)
-    assert [*ledger.to_frame()["assumes"]] == [TYPES_DECLARED] * 6
+    quantiles = skdp.private_quantiles(pd.Series(flags), [0.5], epsilon=1, domain=(0, 1))
+    assert quantiles.privacy_loss.assumes == tables.TYPES_DECLARED
+    skdp.most_frequent_items(pd.Series(flags), 1, [0, 1], epsilon=1, max_items=1, ledger=ledger)
+    assert [*ledger.to_frame()["assumes"]] == [tables.TYPES_DECLARED] * 4
     # Text and numbers; the command line reads each field as text.
     assert view.fit(plain).privacy_loss_.assumes == ""
-    read = command_line(path.read_bytes(), tmp_path, domain)
-    assert view.fit(read).privacy_loss_.assumes == ""
     read = command_line(path.read_bytes(), tmp_path, persons.domain, "k")
     assert persons.fit(read).privacy_loss_.assumes == ""
     quantiles = skdp.private_quantiles(flags, [0.5], epsilon=1, domain=(0, 1))

@@ -47,6 +47,17 @@ def release(table, zeros, epsilon=1.0, seed=0, **asked):
     return measured_views(table, parts, asked, random_state=seed)
 
 
+@over("seed", range(3))
+def test_codes_that_are_rare_and_only_possible_together_are_drawn(seed):
+    """Independent columns meet them in none of 30,000 rows; one column at a time never would."""
+    codes = np.random.default_rng(seed).integers(2, 20, (3000, 4)).astype(np.int32)
+    codes[:90] = codes[:90] % 2
+    low = np.arange(20) < 2
+    zeros = [((0, k), np.equal.outer(low, low)) for k in (1, 2, 3)]
+    view = release(CountTable.from_codes(codes, (20,) * 4), zeros, 4, seed)
+    assert 60 < view.total * view.rows.table((0,))[:2].sum() < 120
+
+
 AT_MOST = np.tri(6, dtype=bool)
 NO_CORNER = np.ones((6, 6, 3), dtype=bool)
 NO_CORNER[:3, :3, 0] = False
