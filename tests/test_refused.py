@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl  # noqa: F401
 import pytest
 import searched
+import sklearn.dummy
 from estimators import DOMAIN, people
 from ruled import RULED, lawful_rows  # noqa: F401
 from sklearn.pipeline import make_pipeline  # noqa: F401
@@ -15,6 +16,7 @@ from sklearn.preprocessing import StandardScaler  # noqa: F401
 
 import skdp
 from skdp import model_selection, release, tables
+from skdp.app.csv import Form, columns_of, open_source
 from skdp.release import Boxes, BoxModel, LeafErrorBound
 from skdp.release.network import Conditional, NetworkModel
 
@@ -28,6 +30,7 @@ WIDE = skdp.Domain(
         "day": skdp.Date("2021-01-01", "2021-12-31"),
     }
 )
+TOWNS = skdp.Domain({"town": ["Z\u00fcrich", "Bern"], "n": (0, 9)})
 TREE = skdp.Categorical(["a"], taxonomy=skdp.Taxonomy.from_tree(["a"]))
 JSON = skdp.Domain({"n": (0.0, 9.0), "c": TREE}).to_json()
 COLUMNS = {
@@ -40,8 +43,10 @@ COLUMNS = {
     **dict.fromkeys(["wide", "wide2"], skdp.Numeric(0, 10, bins=10_000)),
 }
 SAME = {"p": "p", "q": "q"}
+PERSONS = {"privacy_id": "who", "max_rows_per_id": 2}
 FINE = skdp.Domain(dict.fromkeys("abcd", skdp.Numeric(0, 1, bins=128)))
-AGE, OWNED = DOMAIN.select(["age"]), people(30)[["age"]].assign(who=range(30))
+PAIR = DOMAIN.select(["age", "sex"])
+OWNED = people(30)[["age", "sex"]].assign(who=range(30))
 
 
 def book(text):
@@ -49,6 +54,14 @@ def book(text):
     path = Path("book.csv")
     path.write_text(text, encoding="utf-8")
     return skdp.Domain.from_schema(path)
+
+
+def csv(content, **form):
+    """The records of a file."""
+    path = Path("table.csv")
+    path.write_bytes(content)
+    with open_source(str(path), columns_of(TOWNS), Form(**form)) as source:
+        return source.rows()
 
 
 def edited(old, new):
@@ -73,6 +86,9 @@ def line(law=None, columns="xz", bins=10):
     return skdp.Synopsis(domain, BoxModel(box, [5], domain.shape, law))
 
 
+LINE = line()
+
+
 def two_boxes(lower=((0,), (2,)), upper=((2,), (4,)), counts=(1, 2), law=None):
     return BoxModel(Boxes(lower, upper), counts, (4,), law)
 
@@ -94,9 +110,9 @@ def fit(estimator, *data):
     return estimator.set_params(ledger=LEDGER).fit(*(data or (people(30),)))
 
 
-def validated(estimator, **how):
+def validated(estimator, X=searched.X, y=searched.Y, **how):
     given = {"epsilon": 1, "ledger": LEDGER, **how}
-    return model_selection.private_cross_val_score(estimator, searched.X, searched.Y, **given)
+    return model_selection.private_cross_val_score(estimator, X, y, **given)
 
 
 def score(*given, **how):
@@ -104,7 +120,7 @@ def score(*given, **how):
 
 
 PUBLIC = {name: getattr(skdp, name) for name in skdp.__all__}
-MODULES = [vars(each) for each in (math, tables, release, model_selection, searched)]
+MODULES = [vars(each) for each in (math, tables, release, model_selection, sklearn.dummy, searched)]
 NAMES = {name: held for each in (*MODULES, PUBLIC, globals()) for name, held in each.items()}
 
 

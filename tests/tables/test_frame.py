@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from loops import over
 
-from skdp import Categorical, Date, Domain, Numeric
+from skdp import Categorical, Date
 from skdp.tables import as_column, as_frame, identities, row_taker
 
 
@@ -190,14 +190,6 @@ NAMES = pd.Index(["a"], dtype="string")
 def test_every_type_that_holds_a_value_has_its_kind_and_gives_its_key(kind, code, column):
     found = read(column).codes(KEYED.coding()).tolist()
     assert (read(column).kind, found) == (kind, [code]), (read(column).dtype, type(column))
-
-
-@pytest.mark.parametrize("odd", [None, float("nan"), 5, "ab", {}])
-def test_what_is_no_row_in_a_list_of_rows_is_a_row_without_values(odd):
-    domain = Domain({"a": Categorical(["x", "y"]), "b": Numeric(0, 9, integer=True)})
-    for rows in ([["x", 1], odd, ("y", 2)], [odd, ["x", 1], np.array(["y", 2], dtype=object)]):
-        codes = domain.encode(rows).tolist()
-        assert codes.pop(1 if rows[1] is odd else 0) == [-1, -1] and codes == [[0, 1], [1, 2]]
 
 
 @pytest.mark.parametrize(("before", "own"), [(-0.0, 0.0), (np.str_("a"), "a"), (1, True)])
