@@ -233,9 +233,8 @@ def test_report_names_what_changes_with_shares():
     assert report.columns["not_understood"].tolist() == [0, 1, 0, 2, 1]
     assert report.columns["to_missing"].tolist() == [0, 0, 1, 3, 3]
     assert report.columns["skipped"].tolist() == [0, 1, 1, 0, 0]
-    text = repr(report)
-    assert "not_understood" in text and "records skipped: 3 of 5 (60%)" in text
-    assert re.search(r"at_most\('a', 'b'\) +1 \(20%\)", text)
+    assert "records skipped: 3 of 5 (60%)" in repr(report)
+    assert re.search(r"at_most\('a', 'b'\) +1 \(20%\)", repr(report))
     assert "records skipped: 0 of 0 (0%)" in repr(domain.check(frame[:0]))
 
 
