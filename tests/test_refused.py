@@ -30,7 +30,6 @@ WIDE = skdp.Domain(
         "day": skdp.Date("2021-01-01", "2021-12-31"),
     }
 )
-TOWNS = skdp.Domain({"town": ["Z\u00fcrich", "Bern"], "n": (0, 9)})
 TREE = skdp.Categorical(["a"], taxonomy=skdp.Taxonomy.from_tree(["a"]))
 JSON = skdp.Domain({"n": (0.0, 9.0), "c": TREE}).to_json()
 COLUMNS = {
@@ -42,25 +41,21 @@ COLUMNS = {
     "day": skdp.Date("2020-01-01", "2020-12-31"),
     **dict.fromkeys(["wide", "wide2"], skdp.Numeric(0, 10, bins=10_000)),
 }
-SAME = {"p": "p", "q": "q"}
 PERSONS = {"privacy_id": "who", "max_rows_per_id": 2}
-FINE = skdp.Domain(dict.fromkeys("abcd", skdp.Numeric(0, 1, bins=128)))
 PAIR = DOMAIN.select(["age", "sex"])
 OWNED = people(30)[["age", "sex"]].assign(who=range(30))
 
 
 def book(text):
     """A domain of a code book."""
-    path = Path("book.csv")
-    path.write_text(text, encoding="utf-8")
-    return skdp.Domain.from_schema(path)
+    Path("book.csv").write_text(text, encoding="utf-8")
+    return skdp.Domain.from_schema(Path("book.csv"))
 
 
 def csv(content, **form):
     """The records of a file."""
-    path = Path("table.csv")
-    path.write_bytes(content)
-    with open_source(str(path), columns_of(TOWNS), Form(**form)) as source:
+    Path("table.csv").write_bytes(content)
+    with open_source("table.csv", columns_of(PAIR), Form(**form)) as source:
         return source.rows()
 
 

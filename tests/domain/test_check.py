@@ -178,11 +178,9 @@ NAMES = [f"{a}{b} {c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrst"] 
             ("age", [*(str(i % 90) for i in range(990)), *[word] * 10], "numeric")
             for word in ("Unknown", "<0.5", "-")
         ),
-        ("bmi", [f"{x:.1f}" for x in RNG.normal(25, 4, 40)], "numeric"),
         ("cost", COMMAS, "numeric"),
         ("year", [str(n) for n in range(1950, 2020)], "numeric"),
         ("id_paciente", visits(range(1, 200)), "identifier"),
-        ("nr", [str(n) for n in range(3, 203)], "identifier"),
         # Hospital numbers, each a few times; numbers without a gap; text with digits.
         ("x", RNG.choice(RNG.integers(100_000, 999_999, 700), N), "identifier"),
         ("x", RNG.permutation(np.arange(1, N + 1) // 2), "identifier"),

@@ -317,7 +317,7 @@ def test_answers_and_rows_of_a_release():
             skdp.MarginalSynthesizer(domain=LOANS, epsilon=1, target=target).fit(frame)
 
 
-# -- declarations that are refused
+# -- bins that rules cut
 
 
 @over(

@@ -117,15 +117,11 @@ def test_bands_are_those_of_pandas(right):
     assert table.columns.name == "n"
 
 
-# --- other models, intervals, samples
-
-
 # --- one condition
 
 WIDE = Domain(
     {
         "age": Numeric(17, 90, integer=True),
-        "hours": Numeric(-3, 20, bins=5, integer=True),
         "pay": Numeric(0, 200, bins=10),
         "sex": Categorical(["Female", "Male"]),
         "año": Categorical(["low", "mid", "high"], ordered=True),
@@ -203,9 +199,6 @@ def test_any_text_parses_or_raises_value_error(text):
         for axis, vector in (item for part in query.products for item in part.items()):
             assert vector.shape == (WIDE.shape[axis],)
             assert ((vector >= 0) & (vector <= 1)).all()
-
-
-# --- moments
 
 
 def test_kinds_of_conditions():

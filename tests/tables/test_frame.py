@@ -124,13 +124,6 @@ def test_values_beyond_those_of_python_raise_nowhere(kind, far, near, person, ca
     assert capfd.readouterr() == ("", "")
 
 
-def test_values_that_a_library_cannot_give_are_left_out_one_by_one():
-    inner = arrow_text([b"a", b"\xff", b"b"])
-    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), inner)
-    assert read(lists).objects()[::2] == [["a"], ["b"]]
-    assert read(lists).codes(Categorical(["a", "b"]).coding()).tolist() == [-1] * 3
-
-
 KEYED = Categorical([1, "a", "2020-01-01", "2020-01-01 10:30", "10:30"], nullable=True)
 
 

@@ -216,9 +216,6 @@ def test_releases_in_files_keep_the_unit(tmp_path):
 DOMAIN_OF_PEOPLE = Domain({"age": Numeric(17, 90, bins=8), "sex": Categorical(["Female", "Male"])})
 
 
-# -- refusals
-
-
 class Meddles(skdp.PrivacyLedger):
     """Parameters of the estimator are changed while the charge is made."""
 
