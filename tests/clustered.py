@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from boxed import Recorder
 
 from skdp._random import noise_source, sampling_generator
 from skdp.algorithms.kmeans.algorithms import algorithm_parts
@@ -44,13 +45,5 @@ def make_task(points, shape, k=3, algorithm="auto", epsilon=Fraction(1), seed=0,
 # --- private rounds
 
 
-class Exact:
-    """Stands for `discrete_laplace`: adds nothing, and keeps what it was given."""
-
-    def __init__(self):
-        self.calls = []
-
-    def __call__(self, values, epsilon, sensitivity=1, *, random_state=None):
-        values = np.array(values)
-        self.calls.append((values, Fraction(epsilon), sensitivity))
-        return values
+class Exact(Recorder):
+    """Noise that is none, of k-means."""
