@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from boxed import Recorder
 
 from skdp._random import noise_source, sampling_generator
 from skdp.algorithms.kmeans.algorithms import algorithm_parts
