@@ -243,6 +243,8 @@ def test_the_plan_is_the_error_of_the_release(shape):
     plan = estimator.plan()
     assert ledger.spent == 0 and not hasattr(estimator, "tree_")
     estimator.fit(AGES)
+    with pytest.raises(ValueError, match="depend on the records"):
+        skdp.RangeTreeHistogram(domain=(0, 40), partition="adaptive").plan()
     for row in plan.itertuples():
         found = errors(estimator, [(a, a + int(row.length)) for a in range(41 - int(row.length))])
         assert row.std_error == pytest.approx(math.sqrt(np.mean(np.square(found))))

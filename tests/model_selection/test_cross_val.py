@@ -4,12 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from loops import over
 from searched import N, X, Y, model
-from sklearn.dummy import DummyClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
 
 import skdp
 from skdp.model_selection import PrivateKFold, private_cross_val_score
@@ -50,39 +45,3 @@ def test_cross_validation_charges_k_minus_one_fits_and_one_score():
     with pytest.raises(skdp.BudgetExceededError):
         private_cross_val_score(model(0.75, ledger=ledger), X, Y, epsilon=0.5, cv=5)
     assert len(ledger.to_frame()) == 1
-
-
-def test_cross_validation_scores_rows_by_the_model_that_did_not_see_them(monkeypatch):
-    seen = []
-    predict = DummyClassifier.predict
-
-    def spy(self, X):
-        seen.append(X)
-        return predict(self, X)
-
-    monkeypatch.setattr(DummyClassifier, "predict", spy)
-    spied = model(estimator=DummyClassifier())
-    private_cross_val_score(spied, X, Y, epsilon=1, cv=3)
-    # The estimator is tried out on 500 public rows; true ones are predicted in tables of one size.
-    assert {len(rows) for rows in seen} == {500, 1024}
-    assert set().union(*(rows["a"] for rows in seen if len(rows) == 1024)) == set(X["a"])
-
-
-@over(
-    "estimator, options, message",
-    [
-        (make_pipeline(StandardScaler(), model()), {}, "standardscaler is not private"),
-        (DecisionTreeClassifier(), {}, "is not private"),
-        (make_pipeline("passthrough", "passthrough"), {}, "no private step"),
-        (model(), {"cv": 1}, "n_splits"),
-        (model(), {"metric": "mean_squared_error"}, "needs domain="),
-        (model(), {"metric": "log_likelihood", "domain": (-9, 0)}, "PrivateGridSearchCV alone"),
-        (model(ledger=skdp.PrivacyLedger()), {"ledger": skdp.PrivacyLedger()}, "2 ledgers"),
-    ],
-)
-def test_cross_validation_refuses(estimator, options, message):
-    # Other splitters divide by position.
-    with pytest.raises(TypeError, match="n_splits"):
-        private_cross_val_score(model(), X, Y, epsilon=1, cv=PrivateKFold(3))
-    with pytest.raises(ValueError, match=message):
-        private_cross_val_score(estimator, X, Y, epsilon=1, **options)

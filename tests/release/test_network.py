@@ -10,9 +10,6 @@ from loops import over
 
 from skdp.release.network import Conditional, NetworkModel
 
-# ------------------------------------------------------------------------------ the released model
-
-
 SHAPE = (3, 2, 4, 1, 2, 3)
 
 
@@ -92,16 +89,6 @@ def test_answers_exact_and_from_rows(cells, monkeypatch):
     np.testing.assert_allclose(answers, expected, atol=tolerance)
     np.testing.assert_allclose(model.view((2, 0)), 1000 * margin(whole, (2, 0)), atol=tolerance)
     assert (model.answer(asked(queries)) == answers).all()
-
-
-def test_many_queries_in_parts(monkeypatch):
-    model = random_network(1, 10.0)
-    rng = np.random.default_rng(0)
-    queries = asked([{axis: rng.random(SHAPE[axis]) for axis in (5, 0, 2)} for _ in range(50)])
-    together = model.answer(queries)
-    monkeypatch.setattr("skdp.release.network._CHUNK", 20)
-    np.testing.assert_allclose(model.answer(queries), together)
-    np.testing.assert_allclose([model.answer([each])[0] for each in queries], together)
 
 
 def distance(codes, law):

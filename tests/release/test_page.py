@@ -357,7 +357,7 @@ def answered(page):
 
 
 @pytest.mark.slow
-def test_ten_questions_by_clicking_are_those_of_python(browser, tmp_path):
+def test_questions_by_clicking_are_those_of_python(browser, tmp_path):
     release = hard_release()
     path = tmp_path / "page.html"
     release.page(path)
@@ -386,12 +386,6 @@ def test_ten_questions_by_clicking_are_those_of_python(browser, tmp_path):
     choose("Column", label="pay")
     choose("Confidence", value="80")
     expect(release.mean("pay", both, level=0.8, **interval))
-    choose("Question", value="quantile")
-    page.get_by_role("spinbutton", name="Percent below it").fill("25")
-    page.get_by_role("spinbutton", name="Percent below it").press("Enter")
-    choose("To", label="40")
-    page.get_by_role("button", name="Remove the condition on sex").click()
-    expect(release.quantile("pay", 0.25, {"age": (30, 40)}, level=0.8, **interval))
     choose("Question", value="count")
     # The link asks the same, and the keyboard chooses bars.
     again, _ = opened_page(browser, path, address=page.evaluate("location.hash"))
@@ -404,18 +398,11 @@ def test_ten_questions_by_clicking_are_those_of_python(browser, tmp_path):
     expect(release.count({"stars": 2}, level=0.8, **interval))
     choose("Question", value="cross")
     assert page.locator(".answer table td").count() > 20
-    # A spreadsheet takes what is copied as cells.
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copy the table").click()
-    page.get_by_role("button", name="Copied").wait_for()
-    copied = page.evaluate("navigator.clipboard.readText()").splitlines()
-    assert len(copied) > 3 and len({line.count("\t") for line in copied}) == 1
     assert not [each for each in noted if not each.startswith("file:")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [400, 1400])
-def test_hostile_names_are_text(browser, tmp_path, width):
+def test_hostile_names_are_text(browser, tmp_path):
     names = [
         "</script><img src=x onerror=alert(1)>",
         "'\"`${1}\\",
@@ -430,8 +417,8 @@ def test_hostile_names_are_text(browser, tmp_path, width):
     path = tmp_path / "page.html"
     view = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain).fit(frame).synopsis_
     view.page(path, title=names[0])
-    page, _ = opened_page(browser, path, width)
-    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page, _ = opened_page(browser, path, 400)
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
     assert page.locator("img").count() == 0
     titles = page.locator(".card h3").all_inner_texts()
     assert titles[3] == names[0] and len(titles) == 5

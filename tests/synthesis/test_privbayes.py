@@ -2,15 +2,10 @@
 
 import numpy as np
 import pytest
-from loops import over
 from replays import spread
 
 import skdp
-from skdp.exceptions import DomainError
 from skdp.tables import CountTable
-
-# --------------------------------------------------------------------------------- the synthesizer
-
 
 DOMAIN = skdp.Domain(
     {
@@ -51,25 +46,3 @@ def test_a_table_of_the_release_has_its_pairs():
     sums = table.groupby(["first", "second"])["count"].sum()
     np.testing.assert_allclose(sums, synopsis.total)
     assert set(table["first"]) == set(DOMAIN.names) and set(table["second"]) > {""}
-
-
-@over(
-    "parameters, error, text",
-    [
-        ({"score_function": "F"}, DomainError, "'age' has 13"),
-        ({"theta": 0}, ValueError, "theta"),
-        ({"beta": 1}, ValueError, "beta"),
-        ({"epsilon": 1e-300}, ValueError, "does not fit"),
-        ({"epsilon": 2e-13, "beta": 0.979}, ValueError, "does not fit"),
-        ({"epsilon": 1e-8, "score_function": "mutual_information"}, ValueError, "does not fit"),
-    ],
-)
-def test_parameters_are_checked_before_the_charge(parameters, error, text):
-    ledger = skdp.PrivacyLedger(1)
-    synthesizer = skdp.PrivBayesSynthesizer(domain=DOMAIN, ledger=ledger, **parameters)
-    with pytest.raises(error, match=text):
-        synthesizer.fit(people(20))
-    ruled = skdp.Domain(DOMAIN.items(), structure=[skdp.forbid("sex == 'F' and income == 'low'")])
-    with pytest.raises(DomainError, match="PrivBayesSynthesizer"):
-        skdp.PrivBayesSynthesizer(domain=ruled, ledger=ledger).fit(people(20))
-    assert ledger.spent == 0

@@ -5,24 +5,7 @@ import pyarrow as pa
 import pytest
 
 from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric
-from skdp.tables import Layout, as_frame, build_frame, row_taker, take_rows
-
-GAP = pd.array([1, None, 3], dtype="Int64")
-COLUMNS = {"n": pd.Series([1, 2, 3]), "m": GAP, "s": np.array(["x", None, "z"], dtype=object)}
-
-
-def test_build_mixed_columns_as_text_where_there_is_no_such_type():
-    mixed = {"a": pd.Series(["x", 1, None], dtype=object)}
-    assert build_frame(mixed, like="polars")["a"].to_list() == ["x", "1", None]
-    assert build_frame(mixed, like="pandas")["a"].tolist() == ["x", 1, None]
-    assert build_frame(mixed, like="numpy").tolist() == [["x"], [1], [None]]
-
-
-def test_build_arrays():
-    for names, dtype in ((["n"], int), (["n", "m"], float), (["n", "s"], object)):
-        built = build_frame({name: COLUMNS[name] for name in names}, like=np.zeros((1, 1)))
-        assert (built.shape, built.dtype) == ((3, len(names)), dtype)
-
+from skdp.tables import Layout, as_frame, row_taker, take_rows
 
 DOMAIN = Domain(
     {

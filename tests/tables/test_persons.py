@@ -12,15 +12,10 @@ from estimators import CASES
 from estimators import people as generated
 from loops import over
 from scipy import stats
-from sklearn.dummy import DummyClassifier
-from sklearn.frozen import FrozenEstimator
 
 import skdp
 from skdp import Categorical, Domain, Numeric
 from skdp._random import noise_source
-from skdp.exceptions import DomainError
-from skdp.inspection import privacy_report
-from skdp.model_selection import private_cross_val_score
 from skdp.tables import Contributions, CountTable, as_column, count_rows, identities, read_rows
 from skdp.tables.persons import some_of_each
 
@@ -145,13 +140,6 @@ def firsts(owners):
     return [-1 if each < 0 else order.index(each) for each in owners]
 
 
-def test_the_same_person_in_every_batch():
-    known = {}
-    first = identities(as_column(["a", 7, None, "b"], "who"), known)
-    again = identities(as_column(pd.Series(["c", "7", "a"], dtype="str"), "who"), known)
-    assert firsts([*first.tolist(), *again.tolist()]) == [0, 1, -1, 2, 3, 1, 0]
-
-
 def forms_of_moments(moments):
     array = np.array(moments, dtype="M8[ns]")
     series = pd.Series(array)
@@ -226,40 +214,6 @@ def test_releases_in_files_keep_the_unit(tmp_path):
 
 
 DOMAIN_OF_PEOPLE = Domain({"age": Numeric(17, 90, bins=8), "sex": Categorical(["Female", "Male"])})
-
-
-# -- refusals
-
-
-def refuse(error, match, frame=None, **params):
-    ledger = skdp.PrivacyLedger(1)
-    model = skdp.GridSynthesizer(domain=DOMAIN_OF_PEOPLE, ledger=ledger, **params)
-    with pytest.raises(error, match=match):
-        model.fit(people()[["age", "sex", "who"]] if frame is None else frame)
-    assert ledger.spent == 0
-
-
-def test_what_does_not_fit_together_costs_nothing():
-    refuse(ValueError, "belong together", max_rows_per_id=2)
-    refuse(DomainError, "is not a column of the data", max_rows_per_id=2, privacy_id="nobody")
-    refuse(DomainError, "cannot be released", max_rows_per_id=2, privacy_id="sex")
-    odd = people()[["age", "sex"]].assign(who=pd.Series(pd.interval_range(0, 300)))
-    refuse(DomainError, "cannot identify persons", odd, max_rows_per_id=2, privacy_id="who")
-
-
-def test_folds_and_classifiers_refuse():
-    frame = people()
-    view = skdp.GridSynthesizer(
-        domain=DOMAIN_OF_PEOPLE, target="sex", max_rows_per_id=2, privacy_id="who"
-    )
-    model = skdp.PrivateClassifier(DummyClassifier(), view)
-    with pytest.raises(ValueError, match="FrozenEstimator"):
-        model.fit(frame[["age", "who"]], frame["sex"])
-    with pytest.raises(ValueError, match="FrozenEstimator"):
-        privacy_report(model)
-    model.set_params(synthesizer=FrozenEstimator(view.fit(frame[["age", "sex", "who"]])))
-    with pytest.raises(ValueError, match="make one row of each person"):
-        private_cross_val_score(model, frame[["age"]], frame["sex"], epsilon=1, cv=3)
 
 
 class Meddles(skdp.PrivacyLedger):
