@@ -8,13 +8,23 @@ import numpy as np
 import polars as pl  # noqa: F401
 import pytest
 import searched
+from cubes import ROWS as RECORDS
+from cubes import make as cube
 from estimators import DOMAIN, people
 from ruled import RULED, lawful_rows  # noqa: F401
 from sklearn.pipeline import make_pipeline  # noqa: F401
 from sklearn.preprocessing import StandardScaler  # noqa: F401
 
 import skdp
-from skdp import model_selection, release, tables
+from skdp import (  # noqa: F401
+    hierarchy,
+    inspection,
+    mechanisms,
+    model_selection,
+    release,
+    tables,
+)
+from skdp.algorithms import cuboids, dpcube, privbayes  # noqa: F401
 from skdp.release import Boxes, BoxModel, LeafErrorBound
 from skdp.release.network import Conditional, NetworkModel
 
@@ -41,6 +51,7 @@ COLUMNS = {
 }
 SAME = {"p": "p", "q": "q"}
 FINE = skdp.Domain(dict.fromkeys("abcd", skdp.Numeric(0, 1, bins=128)))
+PAIR, CUBE = hierarchy.perfect_tree(2, 1), cube().fit(RECORDS)
 AGE, OWNED = DOMAIN.select(["age"]), people(30)[["age"]].assign(who=range(30))
 
 
@@ -101,6 +112,11 @@ def validated(estimator, **how):
 
 def score(*given, **how):
     return model_selection.private_score(*given, **{"epsilon": 1, "ledger": LEDGER, **how})
+
+
+def quantiles(**changed):
+    given = {"values": [1, 2], "quantiles": 0.5, "epsilon": 0.5, "domain": (0, 9), "step": 1}
+    return skdp.private_quantiles(**given | changed, ledger=LEDGER)
 
 
 PUBLIC = {name: getattr(skdp, name) for name in skdp.__all__}
